@@ -1,0 +1,1 @@
+//! Blocks of segments in memory, up to a budget.

@@ -1,0 +1,1 @@
+//! A simulated disk that fails and crashes on demand.

@@ -1,0 +1,111 @@
+//! The dictionary of one symbol column: strings by id, ids by string.
+//!
+//! Append-only: an id once given stands for its string for as long as the column exists. The committer appends,
+//! readers read at the same time. What is on disk is the log's and the symbol file's business.
+
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use std::sync::{Arc, PoisonError, RwLock};
+use tidalite_types::{SymbolId, Views};
+
+#[derive(Debug, Default)]
+pub struct SymbolMap {
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    strings: Views,
+    ids: HashTable<u32>,
+    hasher: hashbrown::DefaultHashBuilder,
+    /// The strings as last handed out; stale when shorter than `strings`.
+    shared: Arc<Views>,
+}
+
+impl SymbolMap {
+    #[must_use]
+    pub fn new() -> SymbolMap {
+        SymbolMap::default()
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.read().strings.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[must_use]
+    pub fn id_of(&self, value: &[u8]) -> Option<SymbolId> {
+        let inner = self.read();
+        inner.find(value).map(SymbolId)
+    }
+
+    /// All strings known now, by id: at least those of every snapshot taken before the call.
+    #[must_use]
+    pub fn strings(&self) -> Arc<Views> {
+        {
+            let inner = self.read();
+            if inner.shared.len() == inner.strings.len() {
+                return inner.shared.clone();
+            }
+        }
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        if inner.shared.len() != inner.strings.len() {
+            inner.shared = Arc::new(inner.strings.clone());
+        }
+        inner.shared.clone()
+    }
+
+    /// The ids of `values` in order, new ones given to strings not yet known; also how many were known before.
+    pub fn intern_all<'a>(&self, values: impl Iterator<Item = &'a [u8]>) -> (Vec<u32>, usize) {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let before = inner.strings.len();
+        (values.map(|value| inner.intern(value)).collect(), before)
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn find(&self, value: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(value);
+        self.ids.find(hash, |&id| self.strings.get(id as usize) == value).copied()
+    }
+
+    fn intern(&mut self, value: &[u8]) -> u32 {
+        let hash = self.hasher.hash_one(value);
+        let Inner { strings, ids, hasher, .. } = self;
+        if let Some(&id) = ids.find(hash, |&id| strings.get(id as usize) == value) {
+            return id;
+        }
+        let id = strings.len() as u32;
+        strings.push(value);
+        ids.insert_unique(hash, id, |&id| hasher.hash_one(strings.get(id as usize)));
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_dense_and_stay() {
+        let map = SymbolMap::new();
+        let (ids, before) = map.intern_all([&b"a"[..], b"b", b"a", b"a longer one than twelve", b""].into_iter());
+        assert_eq!((ids, before), (vec![0, 1, 0, 2, 3], 0));
+        let strings = map.strings();
+        let (ids, before) = map.intern_all([&b"c"[..], b"b"].into_iter());
+        assert_eq!((ids, before), (vec![4, 1], 4));
+        assert_eq!(strings.len(), 4, "what was handed out does not change");
+        assert_eq!(map.strings().get(4), b"c");
+        assert_eq!(map.id_of(b""), Some(SymbolId(3)));
+        assert_eq!(map.id_of(b"d"), None);
+    }
+}

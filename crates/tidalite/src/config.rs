@@ -1,0 +1,58 @@
+//! What can be set about a database, apart from the server around it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// When a commit is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// After the log is synced: the commit survives power loss.
+    #[default]
+    Sync,
+    /// After the log is written; it is synced at least once in every interval.
+    Interval(Duration),
+    /// After the log is written; the operating system syncs when it likes.
+    Os,
+}
+
+#[derive(Clone, Debug)]
+pub struct DatabaseConfig {
+    /// The data folder; created when absent.
+    pub data: PathBuf,
+    pub durability: Durability,
+    /// Threads that run queries.
+    pub query_threads: usize,
+    /// Threads that merge staged rows into partitions.
+    pub merge_threads: usize,
+    /// Memory for one query's operators; what does not fit fails or spills.
+    pub query_memory_bytes: usize,
+    /// Memory for blocks of segments.
+    pub cache_bytes: usize,
+    /// Committed rows in memory; past it writers wait for the merge.
+    pub staging_bytes: usize,
+    /// Log written since the last checkpoint that triggers the next one: bounds the time of recovery.
+    pub log_bytes: u64,
+    /// Statements without a timeout of their own stop after this long; zero for never.
+    pub query_timeout: Duration,
+    /// For tests of slow disks: added to every sync of the log.
+    pub sync_delay: Duration,
+}
+
+impl DatabaseConfig {
+    #[must_use]
+    pub fn new(data: impl Into<PathBuf>) -> DatabaseConfig {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        DatabaseConfig {
+            data: data.into(),
+            durability: Durability::Sync,
+            query_threads: threads,
+            merge_threads: (threads / 2).max(1),
+            query_memory_bytes: 2 << 30,
+            cache_bytes: 1 << 30,
+            staging_bytes: 256 << 20,
+            log_bytes: 512 << 20,
+            query_timeout: Duration::ZERO,
+            sync_delay: Duration::ZERO,
+        }
+    }
+}

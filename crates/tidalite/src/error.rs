@@ -1,0 +1,31 @@
+//! One error for everything the database refuses or fails at.
+
+pub use tidalite_types::ErrorKind;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Texts are as in PostgreSQL: lower case, no full stop, the object named; detail and hint apart.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct Error {
+    pub kind: ErrorKind,
+    pub message: String,
+    /// Byte offset into the statement, counted from 0, of the offending character.
+    pub position: Option<usize>,
+    /// Line of a line protocol request, counted from 1, that the error is about.
+    pub line: Option<u64>,
+    pub hint: Option<String>,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into(), position: None, line: None, hint: None }
+    }
+}
+
+impl From<tidalite_storage::Error> for Error {
+    fn from(error: tidalite_storage::Error) -> Error {
+        Error::new(error.kind(), error.to_string())
+    }
+}

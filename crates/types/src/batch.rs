@@ -1,0 +1,45 @@
+//! Rows on the way in: the one form that every protocol is turned into.
+//!
+//! A batch knows names, not ids: whether its table and columns exist, which ids they and the symbols get and what
+//! must be converted is decided at the commit, so that a rejected batch leaves no trace.
+
+use crate::{Column, ColumnType, TimeUnit, Views};
+
+/// Always: every column and `timestamps` have `rows` rows; names of columns are distinct without regard to case
+/// and valid by [`crate::schema::column_name_problem`], the table's by [`crate::schema::table_name_problem`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    pub table: String,
+    pub rows: usize,
+    pub columns: Vec<BatchColumn>,
+    /// Values for the designated timestamp, whatever its name; `None` when it is among `columns` by name.
+    pub timestamps: Option<BatchTimestamps>,
+    /// For each row the line of the request it came from, counted from 1, for error messages; may be empty.
+    pub lines: Vec<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchColumn {
+    pub name: String,
+    /// What the values are. If the table's column has another type they are converted at the commit.
+    pub column_type: ColumnType,
+    /// For a Symbol: indexes into `dictionary`.
+    pub column: Column,
+    /// The distinct strings of a Symbol column of this batch; empty otherwise.
+    pub dictionary: Views,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchTimestamps {
+    pub unit: TimeUnit,
+    pub values: Vec<i64>,
+}
+
+impl Batch {
+    /// Memory the batch takes, without spare capacity.
+    #[must_use]
+    pub fn byte_count(&self) -> usize {
+        let columns: usize = self.columns.iter().map(|c| c.column.byte_count() + c.dictionary.len() * 16 + c.dictionary.data().len()).sum();
+        columns + self.timestamps.as_ref().map_or(0, |t| t.values.len() * 8) + self.lines.len() * 4
+    }
+}

@@ -1,0 +1,37 @@
+//! The nouns of Tidalite: what a column, a table, a partition and a commit are, in memory and by name.
+//!
+//! No files, no threads, no clock, no SQL. Everything above builds on these and nothing here knows them.
+//!
+//! Reading order: [`ids`], [`column_type`], [`time`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod bitmap;
+pub mod column;
+pub mod column_type;
+pub mod command;
+pub mod error;
+pub mod ids;
+pub mod schema;
+pub mod time;
+pub mod views;
+
+pub use batch::{Batch, BatchColumn, BatchTimestamps};
+pub use bitmap::Bitmap;
+pub use column::{Column, Values};
+pub use column_type::ColumnType;
+pub use command::Command;
+pub use error::ErrorKind;
+pub use ids::{ColumnId, SegmentId, SymbolId, TableId, Txn};
+pub use schema::{ColumnSchema, TableSchema};
+pub use time::{PartitionBy, TimeUnit};
+pub use views::{Views, ViewsRef};
+
+/// Rows in a vector: the unit of encoding, zone maps and predicate masks.
+pub const VECTOR_ROWS: usize = 1024;
+/// Rows in a block: 64 vectors, the unit of work of a thread.
+pub const BLOCK_ROWS: usize = 64 * VECTOR_ROWS;
+/// The longest table or column name, in bytes of UTF-8.
+pub const NAME_BYTES_MAX: usize = 127;
+/// The most columns a table may have, dropped ones not counted.
+pub const COLUMNS_MAX: usize = 4096;

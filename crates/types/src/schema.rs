@@ -1,0 +1,99 @@
+//! What a table is: its columns, its designated timestamp, its partitions.
+
+use crate::{ColumnId, ColumnType, NAME_BYTES_MAX, PartitionBy, TimeUnit};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnSchema {
+    pub id: ColumnId,
+    /// As first written; compared without regard to case.
+    pub name: String,
+    pub column_type: ColumnType,
+}
+
+/// Always: names are distinct without regard to case; `designated` names a Timestamp column of `columns`;
+/// `next_column` is greater than every id ever used; without a designated timestamp `partition_by` is None.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSchema {
+    pub name: String,
+    pub columns: Vec<ColumnSchema>,
+    pub designated: Option<ColumnId>,
+    pub partition_by: PartitionBy,
+    pub next_column: ColumnId,
+}
+
+impl TableSchema {
+    /// Finds a column by name, without regard to case.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&ColumnSchema> {
+        self.columns.iter().find(|c| same_name(&c.name, name))
+    }
+
+    #[must_use]
+    pub fn column_by_id(&self, id: ColumnId) -> Option<&ColumnSchema> {
+        self.columns.iter().find(|c| c.id == id)
+    }
+
+    /// The designated timestamp column and its unit.
+    #[must_use]
+    pub fn timestamp(&self) -> Option<(&ColumnSchema, TimeUnit)> {
+        let column = self.column_by_id(self.designated?)?;
+        match column.column_type {
+            ColumnType::Timestamp(unit) => Some((column, unit)),
+            _ => None,
+        }
+    }
+
+    /// The partition interval `[lo, hi)` that holds `ts`; everything when the table has no designated timestamp.
+    #[must_use]
+    pub fn partition(&self, ts: i64) -> (i64, i64) {
+        match self.timestamp() {
+            Some((_, unit)) => self.partition_by.interval(ts, unit),
+            None => (i64::MIN, i64::MAX),
+        }
+    }
+}
+
+/// Whether two names of tables or columns are the same: case does not count (Unicode lower case).
+#[must_use]
+pub fn same_name(a: &str, b: &str) -> bool {
+    if a.is_ascii() && b.is_ascii() {
+        return a.eq_ignore_ascii_case(b);
+    }
+    fold_name(a) == fold_name(b)
+}
+
+/// The form of a name that maps are keyed by.
+#[must_use]
+pub fn fold_name(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// Says what is wrong with a table name; `None` when it may be used. The rules are QuestDB's.
+#[must_use]
+pub fn table_name_problem(name: &str) -> Option<String> {
+    let problem = name_problem(name, "table", &['?', ',', '\'', '"', '\\', '/', ':', ')', '(', '+', '*', '%', '~']);
+    if problem.is_none() && (name.starts_with('.') || name.ends_with('.') || name.contains("..")) {
+        return Some(format!("table name {name:?} has a dot at an end or two in a row"));
+    }
+    if problem.is_none() && (name.starts_with(' ') || name.ends_with(' ')) {
+        return Some(format!("table name {name:?} has a space at an end"));
+    }
+    problem
+}
+
+/// Says what is wrong with a column name; `None` when it may be used. The rules are QuestDB's.
+#[must_use]
+pub fn column_name_problem(name: &str) -> Option<String> {
+    name_problem(name, "column", &['?', '.', ',', '\'', '"', '\\', '/', ':', ')', '(', '+', '-', '*', '%', '~'])
+}
+
+fn name_problem(name: &str, what: &str, forbidden: &[char]) -> Option<String> {
+    if name.is_empty() {
+        return Some(format!("{what} name is empty"));
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Some(format!("{what} name of {} bytes is longer than {NAME_BYTES_MAX}", name.len()));
+    }
+    let bad = |c: char| forbidden.contains(&c) || c.is_control() || c == '\u{feff}';
+    name.chars().find(|&c| bad(c)).map(|c| format!("{what} name {name:?} has a {c:?}, which names may not have"))
+}
