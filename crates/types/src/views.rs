@@ -96,7 +96,12 @@ impl Views {
         }
     }
 
+    /// Drops the rows from `rows` on, and their data: it lies behind that of the rows before them.
     pub fn truncate(&mut self, rows: usize) {
+        let dropped = self.views.get(rows..).unwrap_or_default();
+        if let Some(first) = dropped.iter().find(|view| **view as u32 as usize > INLINE_BYTES) {
+            self.data.truncate((*first >> 96) as usize);
+        }
         self.views.truncate(rows);
     }
 }
@@ -167,5 +172,9 @@ mod tests {
         let mut copy = Views::new();
         copy.extend_from_range(views.as_ref(), 10, 30);
         assert!(copy.iter().eq(values[10..].iter().map(Vec::as_slice)));
+        let before = copy.clone();
+        copy.extend_from_range(views.as_ref(), 0, 40);
+        copy.truncate(before.len());
+        assert_eq!(copy, before);
     }
 }

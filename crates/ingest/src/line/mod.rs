@@ -2,8 +2,30 @@
 //!
 //! No input or output, no clock, no knowledge of the tables that exist. What a bad line costs is the caller's
 //! decision: rows before it can still be taken.
+//!
+//! Reading order: [`value`] and [`binary`] define the protocol, the general way; [`row`] reads a line with them into
+//! the [`column`]s of a [`table`], and takes short cuts through [`scan`] and [`symbol`] where a line is like an
+//! earlier one. A short cut never decides that a line is bad: what it does not like goes the general way.
 
+mod binary;
+mod column;
+mod outcome;
+mod row;
+mod scan;
+mod symbol;
+mod table;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use column::Undo;
+use hashbrown::HashMap;
+use outcome::{Parsed, Stop, bad};
+use row::RowReader;
 use std::fmt;
+use table::TableBuilder;
+use tidalite_types::schema::fold_name;
 use tidalite_types::{Batch, ErrorKind};
 
 /// The unit of a timestamp at the end of a line that carries no suffix: `precision=` over HTTP.
@@ -89,12 +111,44 @@ impl std::error::Error for LineError {}
 /// Reusable: keeps what it learnt about the shape of lines from batch to batch.
 pub struct LineParser {
     options: LineOptions,
+    tables: Vec<TableBuilder>,
+    /// By name as written, so that most lines need not unescape or fold it.
+    tables_by_raw_name: HashMap<Box<[u8]>, u32>,
+    tables_by_name: HashMap<String, u32>,
+    /// Tables with rows, in order of first appearance.
+    active: Vec<u32>,
+    /// The table of the line before.
+    last_table: u32,
+    /// Number of the present batch, see [`symbol`].
+    epoch: u32,
+    /// Lines finished.
+    line: u64,
+    /// So much of the next input was seen and does not complete a line.
+    scanned: usize,
+    rows: usize,
+    cache_bytes: usize,
+    undo: Vec<Undo>,
+    scratch: Vec<u8>,
 }
 
 impl LineParser {
     #[must_use]
     pub fn new(options: LineOptions) -> LineParser {
-        LineParser { options }
+        LineParser {
+            options,
+            tables: Vec::new(),
+            tables_by_raw_name: HashMap::new(),
+            tables_by_name: HashMap::new(),
+            active: Vec::new(),
+            last_table: u32::MAX,
+            epoch: 1,
+            line: 0,
+            scanned: 0,
+            rows: 0,
+            cache_bytes: 0,
+            undo: Vec::new(),
+            scratch: Vec::new(),
+        }
     }
 
     #[must_use]
@@ -109,8 +163,24 @@ impl LineParser {
     /// The first bad line. Nothing of it is kept, the lines before it are; the parser then only serves
     /// [`LineParser::take`] and [`LineParser::reset`].
     pub fn parse(&mut self, input: &[u8], now_ns: i64) -> Result<usize, LineError> {
-        let _ = (input, now_ns);
-        Ok(0)
+        let seen = if self.scanned <= input.len() { self.scanned } else { 0 };
+        let mut at = 0;
+        if let Some(last) = memchr::memrchr(b'\n', &input[seen..]) {
+            let last = seen + last;
+            while at <= last {
+                match self.parse_line(input, at, now_ns) {
+                    Ok(next) => at = next,
+                    Err(Stop::Incomplete) => break,
+                    Err(Stop::Bad { at: position, message }) => return Err(self.error(position - at, message)),
+                }
+                self.line += 1;
+            }
+        }
+        self.scanned = input.len() - at;
+        if self.scanned > self.options.line_bytes_max {
+            return Err(self.too_long());
+        }
+        Ok(at)
     }
 
     /// The end of input: a last line needs no newline.
@@ -118,27 +188,162 @@ impl LineParser {
     /// # Errors
     /// As [`LineParser::parse`], and when the input ends within a quoted string or a binary value.
     pub fn finish(&mut self, rest: &[u8], now_ns: i64) -> Result<(), LineError> {
-        let _ = (rest, now_ns);
+        let used = self.parse(rest, now_ns)?;
+        self.scanned = 0;
+        if used == rest.len() {
+            return Ok(());
+        }
+        let mut line = rest[used..].to_vec();
+        line.push(b'\n');
+        if self.parse(&line, now_ns)? < line.len() {
+            self.scanned = 0;
+            return Err(self.error(line.len() - 1, "the input ends within a line".to_owned()));
+        }
         Ok(())
     }
 
     /// The rows parsed so far, a batch per table in order of first appearance; the parser goes on without them.
     pub fn take(&mut self) -> Vec<Batch> {
-        Vec::new()
+        let active = std::mem::take(&mut self.active);
+        let batches = active.into_iter().map(|t| self.tables[t as usize].take()).collect();
+        self.rows = 0;
+        self.epoch = self.epoch.checked_add(1).unwrap_or(0);
+        if self.cache_bytes > self.options.cache_bytes_max || self.epoch == 0 {
+            self.forget();
+        }
+        batches
     }
 
     /// Drops rows not taken and counts lines from 1 again: for the next request or connection.
-    pub fn reset(&mut self) {}
+    pub fn reset(&mut self) {
+        self.take();
+        self.line = 0;
+        self.scanned = 0;
+    }
 
     /// Rows that [`LineParser::take`] would return.
     #[must_use]
     pub fn rows(&self) -> usize {
-        0
+        self.rows
     }
 
     /// Memory of what [`LineParser::take`] would return, about.
     #[must_use]
     pub fn byte_count(&self) -> usize {
-        0
+        self.active.iter().map(|&t| self.tables[t as usize].byte_count()).sum()
+    }
+
+    /// Drops everything learnt, when no rows depend on it.
+    fn forget(&mut self) {
+        self.tables.clear();
+        self.tables_by_raw_name.clear();
+        self.tables_by_name.clear();
+        self.last_table = u32::MAX;
+        self.cache_bytes = 0;
+        self.epoch = 1;
+    }
+
+    #[cold]
+    fn error(&self, offset: usize, message: String) -> LineError {
+        LineError { line: self.line + 1, column: offset + 1, message }
+    }
+
+    #[cold]
+    fn too_long(&self) -> LineError {
+        let max = self.options.line_bytes_max;
+        self.error(max, format!("line is longer than {max} bytes"))
+    }
+
+    /// Parses the line at `start`; returns where the next one starts.
+    fn parse_line(&mut self, input: &[u8], start: usize, now_ns: i64) -> Parsed<usize> {
+        if let Some(next) = blank_line(input, start)? {
+            return Ok(next);
+        }
+        let (table_id, at) = self.table(input, start)?;
+        let table = &mut self.tables[table_id as usize];
+        let mut reader = RowReader {
+            table,
+            input,
+            start,
+            options: &self.options,
+            now_ns,
+            epoch: self.epoch,
+            line: u32::try_from(self.line + 1).unwrap_or(u32::MAX),
+            undo: &mut self.undo,
+            scratch: &mut self.scratch,
+            cache_bytes: &mut self.cache_bytes,
+        };
+        match reader.read(at) {
+            Ok(next) => {
+                self.undo.clear();
+                if table.rows == 1 {
+                    self.active.push(table_id);
+                }
+                self.rows += 1;
+                Ok(next)
+            }
+            Err(stop) => {
+                table.undo_row(&mut self.undo);
+                Err(stop)
+            }
+        }
+    }
+
+    /// The table of the line at `start`, and where its name ends.
+    #[inline]
+    fn table(&mut self, input: &[u8], start: usize) -> Parsed<(u32, usize)> {
+        let last = self.tables.get(self.last_table as usize);
+        if let (Some(last), true) = (last, self.options.predict) {
+            for candidate in last.next {
+                let Some(table) = self.tables.get(candidate as usize) else { continue };
+                let end = start + table.raw_name.len();
+                if matches!(input.get(end), Some(b',' | b' ')) && input[start..end] == *table.raw_name {
+                    self.last_table = candidate;
+                    return Ok((candidate, end));
+                }
+            }
+        }
+        let (found, end) = self.find_table(input, start)?;
+        if let Some(last) = self.tables.get_mut(self.last_table as usize)
+            && last.next[0] != found
+        {
+            last.next = [found, last.next[0]];
+        }
+        self.last_table = found;
+        Ok((found, end))
+    }
+
+    fn find_table(&mut self, input: &[u8], start: usize) -> Parsed<(u32, usize)> {
+        let token = value::token(input, start)?;
+        let end = token.end_at;
+        let raw = &input[start..end];
+        if !matches!(token.end, value::End::Comma | value::End::Space) {
+            return bad(end, format!("table name {} must be followed by a comma or a space", outcome::shown(raw)));
+        }
+        if let Some(&table) = self.tables_by_raw_name.get(raw) {
+            return Ok((table, end));
+        }
+        let name = table::table_name(raw, token.escaped, start)?;
+        let next = self.tables.len() as u32;
+        let table = *self.tables_by_name.entry(fold_name(&name)).or_insert(next);
+        if table == next {
+            self.tables.push(TableBuilder::new(name, raw));
+        }
+        self.tables_by_raw_name.insert(raw.into(), table);
+        self.cache_bytes += 1024 + 3 * raw.len();
+        Ok((table, end))
+    }
+}
+
+/// Where the line behind the one at `start` begins, if that is empty or a comment.
+#[inline]
+fn blank_line(input: &[u8], start: usize) -> Parsed<Option<usize>> {
+    match input.get(start) {
+        Some(b'\n' | b'\r') | None => Ok(value::line_end(input, start)?.map(|len| start + len)),
+        Some(b'#') => match memchr::memchr(b'\n', &input[start..]) {
+            Some(len) => Ok(Some(start + len + 1)),
+            None => Err(Stop::Incomplete),
+        },
+        Some(_) => Ok(None),
     }
 }

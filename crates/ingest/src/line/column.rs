@@ -1,0 +1,361 @@
+//! A column of a batch while it grows.
+//!
+//! A column may lag behind its table: rows since its last value are NULL and are filled in when the next value
+//! comes or the batch is taken, so that a row costs what it holds, however wide the table.
+
+use super::outcome::{Parsed, bad, shown};
+use super::scan::tag_of;
+use super::symbol::SymbolTable;
+use super::value::{DECIMAL_DIGITS_MAX, Decimal, Value};
+use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
+
+/// The values so far, by what the first of them was and what later ones widened it to.
+#[derive(Debug, Default)]
+pub(super) enum Data {
+    /// The present batch has no value of this column yet.
+    #[default]
+    None,
+    Symbol(Vec<u32>),
+    Varchar(Views),
+    Long(Vec<i64>),
+    Double(Vec<f64>),
+    Boolean(Bitmap),
+    Timestamp(TimeUnit, Vec<i64>),
+    Decimal(u8, Vec<i128>),
+    Array(u8, Views),
+}
+
+impl Data {
+    fn of(value: &Value<'_>, rows: usize) -> Data {
+        match *value {
+            Value::Null => Data::None,
+            Value::Symbol(_) => Data::Symbol(Vec::with_capacity(rows)),
+            Value::Varchar(_) => Data::Varchar(Views::with_capacity(rows)),
+            Value::Long(_) => Data::Long(Vec::with_capacity(rows)),
+            Value::Double(_) => Data::Double(Vec::with_capacity(rows)),
+            Value::Boolean(_) => Data::Boolean(Bitmap::new()),
+            Value::Timestamp(unit, _) => Data::Timestamp(unit, Vec::with_capacity(rows)),
+            Value::Decimal(decimal) => Data::Decimal(decimal.scale, Vec::with_capacity(rows)),
+            Value::Array { dims, .. } => Data::Array(dims, Views::with_capacity(rows)),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Data::None => 0,
+            Data::Symbol(v) => v.len(),
+            Data::Long(v) | Data::Timestamp(_, v) => v.len(),
+            Data::Double(v) => v.len(),
+            Data::Boolean(v) => v.len(),
+            Data::Decimal(_, v) => v.len(),
+            Data::Varchar(v) | Data::Array(_, v) => v.len(),
+        }
+    }
+
+    fn extend_default(&mut self, count: usize) {
+        match self {
+            Data::None => {}
+            Data::Symbol(v) => v.resize(v.len() + count, 0),
+            Data::Long(v) | Data::Timestamp(_, v) => v.resize(v.len() + count, 0),
+            Data::Double(v) => v.resize(v.len() + count, 0.0),
+            Data::Boolean(v) => v.extend_filled(count, false),
+            Data::Decimal(_, v) => v.resize(v.len() + count, 0),
+            Data::Varchar(v) | Data::Array(_, v) => v.push_empty(count),
+        }
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        match self {
+            Data::None => {}
+            Data::Symbol(v) => v.truncate(rows),
+            Data::Long(v) | Data::Timestamp(_, v) => v.truncate(rows),
+            Data::Double(v) => v.truncate(rows),
+            Data::Boolean(v) => v.truncate(rows),
+            Data::Decimal(_, v) => v.truncate(rows),
+            Data::Varchar(v) | Data::Array(_, v) => v.truncate(rows),
+        }
+    }
+
+    /// Memory the values take once `rows` rows are filled in.
+    fn byte_count(&self, rows: usize) -> usize {
+        match self {
+            Data::None => 0,
+            Data::Symbol(_) => rows * 4,
+            Data::Long(_) | Data::Timestamp(..) | Data::Double(_) => rows * 8,
+            Data::Boolean(_) => rows / 8,
+            Data::Decimal(..) => rows * 16,
+            Data::Varchar(v) | Data::Array(_, v) => rows * 16 + v.data().len(),
+        }
+    }
+
+    fn column_type(&self) -> ColumnType {
+        match *self {
+            Data::None | Data::Varchar(_) => ColumnType::Varchar,
+            Data::Symbol(_) => ColumnType::Symbol,
+            Data::Long(_) => ColumnType::Long,
+            Data::Double(_) => ColumnType::Double,
+            Data::Boolean(_) => ColumnType::Boolean,
+            Data::Timestamp(unit, _) => ColumnType::Timestamp(unit),
+            Data::Decimal(scale, _) => ColumnType::Decimal { precision: DECIMAL_DIGITS_MAX, scale },
+            Data::Array(dims, _) => ColumnType::DoubleArray { dims },
+        }
+    }
+
+    fn into_values(self) -> Values {
+        match self {
+            Data::None => Values::Views(Views::new()),
+            Data::Symbol(v) => Values::U32(v),
+            Data::Varchar(v) | Data::Array(_, v) => Values::Views(v),
+            Data::Long(v) | Data::Timestamp(_, v) => Values::I64(v),
+            Data::Double(v) => Values::F64(v),
+            Data::Boolean(v) => Values::Bit(v),
+            Data::Decimal(_, v) => Values::I128(v),
+        }
+    }
+
+    /// These values in a type that also holds `value`; `None` when they are already, or cannot be.
+    /// Inner `None`: a value does not fit that type.
+    fn widened(&self, value: &Value<'_>) -> Option<Option<Data>> {
+        Some(match (self, value) {
+            (Data::Long(v), Value::Double(_)) => Some(Data::Double(v.iter().map(|&x| x as f64).collect())),
+            (Data::Long(v), Value::Decimal(d)) => rescale(v.iter().map(|&x| i128::from(x)), 0, d.scale),
+            (Data::Decimal(scale, v), Value::Decimal(d)) if d.scale > *scale => {
+                rescale(v.iter().copied(), *scale, d.scale)
+            }
+            (Data::Timestamp(TimeUnit::Micros, v), Value::Timestamp(TimeUnit::Nanos, _)) => {
+                let nanos: Option<Vec<i64>> = v.iter().map(|&x| x.checked_mul(1_000)).collect();
+                nanos.map(|v| Data::Timestamp(TimeUnit::Nanos, v))
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn rescale(values: impl Iterator<Item = i128>, from: u8, to: u8) -> Option<Data> {
+    let values: Option<Vec<i128>> =
+        values.map(|unscaled| Decimal { unscaled, scale: from }.rescaled(to).map(|d| d.unscaled)).collect();
+    values.map(|v| Data::Decimal(to, v))
+}
+
+/// Always: `data` has at most one row more than the table has finished, namely when the row being read has a value.
+#[derive(Debug)]
+pub(super) struct ColumnBuilder {
+    pub name: String,
+    pub data: Data,
+    pub validity: Option<Bitmap>,
+    /// The strings of a Symbol, by the ids in `data`.
+    pub dictionary: Views,
+    /// Strings of this column seen before, also in earlier batches.
+    pub symbols: SymbolTable,
+}
+
+/// What a row changed beyond adding values at the end, to be undone if it fails.
+#[derive(Debug)]
+pub(super) enum Undo {
+    /// The column got its first value of the batch.
+    Started { column: u32 },
+    /// The column was widened from this.
+    Widened { column: u32, data: Data },
+    /// The dictionary got a new last entry.
+    Symbol { column: u32, entry: u32 },
+}
+
+/// What is needed to set a value, beside the column.
+pub(super) struct SetContext<'a> {
+    pub column: u32,
+    /// Finished rows of the table.
+    pub rows: usize,
+    /// Rows the batch is expected to have.
+    pub rows_hint: usize,
+    pub epoch: u32,
+    pub seed: u64,
+    pub undo: &'a mut Vec<Undo>,
+    pub cache_bytes: &'a mut usize,
+}
+
+impl ColumnBuilder {
+    pub(super) fn new(name: String) -> ColumnBuilder {
+        ColumnBuilder {
+            name,
+            data: Data::None,
+            validity: None,
+            dictionary: Views::new(),
+            symbols: SymbolTable::default(),
+        }
+    }
+
+    /// Sets the value for the row being read; a second value for the same row is ignored, as in QuestDB.
+    /// `at` is where the value is in the input.
+    pub(super) fn set(&mut self, value: Value<'_>, at: usize, context: &mut SetContext<'_>) -> Parsed<()> {
+        let rows = context.rows;
+        if self.data.len() > rows {
+            return Ok(());
+        }
+        if matches!(value, Value::Null) {
+            return Ok(()); // the lag says it
+        }
+        if matches!(self.data, Data::None) {
+            self.data = Data::of(&value, context.rows_hint.max(rows + 1));
+            context.undo.push(Undo::Started { column: context.column });
+        }
+        self.fill(rows);
+        if let Some(widened) = self.data.widened(&value) {
+            let Some(data) = widened else {
+                return bad(at, format!("{}, and values before it do not fit its precision", self.mismatch(&value)));
+            };
+            let data = std::mem::replace(&mut self.data, data);
+            context.undo.push(Undo::Widened { column: context.column, data });
+        }
+        self.push(value, at, context)?;
+        if let Some(validity) = &mut self.validity {
+            validity.push(true);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, value: Value<'_>, at: usize, context: &mut SetContext<'_>) -> Parsed<()> {
+        match (&mut self.data, value) {
+            (Data::Symbol(_), Value::Symbol(text) | Value::Varchar(text)) => {
+                return self.push_symbol(text, at, context);
+            }
+            (Data::Varchar(v), Value::Varchar(text) | Value::Symbol(text)) => {
+                check_text(text, at, &self.name)?;
+                check_room(v, text.len(), at, &self.name)?;
+                v.push(text);
+            }
+            (Data::Long(v), Value::Long(x)) => v.push(x),
+            (Data::Double(v), Value::Double(x)) => v.push(x),
+            (Data::Double(v), Value::Long(x)) => v.push(x as f64),
+            (Data::Boolean(v), Value::Boolean(x)) => v.push(x),
+            (Data::Timestamp(unit, v), Value::Timestamp(from, x)) => match from.convert(x, *unit) {
+                Some(x) => v.push(x),
+                None => {
+                    return bad(
+                        at,
+                        format!("timestamp is out of range for column {:?}, which is in nanoseconds", self.name),
+                    );
+                }
+            },
+            (Data::Decimal(scale, v), Value::Decimal(_) | Value::Long(_)) => {
+                let decimal = match value {
+                    Value::Decimal(decimal) => decimal,
+                    Value::Long(x) => Decimal { unscaled: i128::from(x), scale: 0 },
+                    _ => return Ok(()),
+                };
+                match decimal.rescaled(*scale) {
+                    Some(decimal) => v.push(decimal.unscaled),
+                    None => {
+                        let digits = DECIMAL_DIGITS_MAX;
+                        return bad(
+                            at,
+                            format!(
+                                "value of column {:?} has more than {digits} digits at its scale of {scale}",
+                                self.name
+                            ),
+                        );
+                    }
+                }
+            }
+            (Data::Array(dims, v), Value::Array { dims: given, bytes }) if *dims == given => {
+                check_room(v, bytes.len(), at, &self.name)?;
+                v.push(bytes);
+            }
+            _ => return bad(at, self.mismatch(&value)),
+        }
+        Ok(())
+    }
+
+    fn push_symbol(&mut self, text: &[u8], at: usize, context: &mut SetContext<'_>) -> Parsed<()> {
+        let tag = tag_of(text, context.seed);
+        let id = match self.symbols.find(&tag, context.epoch) {
+            Some(id) => id,
+            None => {
+                check_text(text, at, &self.name)?;
+                check_room(&self.dictionary, text.len(), at, &self.name)?;
+                let id = self.dictionary.len() as u32;
+                let (entry, grown) = self.symbols.add(&tag, context.epoch, &mut self.dictionary);
+                *context.cache_bytes += grown;
+                context.undo.push(Undo::Symbol { column: context.column, entry });
+                id
+            }
+        };
+        if let Data::Symbol(ids) = &mut self.data {
+            ids.push(id);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn mismatch(&self, value: &Value<'_>) -> String {
+        let (name, has) = (&self.name, self.data.column_type());
+        format!("column {name:?} is {has} earlier in the same batch and {} here", value.type_name())
+    }
+
+    /// Makes the rows it lags behind NULL.
+    fn fill(&mut self, rows: usize) {
+        let len = self.data.len();
+        if len < rows {
+            self.validity.get_or_insert_with(|| Bitmap::filled(len, true)).extend_filled(rows - len, false);
+            self.data.extend_default(rows - len);
+        }
+    }
+
+    /// Takes back one change; the last comes first.
+    pub(super) fn undo(&mut self, change: Undo) {
+        match change {
+            Undo::Started { .. } => {
+                self.data = Data::None;
+                self.validity = None;
+            }
+            Undo::Widened { data, .. } => self.data = data,
+            Undo::Symbol { entry, .. } => {
+                self.symbols.forget(entry);
+                self.dictionary.truncate(self.dictionary.len() - 1);
+            }
+        }
+    }
+
+    pub(super) fn truncate(&mut self, rows: usize) {
+        if self.data.len() > rows {
+            self.data.truncate(rows);
+        }
+        if let Some(validity) = &mut self.validity {
+            validity.truncate(rows);
+        }
+    }
+
+    pub(super) fn byte_count(&self, rows: usize) -> usize {
+        let validity = if self.validity.is_some() || self.data.len() < rows { rows / 8 } else { 0 };
+        self.data.byte_count(rows) + validity + self.dictionary.len() * 16 + self.dictionary.data().len()
+    }
+
+    /// The finished column of `rows` rows; the builder is then without values.
+    pub(super) fn take(&mut self, rows: usize) -> BatchColumn {
+        self.fill(rows);
+        let data = std::mem::take(&mut self.data);
+        BatchColumn {
+            name: self.name.clone(),
+            column_type: data.column_type(),
+            column: Column { values: data.into_values(), validity: self.validity.take() },
+            dictionary: std::mem::take(&mut self.dictionary),
+        }
+    }
+}
+
+pub(super) fn check_text(text: &[u8], at: usize, name: &str) -> Parsed<()> {
+    match std::str::from_utf8(text) {
+        Ok(_) => Ok(()),
+        Err(e) => bad(
+            at,
+            format!("value {} of column {name:?} is not UTF-8 from its byte {} on", shown(text), e.valid_up_to() + 1),
+        ),
+    }
+}
+
+pub(super) fn check_room(views: &Views, bytes: usize, at: usize, name: &str) -> Parsed<()> {
+    if views.has_room(bytes) {
+        Ok(())
+    } else {
+        bad(at, format!("more than 2 GiB of text in column {name:?} of one batch"))
+    }
+}

@@ -1,0 +1,289 @@
+//! One line into one row.
+//!
+//! Always: a row that fails is undone by the caller through `undo`; nothing else remembers it. Each item is first
+//! tried against the step that came last time (`TableBuilder::steps`), then read the general way.
+
+use super::column::{ColumnBuilder, Data, SetContext, Undo};
+use super::outcome::{Parsed, bad, shown};
+use super::table::{FINISH, START, StepId, StepSort, TableBuilder, UNKNOWN};
+use super::value::{End, FieldRules, in_years, line_unit};
+use super::{LineOptions, LineTimeUnit, scan, value};
+use std::ops::Range;
+use tidalite_types::TimeUnit;
+
+pub(super) struct RowReader<'a> {
+    pub table: &'a mut TableBuilder,
+    pub input: &'a [u8],
+    /// Where the line starts.
+    pub start: usize,
+    pub options: &'a LineOptions,
+    pub now_ns: i64,
+    pub epoch: u32,
+    pub line: u32,
+    pub undo: &'a mut Vec<Undo>,
+    pub scratch: &'a mut Vec<u8>,
+    pub cache_bytes: &'a mut usize,
+}
+
+/// What a separator leads to.
+enum Place {
+    /// A name and a value: `prefix` is the separator, the name and the equals sign.
+    Item { prefix: Range<usize>, sort: StepSort },
+    /// The timestamp, maybe empty, and the end of the line.
+    Finish { timestamp_at: usize },
+}
+
+impl RowReader<'_> {
+    /// Reads the row from the separator behind the table's name; returns where the next line starts.
+    pub(super) fn read(&mut self, mut at: usize) -> Parsed<usize> {
+        let input = self.input;
+        let mut last = START;
+        let mut in_fields = false;
+        loop {
+            if let Some(step) = self.table.steps.get(last as usize)
+                && self.options.predict
+            {
+                let [first, second] = step.next;
+                if let Some((id, value_at)) =
+                    self.predicted(first, at, in_fields).or_else(|| self.predicted(second, at, in_fields))
+                {
+                    if id == FINISH {
+                        return Ok(value_at);
+                    }
+                    let step = &self.table.steps[id as usize];
+                    (last, in_fields) = (id, step.field);
+                    at = self.value(step.column, step.field, value_at)?;
+                    continue;
+                }
+            }
+            match place(input, at, in_fields, last != START)? {
+                Place::Item { prefix, sort } => {
+                    let value_at = prefix.end;
+                    let seed = self.options.seed;
+                    let (id, column) = self.table.step(input, prefix, sort, seed, self.cache_bytes)?;
+                    self.link(last, id);
+                    (last, in_fields) = (id, sort.field);
+                    at = self.value(column, sort.field, value_at)?;
+                }
+                Place::Finish { timestamp_at } => {
+                    if last == START {
+                        return bad(at, format!("a line of table {:?} without tags and fields", self.table.name));
+                    }
+                    self.link(last, FINISH);
+                    let (timestamp, next) = value::line_timestamp(input, timestamp_at, self.options.timestamp_unit)?;
+                    self.finish(timestamp, timestamp_at, next)?;
+                    return Ok(next);
+                }
+            }
+        }
+    }
+
+    /// If the step is at `at`: where its value is. For [`FINISH`] the row is finished, the next line starts there.
+    #[inline(always)]
+    fn predicted(&mut self, id: StepId, at: usize, in_fields: bool) -> Option<(StepId, usize)> {
+        if id == FINISH {
+            return self.finish_quickly(at).map(|next| (id, next));
+        }
+        let step = self.table.steps.get(id as usize)?;
+        if step.after_field != in_fields {
+            return None;
+        }
+        step.prefix.behind(self.input, at).map(|value_at| (id, value_at))
+    }
+
+    fn link(&mut self, from: StepId, to: StepId) {
+        if let Some(step) = self.table.steps.get_mut(from as usize)
+            && to != UNKNOWN
+            && step.next[0] != to
+        {
+            step.next = [to, step.next[0]];
+        }
+    }
+
+    /// Reads the value at `at` into its column; returns where it ends.
+    #[inline(always)]
+    fn value(&mut self, column: u32, field: bool, at: usize) -> Parsed<usize> {
+        let builder = &mut self.table.columns[column as usize];
+        match quick(builder, self.table.rows, self.input, at, field, self.options, self.epoch) {
+            Some(end) => Ok(end),
+            None => self.any_value(column, field, at),
+        }
+    }
+
+    #[inline(never)]
+    fn any_value(&mut self, column: u32, field: bool, at: usize) -> Parsed<usize> {
+        let rules = FieldRules { nan_is_null: self.options.nan_is_null, bytes_max: self.options.line_bytes_max };
+        let (value, end) = if field {
+            value::field(self.input, at, &rules, self.scratch)?
+        } else {
+            value::tag(self.input, at, self.scratch)?
+        };
+        let builder = &mut self.table.columns[column as usize];
+        let fresh = matches!(builder.data, Data::None);
+        let mut context = SetContext {
+            column,
+            rows: self.table.rows,
+            rows_hint: self.table.rows_hint,
+            epoch: self.epoch,
+            seed: self.options.seed,
+            undo: self.undo,
+            cache_bytes: self.cache_bytes,
+        };
+        builder.set(value, at, &mut context)?;
+        if fresh && !matches!(builder.data, Data::None) {
+            self.table.start_column(column, at)?;
+        }
+        Ok(end)
+    }
+
+    #[inline(always)]
+    fn finish_quickly(&mut self, at: usize) -> Option<usize> {
+        if self.input.get(at) != Some(&b' ') {
+            return None;
+        }
+        let (value, suffix, next) = scan::line_timestamp(self.input, at + 1)?;
+        let (unit, factor) = line_unit(suffix, self.options.timestamp_unit);
+        let value = in_years(unit, value.checked_mul(factor)?)?;
+        self.finish(Some((unit, value)), at + 1, next).ok()?;
+        Some(next)
+    }
+
+    /// Ends the row. Comes last and fails without a trace, so that a failure can be tried again the general way.
+    #[inline(always)]
+    fn finish(&mut self, timestamp: Option<(TimeUnit, i64)>, at: usize, next: usize) -> Parsed<()> {
+        if next - self.start > self.options.line_bytes_max {
+            let max = self.options.line_bytes_max;
+            return bad(self.start + max, format!("line is longer than {max} bytes"));
+        }
+        let (unit, value) = timestamp.unwrap_or_else(|| self.now());
+        self.table.push_timestamp(unit, value, at)?;
+        self.table.lines.push(self.line);
+        self.table.rows += 1;
+        Ok(())
+    }
+
+    /// The present time in the unit the batch has already, so that it never forces a finer one on it.
+    fn now(&self) -> (TimeUnit, i64) {
+        let unit = self.table.timestamp_unit.unwrap_or(match self.options.timestamp_unit {
+            LineTimeUnit::Nanos => TimeUnit::Nanos,
+            _ => TimeUnit::Micros,
+        });
+        (unit, self.now_ns.div_euclid(1_000_000_000 / unit.per_second()))
+    }
+}
+
+/// Reads the value if the column has the type that its text has, which adds nothing but a value at the end.
+#[inline(always)]
+fn quick(
+    column: &mut ColumnBuilder,
+    rows: usize,
+    input: &[u8],
+    at: usize,
+    field: bool,
+    options: &LineOptions,
+    epoch: u32,
+) -> Option<usize> {
+    if !options.predict {
+        return None;
+    }
+    if !field {
+        let Data::Symbol(ids) = &mut column.data else { return None };
+        let tag = scan::tag(input, at, options.seed)?;
+        let id = column.symbols.find(&tag, epoch)?;
+        push(ids, id, rows)?;
+        mark_valid(column);
+        return Some(at + tag.text.len());
+    }
+    let end = match &mut column.data {
+        Data::Long(v) => {
+            let (value, end) = scan::long(input, at)?;
+            push(v, value, rows)?;
+            end
+        }
+        Data::Double(v) => {
+            let (value, end) = scan::double(input, at).or_else(|| scan::binary_double(input, at))?;
+            if value.is_nan() {
+                return None;
+            }
+            push(v, value, rows)?;
+            end
+        }
+        Data::Timestamp(unit, v) => {
+            let (value, end) = scan::suffixed(input, at, if *unit == TimeUnit::Nanos { b'n' } else { b't' })?;
+            push(v, in_years(*unit, value)?, rows)?;
+            end
+        }
+        Data::Boolean(v) => {
+            let (value, end) = scan::boolean(input, at)?;
+            if v.len() != rows {
+                return None;
+            }
+            v.push(value);
+            end
+        }
+        Data::Varchar(v) => {
+            let (text, end) = scan::quoted(input, at)?;
+            if v.len() != rows || !v.has_room(text.len()) || std::str::from_utf8(text).is_err() {
+                return None;
+            }
+            v.push(text);
+            end
+        }
+        Data::None | Data::Symbol(_) | Data::Decimal(..) | Data::Array(..) => return None,
+    };
+    mark_valid(column);
+    Some(end)
+}
+
+/// Adds the value of the row being read; `None` where rows are missing before it, or it has one.
+#[inline(always)]
+fn push<T>(values: &mut Vec<T>, value: T, rows: usize) -> Option<()> {
+    (values.len() == rows).then(|| values.push(value))
+}
+
+#[inline(always)]
+fn mark_valid(column: &mut ColumnBuilder) {
+    if let Some(validity) = &mut column.validity {
+        validity.push(true);
+    }
+}
+
+/// Looks at the separator at `at`. Spare commas before a space and the end of the line are allowed, as in QuestDB.
+fn place(input: &[u8], at: usize, in_fields: bool, has_items: bool) -> Parsed<Place> {
+    let mut at = at;
+    if input.get(at) == Some(&b',') {
+        if value::line_end(input, at + 1)?.is_some() {
+            return Ok(Place::Finish { timestamp_at: at + 1 });
+        }
+        if input[at + 1] == b' ' {
+            at += 1;
+        }
+    }
+    if value::line_end(input, at)?.is_some() {
+        return Ok(Place::Finish { timestamp_at: at });
+    }
+    let name_at = at + 1;
+    let space = input[at] == b' ';
+    if space {
+        if in_fields || value::line_end(input, name_at)?.is_some() {
+            return Ok(Place::Finish { timestamp_at: name_at });
+        }
+        if input[name_at] == b' ' {
+            return Ok(Place::Finish { timestamp_at: name_at + 1 });
+        }
+    }
+    let token = value::token(input, name_at)?;
+    let what = if space || in_fields { "field" } else { "tag" };
+    if token.end == End::Equals {
+        if token.end_at == name_at {
+            return bad(name_at, format!("a {what} without a name"));
+        }
+        let sort = StepSort { field: space || in_fields, after_field: in_fields, escaped: token.escaped };
+        return Ok(Place::Item { prefix: at..token.end_at + 1, sort });
+    }
+    if token.end == End::Line && space && has_items {
+        // Tags only, and then the timestamp.
+        return Ok(Place::Finish { timestamp_at: name_at });
+    }
+    bad(name_at, format!("{what} {} has no value", shown(&input[name_at..token.end_at])))
+}

@@ -1,0 +1,366 @@
+//! Eight bytes at a time: digits, ends of values, hashes.
+//!
+//! A word holds eight bytes of input, the first in the lowest byte. Functions return `None` where the input has
+//! fewer bytes left than they look at, or where the value needs the general path.
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+#[inline(always)]
+pub(super) fn load(input: &[u8], at: usize) -> Option<u64> {
+    let bytes = input.get(at..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*bytes))
+}
+
+/// Keeps the first `bytes` (at most 8) of a word.
+#[inline(always)]
+fn keep(word: u64, bytes: usize) -> u64 {
+    if bytes >= 8 { word } else { word & ((1 << (8 * bytes)) - 1) }
+}
+
+/// The high bit of the first byte equal to `byte` is set; those after it may be wrong.
+#[inline(always)]
+fn equal(word: u64, byte: u8) -> u64 {
+    let x = word ^ (ONES * u64::from(byte));
+    x.wrapping_sub(ONES) & !x & HIGH
+}
+
+/// Marks what may end a tag or needs care: space and below, comma, equals, backslash.
+#[inline(always)]
+fn special(word: u64) -> u64 {
+    let low = word.wrapping_sub(ONES * 0x21) & !word & HIGH;
+    low | equal(word, b',') | equal(word, b'=') | equal(word, b'\\')
+}
+
+#[inline(always)]
+fn digit_count(word: u64) -> usize {
+    let t = word ^ (ONES * u64::from(b'0'));
+    let other = ((t & !HIGH).wrapping_add(ONES * 0x76) | t) & HIGH;
+    (other.trailing_zeros() / 8) as usize
+}
+
+/// The number that the first `count` (1 to 8) bytes of `word`, all digits, spell.
+#[inline(always)]
+fn digits_value(word: u64, count: usize) -> u64 {
+    let v = (word ^ (ONES * u64::from(b'0'))) << (64 - 8 * count);
+    let v = (v & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(2561) >> 8;
+    let v = (v & 0x00ff_00ff_00ff_00ff).wrapping_mul(6_553_601) >> 16;
+    (v & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32
+}
+
+const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// The digits at `at` and how many they are: 0 to 19.
+#[inline(always)]
+pub(super) fn digits(input: &[u8], at: usize) -> Option<(u64, usize)> {
+    let word = load(input, at)?;
+    let count = digit_count(word);
+    if count == 0 {
+        return Some((0, 0));
+    }
+    let value = digits_value(word, count);
+    if count < 8 { Some((value, count)) } else { more_digits(input, at, value) }
+}
+
+fn more_digits(input: &[u8], at: usize, first: u64) -> Option<(u64, usize)> {
+    let word = load(input, at + 8)?;
+    let count = digit_count(word);
+    if count == 0 {
+        return Some((first, 8));
+    }
+    let value = first * POWERS[count] + digits_value(word, count);
+    if count < 8 {
+        return Some((value, 8 + count));
+    }
+    let word = load(input, at + 16)?;
+    let count = digit_count(word);
+    match count {
+        0 => Some((value, 16)),
+        1..=3 => Some((value * POWERS[count] + digits_value(word, count), 16 + count)),
+        _ => None,
+    }
+}
+
+/// Whether `byte` can follow a value on the predicted path (a carriage return goes the general way).
+#[inline(always)]
+fn ends_value(input: &[u8], at: usize) -> bool {
+    matches!(input.get(at), Some(b',' | b' ' | b'\n'))
+}
+
+/// An integer with sign: the value and where it ends.
+#[inline(always)]
+fn integer(input: &[u8], at: usize) -> Option<(i64, usize)> {
+    let negative = input.get(at) == Some(&b'-');
+    let start = at + usize::from(negative);
+    let (magnitude, count) = digits(input, start)?;
+    if count == 0 {
+        return None;
+    }
+    let value = i64::try_from(magnitude).ok()?;
+    Some((if negative { -value } else { value }, start + count))
+}
+
+/// `58i`
+#[inline(always)]
+pub(super) fn long(input: &[u8], at: usize) -> Option<(i64, usize)> {
+    let (value, end) = integer(input, at)?;
+    (input.get(end) == Some(&b'i') && ends_value(input, end + 1)).then_some((value, end + 1))
+}
+
+/// A field timestamp with the given suffix: `1451606400000000t`
+#[inline(always)]
+pub(super) fn suffixed(input: &[u8], at: usize, suffix: u8) -> Option<(i64, usize)> {
+    let (value, end) = integer(input, at)?;
+    (input.get(end) == Some(&suffix) && ends_value(input, end + 1)).then_some((value, end + 1))
+}
+
+/// A timestamp at the end of a line, its suffix (or 0) and where the next line starts.
+#[inline(always)]
+pub(super) fn line_timestamp(input: &[u8], at: usize) -> Option<(i64, u8, usize)> {
+    let (value, end) = integer(input, at)?;
+    let byte = *input.get(end)?;
+    if byte == b'\n' {
+        return Some((value, 0, end + 1));
+    }
+    (matches!(byte, b'n' | b't' | b'm') && input.get(end + 1) == Some(&b'\n')).then_some((value, byte, end + 2))
+}
+
+/// `-12.5`, where the result is exact: one division of a mantissa below 2^53 by a power of ten up to 10^22 rounds
+/// once (Clinger, "How to Read Floating Point Numbers Accurately").
+#[inline(always)]
+pub(super) fn double(input: &[u8], at: usize) -> Option<(f64, usize)> {
+    let negative = input.get(at) == Some(&b'-');
+    let start = at + usize::from(negative);
+    let (whole, whole_count) = digits(input, start)?;
+    let mut end = start + whole_count;
+    if whole_count == 0 {
+        return None;
+    }
+    let mut mantissa = whole;
+    let mut scale = 0;
+    if input.get(end) == Some(&b'.') {
+        let (fraction, count) = digits(input, end + 1)?;
+        if count == 0 || whole_count + count > 18 {
+            return None;
+        }
+        mantissa = whole * TEN_TO[count] + fraction;
+        scale = count;
+        end += 1 + count;
+    }
+    if mantissa >= 1 << 53 || !ends_value(input, end) {
+        return None;
+    }
+    let value = mantissa as f64 / DOUBLE_TEN_TO[scale];
+    Some((if negative { -value } else { value }, end))
+}
+
+const TEN_TO: [u64; 19] = {
+    let mut powers = [1; 19];
+    let mut i = 1;
+    while i < 19 {
+        powers[i] = powers[i - 1] * 10;
+        i += 1;
+    }
+    powers
+};
+
+const DOUBLE_TEN_TO: [f64; 19] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
+
+/// `t` or `f`
+#[inline(always)]
+pub(super) fn boolean(input: &[u8], at: usize) -> Option<(bool, usize)> {
+    let value = match input.get(at)? {
+        b't' | b'T' => true,
+        b'f' | b'F' => false,
+        _ => return None,
+    };
+    ends_value(input, at + 1).then_some((value, at + 1))
+}
+
+/// A quoted string without escapes: the text between the quotes and where the value ends.
+#[inline(always)]
+pub(super) fn quoted(input: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    if input.get(at) != Some(&b'"') {
+        return None;
+    }
+    let start = at + 1;
+    let len = memchr::memchr3(b'"', b'\\', b'\n', &input[start..])?;
+    let end = start + len;
+    (input[end] == b'"' && ends_value(input, end + 1)).then_some((&input[start..end], end + 1))
+}
+
+/// Eight little-endian bytes behind the marker and type of a binary double.
+#[inline(always)]
+pub(super) fn binary_double(input: &[u8], at: usize) -> Option<(f64, usize)> {
+    if input.get(at) != Some(&b'=') || input.get(at + 1) != Some(&super::binary::TYPE_DOUBLE) {
+        return None;
+    }
+    let bits = load(input, at + 2)?;
+    ends_value(input, at + 10).then_some((f64::from_bits(bits), at + 10))
+}
+
+/// The text of a tag, with what makes finding it in a dictionary fast.
+#[derive(Clone, Copy)]
+pub(super) struct Tag<'a> {
+    pub text: &'a [u8],
+    /// Its length and its first 16 bytes, zeros behind its end.
+    pub head: [u64; 2],
+    pub hash: u64,
+}
+
+/// A tag value without anything to unescape, that something valid follows.
+#[inline(always)]
+pub(super) fn tag(input: &[u8], at: usize, seed: u64) -> Option<Tag<'_>> {
+    let first = load(input, at)?;
+    let mark = special(first);
+    if mark != 0 {
+        let len = (mark.trailing_zeros() / 8) as usize;
+        return finish_tag(input, at, len, [keep(first, len), 0], seed);
+    }
+    let second = load(input, at + 8)?;
+    let mark = special(second);
+    if mark != 0 {
+        let len = (mark.trailing_zeros() / 8) as usize;
+        return finish_tag(input, at, 8 + len, [first, keep(second, len)], seed);
+    }
+    let mut len = 16;
+    loop {
+        let mark = special(load(input, at + len)?);
+        if mark != 0 {
+            len += (mark.trailing_zeros() / 8) as usize;
+            return finish_tag(input, at, len, [first, second], seed);
+        }
+        len += 8;
+    }
+}
+
+#[inline(always)]
+fn finish_tag(input: &[u8], at: usize, len: usize, head: [u64; 2], seed: u64) -> Option<Tag<'_>> {
+    if !ends_value(input, at + len) {
+        return None;
+    }
+    let text = &input[at..at + len];
+    Some(Tag { text, head, hash: hash_with_head(text, head, seed) })
+}
+
+/// A tag value from anywhere.
+pub(super) fn tag_of(text: &[u8], seed: u64) -> Tag<'_> {
+    let mut bytes = [0; 16];
+    let count = text.len().min(16);
+    bytes[..count].copy_from_slice(&text[..count]);
+    let word = u128::from_le_bytes(bytes);
+    let head = [word as u64, (word >> 64) as u64];
+    Tag { text, head, hash: hash_with_head(text, head, seed) }
+}
+
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+const K0: u64 = 0x9e37_79b9_7f4a_7c15;
+const K1: u64 = 0xd1b5_4a32_d192_ed03;
+
+#[inline(always)]
+fn hash_with_head(text: &[u8], head: [u64; 2], seed: u64) -> u64 {
+    let mut hash = fold(head[0] ^ K0 ^ seed, head[1] ^ K1 ^ (text.len() as u64).rotate_left(32));
+    if text.len() > 16 {
+        let mut at = 16;
+        while at + 8 < text.len() {
+            hash = fold(hash ^ load(text, at).unwrap_or(0), K0 ^ seed);
+            at += 8;
+        }
+        hash = fold(hash ^ load(text, text.len() - 8).unwrap_or(0), K1 ^ seed);
+    }
+    hash
+}
+
+pub(super) fn hash(bytes: &[u8], seed: u64) -> u64 {
+    tag_of(bytes, seed).hash
+}
+
+/// A few literal bytes, compared by words.
+#[derive(Debug)]
+pub(super) struct Prefix {
+    words: [u64; 3],
+    masks: [u64; 3],
+    bytes: Box<[u8]>,
+}
+
+impl Prefix {
+    pub(super) fn new(bytes: &[u8]) -> Prefix {
+        let mut words = [0; 3];
+        let mut masks = [0; 3];
+        for (i, chunk) in bytes.chunks(8).take(3).enumerate() {
+            let mut padded = [0; 8];
+            padded[..chunk.len()].copy_from_slice(chunk);
+            words[i] = u64::from_le_bytes(padded);
+            masks[i] = keep(u64::MAX, chunk.len());
+        }
+        Prefix { words, masks, bytes: bytes.into() }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where the input goes on behind the prefix, if it is at `at`.
+    #[inline(always)]
+    pub(super) fn behind(&self, input: &[u8], at: usize) -> Option<usize> {
+        let rest = input.get(at..)?;
+        let Some(chunk) = rest.first_chunk::<24>() else {
+            return rest.starts_with(&self.bytes).then_some(at + self.bytes.len());
+        };
+        let word = |i: usize| load(chunk, 8 * i).unwrap_or(0);
+        let different = (word(0) ^ self.words[0]) & self.masks[0]
+            | (word(1) ^ self.words[1]) & self.masks[1]
+            | (word(2) ^ self.words[2]) & self.masks[2];
+        if different != 0 || self.bytes.len() > 24 && !rest.starts_with(&self.bytes) {
+            return None;
+        }
+        Some(at + self.bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_read_up_to_nineteen() {
+        let text = "1234567890123456789";
+        for count in 0..=19 {
+            let input = format!("{}x{}", &text[..count], "99999999999999999999999");
+            let value = text[..count].parse().unwrap_or(0);
+            assert_eq!(digits(input.as_bytes(), 0), Some((value, count)));
+        }
+        assert_eq!(digits(b"12345678901234567890         ", 0), None);
+    }
+
+    #[test]
+    fn every_byte_is_told_from_a_digit_and_from_what_ends_a_tag() {
+        for byte in 0..=255u8 {
+            for at in 0..8 {
+                let mut bytes = [b'7'; 8];
+                bytes[at] = byte;
+                let word = u64::from_le_bytes(bytes);
+                assert_eq!(digit_count(word), if byte.is_ascii_digit() { 8 } else { at }, "{byte} at {at}");
+                let ends = byte <= b' ' || matches!(byte, b',' | b'=' | b'\\');
+                assert_eq!((special(word).trailing_zeros() / 8) as usize, if ends { at } else { 8 }, "{byte} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tag_hashes_the_same_from_anywhere() {
+        let text = b"abcdefghijklmnopqrstuvwxyz0123456789";
+        for len in 0..text.len() {
+            let input = [&text[..len], b",................"].concat();
+            let found = tag(&input, 0, 7).expect("a tag");
+            let made = tag_of(&text[..len], 7);
+            assert_eq!((found.text, found.head, found.hash), (made.text, made.head, made.hash));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The strings of one symbol column: which id each has in the present batch.
+//!
+//! Strings are kept from batch to batch, their ids are not: an entry is stamped with the batch (`epoch`) its id
+//! belongs to, so that a new batch starts without touching them.
+
+use super::scan::Tag;
+use tidalite_types::Views;
+use tidalite_types::views::{INLINE_BYTES, outline_view, view_bytes};
+
+#[derive(Debug)]
+struct Entry {
+    /// Up to [`INLINE_BYTES`] bytes the string itself, else a view into `data`.
+    view: u128,
+    hash: u64,
+    /// The batch that `id` is of; 0 is none.
+    epoch: u32,
+    id: u32,
+}
+
+/// Open addressing with linear probing, at most half full.
+#[derive(Debug, Default)]
+pub(super) struct SymbolTable {
+    /// Entry number plus one; 0 is free.
+    slots: Vec<u32>,
+    entries: Vec<Entry>,
+    data: Vec<u8>,
+}
+
+impl SymbolTable {
+    /// The id of `tag` in the batch `epoch`, if it has one there.
+    #[inline(always)]
+    pub(super) fn find(&self, tag: &Tag<'_>, epoch: u32) -> Option<u32> {
+        let entry = &self.entries[self.position(tag)?];
+        (entry.epoch == epoch).then_some(entry.id)
+    }
+
+    #[inline(always)]
+    fn position(&self, tag: &Tag<'_>) -> Option<usize> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let view = inline(tag);
+        let mut at = (tag.hash >> 32) as usize & mask;
+        loop {
+            let slot = *self.slots.get(at)?;
+            if slot == 0 {
+                return None;
+            }
+            let entry = &self.entries[slot as usize - 1];
+            if tag.text.len() <= INLINE_BYTES {
+                if entry.view == view {
+                    return Some(slot as usize - 1);
+                }
+            } else if entry.hash == tag.hash && view_bytes(&entry.view, &self.data) == tag.text {
+                return Some(slot as usize - 1);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Gives `tag`, which [`SymbolTable::find`] did not know, the next id of `dictionary`.
+    /// Returns the entry, to be forgotten if the row is undone, and the bytes the table has grown by.
+    pub(super) fn add(&mut self, tag: &Tag<'_>, epoch: u32, dictionary: &mut Views) -> (u32, usize) {
+        let id = dictionary.len() as u32;
+        dictionary.push(tag.text);
+        if let Some(position) = self.position(tag) {
+            let entry = &mut self.entries[position];
+            (entry.epoch, entry.id) = (epoch, id);
+            return (position as u32, 0);
+        }
+        if self.slots.len() < 2 * (self.entries.len() + 1) {
+            self.grow();
+        }
+        let view = if tag.text.len() <= INLINE_BYTES {
+            inline(tag)
+        } else {
+            self.data.extend_from_slice(tag.text);
+            outline_view(tag.text, self.data.len() - tag.text.len())
+        };
+        self.entries.push(Entry { view, hash: tag.hash, epoch, id });
+        let position = self.entries.len() as u32;
+        self.occupy(tag.hash, position);
+        (position - 1, size_of::<Entry>() + 8 + tag.text.len())
+    }
+
+    pub(super) fn forget(&mut self, entry: u32) {
+        self.entries[entry as usize].epoch = 0;
+    }
+
+    fn occupy(&mut self, hash: u64, value: u32) {
+        let mask = self.slots.len() - 1;
+        let mut at = (hash >> 32) as usize & mask;
+        while self.slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = value;
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![0; (self.slots.len() * 2).max(16)];
+        for position in 0..self.entries.len() {
+            self.occupy(self.entries[position].hash, position as u32 + 1);
+        }
+    }
+}
+
+/// The view of a tag that is short enough to be one.
+#[inline(always)]
+fn inline(tag: &Tag<'_>) -> u128 {
+    tag.text.len() as u128 | u128::from(tag.head[0]) << 32 | u128::from(tag.head[1] as u32) << 96
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan::tag_of;
+    use super::*;
+
+    #[test]
+    fn strings_keep_their_id_within_a_batch_and_lose_it_with_the_next() {
+        let mut table = SymbolTable::default();
+        let texts: Vec<String> = (0..5_000).map(|i| "x".repeat(i % 30) + &i.to_string()).collect();
+        for epoch in 1..3 {
+            let mut dictionary = Views::new();
+            for (id, text) in texts.iter().enumerate() {
+                let tag = tag_of(text.as_bytes(), 3);
+                assert_eq!(table.find(&tag, epoch), None);
+                let (entry, grown) = table.add(&tag, epoch, &mut dictionary);
+                assert_eq!(grown == 0, epoch == 2);
+                assert_eq!(table.find(&tag, epoch), Some(id as u32));
+                if id % 7 == 0 {
+                    table.forget(entry);
+                    dictionary.truncate(id);
+                    assert_eq!(table.find(&tag, epoch), None);
+                    table.add(&tag, epoch, &mut dictionary);
+                }
+            }
+            assert!(dictionary.iter().eq(texts.iter().map(String::as_bytes)));
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! A table while its batch grows, and what was learnt about the shape of its lines.
+//!
+//! A **step** is the literal text between two values, `,usage_idle=`, and stands for a column. Steps remember which
+//! steps came after them; a line that repeats the shape of one before is read by comparing that text, without
+//! looking anything up. Steps and names stay from batch to batch, values do not.
+
+use super::column::{ColumnBuilder, Undo};
+use super::outcome::{Parsed, bad, shown};
+use super::scan::{Prefix, hash};
+use super::value::unescape;
+use hashbrown::{HashMap, HashTable};
+use tidalite_types::schema::{column_name_problem, fold_name, table_name_problem};
+use tidalite_types::{Batch, BatchTimestamps, COLUMNS_MAX, TimeUnit};
+
+/// Number of a step of a table.
+pub(super) type StepId = u32;
+/// The state before the first step of a line.
+pub(super) const START: StepId = 0;
+/// Follows the last value: the timestamp and the end of the line.
+pub(super) const FINISH: StepId = u32::MAX - 1;
+/// A step that is not remembered.
+pub(super) const UNKNOWN: StepId = u32::MAX;
+
+/// Steps a table remembers; the others are looked up by name each time.
+const STEPS_MAX: usize = 4 * COLUMNS_MAX;
+
+#[derive(Debug)]
+pub(super) struct Step {
+    pub prefix: Prefix,
+    pub column: u32,
+    /// Whether a field or a tag follows.
+    pub field: bool,
+    /// Whether it continues the fields: the same text means another thing behind a tag.
+    pub after_field: bool,
+    /// The two steps that came after it most recently.
+    pub next: [StepId; 2],
+}
+
+#[derive(Debug)]
+pub(super) struct TableBuilder {
+    pub name: String,
+    /// The name as it is written, escapes included.
+    pub raw_name: Box<[u8]>,
+    /// The tables whose lines followed its lines most recently.
+    pub next: [u32; 2],
+    pub steps: Vec<Step>,
+    step_index: HashTable<StepId>,
+    pub columns: Vec<ColumnBuilder>,
+    /// By folded name.
+    names: HashMap<String, u32>,
+    /// Columns with values in this batch, in order of first appearance.
+    pub live: Vec<u32>,
+    /// Finished rows.
+    pub rows: usize,
+    /// Rows of the batch before: what this one may grow to.
+    pub rows_hint: usize,
+    pub timestamp_unit: Option<TimeUnit>,
+    pub timestamps: Vec<i64>,
+    pub lines: Vec<u32>,
+}
+
+/// About what a table, column or step takes beside its texts.
+const ENTRY_BYTES: usize = 256;
+
+impl TableBuilder {
+    pub(super) fn new(name: String, raw_name: &[u8]) -> TableBuilder {
+        let start = Step { prefix: Prefix::new(b""), column: 0, field: false, after_field: false, next: [UNKNOWN; 2] };
+        TableBuilder {
+            name,
+            raw_name: raw_name.into(),
+            next: [UNKNOWN; 2],
+            steps: vec![start],
+            step_index: HashTable::new(),
+            columns: Vec::new(),
+            names: HashMap::new(),
+            live: Vec::new(),
+            rows: 0,
+            rows_hint: 0,
+            timestamp_unit: None,
+            timestamps: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// The step for the text `prefix` (separator, name, equals sign), learnt if it is new.
+    /// Returns it and its column.
+    pub(super) fn step(
+        &mut self,
+        input: &[u8],
+        prefix: std::ops::Range<usize>,
+        sort: StepSort,
+        seed: u64,
+        cache_bytes: &mut usize,
+    ) -> Parsed<(StepId, u32)> {
+        let text = &input[prefix.clone()];
+        let hash_of = |text: &[u8], field: bool| hash(text, seed ^ u64::from(field));
+        let found = self.step_index.find(hash_of(text, sort.after_field), |&id| {
+            let step = &self.steps[id as usize];
+            step.after_field == sort.after_field && step.prefix.bytes() == text
+        });
+        if let Some(&id) = found {
+            return Ok((id, self.steps[id as usize].column));
+        }
+        let name = &input[prefix.start + 1..prefix.end - 1];
+        let column = self.column(name, sort.escaped, prefix.start + 1, cache_bytes)?;
+        if self.steps.len() >= STEPS_MAX {
+            return Ok((UNKNOWN, column));
+        }
+        let id = self.steps.len() as StepId;
+        *cache_bytes += ENTRY_BYTES + text.len();
+        self.steps.push(Step {
+            prefix: Prefix::new(text),
+            column,
+            field: sort.field,
+            after_field: sort.after_field,
+            next: [UNKNOWN; 2],
+        });
+        let steps = &self.steps;
+        let rehash = |&id: &StepId| {
+            let step = &steps[id as usize];
+            hash_of(step.prefix.bytes(), step.after_field)
+        };
+        self.step_index.insert_unique(hash_of(text, sort.after_field), id, rehash);
+        Ok((id, column))
+    }
+
+    /// The column of a name, which is checked when it is new.
+    fn column(&mut self, raw: &[u8], escaped: bool, at: usize, cache_bytes: &mut usize) -> Parsed<u32> {
+        let mut scratch = Vec::new();
+        let name = name_text(unescape(raw, escaped, &mut scratch), at, "column")?;
+        let folded = fold_name(name);
+        if let Some(&column) = self.names.get(&folded) {
+            return Ok(column);
+        }
+        if let Some(problem) = column_name_problem(name) {
+            return bad(at, problem);
+        }
+        let column = self.columns.len() as u32;
+        *cache_bytes += 2 * ENTRY_BYTES + 2 * name.len();
+        self.columns.push(ColumnBuilder::new(name.to_owned()));
+        self.names.insert(folded, column);
+        Ok(column)
+    }
+
+    /// A column got its first value of the batch. `at` is for the error.
+    pub(super) fn start_column(&mut self, column: u32, at: usize) -> Parsed<()> {
+        self.live.push(column);
+        // One is kept free for the designated timestamp.
+        if self.live.len() >= COLUMNS_MAX {
+            return bad(at, format!("table {:?} gets more than {COLUMNS_MAX} columns", self.name));
+        }
+        Ok(())
+    }
+
+    /// Appends the timestamp of the row being read. Fails without a trace.
+    pub(super) fn push_timestamp(&mut self, unit: TimeUnit, value: i64, at: usize) -> Parsed<()> {
+        let own = *self.timestamp_unit.get_or_insert(unit);
+        if own == unit {
+            self.timestamps.push(value);
+            return Ok(());
+        }
+        self.push_converted(own, unit, value, at)
+    }
+
+    fn push_converted(&mut self, own: TimeUnit, unit: TimeUnit, value: i64, at: usize) -> Parsed<()> {
+        if unit.per_second() < own.per_second() {
+            let Some(value) = unit.convert(value, own) else {
+                return bad(at, "timestamp is out of range for nanoseconds, the unit of earlier lines");
+            };
+            self.timestamps.push(value);
+            return Ok(());
+        }
+        let finer: Option<Vec<i64>> = self.timestamps.iter().map(|&t| own.convert(t, unit)).collect();
+        let Some(finer) = finer else {
+            return bad(at, "timestamp in nanoseconds, which timestamps of earlier lines do not fit");
+        };
+        self.timestamps = finer;
+        self.timestamps.push(value);
+        self.timestamp_unit = Some(unit);
+        Ok(())
+    }
+
+    /// Makes it as if the row being read had never begun.
+    pub(super) fn undo_row(&mut self, undo: &mut Vec<Undo>) {
+        while let Some(change) = undo.pop() {
+            let (Undo::Started { column } | Undo::Widened { column, .. } | Undo::Symbol { column, .. }) = change;
+            self.columns[column as usize].undo(change);
+        }
+        let columns = &mut self.columns;
+        self.live.retain(|&column| {
+            let column = &mut columns[column as usize];
+            column.truncate(self.rows);
+            !matches!(column.data, super::column::Data::None)
+        });
+        if self.rows == 0 {
+            self.timestamp_unit = None;
+        }
+    }
+
+    pub(super) fn byte_count(&self) -> usize {
+        let columns: usize = self.live.iter().map(|&c| self.columns[c as usize].byte_count(self.rows)).sum();
+        columns + self.rows * 12
+    }
+
+    /// The batch; the builder is then without rows.
+    pub(super) fn take(&mut self) -> Batch {
+        let rows = std::mem::take(&mut self.rows);
+        let live = std::mem::take(&mut self.live);
+        self.rows_hint = rows;
+        Batch {
+            table: self.name.clone(),
+            rows,
+            columns: live.into_iter().map(|c| self.columns[c as usize].take(rows)).collect(),
+            timestamps: Some(BatchTimestamps {
+                unit: self.timestamp_unit.take().unwrap_or(TimeUnit::Nanos),
+                values: std::mem::take(&mut self.timestamps),
+            }),
+            lines: std::mem::take(&mut self.lines),
+        }
+    }
+}
+
+/// What is known of a step from where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct StepSort {
+    pub field: bool,
+    pub after_field: bool,
+    /// Whether the name has backslashes.
+    pub escaped: bool,
+}
+
+/// Checks the name of a table and unescapes it.
+pub(super) fn table_name(raw: &[u8], escaped: bool, at: usize) -> Parsed<String> {
+    let mut scratch = Vec::new();
+    let name = name_text(unescape(raw, escaped, &mut scratch), at, "table")?;
+    match table_name_problem(name) {
+        Some(problem) => bad(at, problem),
+        None => Ok(name.to_owned()),
+    }
+}
+
+fn name_text<'a>(bytes: &'a [u8], at: usize, what: &str) -> Parsed<&'a str> {
+    match std::str::from_utf8(bytes) {
+        Ok(name) => Ok(name),
+        Err(e) => {
+            bad(at, format!("{what} name {} is not UTF-8 from its byte {} on", shown(bytes), e.valid_up_to() + 1))
+        }
+    }
+}

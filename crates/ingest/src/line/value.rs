@@ -1,0 +1,403 @@
+//! One value or name of a line, the general way: escapes, every type, every error.
+
+use super::outcome::{Parsed, Stop, bad, shown};
+use super::{LineTimeUnit, binary};
+use tidalite_types::TimeUnit;
+
+/// A value as it was written. `Micros` and `Nanos` are the units kept; milliseconds were converted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    Null,
+    /// A tag.
+    Symbol(&'a [u8]),
+    Varchar(&'a [u8]),
+    Long(i64),
+    Double(f64),
+    Boolean(bool),
+    Timestamp(TimeUnit, i64),
+    Decimal(Decimal),
+    /// The bytes as `tidalite_types::views` wants them.
+    Array {
+        dims: u8,
+        bytes: &'a [u8],
+    },
+}
+
+impl Value<'_> {
+    pub(super) fn type_name(&self) -> String {
+        match self {
+            Value::Null => "NULL".to_owned(),
+            Value::Symbol(_) => "SYMBOL".to_owned(),
+            Value::Varchar(_) => "VARCHAR".to_owned(),
+            Value::Long(_) => "LONG".to_owned(),
+            Value::Double(_) => "DOUBLE".to_owned(),
+            Value::Boolean(_) => "BOOLEAN".to_owned(),
+            Value::Timestamp(TimeUnit::Nanos, _) => "TIMESTAMP_NS".to_owned(),
+            Value::Timestamp(..) => "TIMESTAMP".to_owned(),
+            Value::Decimal(_) => "DECIMAL".to_owned(),
+            Value::Array { dims, .. } => "DOUBLE".to_owned() + &"[]".repeat(usize::from(*dims)),
+        }
+    }
+}
+
+/// At most [`DECIMAL_DIGITS_MAX`] digits, `scale` of them behind the point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Decimal {
+    pub unscaled: i128,
+    pub scale: u8,
+}
+
+pub(super) const DECIMAL_DIGITS_MAX: u8 = 38;
+const DECIMAL_LIMIT: i128 = 10_i128.pow(DECIMAL_DIGITS_MAX as u32);
+
+impl Decimal {
+    /// `None` when the number needs more than 38 digits. A negative scale multiplies.
+    pub(super) fn new(mut unscaled: i128, mut scale: i32) -> Option<Decimal> {
+        if unscaled == 0 {
+            scale = scale.clamp(0, i32::from(DECIMAL_DIGITS_MAX));
+        }
+        while scale > i32::from(DECIMAL_DIGITS_MAX) && unscaled % 10 == 0 {
+            unscaled /= 10;
+            scale -= 1;
+        }
+        if scale < 0 {
+            unscaled = unscaled.checked_mul(10_i128.checked_pow(scale.unsigned_abs())?)?;
+            scale = 0;
+        }
+        let scale = u8::try_from(scale).ok().filter(|s| *s <= DECIMAL_DIGITS_MAX)?;
+        (unscaled.unsigned_abs() < DECIMAL_LIMIT.unsigned_abs()).then_some(Decimal { unscaled, scale })
+    }
+
+    /// The same number with more digits behind the point.
+    pub(super) fn rescaled(self, scale: u8) -> Option<Decimal> {
+        let factor = 10_i128.checked_pow(u32::from(scale.checked_sub(self.scale)?))?;
+        Decimal::new(self.unscaled.checked_mul(factor)?, i32::from(scale))
+    }
+
+    /// `-12.50`, `1.5e-3`: the text before the suffix. `Some(None)` is NaN or an infinity, which are no decimals
+    /// and stand for NULL.
+    fn parse(text: &[u8]) -> Option<Option<Decimal>> {
+        let (negative, digits) = sign(text);
+        if digits.eq_ignore_ascii_case(b"nan") || digits.eq_ignore_ascii_case(b"infinity") {
+            return Some(None);
+        }
+        let (mantissa, exponent) = match digits.iter().position(|b| matches!(b, b'e' | b'E')) {
+            Some(e) => (&digits[..e], i32::try_from(integer(&digits[e + 1..])?).ok()?),
+            None => (digits, 0),
+        };
+        let mut unscaled = 0_i128;
+        let mut scale = None;
+        for &byte in mantissa {
+            match byte {
+                b'0'..=b'9' => {
+                    unscaled = unscaled.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+                    scale = scale.map(|s: i32| s.saturating_add(1));
+                }
+                b'.' if scale.is_none() => scale = Some(0),
+                _ => return None,
+            }
+        }
+        if !mantissa.iter().any(u8::is_ascii_digit) {
+            return None;
+        }
+        let scale = scale.unwrap_or(0).checked_sub(exponent)?;
+        Decimal::new(if negative { -unscaled } else { unscaled }, scale).map(Some)
+    }
+}
+
+fn sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    }
+}
+
+/// A decimal integer with optional sign that fits an `i64`.
+fn integer(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = sign(text);
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_i64, |value, &byte| {
+        let digit = i64::from(byte.wrapping_sub(b'0'));
+        let value = (digit <= 9).then(|| value.checked_mul(10))??;
+        if negative { value.checked_sub(digit) } else { value.checked_add(digit) }
+    })
+}
+
+/// What ends a name or an unquoted value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Comma,
+    Space,
+    Equals,
+    Line,
+}
+
+/// `\n`, `\r\n`: how long the end of a line at `at` is, if one is there.
+pub(super) fn line_end(input: &[u8], at: usize) -> Parsed<Option<usize>> {
+    match input.get(at) {
+        None => Err(Stop::Incomplete),
+        Some(b'\n') => Ok(Some(1)),
+        Some(b'\r') => match input.get(at + 1) {
+            None => Err(Stop::Incomplete),
+            Some(b'\n') => Ok(Some(2)),
+            Some(_) => bad(at, "a carriage return within a line must be escaped by a backslash"),
+        },
+        Some(_) => Ok(None),
+    }
+}
+
+/// An unquoted piece of a line up to what ends it.
+pub(super) struct Token {
+    pub end_at: usize,
+    pub end: End,
+    pub escaped: bool,
+}
+
+pub(super) fn token(input: &[u8], at: usize) -> Parsed<Token> {
+    let mut pos = at;
+    let mut escaped = false;
+    loop {
+        let end = match *input.get(pos).ok_or(Stop::Incomplete)? {
+            b',' => End::Comma,
+            b' ' => End::Space,
+            b'=' => End::Equals,
+            b'\n' | b'\r' if line_end(input, pos)?.is_some() => End::Line,
+            0 => return bad(pos, "a zero byte outside of a quoted string"),
+            b'\\' => {
+                escaped = true;
+                pos += 2;
+                continue;
+            }
+            _ => {
+                pos += 1;
+                continue;
+            }
+        };
+        return Ok(Token { end_at: pos, end, escaped });
+    }
+}
+
+/// `raw` without its escaping backslashes.
+pub(super) fn unescape<'a>(raw: &'a [u8], escaped: bool, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    if !escaped {
+        return raw;
+    }
+    scratch.clear();
+    let mut bytes = raw.iter();
+    while let Some(&byte) = bytes.next() {
+        let literal = if byte == b'\\' { bytes.next().copied() } else { Some(byte) };
+        scratch.extend(literal);
+    }
+    scratch
+}
+
+/// Reads the value of a tag. Returns it and where it ends.
+pub(super) fn tag<'a>(input: &'a [u8], at: usize, scratch: &'a mut Vec<u8>) -> Parsed<(Value<'a>, usize)> {
+    let token = token(input, at)?;
+    if token.end == End::Equals {
+        return bad(token.end_at, "an equals sign within the value of a tag must be escaped by a backslash");
+    }
+    Ok((Value::Symbol(unescape(&input[at..token.end_at], token.escaped, scratch)), token.end_at))
+}
+
+/// How fields are read.
+pub(super) struct FieldRules {
+    pub nan_is_null: bool,
+    pub bytes_max: usize,
+}
+
+/// Reads the value of a field. Returns it and where it ends.
+pub(super) fn field<'a>(
+    input: &'a [u8],
+    at: usize,
+    rules: &FieldRules,
+    scratch: &'a mut Vec<u8>,
+) -> Parsed<(Value<'a>, usize)> {
+    let (value, end) = match input.get(at) {
+        Some(b'"') => quoted(input, at, scratch)?,
+        Some(b'=') => {
+            let (value, end) = binary::parse(input, at + 1, rules.bytes_max)?;
+            let ends = matches!(input.get(end), None | Some(b',' | b' ' | b'\n' | b'\r'));
+            if !ends {
+                return bad(end, "a binary value must be followed by a comma, a space or the end of the line");
+            }
+            (value, end)
+        }
+        _ => {
+            let token = token(input, at)?;
+            if token.end == End::Equals {
+                return bad(token.end_at, "an equals sign within an unquoted value");
+            }
+            let text = unescape(&input[at..token.end_at], token.escaped, scratch);
+            (plain(text, at)?, token.end_at)
+        }
+    };
+    match value {
+        Value::Double(number) if number.is_nan() && rules.nan_is_null => Ok((Value::Null, end)),
+        value => Ok((value, end)),
+    }
+}
+
+fn quoted<'a>(input: &'a [u8], at: usize, scratch: &'a mut Vec<u8>) -> Parsed<(Value<'a>, usize)> {
+    let start = at + 1;
+    let mut pos = start;
+    let mut escaped = false;
+    loop {
+        let found = memchr::memchr3(b'"', b'\\', b'\n', input.get(pos..).ok_or(Stop::Incomplete)?);
+        pos += found.ok_or(Stop::Incomplete)?;
+        match input[pos] {
+            b'"' => break,
+            b'\n' => return bad(at, "a quoted string is not closed before the end of the line"),
+            _ => {
+                escaped = true;
+                pos += 2;
+            }
+        }
+    }
+    if !matches!(input.get(pos + 1), None | Some(b',' | b' ' | b'\n' | b'\r')) {
+        return bad(pos + 1, "a quoted string must be followed by a comma, a space or the end of the line");
+    }
+    Ok((Value::Varchar(unescape(&input[start..pos], escaped, scratch)), pos + 1))
+}
+
+/// A value without quotes. Its last byte tells its type, as in QuestDB.
+fn plain(text: &[u8], at: usize) -> Parsed<Value<'static>> {
+    let Some((&last, body)) = text.split_last() else {
+        return Ok(Value::Null);
+    };
+    match last {
+        b'i' => long(body, text, at),
+        b't' if !body.is_empty() => timestamp(TimeUnit::Micros, 1, body, text, at),
+        b'n' => timestamp(TimeUnit::Nanos, 1, body, text, at),
+        b'm' => timestamp(TimeUnit::Micros, 1_000, body, text, at),
+        b'd' => match Decimal::parse(body) {
+            Some(Some(decimal)) => Ok(Value::Decimal(decimal)),
+            Some(None) => Ok(Value::Null),
+            None => bad(at, format!("{} is no decimal of at most {DECIMAL_DIGITS_MAX} digits", shown(text))),
+        },
+        b't' | b'T' | b'f' | b'F' | b'e' | b'E' => {
+            if is_word(text, b"t") || is_word(text, b"true") {
+                Ok(Value::Boolean(true))
+            } else if is_word(text, b"f") || is_word(text, b"false") {
+                Ok(Value::Boolean(false))
+            } else {
+                unknown(text, at)
+            }
+        }
+        _ => double(text, at),
+    }
+}
+
+fn is_word(text: &[u8], word: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(word)
+}
+
+#[cold]
+fn unknown<T>(text: &[u8], at: usize) -> Parsed<T> {
+    bad(at, format!("{} is no number, boolean, timestamp or quoted string", shown(text)))
+}
+
+fn long(body: &[u8], text: &[u8], at: usize) -> Parsed<Value<'static>> {
+    if let [b'0', b'x' | b'X', digits @ ..] = body
+        && !digits.is_empty()
+        && digits.iter().all(u8::is_ascii_hexdigit)
+    {
+        let significant = digits.iter().position(|&b| b != b'0').map_or(&[][..], |first| &digits[first..]);
+        let value = significant.iter().try_fold(0_i64, |value, &byte| {
+            let digit = (byte as char).to_digit(16)?;
+            Some(value.checked_mul(16)? + i64::from(digit))
+        });
+        return value
+            .map_or_else(|| bad(at, format!("{} is out of range for LONG", shown(text))), |v| Ok(Value::Long(v)));
+    }
+    match integer(body) {
+        Some(value) => Ok(Value::Long(value)),
+        None if is_integer(body) => bad(at, format!("{} is out of range for LONG", shown(text))),
+        None => unknown(text, at),
+    }
+}
+
+fn is_integer(text: &[u8]) -> bool {
+    let (_, digits) = sign(text);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+fn timestamp(unit: TimeUnit, factor: i64, body: &[u8], text: &[u8], at: usize) -> Parsed<Value<'static>> {
+    if !is_integer(body) {
+        return unknown(text, at);
+    }
+    match integer(body).and_then(|value| in_years(unit, value.checked_mul(factor)?)) {
+        Some(value) => Ok(Value::Timestamp(unit, value)),
+        None => bad(at, format!("timestamp {} is out of range, {}", shown(text), YEARS)),
+    }
+}
+
+fn double(text: &[u8], at: usize) -> Parsed<Value<'static>> {
+    let Some(value) = std::str::from_utf8(text).ok().and_then(|t| t.parse::<f64>().ok()) else {
+        return unknown(text, at);
+    };
+    if value.is_infinite() && text.iter().any(u8::is_ascii_digit) {
+        return bad(at, format!("{} is out of range for DOUBLE", shown(text)));
+    }
+    Ok(Value::Double(value))
+}
+
+const YEARS: &str = "years 1 to 9999 are possible, in nanoseconds 1677 to 2262";
+const YEAR_1_S: i64 = -62_135_596_800;
+const YEAR_10000_S: i64 = 253_402_300_800;
+
+/// `value` if it is in the years 1 to 9999.
+#[inline(always)]
+pub(super) fn in_years(unit: TimeUnit, value: i64) -> Option<i64> {
+    match unit {
+        // An i64 of nanoseconds ends within them.
+        TimeUnit::Nanos => Some(value),
+        TimeUnit::Micros => (YEAR_1_S * 1_000_000..YEAR_10000_S * 1_000_000).contains(&value).then_some(value),
+        TimeUnit::Millis => (YEAR_1_S * 1_000..YEAR_10000_S * 1_000).contains(&value).then_some(value),
+    }
+}
+
+/// The unit a line's own timestamp is kept in, by its suffix (0 is none), and how many of it one is.
+#[inline(always)]
+pub(super) fn line_unit(suffix: u8, default: LineTimeUnit) -> (TimeUnit, i64) {
+    match (suffix, default) {
+        (b'n', _) | (0, LineTimeUnit::Nanos) => (TimeUnit::Nanos, 1),
+        (b't', _) | (0, LineTimeUnit::Micros) => (TimeUnit::Micros, 1),
+        (b'm', _) | (_, LineTimeUnit::Millis) => (TimeUnit::Micros, 1_000),
+        (_, LineTimeUnit::Seconds) => (TimeUnit::Micros, 1_000_000),
+        (_, LineTimeUnit::Minutes) => (TimeUnit::Micros, 60_000_000),
+        (_, LineTimeUnit::Hours) => (TimeUnit::Micros, 3_600_000_000),
+        (_, LineTimeUnit::Nanos | LineTimeUnit::Micros) => (TimeUnit::Nanos, 1),
+    }
+}
+
+/// The timestamp at the end of a line, from `at` to the end: its unit and value, `None` when there is none, and
+/// where the next line starts.
+pub(super) fn line_timestamp(
+    input: &[u8],
+    at: usize,
+    default: LineTimeUnit,
+) -> Parsed<(Option<(TimeUnit, i64)>, usize)> {
+    let token = token(input, at)?;
+    let text = &input[at..token.end_at];
+    if token.end != End::Line {
+        let what = if token.end == End::Space { "a space" } else { "more" };
+        return bad(token.end_at, format!("{what} after {}, where a timestamp ends the line", shown(text)));
+    }
+    let next = token.end_at + line_end(input, token.end_at)?.unwrap_or(0);
+    let Some((&last, body)) = text.split_last() else {
+        return Ok((None, next));
+    };
+    let (suffix, body) = if matches!(last, b'n' | b't' | b'm') { (last, body) } else { (0, text) };
+    if !is_integer(body) {
+        return bad(at, format!("{} is no timestamp: an integer, alone or with suffix n, t or m", shown(text)));
+    }
+    let (unit, factor) = line_unit(suffix, default);
+    match integer(body).and_then(|value| in_years(unit, value.checked_mul(factor)?)) {
+        Some(value) => Ok((Some((unit, value)), next)),
+        None => bad(at, format!("timestamp {} is out of range, {}", shown(text), YEARS)),
+    }
+}
