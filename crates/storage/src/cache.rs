@@ -1,1 +1,311 @@
 //! Blocks of segments in memory, up to a budget.
+//!
+//! In: a key and a way to load its bytes. Out: shared bytes, from memory when they are there. Segments are
+//! immutable, so nothing is ever invalidated.
+//!
+//! Always: readers that want the same missing block wait for one load. What readers still hold after eviction is
+//! not counted: it belongs to their query. No lock is held while a block is loaded but that of its cell.
+
+use crate::Result;
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_types::{ColumnId, SegmentId};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockKey {
+    pub segment: SegmentId,
+    pub column: ColumnId,
+    pub block: u32,
+}
+
+impl BlockKey {
+    /// The footer of a segment, kept as a block of a column that no table has.
+    #[must_use]
+    pub fn footer(segment: SegmentId) -> BlockKey {
+        BlockKey { segment, column: ColumnId(u32::MAX), block: u32::MAX }
+    }
+}
+
+/// Counters since the start; `bytes` and `blocks` are those held now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    pub hits: u64,
+    pub misses: u64,
+    pub loaded_bytes: u64,
+    pub bytes: u64,
+    pub blocks: u64,
+}
+
+/// Threads on different blocks rarely meet at one of this many locks.
+const SHARDS_MAX: usize = 16;
+/// A shard is at least this large, so that blocks of long text have room in it.
+const SHARD_BYTES_MIN: usize = 32 << 20;
+/// What an entry takes besides its bytes.
+const ENTRY_BYTES: usize = 128;
+
+#[derive(Debug)]
+pub struct BlockCache {
+    shards: Vec<Mutex<Shard>>,
+    hasher: hashbrown::DefaultHashBuilder,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    loaded_bytes: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Shard {
+    blocks: Clock<BlockKey, Bytes>,
+    /// Blocks being loaded now.
+    loading: HashMap<BlockKey, Arc<Cell>>,
+}
+
+/// Locked while its block is loaded; empty when that failed.
+type Cell = Mutex<Option<Bytes>>;
+
+impl BlockCache {
+    #[must_use]
+    pub fn new(bytes_max: usize) -> BlockCache {
+        let shards = (bytes_max / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
+        let shard = || Mutex::new(Shard { blocks: Clock::new(bytes_max / shards), loading: HashMap::new() });
+        BlockCache {
+            shards: (0..shards).map(|_| shard()).collect(),
+            hasher: hashbrown::DefaultHashBuilder::default(),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            loaded_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// The bytes of `key`, by `load` when they are not in memory.
+    pub fn get_or_load(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
+        let cell = {
+            let mut shard = self.shard(&key);
+            if let Some(bytes) = shard.blocks.get(&key) {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                return Ok(bytes);
+            }
+            shard.loading.entry(key).or_default().clone()
+        };
+        let mut loaded = lock(&cell);
+        if let Some(bytes) = &*loaded {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(bytes.clone());
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        let result = load();
+        let mut shard = self.shard(&key);
+        // A failed load leaves the cell empty: whoever waits for it tries again.
+        if shard.loading.get(&key).is_some_and(|c| Arc::ptr_eq(c, &cell)) {
+            shard.loading.remove(&key);
+        }
+        let bytes = result?;
+        self.loaded_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        *loaded = Some(bytes.clone());
+        shard.blocks.insert(key, bytes.clone(), bytes.len() + ENTRY_BYTES);
+        Ok(bytes)
+    }
+
+    /// Drops the blocks of a segment.
+    pub fn forget(&self, segment: SegmentId) {
+        self.shards.iter().for_each(|shard| lock(shard).blocks.retain(|key| key.segment != segment));
+    }
+
+    #[must_use]
+    pub fn stats(&self) -> CacheStats {
+        let mut stats = CacheStats {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            loaded_bytes: self.loaded_bytes.load(Ordering::Relaxed),
+            ..CacheStats::default()
+        };
+        for shard in &self.shards {
+            let shard = lock(shard);
+            stats.bytes += shard.blocks.weight() as u64;
+            stats.blocks += shard.blocks.len() as u64;
+        }
+        stats
+    }
+
+    fn shard(&self, key: &BlockKey) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[self.hasher.hash_one(key) as usize % self.shards.len()])
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A map that stays within a total weight by letting go of what was not used since the hand last passed (CLOCK:
+/// nearly LRU, and a hit only sets a flag).
+pub struct Clock<K, V> {
+    weight_max: usize,
+    weight: usize,
+    positions: HashMap<K, usize, hashbrown::DefaultHashBuilder>,
+    slots: Vec<Slot<K, V>>,
+    hand: usize,
+}
+
+struct Slot<K, V> {
+    key: K,
+    value: V,
+    weight: usize,
+    was_used: bool,
+}
+
+impl<K, V> fmt::Debug for Clock<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clock({} entries, {} of {})", self.slots.len(), self.weight, self.weight_max)
+    }
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> Clock<K, V> {
+    #[must_use]
+    pub fn new(weight_max: usize) -> Clock<K, V> {
+        Clock { weight_max, weight: 0, positions: HashMap::default(), slots: Vec::new(), hand: 0 }
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    pub fn get(&mut self, key: &K) -> Option<V> {
+        let slot = &mut self.slots[*self.positions.get(key)?];
+        slot.was_used = true;
+        Some(slot.value.clone())
+    }
+
+    /// Replaces what has the same key. What alone weighs more than everything may is not kept.
+    pub fn insert(&mut self, key: K, value: V, weight: usize) {
+        self.remove(&key);
+        if weight > self.weight_max {
+            return;
+        }
+        while self.weight + weight > self.weight_max {
+            self.evict_one();
+        }
+        self.weight += weight;
+        self.positions.insert(key.clone(), self.slots.len());
+        self.slots.push(Slot { key, value, weight, was_used: false });
+    }
+
+    pub fn remove(&mut self, key: &K) {
+        if let Some(&position) = self.positions.get(key) {
+            self.remove_at(position);
+        }
+    }
+
+    /// Removes the entries whose key is not wanted.
+    pub fn retain(&mut self, is_wanted: impl Fn(&K) -> bool) {
+        // Backwards, because the last entry moves into the gap.
+        for position in (0..self.slots.len()).rev() {
+            if !is_wanted(&self.slots[position].key) {
+                self.remove_at(position);
+            }
+        }
+    }
+
+    fn evict_one(&mut self) {
+        loop {
+            if self.hand >= self.slots.len() {
+                self.hand = 0;
+            }
+            if !std::mem::take(&mut self.slots[self.hand].was_used) {
+                return self.remove_at(self.hand);
+            }
+            self.hand += 1;
+        }
+    }
+
+    fn remove_at(&mut self, position: usize) {
+        let slot = self.slots.swap_remove(position);
+        self.positions.remove(&slot.key);
+        self.weight -= slot.weight;
+        if let Some(moved) = self.slots.get(position) {
+            self.positions.insert(moved.key.clone(), position);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    fn key(segment: u64, block: u32) -> BlockKey {
+        BlockKey { segment: SegmentId(segment), column: ColumnId(0), block }
+    }
+
+    #[test]
+    fn what_is_used_stays_and_the_weight_holds() {
+        let mut clock = Clock::new(10);
+        (0..10).for_each(|i| clock.insert(i, i * 10, 1));
+        for i in 10..1000 {
+            assert_eq!(clock.get(&3), Some(30), "used before every insert");
+            clock.insert(i, i * 10, 1 + i as usize % 3);
+            assert!(clock.weight() <= 10);
+            assert_eq!(clock.slots.iter().map(|s| s.weight).sum::<usize>(), clock.weight());
+            assert!(clock.slots.iter().enumerate().all(|(at, s)| clock.positions[&s.key] == at));
+        }
+        clock.insert(0, 0, 11);
+        assert_eq!(clock.get(&0), None, "heavier than everything may be");
+        clock.retain(|k| *k == 3);
+        assert_eq!((clock.len(), clock.weight()), (1, 1));
+    }
+
+    #[test]
+    fn blocks_are_loaded_once_and_forgotten_by_segment() {
+        let cache = BlockCache::new(1 << 20);
+        for round in 0..3 {
+            for block in 0..100 {
+                let load = || if round == 0 { Ok(Bytes::from(vec![block as u8; 100])) } else { unreachable!() };
+                assert_eq!(cache.get_or_load(key(1, block), load).unwrap()[0], block as u8);
+            }
+        }
+        let stats = cache.stats();
+        assert_eq!((stats.hits, stats.misses, stats.loaded_bytes, stats.blocks), (200, 100, 10_000, 100));
+        cache.forget(SegmentId(1));
+        assert_eq!((cache.stats().bytes, cache.stats().blocks), (0, 0));
+    }
+
+    #[test]
+    fn a_failed_load_is_tried_again() {
+        let cache = BlockCache::new(1 << 20);
+        assert!(cache.get_or_load(key(1, 0), || Err(Error::corrupt("no"))).is_err());
+        assert_eq!(cache.get_or_load(key(1, 0), || Ok(Bytes::from_static(b"yes"))).unwrap(), "yes");
+    }
+
+    #[test]
+    fn threads_that_want_the_same_block_wait_for_one_load() {
+        let cache = BlockCache::new(1 << 20);
+        let loads = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for block in 0..500 {
+                        let load = || {
+                            loads.fetch_add(1, Ordering::Relaxed);
+                            Ok(Bytes::from(vec![block as u8; 10]))
+                        };
+                        assert_eq!(cache.get_or_load(key(0, block), load).unwrap()[0], block as u8);
+                    }
+                });
+            }
+        });
+        assert_eq!(loads.load(Ordering::Relaxed), 500);
+    }
+}

@@ -1,1 +1,159 @@
-//! The operating system's files.
+//! The operating system's files, under the data folder.
+//!
+//! Always: `sync` is fdatasync, which also makes a changed length durable; `sync_dir` is fsync of the folder.
+
+use super::{File, Fs};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Paths are relative to `root`, which exists.
+#[derive(Debug)]
+pub struct OsFs {
+    root: PathBuf,
+}
+
+impl OsFs {
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> OsFs {
+        OsFs { root: root.into() }
+    }
+
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn open_with(&self, path: &Path, options: &OpenOptions) -> io::Result<Arc<dyn File>> {
+        Ok(Arc::new(OsFile { file: options.open(self.root.join(path))? }))
+    }
+}
+
+impl Fs for OsFs {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open_with(path, OpenOptions::new().read(true))
+    }
+
+    fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open_with(path, OpenOptions::new().read(true).write(true))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open_with(path, OpenOptions::new().read(true).write(true).create_new(true))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(self.root.join(from), self.root.join(to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let path = self.root.join(path);
+        if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) }
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let entries = match std::fs::read_dir(self.root.join(dir)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let names: io::Result<Vec<String>> =
+            entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect();
+        let mut names = names?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(self.root.join(dir))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        std::fs::File::open(self.root.join(dir))?.sync_all()
+    }
+}
+
+#[derive(Debug)]
+struct OsFile {
+    file: std::fs::File,
+}
+
+impl File for OsFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, len) {
+            // Some file systems (NFS, old overlay drivers) cannot reserve: writing is the only way there.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => self.write_zeros_to(len),
+            result => Ok(result?),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+impl OsFile {
+    fn write_zeros_to(&self, len: u64) -> io::Result<()> {
+        let mut at = self.len()?;
+        while at < len {
+            let take = (len - at).min(ZEROS.len() as u64);
+            self.file.write_all_at(&ZEROS[..take as usize], at)?;
+            at += take;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_grow_shrink_move_and_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let fs = OsFs::new(dir.path());
+        assert_eq!(fs.list(Path::new("a")).unwrap(), Vec::<String>::new());
+        fs.create_dir_all(Path::new("a/b")).unwrap();
+        let file = fs.create(Path::new("a/b/one")).unwrap();
+        assert_eq!(fs.create(Path::new("a/b/one")).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        file.write_all_at(b"hello", 3).unwrap();
+        file.allocate(100).unwrap();
+        assert_eq!(file.len().unwrap(), 100);
+        file.set_len(6).unwrap();
+        file.sync().unwrap();
+        fs.rename(Path::new("a/b/one"), Path::new("a/two")).unwrap();
+        fs.sync_dir(Path::new("a")).unwrap();
+        assert_eq!(fs.list(Path::new("a")).unwrap(), ["b", "two"]);
+        let mut buffer = [9; 6];
+        fs.open(Path::new("a/two")).unwrap().read_exact_at(&mut buffer, 0).unwrap();
+        assert_eq!(&buffer, b"\0\0\0hel");
+        let past_the_end = fs.open_write(Path::new("a/two")).unwrap().read_exact_at(&mut buffer, 1);
+        assert_eq!(past_the_end.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        fs.remove(Path::new("a/two")).unwrap();
+        assert_eq!(fs.open(Path::new("a/two")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

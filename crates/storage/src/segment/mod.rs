@@ -1,7 +1,19 @@
 //! The immutable file of a partition's rows: every column in blocks, a footer, a checksum per block.
 //!
-//! Reading order: [`format`] the bytes; [`encoding`] one physical encoding per file; [`writer`]; [`reader`].
+//! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block; [`writer`];
+//! [`store`] what all segments share; [`reader`].
 
+pub mod buffer;
+pub mod encoding;
+pub mod format;
 pub mod reader;
+pub mod store;
+pub mod writer;
 
-pub use reader::Segment;
+pub use encoding::{EncodedBlock, encode, to_column};
+pub use reader::{Segment, SegmentMeta};
+pub use store::{SegmentStore, StoreStats};
+pub use writer::{BlockSource, SegmentSummary, SegmentWriter};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! The sections of a chunk: written one after the other, found again from the footer's entry.
+
+use super::{EncodedBlock, zones};
+use crate::segment::format::{Encoding, Entry, aligned};
+use crate::{Bounds, Zone};
+use bytes::Bytes;
+use std::ops::Range;
+use tidalite_types::column_type::Physical;
+use tidalite_types::{Bitmap, VECTOR_ROWS};
+
+/// A chunk being written: bounds first, then [`Chunk::begin`], then the payload's sections.
+pub(super) struct Chunk {
+    pub rows: usize,
+    /// Absent when no row is NULL.
+    pub validity: Option<Bitmap>,
+    null_count: usize,
+    bounds: Bounds,
+    zones: Vec<u64>,
+    encoding: Encoding,
+    parameter: u32,
+    data_bytes: u32,
+    bytes: Vec<u8>,
+}
+
+impl Chunk {
+    pub fn new(rows: usize, validity: Option<Bitmap>, null_count: usize) -> Chunk {
+        Chunk {
+            rows,
+            validity,
+            null_count,
+            bounds: Bounds::None,
+            zones: Vec::new(),
+            encoding: Encoding::Plain,
+            parameter: 0,
+            data_bytes: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    pub fn set_bounds(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+    }
+
+    /// Smallest and greatest of each vector, as [`zones`] lays them out.
+    pub fn set_zones(&mut self, zones: Vec<u64>) {
+        self.zones = zones;
+    }
+
+    /// Which rows of vector `vector` are NULL is said by [`Chunk::validity`]; whether all are, here.
+    pub fn has_values(&self, vector: usize) -> bool {
+        let words = VECTOR_ROWS / 64;
+        self.validity.as_ref().is_none_or(|v| v.words().iter().skip(vector * words).take(words).any(|w| *w != 0))
+    }
+
+    pub fn begin(&mut self, encoding: Encoding, parameter: u32, data_bytes: u32) {
+        (self.encoding, self.parameter, self.data_bytes) = (encoding, parameter, data_bytes);
+        let (zones, validity) = (std::mem::take(&mut self.zones), self.validity.take());
+        self.section(bytemuck::cast_slice(&zones));
+        if let Some(validity) = &validity {
+            self.section(bytemuck::cast_slice(validity.words()));
+        }
+        (self.zones, self.validity) = (zones, validity);
+    }
+
+    pub fn section(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let start = aligned(self.bytes.len());
+            self.bytes.reserve_exact(start - self.bytes.len() + bytes.len());
+            self.bytes.resize(start, 0);
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    pub fn finish(self, physical: Physical) -> EncodedBlock {
+        let entry = Entry {
+            offset: 0,
+            bytes: u32::try_from(self.bytes.len()).expect("views and data of a block stay below 4 GiB"),
+            crc: crc32c::crc32c(&self.bytes),
+            encoding: self.encoding,
+            has_validity: self.validity.is_some(),
+            has_zones: !self.zones.is_empty(),
+            zone: Zone { null_count: self.null_count as u32, bounds: self.bounds },
+            parameter: self.parameter,
+            data_bytes: self.data_bytes,
+        };
+        EncodedBlock { rows: self.rows, physical, entry, bytes: Bytes::from(self.bytes) }
+    }
+}
+
+/// Where the sections of a chunk are. `first` holds values, distinct values or the smallest value.
+#[derive(Debug)]
+pub struct Layout {
+    zones: Range<usize>,
+    validity: Range<usize>,
+    first: Range<usize>,
+    data: Range<usize>,
+    codes: Range<usize>,
+    /// Bytes of a code or distance.
+    pub code_bytes: usize,
+    /// Length of the chunk.
+    pub bytes: usize,
+}
+
+impl Layout {
+    pub fn of(entry: &Entry, physical: Physical, rows: usize) -> Result<Layout, String> {
+        let code_bytes = match entry.encoding {
+            Encoding::Nulls | Encoding::Plain => 0,
+            Encoding::Dict => code_bytes(entry.parameter as usize).ok_or("an impossible number of distinct values")?,
+            Encoding::Narrow if matches!(entry.parameter, 0 | 1 | 2 | 4) => entry.parameter as usize,
+            Encoding::Narrow => return Err(format!("distances of {} bytes", entry.parameter)),
+        };
+        let values = match entry.encoding {
+            Encoding::Nulls => 0,
+            Encoding::Plain => rows,
+            Encoding::Dict => entry.parameter as usize,
+            Encoding::Narrow => 1,
+        };
+        let first_bytes = match physical {
+            Physical::Bit if entry.encoding == Encoding::Plain => rows.div_ceil(64) * 8,
+            Physical::Bit if entry.encoding != Encoding::Nulls => return Err("bits that are not plain".to_owned()),
+            Physical::Bit => 0,
+            _ => values * physical.width().unwrap_or(16),
+        };
+        let mut end = 0;
+        let mut place = |bytes: usize| {
+            let start = if bytes == 0 { end } else { aligned(end) };
+            end = start + bytes;
+            start..end
+        };
+        let zones = place(if entry.has_zones { zones::bytes(rows) } else { 0 });
+        let validity = place(if entry.has_validity { rows.div_ceil(64) * 8 } else { 0 });
+        let first = place(first_bytes);
+        let data = place(if physical == Physical::Views { entry.data_bytes as usize } else { 0 });
+        let codes = place(rows * code_bytes);
+        Ok(Layout { zones, validity, first, data, codes, code_bytes, bytes: end })
+    }
+
+    pub fn zones<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
+        &chunk[self.zones.clone()]
+    }
+
+    /// Empty when no row is NULL.
+    pub fn validity<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
+        &chunk[self.validity.clone()]
+    }
+
+    pub fn first<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
+        &chunk[self.first.clone()]
+    }
+
+    pub fn data<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
+        &chunk[self.data.clone()]
+    }
+
+    pub fn codes<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
+        &chunk[self.codes.clone()]
+    }
+
+    pub fn validity_bytes(&self, chunk: &Bytes) -> Bytes {
+        chunk.slice(self.validity.clone())
+    }
+
+    pub fn first_bytes(&self, chunk: &Bytes) -> Bytes {
+        chunk.slice(self.first.clone())
+    }
+
+    pub fn data_bytes(&self, chunk: &Bytes) -> Bytes {
+        chunk.slice(self.data.clone())
+    }
+}
+
+/// Bytes of the codes of a dictionary; `None` when no dictionary has that size.
+#[must_use]
+pub fn code_bytes(distinct: usize) -> Option<usize> {
+    match distinct {
+        1 => Some(0),
+        2..=256 => Some(1),
+        257..=65_536 => Some(2),
+        _ => None,
+    }
+}

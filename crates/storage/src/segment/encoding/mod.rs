@@ -1,0 +1,198 @@
+//! One column block as bytes and back, without a file.
+//!
+//! In: rows of a [`Column`]. Out: an [`EncodedBlock`], whose chunk has these sections, each at a multiple of 64, a
+//! section without bytes left out:
+//!
+//! ```text
+//! zones       smallest value of each vector, then greatest, 8 bytes each (i64 or f64)
+//! validity    bits in words of 8 bytes
+//! plain       values                            views: views | data
+//! dict        distinct values | codes           views: views | data | codes
+//! narrow      smallest value | distances
+//! ```
+//!
+//! Always: the same rows give the same bytes. What decodes has zeros, empty values or false under NULL.
+//!
+//! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`fixed`] values of fixed width;
+//! [`narrow`], [`dict`], [`views`] the encodings; [`zones`] bounds of vectors.
+
+pub mod chunk;
+mod dict;
+mod fixed;
+mod narrow;
+mod nulls;
+mod views;
+pub mod zones;
+
+use crate::segment::buffer::{collect, share};
+use crate::segment::format::{Encoding, Entry};
+use crate::{Block, BlockData, Zone};
+use bytes::Bytes;
+use chunk::{Chunk, Layout};
+use std::sync::LazyLock;
+use tidalite_types::column_type::Physical;
+use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnType, Values, match_values};
+
+/// A column block as it lies in a file. `entry.offset` has no meaning.
+#[derive(Clone, Debug)]
+pub struct EncodedBlock {
+    pub rows: usize,
+    pub physical: Physical,
+    pub entry: Entry,
+    pub bytes: Bytes,
+}
+
+impl EncodedBlock {
+    /// Rows of a column that are all NULL. Costs nothing.
+    #[must_use]
+    pub fn nulls(physical: Physical, rows: usize) -> EncodedBlock {
+        EncodedBlock { rows, physical, entry: Entry::nulls(rows), bytes: Bytes::new() }
+    }
+
+    #[must_use]
+    pub fn zone(&self) -> Zone {
+        self.entry.zone
+    }
+
+    /// Checks what decoding relies on and the checksum cannot know: sections add up, codes and views stay inside.
+    pub fn check(&self) -> Result<(), String> {
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        if self.bytes.len() != layout.bytes {
+            return Err(format!("{} bytes where {} belong", self.bytes.len(), layout.bytes));
+        }
+        nulls::check_validity(layout.validity(&self.bytes), self.rows, self.entry.zone.null_count)?;
+        match (self.entry.encoding, self.physical) {
+            (Encoding::Plain, Physical::Views) => {
+                views::check_views(layout.first(&self.bytes), layout.data(&self.bytes))
+            }
+            (Encoding::Dict, physical) => {
+                if physical == Physical::Views {
+                    views::check_views(layout.first(&self.bytes), layout.data(&self.bytes))?;
+                }
+                dict::check_codes(layout.codes(&self.bytes), layout.code_bytes, self.entry.parameter)
+            }
+            (Encoding::Nulls | Encoding::Plain | Encoding::Narrow, _) => Ok(()),
+        }
+    }
+
+    /// The rows. Plain values share this block's bytes.
+    ///
+    /// # Panics
+    /// May, when [`EncodedBlock::check`] would fail.
+    pub fn decode(&self) -> Result<Block, String> {
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        let validity = match self.entry.encoding {
+            Encoding::Nulls => Some(zeros(self.rows.div_ceil(64) * 8)),
+            _ => self.entry.has_validity.then(|| layout.validity_bytes(&self.bytes)),
+        };
+        let data = match self.entry.encoding {
+            Encoding::Nulls => null_data(self.physical, self.rows),
+            Encoding::Plain => plain_data(self, &layout),
+            Encoding::Dict if self.physical == Physical::Views => views::decode_dict(self, &layout),
+            Encoding::Dict => fixed::decode_dict(self, &layout),
+            Encoding::Narrow => fixed::decode_narrow(self, &layout)?,
+        };
+        let null_count = self.entry.zone.null_count as usize;
+        Ok(Block { rows: self.rows, physical: self.physical, null_count, validity, data })
+    }
+}
+
+/// Encodes rows `from..from + rows` of `column`.
+///
+/// # Panics
+/// When there are no rows, more than [`BLOCK_ROWS`], fewer in the column, or it does not hold that type.
+#[must_use]
+pub fn encode(column_type: ColumnType, column: &Column, from: usize, rows: usize) -> EncodedBlock {
+    let physical = column_type.physical();
+    assert!((1..=BLOCK_ROWS).contains(&rows) && from + rows <= column.len(), "{rows} rows of {}", column.len());
+    assert_eq!(column.values.physical(), physical, "values of a {column_type} column");
+    let validity = column.validity.as_ref().and_then(|v| nulls::slice(v, from, rows));
+    let null_count = validity.as_ref().map_or(0, Bitmap::count_zeros);
+    if null_count == rows {
+        return EncodedBlock::nulls(physical, rows);
+    }
+    let mut chunk = Chunk::new(rows, validity, null_count);
+    match &column.values {
+        Values::Bit(bits) => encode_bits(&mut chunk, bits, from),
+        Values::Views(views) => views::encode(&mut chunk, &views.views()[from..from + rows], views.data()),
+        // Ids have no order: their bounds would say nothing.
+        Values::U32(values) => {
+            fixed::encode_ints(&mut chunk, &values[from..from + rows], column_type != ColumnType::Symbol)
+        }
+        Values::I8(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
+        Values::I16(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
+        Values::I32(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
+        Values::I64(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
+        Values::I128(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
+        Values::F32(values) => fixed::encode_floats(&mut chunk, &values[from..from + rows]),
+        Values::F64(values) => fixed::encode_floats(&mut chunk, &values[from..from + rows]),
+        Values::B16(values) => fixed::encode_b16(&mut chunk, &values[from..from + rows]),
+    }
+    chunk.finish(physical)
+}
+
+fn encode_bits(chunk: &mut Chunk, bits: &Bitmap, from: usize) {
+    let mut own = Bitmap::new();
+    own.extend_from_range(bits, from, chunk.rows);
+    let mut words = own.words().to_vec();
+    let all = Bitmap::filled(chunk.rows, true);
+    let valid = chunk.validity.as_ref().unwrap_or(&all);
+    words.iter_mut().zip(valid.words()).for_each(|(word, valid)| *word &= valid);
+    let has_true = words.iter().any(|w| *w != 0);
+    let has_false = words.iter().zip(valid.words()).any(|(word, valid)| *word != *valid);
+    chunk.set_bounds(crate::Bounds::Int(i64::from(!has_false), i64::from(has_true)));
+    chunk.begin(Encoding::Plain, 0, 0);
+    chunk.section(bytemuck::cast_slice(&words));
+}
+
+fn plain_data(block: &EncodedBlock, layout: &Layout) -> BlockData {
+    match block.physical {
+        Physical::Views => {
+            BlockData::Views { views: layout.first_bytes(&block.bytes), data: layout.data_bytes(&block.bytes) }
+        }
+        _ => BlockData::Fixed(layout.first_bytes(&block.bytes)),
+    }
+}
+
+fn null_data(physical: Physical, rows: usize) -> BlockData {
+    match physical {
+        Physical::Bit => BlockData::Fixed(zeros(rows.div_ceil(64) * 8)),
+        Physical::Views => BlockData::Views { views: zeros(rows * 16), data: Bytes::new() },
+        _ => BlockData::Fixed(zeros(rows * physical.width().unwrap_or(16))),
+    }
+}
+
+/// As many zeros as any block needs, shared by all blocks of NULLs.
+fn zeros(bytes: usize) -> Bytes {
+    static ZEROS: LazyLock<Bytes> = LazyLock::new(|| share(vec![0u128; BLOCK_ROWS]));
+    ZEROS.slice(..bytes)
+}
+
+/// The rows as a column again: for jobs that rearrange rows.
+#[must_use]
+pub fn to_column(block: &Block) -> Column {
+    let mut column = Column::with_capacity(block.physical, block.rows);
+    match (&mut column.values, &block.data) {
+        (Values::Bit(bits), BlockData::Fixed(bytes)) => *bits = Bitmap::from_words(words(bytes), block.rows),
+        (Values::Views(out), BlockData::Views { views, data }) => {
+            let views: Vec<u128> = collect(views);
+            out.extend_from_range(tidalite_types::ViewsRef { views: &views, data }, 0, block.rows);
+        }
+        (values, BlockData::Fixed(bytes)) => match_values!(
+            values,
+            v => v.extend_from_slice(&collect(bytes)),
+            Bit(_b) => (),
+            Views(_v) => (),
+        ),
+        (_, BlockData::Views { .. }) => unreachable!("views in a block of {:?}", block.physical),
+    }
+    column.validity = block.validity.as_ref().map(|bytes| Bitmap::from_words(words(bytes), block.rows));
+    column
+}
+
+fn words(bytes: &Bytes) -> Vec<u64> {
+    collect(bytes)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

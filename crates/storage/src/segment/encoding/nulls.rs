@@ -1,0 +1,74 @@
+//! NULL rows on the way in and out.
+//!
+//! On the way in they get the first value of their vector, so that they neither widen bounds nor add distinct
+//! values; on the way out they are zeros again, which lets sums run without a mask.
+
+use crate::segment::buffer::collect;
+use std::borrow::Cow;
+use tidalite_types::{Bitmap, VECTOR_ROWS};
+
+/// Rows `from..from + rows`; `None` when none of them is NULL.
+pub(super) fn slice(validity: &Bitmap, from: usize, rows: usize) -> Option<Bitmap> {
+    let mut own = Bitmap::new();
+    own.extend_from_range(validity, from, rows);
+    (own.count_ones() < rows).then_some(own)
+}
+
+/// The values with NULL rows replaced by the first value of their vector, or of the block where that has none.
+pub(super) fn fill_with_neighbours<'a, T: Copy>(values: &'a [T], validity: Option<&Bitmap>) -> Cow<'a, [T]> {
+    let Some(validity) = validity else { return Cow::Borrowed(values) };
+    let mut filled = values.to_vec();
+    let first_of =
+        |words: &[u64]| words.iter().position(|w| *w != 0).map(|i| i * 64 + words[i].trailing_zeros() as usize);
+    let Some(first) = first_of(validity.words()) else { return Cow::Owned(filled) };
+    let of_block = values[first];
+    for (vector, words) in filled.chunks_mut(VECTOR_ROWS).zip(validity.words().chunks(VECTOR_ROWS / 64)) {
+        let filler = first_of(words).map_or(of_block, |row| vector[row]);
+        fill_nulls(vector, words, filler);
+    }
+    Cow::Owned(filled)
+}
+
+/// The values with NULL rows replaced by `filler`.
+pub(super) fn fill_with<'a, T: Copy>(values: &'a [T], validity: Option<&Bitmap>, filler: T) -> Cow<'a, [T]> {
+    let Some(validity) = validity else { return Cow::Borrowed(values) };
+    let mut filled = values.to_vec();
+    fill_nulls(&mut filled, validity.words(), filler);
+    Cow::Owned(filled)
+}
+
+/// Sets the rows whose bit is clear.
+pub(super) fn fill_nulls<T: Copy>(values: &mut [T], words: &[u64], filler: T) {
+    for (rows, word) in values.chunks_mut(64).zip(words) {
+        match *word {
+            u64::MAX => {}
+            0 => rows.fill(filler),
+            word => rows.iter_mut().enumerate().for_each(|(bit, row)| {
+                *row = if word >> bit & 1 == 1 { *row } else { filler };
+            }),
+        }
+    }
+}
+
+/// [`fill_nulls`] with the words as they lie in a chunk, empty when no row is NULL.
+pub(super) fn zero_nulls<T: bytemuck::Zeroable + Copy>(values: &mut [T], validity: &[u8]) {
+    if !validity.is_empty() {
+        let words: Vec<u64> = collect(validity);
+        fill_nulls(values, &words, T::zeroed());
+    }
+}
+
+pub(super) fn check_validity(validity: &[u8], rows: usize, null_count: u32) -> Result<(), String> {
+    if validity.is_empty() {
+        return if null_count == 0 || null_count as usize == rows { Ok(()) } else { Err("no validity".to_owned()) };
+    }
+    let words: Vec<u64> = collect(validity);
+    let valid: usize = words.iter().map(|w| w.count_ones() as usize).sum();
+    let has_tail = rows % 64 != 0 && words.last().is_some_and(|w| w >> (rows % 64) != 0);
+    if has_tail || rows - null_count as usize != valid { Err("wrong number of NULLs".to_owned()) } else { Ok(()) }
+}
+
+/// Bits set in the first vector of `validity`.
+pub(super) fn count_ones(validity: &[u8]) -> u32 {
+    validity.iter().take(VECTOR_ROWS / 8).map(|byte| byte.count_ones()).sum()
+}

@@ -1,0 +1,213 @@
+use super::*;
+use crate::Bounds;
+use tidalite_types::{TimeUnit, VECTOR_ROWS, Views};
+
+/// A column type that every physical type has, and symbols.
+pub(crate) const TYPES: [ColumnType; 16] = [
+    ColumnType::Boolean,
+    ColumnType::Byte,
+    ColumnType::Short,
+    ColumnType::Int,
+    ColumnType::Long,
+    ColumnType::Float,
+    ColumnType::Double,
+    ColumnType::Decimal { precision: 9, scale: 2 },
+    ColumnType::Decimal { precision: 30, scale: 2 },
+    ColumnType::Timestamp(TimeUnit::Nanos),
+    ColumnType::Date,
+    ColumnType::Symbol,
+    ColumnType::Varchar,
+    ColumnType::Uuid,
+    ColumnType::Ipv4,
+    ColumnType::Json,
+];
+
+/// Rows whose values are one of `distinct`, spread over `1 << bits` apart; every `nulls`-th row NULL on average.
+pub(crate) fn random_column(rng: &mut fastrand::Rng, column_type: ColumnType, rows: usize) -> Column {
+    let distinct = [1, 2, 200, 256, 257, 5_000, u64::MAX][rng.usize(..7)];
+    let shift = [0, 0, 5, 20, 40, 60][rng.usize(..6)];
+    let base = if rng.bool() { rng.u64(..) } else { 0 };
+    let nulls = [0, 0, 2, 50, 3_000][rng.usize(..5)];
+    let mut column = Column::with_capacity(column_type.physical(), rows);
+    let stretch = [1, 1, 700, 2_000][rng.usize(..4)];
+    let mut null_until = 0;
+    for row in 0..rows {
+        if nulls > 0 && rng.usize(..nulls) == 0 {
+            null_until = row + rng.usize(1..=stretch);
+        }
+        let n = base.wrapping_add(rng.u64(..distinct) << shift);
+        match &mut column.values {
+            _ if row < null_until => {
+                column.extend_null(1);
+                continue;
+            }
+            Values::Bit(v) => v.push(n & 1 == 1),
+            Values::I8(v) => v.push(n as i8),
+            Values::I16(v) => v.push(n as i16),
+            Values::I32(v) => v.push(n as i32),
+            Values::I64(v) => v.push(n as i64),
+            Values::I128(v) => v.push(if base == 0 { i128::from(n) } else { (i128::from(n) << 40) - 7 }),
+            Values::F32(v) => v.push(f32::from_bits(n as u32)),
+            Values::F64(v) => v.push(if shift == 0 { n as f64 } else { f64::from_bits(n) }),
+            Values::U32(v) => v.push(n as u32),
+            Values::B16(v) => v.push((u128::from(n) << 3).to_le_bytes()),
+            Values::Views(v) => v.push(
+                "the same beginning "
+                    .repeat(n as usize % 3)
+                    .as_bytes()
+                    .iter()
+                    .copied()
+                    .chain(n.to_string().into_bytes())
+                    .collect::<Vec<u8>>()
+                    .as_slice(),
+            ),
+        }
+        if let Some(validity) = &mut column.validity {
+            validity.push(true);
+        }
+    }
+    column
+}
+
+/// Bits, so that NaNs and the two zeros are told apart.
+pub(crate) fn assert_same(a: &Column, b: &Column) {
+    let bits = |c: &Column| match &c.values {
+        Values::F32(v) => v.iter().map(|v| u64::from(v.to_bits())).collect::<Vec<_>>(),
+        Values::F64(v) => v.iter().map(|v| v.to_bits()).collect(),
+        _ => Vec::new(),
+    };
+    assert_eq!(a.len(), b.len());
+    assert_eq!(a.validity.as_ref().filter(|v| v.count_zeros() > 0), b.validity.as_ref());
+    match (&a.values, &b.values) {
+        (Values::F32(_) | Values::F64(_), _) => assert_eq!(bits(a), bits(b)),
+        (Values::Views(a), Values::Views(b)) => assert!(a.iter().eq(b.iter())),
+        (a, b) => assert_eq!(a, b),
+    }
+}
+
+/// What the zone map must say of rows `from..from + rows`.
+pub(crate) fn naive_zone(column_type: ColumnType, column: &Column, from: usize, rows: usize) -> Zone {
+    let valid: Vec<usize> = (from..from + rows).filter(|r| column.is_valid(*r)).collect();
+    let ints = |get: &dyn Fn(usize) -> i128| -> Bounds {
+        let (lo, hi) = (valid.iter().map(|r| get(*r)).min(), valid.iter().map(|r| get(*r)).max());
+        match (lo.map(i64::try_from), hi.map(i64::try_from)) {
+            (Some(Ok(lo)), Some(Ok(hi))) => Bounds::Int(lo, hi),
+            _ => Bounds::None,
+        }
+    };
+    let floats = |get: &dyn Fn(usize) -> f64| -> Bounds {
+        let values: Vec<f64> = valid.iter().map(|r| get(*r) + 0.0).collect();
+        let less = |a: &f64, b: &f64| a.partial_cmp(b).unwrap_or(a.is_nan().cmp(&b.is_nan()));
+        let bounds = values.iter().copied().min_by(less).zip(values.iter().copied().max_by(less));
+        bounds.map_or(Bounds::None, |(lo, hi)| Bounds::Float(lo, hi))
+    };
+    let bounds = match &column.values {
+        Values::U32(_) if column_type == ColumnType::Symbol => Bounds::None,
+        Values::Bit(v) => ints(&|r| i128::from(v.get(r))),
+        Values::I8(v) => ints(&|r| v[r].into()),
+        Values::I16(v) => ints(&|r| v[r].into()),
+        Values::I32(v) => ints(&|r| v[r].into()),
+        Values::I64(v) => ints(&|r| v[r].into()),
+        Values::I128(v) => ints(&|r| v[r]),
+        Values::U32(v) => ints(&|r| v[r].into()),
+        Values::F32(v) => floats(&|r| v[r].into()),
+        Values::F64(v) => floats(&|r| v[r]),
+        Values::B16(_) | Values::Views(_) => Bounds::None,
+    };
+    Zone { null_count: (rows - valid.len()) as u32, bounds }
+}
+
+pub(crate) fn same_zone(a: Zone, b: Zone) -> bool {
+    let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
+    a.null_count == b.null_count
+        && match (a.bounds, b.bounds) {
+            (Bounds::Float(a, b), Bounds::Float(c, d)) => same(a, c) && same(b, d),
+            (a, b) => a == b,
+        }
+}
+
+#[test]
+fn every_type_comes_back_with_right_zones() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let sizes = [1, 2, 63, 64, 65, 1023, 1024, 1025, 4096, 10_000, 65_535, 65_536];
+    let mut seen = std::collections::HashSet::new();
+    for column_type in TYPES {
+        for round in 0..60 {
+            let rows = sizes[round % sizes.len()];
+            let from = if round % 3 == 0 { 0 } else { rng.usize(..100) };
+            let column = random_column(&mut rng, column_type, from + rows);
+            let block = encode(column_type, &column, from, rows);
+            block.check().unwrap();
+            let mut expected = Column::with_capacity(column_type.physical(), rows);
+            expected.extend_from_range(&column, from, rows);
+            let decoded = block.decode().unwrap();
+            assert_same(&expected, &to_column(&decoded));
+            assert_eq!(decoded.null_count, expected.null_count());
+            let expected_zone = naive_zone(column_type, &column, from, rows);
+            assert!(same_zone(block.zone(), expected_zone), "{column_type} {:?} {expected_zone:?}", block.zone());
+            check_vectors(column_type, &column, from, &block);
+            seen.insert((column_type.physical(), block.entry.encoding as u8, block.entry.parameter > 256));
+            assert_eq!(encode(column_type, &expected, 0, rows).bytes, block.bytes, "the same rows give the same bytes");
+        }
+    }
+    // Bits are only plain or NULL, bytes too narrow for a dictionary; the others have three ways and more.
+    assert!(seen.len() > 30, "{seen:?}");
+}
+
+fn check_vectors(column_type: ColumnType, column: &Column, from: usize, block: &EncodedBlock) {
+    let vectors = zones::of_vectors(block).unwrap();
+    assert_eq!(vectors.len(), block.rows.div_ceil(VECTOR_ROWS));
+    let is_exact = column_type != ColumnType::Boolean && block.zone().bounds != Bounds::None;
+    for (vector, zone) in vectors.iter().enumerate() {
+        let at = vector * VECTOR_ROWS;
+        let expected = naive_zone(column_type, column, from + at, (block.rows - at).min(VECTOR_ROWS));
+        assert_eq!(zone.null_count, expected.null_count);
+        assert!(!is_exact || same_zone(*zone, expected), "{column_type} vector {vector}: {zone:?} {expected:?}");
+    }
+}
+
+#[test]
+fn what_repeats_is_small_and_plain_is_shared() {
+    let encoded = |t, values| encode(t, &Column::new(values), 0, BLOCK_ROWS);
+    let long = ColumnType::Long;
+    let small_range = encoded(long, Values::I64((0..BLOCK_ROWS as i64).map(|i| i * 7919 % 200 - 100).collect()));
+    assert_eq!((small_range.entry.encoding, small_range.entry.parameter), (Encoding::Narrow, 1));
+    assert!(small_range.bytes.len() < BLOCK_ROWS + 2_000);
+    let stamps =
+        Values::I64((0..BLOCK_ROWS as i64).map(|i| 1_451_606_400_000_000_000 + i / 4_000 * 10_000_000_000).collect());
+    let stamps = encoded(ColumnType::Timestamp(TimeUnit::Nanos), stamps);
+    assert_eq!((stamps.entry.encoding, stamps.entry.parameter), (Encoding::Dict, 17));
+    let same = encoded(ColumnType::Double, Values::F64(vec![2.5; BLOCK_ROWS]));
+    assert_eq!((same.entry.encoding, same.bytes.len()), (Encoding::Dict, 8));
+    let mut rng = fastrand::Rng::with_seed(1);
+    let random = encoded(ColumnType::Double, Values::F64((0..BLOCK_ROWS).map(|_| rng.f64()).collect()));
+    assert_eq!(random.entry.encoding, Encoding::Plain);
+    let BlockData::Fixed(values) = random.decode().unwrap().data else { unreachable!() };
+    assert!(random.bytes.as_ptr_range().contains(&values.as_ptr()), "plain values are the chunk's own bytes");
+    let mut text = Views::new();
+    (0..BLOCK_ROWS).for_each(|i| text.push(format!("a longer text with number {}", i % 300).as_bytes()));
+    let text = encoded(ColumnType::Varchar, Values::Views(text));
+    assert_eq!((text.entry.encoding, text.entry.parameter), (Encoding::Dict, 300));
+    let nulls = encode(long, &Column::nulls(Physical::I64, 100), 0, 100);
+    assert_eq!((nulls.entry.encoding, nulls.bytes.len()), (Encoding::Nulls, 0));
+}
+
+#[test]
+fn a_chunk_whose_structure_is_wrong_is_refused() {
+    let mut text = Views::new();
+    (0..2_000).for_each(|i| text.push(format!("number {} of twenty", i % 20).as_bytes()));
+    let good = encode(ColumnType::Varchar, &Column::new(Values::Views(text)), 0, 2_000);
+    let layout = Layout::of(&good.entry, good.physical, good.rows).unwrap();
+    good.check().unwrap();
+    let with = |at: usize, byte: u8| {
+        let mut bytes = good.bytes.to_vec();
+        bytes[at] = byte;
+        EncodedBlock { bytes: Bytes::from(bytes), ..good.clone() }.check()
+    };
+    let codes_at = good.bytes.len() - layout.codes(&good.bytes).len();
+    assert!(with(codes_at + 5, 20).is_err(), "a code past the dictionary");
+    assert!(with(1, 200).is_err(), "a view longer than the data");
+    assert!(with(13, 99).is_err(), "a view far into the data");
+    let shorter = EncodedBlock { bytes: good.bytes.slice(1..), ..good.clone() };
+    assert!(shorter.check().is_err());
+}

@@ -1,0 +1,147 @@
+//! Values of variable length: as views and data, or as a dictionary of them and codes.
+
+use super::chunk::{Chunk, Layout};
+use super::dict::{self, Codes};
+use super::{EncodedBlock, nulls};
+use crate::BlockData;
+use crate::segment::buffer::{collect, share};
+use crate::segment::format::Encoding;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use tidalite_types::ViewsRef;
+use tidalite_types::views::{INLINE_BYTES, view_bytes};
+
+pub(super) fn encode(chunk: &mut Chunk, views: &[u128], data: &[u8]) {
+    let filled = nulls::fill_with_neighbours(views, chunk.validity.as_ref());
+    let source = ViewsRef { views: &filled, data };
+    match dictionary(source) {
+        Some(dictionary) => {
+            let (distinct, distinct_data) = compact(dictionary.values.iter().copied(), data);
+            chunk.begin(Encoding::Dict, distinct.len() as u32, distinct_data.len() as u32);
+            chunk.section(bytemuck::cast_slice(&distinct));
+            chunk.section(&distinct_data);
+            dictionary.codes.write(chunk);
+        }
+        None => {
+            let zeroed = nulls::fill_with(views, chunk.validity.as_ref(), 0);
+            let (own, own_data) = compact(zeroed.iter().copied(), data);
+            chunk.begin(Encoding::Plain, 0, own_data.len() as u32);
+            chunk.section(bytemuck::cast_slice(&own));
+            chunk.section(&own_data);
+        }
+    }
+}
+
+/// The views with only the data they need, in their order.
+fn compact(views: impl ExactSizeIterator<Item = u128>, data: &[u8]) -> (Vec<u128>, Vec<u8>) {
+    let mut own = Vec::with_capacity(views.len());
+    let mut own_data = Vec::new();
+    for view in views {
+        if view as u32 as usize <= INLINE_BYTES {
+            own.push(view);
+        } else {
+            own.push(view & OFFSET_CLEAR | (own_data.len() as u128) << 96);
+            own_data.extend_from_slice(view_bytes(&view, data));
+        }
+    }
+    (own, own_data)
+}
+
+/// Everything of a view but its offset.
+const OFFSET_CLEAR: u128 = u128::MAX >> 32;
+
+/// A dictionary if it is clearly smaller than the views alone, whatever the data.
+fn dictionary(source: ViewsRef<'_>) -> Option<dict::Dictionary<u128>> {
+    let rows = source.views.len();
+    let limit = dict::distinct_max(rows, 16, rows * 16);
+    if limit == 0 {
+        return None;
+    }
+    let sample = rows.min(1024);
+    let mut distinct = Distinct::new(source.data);
+    let stride = rows / sample | 1;
+    source.views.iter().step_by(stride).for_each(|v| {
+        distinct.code(*v);
+    });
+    if rows > 1024 && distinct.views.len() > dict::sample_distinct_max(limit, rows / stride) {
+        return None;
+    }
+    let mut codes = Vec::with_capacity(rows);
+    for slice in source.views.chunks(256) {
+        codes.extend(slice.iter().map(|v| distinct.code(*v)));
+        if distinct.views.len() > limit {
+            return None;
+        }
+    }
+    let mut order: Vec<u16> = (0..distinct.views.len()).map(|i| i as u16).collect();
+    order.sort_unstable_by(|a, b| distinct.bytes(*a).cmp(distinct.bytes(*b)));
+    let values: Vec<u128> = order.iter().map(|i| distinct.views[usize::from(*i)]).collect();
+    Some(dict::Dictionary { codes: Codes::ranked(&codes, &dict::ranks(&order), values.len()), values })
+}
+
+/// Distinct views by content, codes in order of appearance.
+struct Distinct<'a> {
+    data: &'a [u8],
+    views: Vec<u128>,
+    table: HashTable<u16>,
+    hasher: hashbrown::DefaultHashBuilder,
+}
+
+impl<'a> Distinct<'a> {
+    fn new(data: &'a [u8]) -> Distinct<'a> {
+        Distinct { data, views: Vec::new(), table: HashTable::new(), hasher: hashbrown::DefaultHashBuilder::default() }
+    }
+
+    fn bytes(&self, code: u16) -> &[u8] {
+        view_bytes(&self.views[usize::from(code)], self.data)
+    }
+
+    #[inline]
+    fn code(&mut self, view: u128) -> u16 {
+        let Distinct { data, views, table, hasher } = self;
+        let hash = hash_of(hasher, view, data);
+        let is_same = |code: &u16| same(views[usize::from(*code)], view, data);
+        if let Some(code) = table.find(hash, is_same) {
+            return *code;
+        }
+        let code = views.len() as u16;
+        views.push(view);
+        table.insert_unique(hash, code, |code| hash_of(hasher, views[usize::from(*code)], data));
+        code
+    }
+}
+
+/// Short values are their views; of long ones the bytes count, not where they lie.
+#[inline]
+fn hash_of(hasher: &hashbrown::DefaultHashBuilder, view: u128, data: &[u8]) -> u64 {
+    if view as u32 as usize <= INLINE_BYTES { hasher.hash_one(view) } else { hasher.hash_one(view_bytes(&view, data)) }
+}
+
+#[inline]
+fn same(a: u128, b: u128, data: &[u8]) -> bool {
+    // Length and first bytes are in the low half.
+    a == b || (a as u64 == b as u64 && a as u32 as usize > INLINE_BYTES && view_bytes(&a, data) == view_bytes(&b, data))
+}
+
+pub(super) fn decode_dict(block: &EncodedBlock, layout: &Layout) -> BlockData {
+    let distinct: Vec<u128> = collect(layout.first(&block.bytes));
+    let mut views = dict::look_up(&distinct, layout.codes(&block.bytes), layout.code_bytes, block.rows);
+    nulls::zero_nulls(&mut views, layout.validity(&block.bytes));
+    BlockData::Views { views: share(views), data: layout.data_bytes(&block.bytes) }
+}
+
+/// Every view lies inside the data, and short ones are padded with zeros.
+pub(super) fn check_views(views: &[u8], data: &[u8]) -> Result<(), String> {
+    let views: Vec<u128> = collect(views);
+    let is_right = |view: &u128| {
+        let len = *view as u32 as usize;
+        if len <= INLINE_BYTES {
+            len == INLINE_BYTES || *view >> (32 + 8 * len) == 0
+        } else {
+            let buffer = (*view >> 64) as u32;
+            let offset = (*view >> 96) as usize;
+            buffer == 0 && offset + len <= data.len()
+        }
+    };
+    if views.iter().all(is_right) { Ok(()) } else { Err("a value outside of its data".to_owned()) }
+}

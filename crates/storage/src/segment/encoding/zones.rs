@@ -1,0 +1,87 @@
+//! Bounds of the vectors of a block.
+//!
+//! Stored when a block has more than one vector and they can differ: 8 bytes a vector for the smallest, then as
+//! many for the greatest. A vector without values has its smallest greater than its greatest.
+
+use super::chunk::{Chunk, Layout};
+use super::{EncodedBlock, nulls};
+use crate::segment::buffer::collect;
+use crate::segment::format::Encoding;
+use crate::{Bounds, Zone};
+use tidalite_types::VECTOR_ROWS;
+
+/// Bytes of the section.
+pub(super) fn bytes(rows: usize) -> usize {
+    rows.div_ceil(VECTOR_ROWS) * 16
+}
+
+/// Puts the bounds of the block and its vectors into `chunk`. One pair a vector, in order, vectors without values
+/// having any; `None` when a bound does not fit.
+pub(super) fn set_int(chunk: &mut Chunk, pairs: impl Iterator<Item = Option<(i64, i64)>>) {
+    let (mut lo, mut hi) = (Vec::new(), Vec::new());
+    for (vector, pair) in pairs.enumerate() {
+        let Some(pair) = pair else { return };
+        let pair = if chunk.has_values(vector) { pair } else { (i64::MAX, i64::MIN) };
+        lo.push(pair.0);
+        hi.push(pair.1);
+    }
+    let bounds = (lo.iter().copied().min().unwrap_or(0), hi.iter().copied().max().unwrap_or(0));
+    chunk.set_bounds(Bounds::Int(bounds.0, bounds.1));
+    if lo.len() > 1 && bounds.0 != bounds.1 {
+        chunk.set_zones(lo.into_iter().chain(hi).map(|v| v as u64).collect());
+    }
+}
+
+/// As [`set_int`], pairs as `kernels::min_max_f64` gives them.
+pub(super) fn set_float(chunk: &mut Chunk, pairs: impl Iterator<Item = (f64, f64)>) {
+    let (mut lo, mut hi) = (Vec::new(), Vec::new());
+    for (vector, pair) in pairs.enumerate() {
+        let pair = if chunk.has_values(vector) { pair } else { (f64::INFINITY, f64::NEG_INFINITY) };
+        lo.push(pair.0);
+        hi.push(pair.1);
+    }
+    let numbers = lo.iter().zip(&hi).filter(|(lo, hi)| !lo.is_nan() && (lo <= hi || hi.is_nan()));
+    let smallest = numbers.map(|(lo, _)| *lo).reduce(f64::min).unwrap_or(f64::NAN);
+    let greatest =
+        if hi.iter().any(|v| v.is_nan()) { f64::NAN } else { hi.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
+    chunk.set_bounds(Bounds::Float(smallest, greatest));
+    if lo.len() > 1 && smallest != greatest {
+        chunk.set_zones(lo.into_iter().chain(hi).map(f64::to_bits).collect());
+    }
+}
+
+/// Null count and bounds of every vector. Where the file has no bounds of vectors, those of the block.
+pub fn of_vectors(block: &EncodedBlock) -> Result<Vec<Zone>, String> {
+    let layout = Layout::of(&block.entry, block.physical, block.rows)?;
+    let vectors = block.rows.div_ceil(VECTOR_ROWS);
+    let stored: Vec<u64> = collect(layout.zones(&block.bytes));
+    let null_counts = null_counts(block, &layout);
+    let zone = |(vector, null_count): (usize, u32)| {
+        let rows = (block.rows - vector * VECTOR_ROWS).min(VECTOR_ROWS) as u32;
+        let bounds = match block.entry.zone.bounds {
+            _ if null_count == rows => Bounds::None,
+            Bounds::Int(..) if !stored.is_empty() => {
+                Bounds::Int(stored[vector] as i64, stored[vectors + vector] as i64)
+            }
+            Bounds::Float(..) if !stored.is_empty() => {
+                Bounds::Float(f64::from_bits(stored[vector]), f64::from_bits(stored[vectors + vector]))
+            }
+            bounds => bounds,
+        };
+        Zone { null_count, bounds }
+    };
+    Ok(null_counts.into_iter().enumerate().map(zone).collect())
+}
+
+fn null_counts(block: &EncodedBlock, layout: &Layout) -> Vec<u32> {
+    let rows_of = |vector: usize| (block.rows - vector * VECTOR_ROWS).min(VECTOR_ROWS) as u32;
+    let vectors = 0..block.rows.div_ceil(VECTOR_ROWS);
+    if block.entry.encoding == Encoding::Nulls {
+        return vectors.map(rows_of).collect();
+    }
+    let validity = layout.validity(&block.bytes);
+    if validity.is_empty() {
+        return vectors.map(|_| 0).collect();
+    }
+    vectors.map(|v| rows_of(v) - nulls::count_ones(&validity[v * VECTOR_ROWS / 8..])).collect()
+}

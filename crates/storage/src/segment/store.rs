@@ -1,0 +1,80 @@
+//! What all segments share: where their files are, the block cache, and the files open now.
+
+use crate::cache::{BlockCache, BlockKey, CacheStats, Clock};
+use crate::fs::{File, Fs};
+use crate::{Error, Result};
+use bytes::Bytes;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_types::{SegmentId, TableId};
+
+/// Files kept open: thousands of segments must not exhaust what the system lends a process (often 1,024).
+pub const OPEN_FILES_MAX: usize = 512;
+
+#[derive(Debug)]
+pub struct SegmentStore {
+    fs: Arc<dyn Fs>,
+    cache: BlockCache,
+    files: Mutex<Clock<SegmentId, Arc<dyn File>>>,
+}
+
+/// Counters since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    pub cache: CacheStats,
+    pub open_files: usize,
+}
+
+impl SegmentStore {
+    /// `cache_bytes` is what blocks and footers may take in memory.
+    #[must_use]
+    pub fn new(fs: Arc<dyn Fs>, cache_bytes: usize) -> Arc<SegmentStore> {
+        Arc::new(SegmentStore {
+            fs,
+            cache: BlockCache::new(cache_bytes),
+            files: Mutex::new(Clock::new(OPEN_FILES_MAX)),
+        })
+    }
+
+    /// The folder of a table's segments, for [`Fs::create_dir_all`] and [`Fs::sync_dir`].
+    #[must_use]
+    pub fn dir(table: TableId) -> PathBuf {
+        PathBuf::from(format!("segments/{:08x}", table.0))
+    }
+
+    #[must_use]
+    pub fn path(table: TableId, segment: SegmentId) -> PathBuf {
+        PathBuf::from(format!("segments/{:08x}/{:016x}.seg", table.0, segment.0))
+    }
+
+    #[must_use]
+    pub fn fs(&self) -> &Arc<dyn Fs> {
+        &self.fs
+    }
+
+    #[must_use]
+    pub fn stats(&self) -> StoreStats {
+        let open_files = self.files.lock().unwrap_or_else(PoisonError::into_inner).len();
+        StoreStats { cache: self.cache.stats(), open_files }
+    }
+
+    /// Lets go of the file and the cached blocks of a segment that nobody reads any more, before it is removed.
+    pub fn forget(&self, segment: SegmentId) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&segment);
+        self.cache.forget(segment);
+    }
+
+    pub(super) fn file(&self, segment: SegmentId, path: &Path) -> Result<Arc<dyn File>> {
+        if let Some(file) = self.files.lock().unwrap_or_else(PoisonError::into_inner).get(&segment) {
+            return Ok(file);
+        }
+        // Two readers may both open it: cheaper than holding the lock over a system call.
+        let file = self.fs.open(path).map_err(|e| Error::io("open", path, e))?;
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(segment, file.clone(), 1);
+        Ok(file)
+    }
+
+    pub(super) fn cached(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
+        self.cache.get_or_load(key, load)
+    }
+}

@@ -1,0 +1,191 @@
+use super::encoding::tests::{TYPES, assert_same, naive_zone, random_column, same_zone};
+use super::*;
+use crate::fs::Fs;
+use crate::fs::os::OsFs;
+use std::sync::Arc;
+use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, ErrorKind, SegmentId, TableId};
+
+const TABLE: TableId = TableId(7);
+
+fn meta(summary: SegmentSummary) -> SegmentMeta {
+    SegmentMeta { id: SegmentId(3), rows: summary.rows, bytes: summary.bytes, partition: 0, time_range: (0, 0) }
+}
+
+fn write(fs: &dyn Fs, segment: SegmentId, columns: &[(ColumnId, ColumnType, Column)]) -> SegmentSummary {
+    fs.create_dir_all(&SegmentStore::dir(TABLE)).unwrap();
+    let types: Vec<_> = columns.iter().map(|(id, t, _)| (*id, *t)).collect();
+    let mut writer = SegmentWriter::create(fs, &SegmentStore::path(TABLE, segment), &types).unwrap();
+    let rows = columns[0].2.len();
+    for from in (0..rows).step_by(BLOCK_ROWS) {
+        let sources: Vec<_> = columns.iter().map(|(_, _, column)| BlockSource::Rows { column, from }).collect();
+        writer.write_block((rows - from).min(BLOCK_ROWS), &sources).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn random_columns(rng: &mut fastrand::Rng, rows: usize) -> Vec<(ColumnId, ColumnType, Column)> {
+    // Not in order of id, and with gaps.
+    let id = |i: usize| ColumnId((i as u32 * 7 + 3) % 17 * 2);
+    TYPES.iter().enumerate().map(|(i, t)| (id(i), *t, random_column(rng, *t, rows))).collect()
+}
+
+fn open(fs: Arc<dyn Fs>, summary: SegmentSummary) -> Segment {
+    Segment::open(SegmentStore::new(fs, 64 << 20), TABLE, meta(summary))
+}
+
+#[test]
+fn segments_of_every_size_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rng = fastrand::Rng::with_seed(3);
+    for rows in [1, 1023, 1024, 1025, 65_535, 65_536, 65_537, 2 * BLOCK_ROWS + 5] {
+        let fs = Arc::new(OsFs::new(dir.path().join(rows.to_string())));
+        let columns = random_columns(&mut rng, rows);
+        let summary = write(&*fs, SegmentId(3), &columns);
+        let segment = open(fs.clone(), summary);
+        assert_eq!((segment.rows(), segment.block_count()), (rows as u64, rows.div_ceil(BLOCK_ROWS)));
+        segment.verify().unwrap();
+        for (id, column_type, column) in &columns {
+            let mut whole = Column::with_capacity(column_type.physical(), rows);
+            for block in 0..segment.block_count() {
+                let read = segment.read(*id, block).unwrap().unwrap();
+                assert_eq!(read.rows, segment.block_rows(block));
+                whole.extend_from_range(&to_column(&read), 0, read.rows);
+                let zone = naive_zone(*column_type, column, block * BLOCK_ROWS, read.rows);
+                assert!(same_zone(segment.zone(*id, block).unwrap().unwrap(), zone));
+                assert_eq!(segment.vector_zones(*id, block).unwrap().unwrap().len(), read.rows.div_ceil(1024));
+            }
+            assert_same(column, &whole);
+        }
+        assert!(segment.read(ColumnId(1), 0).unwrap().is_none(), "a column added later");
+        assert!(segment.zone(ColumnId(999), 0).unwrap().is_none());
+        assert_eq!(segment.columns().unwrap().len(), columns.len());
+    }
+}
+
+#[test]
+fn blocks_are_copied_from_segment_to_segment_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Arc::new(OsFs::new(dir.path()));
+    let columns = random_columns(&mut fastrand::Rng::with_seed(4), BLOCK_ROWS + 10);
+    let segment = open(fs.clone(), write(&*fs, SegmentId(3), &columns));
+    let types: Vec<_> = columns.iter().map(|(id, t, _)| (*id, *t)).collect();
+    let path = SegmentStore::path(TABLE, SegmentId(4));
+    let mut writer = SegmentWriter::create(&*fs, &path, &types).unwrap();
+    for block in 0..2 {
+        let encoded: Vec<_> = types.iter().map(|(id, _)| segment.read_encoded(*id, block).unwrap().unwrap()).collect();
+        let sources: Vec<_> = encoded.iter().map(BlockSource::Encoded).collect();
+        writer.write_block(segment.block_rows(block), &sources).unwrap();
+    }
+    writer.finish().unwrap();
+    let bytes = |path| std::fs::read(dir.path().join(path)).unwrap();
+    assert!(bytes(SegmentStore::path(TABLE, SegmentId(3))) == bytes(path));
+}
+
+#[test]
+fn a_writer_refuses_what_does_not_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = OsFs::new(dir.path());
+    let mut writer = SegmentWriter::create(&fs, "a".as_ref(), &[(ColumnId(0), ColumnType::Long)]).unwrap();
+    let ints = Column::nulls(tidalite_types::column_type::Physical::I32, 10);
+    assert!(writer.write_block(10, &[BlockSource::Rows { column: &ints, from: 0 }]).is_err());
+    assert!(writer.write_block(0, &[BlockSource::Nulls]).is_err());
+    writer.write_block(10, &[BlockSource::Nulls]).unwrap();
+    assert!(writer.write_block(10, &[BlockSource::Nulls]).is_err(), "only the last block is short");
+    assert_eq!(writer.finish().unwrap().rows, 10);
+    let empty = SegmentWriter::create(&fs, "b".as_ref(), &[(ColumnId(0), ColumnType::Long)]).unwrap();
+    assert!(empty.finish().is_err());
+}
+
+/// Reads everything; the columns, or the kind of the first error.
+fn read_all(segment: &Segment, columns: &[(ColumnId, ColumnType, Column)]) -> Result<Vec<Column>, ErrorKind> {
+    let kind = |e: crate::Error| e.kind();
+    let mut out = Vec::new();
+    for (id, _, _) in columns {
+        segment.zone(*id, 0).map_err(kind)?;
+        segment.vector_zones(*id, 0).map_err(kind)?;
+        out.push(to_column(&segment.read(*id, 0).map_err(kind)?.ok_or(ErrorKind::NotFound)?));
+    }
+    Ok(out)
+}
+
+#[test]
+fn any_wrong_byte_is_found_or_does_not_matter() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Arc::new(OsFs::new(dir.path()));
+    let columns = random_columns(&mut fastrand::Rng::with_seed(5), 70);
+    let summary = write(&*fs, SegmentId(3), &columns);
+    let path = dir.path().join(SegmentStore::path(TABLE, SegmentId(3)));
+    let good = std::fs::read(&path).unwrap();
+    let mut found = 0;
+    for at in 0..good.len() {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &bytes).unwrap();
+        let segment = open(fs.clone(), summary);
+        match read_all(&segment, &columns) {
+            Ok(read) => {
+                read.iter().zip(&columns).for_each(|(a, (_, _, b))| assert_same(b, a));
+            }
+            Err(kind) => {
+                assert_eq!(kind, ErrorKind::Corrupt, "byte {at}");
+                assert!(segment.verify().is_err());
+                found += 1;
+            }
+        }
+    }
+    assert!(found > good.len() / 3, "{found} of {}", good.len());
+}
+
+#[test]
+fn a_file_cut_short_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Arc::new(OsFs::new(dir.path()));
+    let columns = random_columns(&mut fastrand::Rng::with_seed(6), 70);
+    let summary = write(&*fs, SegmentId(3), &columns);
+    let path = dir.path().join(SegmentStore::path(TABLE, SegmentId(3)));
+    let good = std::fs::read(&path).unwrap();
+    for len in (0..good.len()).step_by(7).chain([good.len() - 1]) {
+        std::fs::write(&path, &good[..len]).unwrap();
+        assert_eq!(read_all(&open(fs.clone(), summary), &columns).unwrap_err(), ErrorKind::Corrupt, "{len} bytes");
+        // Also when the manifest has been told the shorter length.
+        let told = SegmentSummary { bytes: len as u64, ..summary };
+        assert_eq!(read_all(&open(fs.clone(), told), &columns).unwrap_err(), ErrorKind::Corrupt, "{len} bytes");
+    }
+}
+
+#[test]
+fn an_error_names_file_column_block_and_offset() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Arc::new(OsFs::new(dir.path()));
+    let summary = write(&*fs, SegmentId(3), &random_columns(&mut fastrand::Rng::with_seed(7), 70));
+    let file = fs.open_write(&SegmentStore::path(TABLE, SegmentId(3))).unwrap();
+    let mut bytes = vec![0; 64];
+    file.read_exact_at(&mut bytes, 64).unwrap();
+    bytes.iter_mut().for_each(|b| *b ^= 0x55);
+    file.write_all_at(&bytes, 64).unwrap();
+    let message = open(fs, summary).verify().unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "segment segments/00000007/0000000000000003.seg is damaged: column 6 block 0 at offset 64: its checksum is wrong"
+    );
+}
+
+#[test]
+fn open_files_and_cached_bytes_stay_within_their_limits() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs: Arc<dyn Fs> = Arc::new(OsFs::new(dir.path()));
+    let store = SegmentStore::new(fs.clone(), 100_000);
+    let column = random_column(&mut fastrand::Rng::with_seed(8), ColumnType::Long, 10);
+    let columns = [(ColumnId(0), ColumnType::Long, column)];
+    for id in 0..600 {
+        let summary = write(&*fs, SegmentId(id), &columns);
+        let meta = SegmentMeta { id: SegmentId(id), ..meta(summary) };
+        let segment = Segment::open(store.clone(), TABLE, meta);
+        assert_same(&columns[0].2, &to_column(&segment.read(ColumnId(0), 0).unwrap().unwrap()));
+    }
+    let stats = store.stats();
+    assert_eq!(stats.open_files, store::OPEN_FILES_MAX);
+    assert!(stats.cache.bytes <= 100_000 && stats.cache.bytes > 50_000, "{stats:?}");
+    (0..600).for_each(|id| store.forget(SegmentId(id)));
+    assert_eq!((store.stats().open_files, store.stats().cache.bytes), (0, 0));
+}
