@@ -1,0 +1,266 @@
+//! Integers, their surplus bytes taken off: FRAME, STEP and DELTA of [`super`].
+//!
+//! What is chosen is the smallest of those that a look at 64 values lets hope for; every value is then checked.
+
+use super::{
+    BadColumn, DELTA, FRAME, PLAIN, SAMPLE, STEP, TOO_SHORT, encode_plain, take, take_array, take_plain, take_u8,
+};
+
+/// Bytes before the first `x`, tag included.
+const FRAME_HEAD: usize = 10;
+const STEP_HEAD: usize = 18;
+const DELTA_HEAD: usize = 26;
+
+pub(super) trait Integer: bytemuck::Pod + Ord {
+    /// `self - min` in the width of the type.
+    fn above(self, min: Self) -> u64;
+    fn widen(self) -> i64;
+    /// The low bits of `value`.
+    fn wrap(value: u64) -> Self;
+}
+
+macro_rules! integer {
+    ($($t:ty => $unsigned:ty),*) => {$(
+        impl Integer for $t {
+            #[inline]
+            fn above(self, min: $t) -> u64 {
+                u64::from(self.wrapping_sub(min) as $unsigned)
+            }
+            #[inline]
+            fn widen(self) -> i64 {
+                i64::from(self)
+            }
+            #[inline]
+            fn wrap(value: u64) -> $t {
+                value as $t
+            }
+        }
+    )*};
+}
+integer!(i8 => u8, i16 => u16, i32 => u32, u32 => u32, i64 => u64);
+
+/// PLAIN or FRAME, whichever is smaller.
+pub(super) fn encode_integers<T: Integer>(values: &[T], out: &mut Vec<u8>) {
+    match range(values) {
+        Some((min, max)) if frame_bytes(values.len(), min.widen(), max.widen()) < 1 + size_of_val(values) => {
+            put_frame(values, min.widen(), max.widen(), |v| v.above(min), out);
+        }
+        _ => encode_plain(values, out),
+    }
+}
+
+/// PLAIN, FRAME, STEP or DELTA, whichever is smaller.
+pub(super) fn encode_longs(values: &[i64], out: &mut Vec<u8>) {
+    let Some((min, max)) = range(values) else { return encode_plain(values, out) };
+    let n = values.len();
+    let framed = width(max.above(min));
+    if framed <= 1 || n < SAMPLE {
+        return encode_integers(values, out);
+    }
+    let step = Step::find(values, min, max).unwrap_or(Step::ONE);
+    let stepped = width(max.above(min) / step.size);
+    // Further apart than that, a delta wraps around and the step need not divide it.
+    let delta = (max.above(min) <= i64::MAX as u64 && sampled_delta_width(values, step) < stepped)
+        .then(|| Delta::of(values, step));
+    let plain_bytes = 1 + 8 * n;
+    let frame_bytes = frame_bytes(n, min, max);
+    let step_bytes = STEP_HEAD + n * stepped;
+    let delta_bytes = delta.as_ref().map_or(usize::MAX, |d| DELTA_HEAD + (n - 1) * d.width);
+    let least = plain_bytes.min(frame_bytes).min(step_bytes).min(delta_bytes);
+    if least == plain_bytes {
+        encode_plain(values, out);
+    } else if least == frame_bytes {
+        put_frame(values, min, max, |v| v.above(min), out);
+    } else if least == step_bytes {
+        put_head(STEP, stepped, &[min as u64, step.size], out);
+        put_counts(stepped, values.iter().map(|v| v.above(min)), step, out);
+    } else if let Some(delta) = delta {
+        put_head(DELTA, delta.width, &[values[0] as u64, delta.min as u64, step.size], out);
+        put_counts(delta.width, deltas(values).map(|d| d.above(delta.min)), step, out);
+    }
+}
+
+pub(super) fn decode_integers<T: Integer>(input: &mut &[u8], n: usize) -> Result<Vec<T>, BadColumn> {
+    let tag = take_u8(input)?;
+    if tag == PLAIN {
+        return take_plain(input, n);
+    }
+    let width = usize::from(take_u8(input)?);
+    let mut number = || Ok(u64::from_le_bytes(take_array(input)?));
+    let is_long = size_of::<T>() == 8;
+    match tag {
+        FRAME => {
+            let min = number()?;
+            get(input, width, n, |x| T::wrap(min.wrapping_add(x)))
+        }
+        STEP if is_long => {
+            let (min, step) = (number()?, number()?);
+            get(input, width, n, |x| T::wrap(min.wrapping_add(x.wrapping_mul(step))))
+        }
+        DELTA if is_long && n > 0 => {
+            let (first, min, step) = (number()?, number()?, number()?);
+            let mut value = first;
+            let mut values = vec![T::wrap(first)];
+            values.extend(get(input, width, n - 1, |x| {
+                value = value.wrapping_add(min).wrapping_add(x.wrapping_mul(step));
+                T::wrap(value)
+            })?);
+            Ok(values)
+        }
+        _ => Err(BadColumn("unknown encoding of integers")),
+    }
+}
+
+/// Least and greatest; `None` without values.
+fn range<T: Integer>(values: &[T]) -> Option<(T, T)> {
+    let &first = values.first()?;
+    Some(values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v))))
+}
+
+fn deltas(values: &[i64]) -> impl ExactSizeIterator<Item = i64> {
+    values[1..].iter().zip(values).map(|(b, a)| b.wrapping_sub(*a))
+}
+
+/// Bytes that hold every number up to `max`.
+fn width(max: u64) -> usize {
+    match max {
+        0 => 0,
+        1..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
+        _ => 8,
+    }
+}
+
+/// A number that divides every difference between the values: timestamps in nanoseconds that came from milliseconds.
+#[derive(Clone, Copy)]
+struct Step {
+    size: u64,
+    /// `size` is `odd << shift`; this is the inverse of `odd` modulo 2^64.
+    inverse: u64,
+    shift: u32,
+}
+
+impl Step {
+    const ONE: Step = Step { size: 1, inverse: 1, shift: 0 };
+
+    /// The greatest there is; `None` when that is 1 or takes more than a few looks at the values.
+    fn find(values: &[i64], min: i64, max: i64) -> Option<Step> {
+        let sample = values.iter().step_by(values.len() / SAMPLE | 1);
+        let mut size =
+            sample.fold(max.above(min), |size, v| if size == 1 { 1 } else { common_divisor(v.above(min), size) });
+        for _ in 0..4 {
+            if size == 1 {
+                return None;
+            }
+            let step = Step::new(size);
+            let most = u64::MAX / size;
+            match values.iter().find(|v| step.count(v.above(min)) > most) {
+                None => return Some(step),
+                Some(stray) => size = common_divisor(stray.above(min), size),
+            }
+        }
+        None
+    }
+
+    fn new(size: u64) -> Step {
+        let shift = size.trailing_zeros();
+        let odd = size >> shift;
+        // Newton: each round doubles the bits that are right, from 3.
+        let inverse = (0..5).fold(odd, |x, _| x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x))));
+        Step { size, inverse, shift }
+    }
+
+    /// How many steps `difference` is. Not a multiple of the step gives more than any multiple would: multiplication
+    /// by the inverse permutes the 64-bit numbers, and the multiples already take the smallest places.
+    #[inline]
+    fn count(self, difference: u64) -> u64 {
+        difference.wrapping_mul(self.inverse).rotate_right(self.shift)
+    }
+}
+
+/// The greatest one.
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+struct Delta {
+    min: i64,
+    width: usize,
+}
+
+impl Delta {
+    /// There are at least two values.
+    fn of(values: &[i64], step: Step) -> Delta {
+        let first = values[1].wrapping_sub(values[0]);
+        let (min, max) = deltas(values).fold((first, first), |(min, max), d| (min.min(d), max.max(d)));
+        Delta { min, width: width(max.above(min) / step.size) }
+    }
+}
+
+/// There are at least two values.
+fn sampled_delta_width(values: &[i64], step: Step) -> usize {
+    let last = values.len() - 1;
+    let sample = (0..last).step_by(last / SAMPLE + 1).map(|i| values[i + 1].wrapping_sub(values[i]));
+    let (min, max) = sample.fold((i64::MAX, i64::MIN), |(min, max), d| (min.min(d), max.max(d)));
+    width(max.above(min) / step.size)
+}
+
+/// What [`put_frame`] takes.
+pub(super) fn frame_bytes(n: usize, min: i64, max: i64) -> usize {
+    FRAME_HEAD + n * width(max.above(min))
+}
+
+/// FRAME over anything that maps to integers from `min` to `max`; `above` gives the difference to `min`.
+pub(super) fn put_frame<T: Copy>(values: &[T], min: i64, max: i64, above: impl Fn(T) -> u64, out: &mut Vec<u8>) {
+    let width = width(max.above(min));
+    put_head(FRAME, width, &[min as u64], out);
+    put(width, values.iter().map(|&v| above(v)), out);
+}
+
+fn put_head(tag: u8, width: usize, numbers: &[u64], out: &mut Vec<u8>) {
+    out.extend_from_slice(&[tag, width as u8]);
+    out.extend_from_slice(bytemuck::cast_slice(numbers));
+}
+
+/// How many steps each difference is: at most `width` bytes, so mostly a multiplication of 32 bits will do.
+fn put_counts(width: usize, differences: impl ExactSizeIterator<Item = u64>, step: Step, out: &mut Vec<u8>) {
+    if width == 8 {
+        return put(width, differences.map(|d| step.count(d)), out);
+    }
+    let inverse = step.inverse as u32;
+    put(width, differences.map(|d| u64::from(((d >> step.shift) as u32).wrapping_mul(inverse))), out);
+}
+
+/// Appends the low `width` bytes of each item.
+fn put(width: usize, items: impl ExactSizeIterator<Item = u64>, out: &mut Vec<u8>) {
+    match width {
+        0 => {}
+        1 => put_chunks(items.map(|x| [x as u8]), out),
+        2 => put_chunks(items.map(|x| (x as u16).to_le_bytes()), out),
+        4 => put_chunks(items.map(|x| (x as u32).to_le_bytes()), out),
+        _ => put_chunks(items.map(u64::to_le_bytes), out),
+    }
+}
+
+fn put_chunks<const W: usize>(items: impl ExactSizeIterator<Item = [u8; W]>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + items.len() * W, 0);
+    let (chunks, _) = out[start..].as_chunks_mut();
+    chunks.iter_mut().zip(items).for_each(|(chunk, item)| *chunk = item);
+}
+
+fn get<T>(input: &mut &[u8], width: usize, n: usize, mut value: impl FnMut(u64) -> T) -> Result<Vec<T>, BadColumn> {
+    let bytes = take(input, n.checked_mul(width).ok_or(TOO_SHORT)?)?;
+    Ok(match width {
+        0 => (0..n).map(|_| value(0)).collect(),
+        1 => bytes.iter().map(|&b| value(u64::from(b))).collect(),
+        2 => bytes.as_chunks().0.iter().map(|&b| value(u64::from(u16::from_le_bytes(b)))).collect(),
+        4 => bytes.as_chunks().0.iter().map(|&b| value(u64::from(u32::from_le_bytes(b)))).collect(),
+        8 => bytes.as_chunks().0.iter().map(|&b| value(u64::from_le_bytes(b))).collect(),
+        _ => return Err(BadColumn("unknown width")),
+    })
+}
