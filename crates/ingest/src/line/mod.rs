@@ -261,6 +261,9 @@ impl LineParser {
         }
         let (table_id, at) = self.table(input, start)?;
         let table = &mut self.tables[table_id as usize];
+        if table.rows == 0 {
+            table.start_batch(&input[start..at], start)?;
+        }
         let mut reader = RowReader {
             table,
             input,

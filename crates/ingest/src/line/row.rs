@@ -52,18 +52,18 @@ impl RowReader<'_> {
                     }
                     let step = &self.table.steps[id as usize];
                     (last, in_fields) = (id, step.field);
-                    at = self.value(step.column, step.field, value_at)?;
+                    at = self.value(step.column, step.field, value_at, step.prefix.bytes().len())?;
                     continue;
                 }
             }
             match place(input, at, in_fields, last != START)? {
                 Place::Item { prefix, sort } => {
-                    let value_at = prefix.end;
+                    let (value_at, prefix_bytes) = (prefix.end, prefix.len());
                     let seed = self.options.seed;
                     let (id, column) = self.table.step(input, prefix, sort, seed, self.cache_bytes)?;
                     self.link(last, id);
                     (last, in_fields) = (id, sort.field);
-                    at = self.value(column, sort.field, value_at)?;
+                    at = self.value(column, sort.field, value_at, prefix_bytes)?;
                 }
                 Place::Finish { timestamp_at } => {
                     if last == START {
@@ -100,26 +100,29 @@ impl RowReader<'_> {
         }
     }
 
-    /// Reads the value at `at` into its column; returns where it ends.
+    /// Reads the value at `at`, behind a prefix of `prefix_bytes`, into its column; returns where it ends.
     #[inline(always)]
-    fn value(&mut self, column: u32, field: bool, at: usize) -> Parsed<usize> {
+    fn value(&mut self, column: u32, field: bool, at: usize, prefix_bytes: usize) -> Parsed<usize> {
         let builder = &mut self.table.columns[column as usize];
         match quick(builder, self.table.rows, self.input, at, field, self.options, self.epoch) {
             Some(end) => Ok(end),
-            None => self.any_value(column, field, at),
+            None => self.any_value(column, field, at, prefix_bytes),
         }
     }
 
     #[inline(never)]
-    fn any_value(&mut self, column: u32, field: bool, at: usize) -> Parsed<usize> {
+    fn any_value(&mut self, column: u32, field: bool, at: usize, prefix_bytes: usize) -> Parsed<usize> {
         let rules = FieldRules { nan_is_null: self.options.nan_is_null, bytes_max: self.options.line_bytes_max };
         let (value, end) = if field {
             value::field(self.input, at, &rules, self.scratch)?
         } else {
             value::tag(self.input, at, self.scratch)?
         };
+        let fresh = matches!(self.table.columns[column as usize].data, Data::None);
+        if fresh {
+            self.table.name_column(column, &self.input[at - prefix_bytes + 1..at - 1], at)?;
+        }
         let builder = &mut self.table.columns[column as usize];
-        let fresh = matches!(builder.data, Data::None);
         let mut context = SetContext {
             column,
             rows: self.table.rows,

@@ -82,6 +82,14 @@ impl TableBuilder {
         }
     }
 
+    /// Takes the name as it is written at the start of the batch: the spelling of earlier ones leaves no trace.
+    pub(super) fn start_batch(&mut self, raw_name: &[u8], at: usize) -> Parsed<()> {
+        if raw_name != self.name.as_bytes() {
+            self.name = table_name(raw_name, true, at)?;
+        }
+        Ok(())
+    }
+
     /// The step for the text `prefix` (separator, name, equals sign), learnt if it is new.
     /// Returns it and its column.
     pub(super) fn step(
@@ -128,18 +136,28 @@ impl TableBuilder {
     fn column(&mut self, raw: &[u8], escaped: bool, at: usize, cache_bytes: &mut usize) -> Parsed<u32> {
         let mut scratch = Vec::new();
         let name = name_text(unescape(raw, escaped, &mut scratch), at, "column")?;
+        if let Some(problem) = column_name_problem(name) {
+            return bad(at, problem);
+        }
         let folded = fold_name(name);
         if let Some(&column) = self.names.get(&folded) {
             return Ok(column);
-        }
-        if let Some(problem) = column_name_problem(name) {
-            return bad(at, problem);
         }
         let column = self.columns.len() as u32;
         *cache_bytes += 2 * ENTRY_BYTES + 2 * name.len();
         self.columns.push(ColumnBuilder::new(name.to_owned()));
         self.names.insert(folded, column);
         Ok(column)
+    }
+
+    /// Names a column without values in this batch as it is written now.
+    pub(super) fn name_column(&mut self, column: u32, raw: &[u8], at: usize) -> Parsed<()> {
+        let name = &mut self.columns[column as usize].name;
+        if raw != name.as_bytes() {
+            let mut scratch = Vec::new();
+            *name = name_text(unescape(raw, true, &mut scratch), at, "column")?.to_owned();
+        }
+        Ok(())
     }
 
     /// A column got its first value of the batch. `at` is for the error.
