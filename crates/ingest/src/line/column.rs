@@ -213,6 +213,42 @@ impl ColumnBuilder {
         Ok(())
     }
 
+    /// Sets the value of a column of symbols to an entry of its symbol table; `false` leaves it to
+    /// [`ColumnBuilder::set`], which knows every case.
+    #[inline(always)]
+    pub(super) fn set_entry(&mut self, column: u32, entry: u32, rows: usize, epoch: u32, undo: &mut Vec<Undo>) -> bool {
+        let Data::Symbol(ids) = &mut self.data else { return false };
+        if ids.len() != rows {
+            return false;
+        }
+        let id = match self.symbols.id(entry, epoch) {
+            Some(id) => id,
+            None => match self.symbols.revive(entry, epoch, &mut self.dictionary) {
+                Some(id) => {
+                    undo.push(Undo::Symbol { column, entry });
+                    id
+                }
+                None => return false,
+            },
+        };
+        ids.push(id);
+        if let Some(validity) = &mut self.validity {
+            validity.push(true);
+        }
+        true
+    }
+
+    /// The entry of the symbol table that the last of `rows` rows has, if it is a symbol.
+    pub(super) fn last_entry(&self, rows: usize, seed: u64) -> Option<u32> {
+        match &self.data {
+            Data::Symbol(ids) if ids.len() == rows => {
+                let id = *ids.last()?;
+                self.symbols.entry(&tag_of(self.dictionary.get(id as usize), seed))
+            }
+            _ => None,
+        }
+    }
+
     fn push(&mut self, value: Value<'_>, at: usize, context: &mut SetContext<'_>) -> Parsed<()> {
         match (&mut self.data, value) {
             (Data::Symbol(_), Value::Symbol(text) | Value::Varchar(text)) => {

@@ -12,6 +12,7 @@ mod column;
 mod outcome;
 mod row;
 mod scan;
+mod series;
 mod symbol;
 mod table;
 mod value;
@@ -22,9 +23,10 @@ mod tests;
 use column::Undo;
 use hashbrown::HashMap;
 use outcome::{Parsed, Stop, bad};
-use row::RowReader;
+use row::{RowReader, Tags};
+use series::SeriesCache;
 use std::fmt;
-use table::TableBuilder;
+use table::{START, StepId, TableBuilder, UNKNOWN};
 use tidalite_types::schema::fold_name;
 use tidalite_types::{Batch, ErrorKind};
 
@@ -127,14 +129,17 @@ pub struct LineParser {
     scanned: usize,
     rows: usize,
     cache_bytes: usize,
+    series: SeriesCache,
     undo: Vec<Undo>,
     scratch: Vec<u8>,
+    tags: Tags,
 }
 
 impl LineParser {
     #[must_use]
     pub fn new(options: LineOptions) -> LineParser {
         LineParser {
+            series: SeriesCache::new(options.cache_bytes_max / 2),
             options,
             tables: Vec::new(),
             tables_by_raw_name: HashMap::new(),
@@ -148,6 +153,7 @@ impl LineParser {
             cache_bytes: 0,
             undo: Vec::new(),
             scratch: Vec::new(),
+            tags: Tags::default(),
         }
     }
 
@@ -238,6 +244,7 @@ impl LineParser {
         self.tables.clear();
         self.tables_by_raw_name.clear();
         self.tables_by_name.clear();
+        self.series.clear();
         self.last_table = u32::MAX;
         self.cache_bytes = 0;
         self.epoch = 1;
@@ -259,7 +266,16 @@ impl LineParser {
         if let Some(next) = blank_line(input, start)? {
             return Ok(next);
         }
-        let (table_id, at) = self.table(input, start)?;
+        let looks = self.options.predict && self.series.looks();
+        let known = if looks { self.known_tags(input, start) } else { None };
+        let (table_id, at, last) = match known {
+            Some(known) => known,
+            None => {
+                let (table, at) = self.table(input, start)?;
+                (table, at, START)
+            }
+        };
+        self.tags.begin(looks && known.is_none());
         let table = &mut self.tables[table_id as usize];
         if table.rows == 0 {
             table.start_batch(&input[start..at], start)?;
@@ -275,20 +291,58 @@ impl LineParser {
             undo: &mut self.undo,
             scratch: &mut self.scratch,
             cache_bytes: &mut self.cache_bytes,
+            tags: &mut self.tags,
         };
-        match reader.read(at) {
+        match reader.read(at, last) {
             Ok(next) => {
                 self.undo.clear();
                 if table.rows == 1 {
                     self.active.push(table_id);
                 }
                 self.rows += 1;
+                if self.tags.wanted && self.tags.end > 0 {
+                    self.learn_tags(&input[start..=self.tags.end], table_id);
+                }
                 Ok(next)
             }
             Err(stop) => {
                 table.undo_row(&mut self.undo);
                 Err(stop)
             }
+        }
+    }
+
+    /// Sets the tags of the line at `start` if they were seen before. Returns the table, where the tags end and the
+    /// step of the last of them.
+    #[inline]
+    fn known_tags(&mut self, input: &[u8], start: usize) -> Option<(u32, usize, StepId)> {
+        let known = self.series.find(input, start, self.options.seed)?;
+        let table = &mut self.tables[known.table as usize];
+        if table.rows == 0 {
+            return None;
+        }
+        for &(column, entry) in self.series.tags(known) {
+            let builder = &mut table.columns[column as usize];
+            if !builder.set_entry(column, entry, table.rows, self.epoch, &mut self.undo) {
+                // The line is read the general way, which finds the tags already set the same.
+                return None;
+            }
+        }
+        self.last_table = known.table;
+        Some((known.table, start + known.text_bytes, known.last_step))
+    }
+
+    /// Remembers the tags of the row just finished. `key` is its line up to the space behind them.
+    #[inline(never)]
+    fn learn_tags(&mut self, key: &[u8], table_id: u32) {
+        let table = &self.tables[table_id as usize];
+        let (columns, seed) = (&self.tags.columns, self.options.seed);
+        let entry = |column: u32| table.columns[column as usize].last_entry(table.rows, seed);
+        let distinct = || columns.iter().enumerate().all(|(i, c)| !columns[..i].contains(c));
+        let usable = self.tags.last_step != UNKNOWN && columns.len() <= 64 && distinct();
+        if usable && self.series.has_room(key.len()) && columns.iter().all(|&c| entry(c).is_some()) {
+            let tags = columns.iter().filter_map(|&column| Some((column, entry(column)?)));
+            self.series.learn(key, seed, table_id, self.tags.last_step, tags);
         }
     }
 

@@ -23,6 +23,35 @@ pub(super) struct RowReader<'a> {
     pub undo: &'a mut Vec<Undo>,
     pub scratch: &'a mut Vec<u8>,
     pub cache_bytes: &'a mut usize,
+    pub tags: &'a mut Tags,
+}
+
+/// What was seen of the tags of a line.
+#[derive(Debug, Default)]
+pub(super) struct Tags {
+    /// Whether to look.
+    pub wanted: bool,
+    pub columns: Vec<u32>,
+    pub last_step: StepId,
+    /// Where the space before the first field is; 0 without fields.
+    pub end: usize,
+}
+
+impl Tags {
+    /// Notes a tag, or at the first field, whose separator is at `at`, that they are over.
+    fn see(&mut self, field: bool, last: StepId, column: u32, at: usize) {
+        if field {
+            (self.last_step, self.end) = (last, at);
+        } else {
+            self.columns.push(column);
+        }
+    }
+
+    pub(super) fn begin(&mut self, wanted: bool) {
+        self.wanted = wanted;
+        self.columns.clear();
+        self.end = 0;
+    }
 }
 
 /// What a separator leads to.
@@ -34,10 +63,10 @@ enum Place {
 }
 
 impl RowReader<'_> {
-    /// Reads the row from the separator behind the table's name; returns where the next line starts.
-    pub(super) fn read(&mut self, mut at: usize) -> Parsed<usize> {
+    /// Reads the row from the separator at `at`, behind the table's name or the tag of step `last`; returns where the
+    /// next line starts.
+    pub(super) fn read(&mut self, mut at: usize, mut last: StepId) -> Parsed<usize> {
         let input = self.input;
-        let mut last = START;
         let mut in_fields = false;
         loop {
             if let Some(step) = self.table.steps.get(last as usize)
@@ -51,6 +80,9 @@ impl RowReader<'_> {
                         return Ok(value_at);
                     }
                     let step = &self.table.steps[id as usize];
+                    if self.tags.wanted && !in_fields {
+                        self.tags.see(step.field, last, step.column, value_at - step.prefix.bytes().len());
+                    }
                     (last, in_fields) = (id, step.field);
                     at = self.value(step.column, step.field, value_at, step.prefix.bytes().len())?;
                     continue;
@@ -62,6 +94,9 @@ impl RowReader<'_> {
                     let seed = self.options.seed;
                     let (id, column) = self.table.step(input, prefix, sort, seed, self.cache_bytes)?;
                     self.link(last, id);
+                    if self.tags.wanted && !in_fields {
+                        self.tags.see(sort.field, last, column, value_at - prefix_bytes);
+                    }
                     (last, in_fields) = (id, sort.field);
                     at = self.value(column, sort.field, value_at, prefix_bytes)?;
                 }

@@ -81,6 +81,31 @@ impl SymbolTable {
         (position - 1, size_of::<Entry>() + 8 + tag.text.len())
     }
 
+    /// The entry of a string that was added, in whatever batch.
+    pub(super) fn entry(&self, tag: &Tag<'_>) -> Option<u32> {
+        self.position(tag).map(|position| position as u32)
+    }
+
+    /// The id of an entry in the batch `epoch`, if it has one there.
+    #[inline(always)]
+    pub(super) fn id(&self, entry: u32, epoch: u32) -> Option<u32> {
+        let entry = self.entries.get(entry as usize)?;
+        (entry.epoch == epoch).then_some(entry.id)
+    }
+
+    /// Gives an entry that has none the next id of `dictionary`, if that has room.
+    pub(super) fn revive(&mut self, entry: u32, epoch: u32, dictionary: &mut Views) -> Option<u32> {
+        let id = dictionary.len() as u32;
+        let entry = self.entries.get_mut(entry as usize)?;
+        let text = view_bytes(&entry.view, &self.data);
+        if !dictionary.has_room(text.len()) {
+            return None;
+        }
+        dictionary.push(text);
+        (entry.epoch, entry.id) = (epoch, id);
+        Some(id)
+    }
+
     pub(super) fn forget(&mut self, entry: u32) {
         self.entries[entry as usize].epoch = 0;
     }
