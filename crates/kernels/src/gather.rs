@@ -1,0 +1,81 @@
+//! Rows of a column in another order.
+
+use tidalite_types::{Bitmap, Column, Values, Views};
+
+/// Row `rows[i]` of the input as row `i` of the output; rows may repeat or be left out.
+///
+/// # Panics
+/// When a row is past the column, or more than 2 GiB of text come together.
+#[must_use]
+pub fn gather(column: &Column, rows: &[u32]) -> Column {
+    Column {
+        values: gather_values(&column.values, rows),
+        validity: column.validity.as_ref().map(|v| gather_bits(v, rows)),
+    }
+}
+
+#[must_use]
+pub fn gather_values(values: &Values, rows: &[u32]) -> Values {
+    match values {
+        Values::Bit(v) => Values::Bit(gather_bits(v, rows)),
+        Values::I8(v) => Values::I8(gather_slice(v, rows)),
+        Values::I16(v) => Values::I16(gather_slice(v, rows)),
+        Values::I32(v) => Values::I32(gather_slice(v, rows)),
+        Values::I64(v) => Values::I64(gather_slice(v, rows)),
+        Values::I128(v) => Values::I128(gather_slice(v, rows)),
+        Values::F32(v) => Values::F32(gather_slice(v, rows)),
+        Values::F64(v) => Values::F64(gather_slice(v, rows)),
+        Values::U32(v) => Values::U32(gather_slice(v, rows)),
+        Values::B16(v) => Values::B16(gather_slice(v, rows)),
+        Values::Views(v) => Values::Views(gather_views(v, rows)),
+    }
+}
+
+#[must_use]
+pub fn gather_slice<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
+    rows.iter().map(|row| values[*row as usize]).collect()
+}
+
+#[must_use]
+pub fn gather_bits(bits: &Bitmap, rows: &[u32]) -> Bitmap {
+    let words = bits.words();
+    let word_of = |rows: &[u32]| {
+        let bit = |row: u32| words[row as usize / 64] >> (row % 64) & 1;
+        rows.iter().enumerate().fold(0, |word, (at, row)| word | bit(*row) << at)
+    };
+    Bitmap::from_words(rows.chunks(64).map(word_of).collect(), rows.len())
+}
+
+fn gather_views(views: &Views, rows: &[u32]) -> Views {
+    let mut out = Views::with_capacity(rows.len());
+    rows.iter().for_each(|row| out.push(views.get(*row as usize)));
+    out
+}
+
+/// What defines [`gather`].
+#[must_use]
+pub fn gather_plain(column: &Column, rows: &[u32]) -> Column {
+    let mut out = Column::with_capacity(column.values.physical(), rows.len());
+    if column.validity.is_some() {
+        out.validity = Some(Bitmap::new());
+    }
+    rows.iter().for_each(|row| out.extend_from_range(column, *row as usize, 1));
+    out
+}
+
+/// The rows a bit is set for, in order.
+#[must_use]
+pub fn rows_set(bits: &Bitmap) -> Vec<u32> {
+    let mut rows = Vec::with_capacity(bits.count_ones());
+    for (at, word) in bits.words().iter().enumerate() {
+        let mut rest = *word;
+        while rest != 0 {
+            rows.push(at as u32 * 64 + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests;

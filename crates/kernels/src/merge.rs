@@ -1,0 +1,177 @@
+//! Two sorted runs become one.
+//!
+//! In: two slices of timestamps in order. Out: which stretches to take from which side. Late rows mostly lie close
+//! together, so stretches are long and columns are copied by ranges.
+//!
+//! Always: equal timestamps from the left come first: the left is what was there, the right what arrived later.
+
+use tidalite_types::{Bitmap, Column, Values, Views};
+
+/// Adjacent rows of one side. A merge alternates between the sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    pub is_right: bool,
+    pub from: u32,
+    pub count: u32,
+}
+
+/// # Panics
+/// When a side has more rows than `u32` can name.
+#[must_use]
+pub fn merge(left: &[i64], right: &[i64]) -> Vec<Stretch> {
+    assert!(left.len() <= crate::sort::ROWS_MAX && right.len() <= crate::sort::ROWS_MAX, "too many rows to merge");
+    let mut stretches = Vec::new();
+    let (mut l, mut r) = (0, 0);
+    while l < left.len() && r < right.len() {
+        let until = gallop(left, l, |key| key <= right[r]);
+        push(&mut stretches, false, l, until);
+        l = until;
+        if l < left.len() {
+            let until = gallop(right, r, |key| key < left[l]);
+            push(&mut stretches, true, r, until);
+            r = until;
+        }
+    }
+    push(&mut stretches, false, l, left.len());
+    push(&mut stretches, true, r, right.len());
+    stretches
+}
+
+fn push(stretches: &mut Vec<Stretch>, is_right: bool, from: usize, until: usize) {
+    if from < until {
+        stretches.push(Stretch { is_right, from: from as u32, count: (until - from) as u32 });
+    }
+}
+
+/// The first row from `from` on that is not `taken`, which holds for rows before it and not for rows after it.
+#[inline]
+fn gallop(keys: &[i64], from: usize, taken: impl Fn(i64) -> bool) -> usize {
+    // Rows that interleave finely are found here, without the set-up of a search.
+    let near = keys.len().min(from + 8);
+    if let Some(at) = keys[from..near].iter().position(|key| !taken(*key)) {
+        return from + at;
+    }
+    let mut step = 8;
+    let mut lo = near;
+    while lo + step < keys.len() && taken(keys[lo + step]) {
+        lo += step;
+        step *= 2;
+    }
+    let hi = keys.len().min(lo + step);
+    lo + keys[lo..hi].partition_point(|key| taken(*key))
+}
+
+/// What defines [`merge`], row by row.
+#[must_use]
+pub fn merge_plain(left: &[i64], right: &[i64]) -> Vec<(bool, u32)> {
+    let mut rows: Vec<(i64, bool, u32)> = left.iter().enumerate().map(|(row, key)| (*key, false, row as u32)).collect();
+    rows.extend(right.iter().enumerate().map(|(row, key)| (*key, true, row as u32)));
+    rows.sort_by_key(|(key, is_right, _)| (*key, *is_right));
+    rows.into_iter().map(|(_, is_right, row)| (is_right, row)).collect()
+}
+
+/// The rows of both columns, woven by `stretches`.
+///
+/// # Panics
+/// When the columns have different physical types or fewer rows, or more than 2 GiB of text come together.
+#[must_use]
+pub fn merge_columns(left: &Column, right: &Column, stretches: &[Stretch]) -> Column {
+    let validity = (left.validity.is_some() || right.validity.is_some())
+        .then(|| merge_bits(&valid_bits(left), &valid_bits(right), stretches));
+    Column { values: merge_values(&left.values, &right.values, stretches), validity }
+}
+
+fn valid_bits(column: &Column) -> Bitmap {
+    column.validity.clone().unwrap_or_else(|| Bitmap::filled(column.len(), true))
+}
+
+fn merge_values(left: &Values, right: &Values, stretches: &[Stretch]) -> Values {
+    match (left, right) {
+        (Values::Bit(a), Values::Bit(b)) => Values::Bit(merge_bits(a, b, stretches)),
+        (Values::I8(a), Values::I8(b)) => Values::I8(merge_slices(a, b, stretches)),
+        (Values::I16(a), Values::I16(b)) => Values::I16(merge_slices(a, b, stretches)),
+        (Values::I32(a), Values::I32(b)) => Values::I32(merge_slices(a, b, stretches)),
+        (Values::I64(a), Values::I64(b)) => Values::I64(merge_slices(a, b, stretches)),
+        (Values::I128(a), Values::I128(b)) => Values::I128(merge_slices(a, b, stretches)),
+        (Values::F32(a), Values::F32(b)) => Values::F32(merge_slices(a, b, stretches)),
+        (Values::F64(a), Values::F64(b)) => Values::F64(merge_slices(a, b, stretches)),
+        (Values::U32(a), Values::U32(b)) => Values::U32(merge_slices(a, b, stretches)),
+        (Values::B16(a), Values::B16(b)) => Values::B16(merge_slices(a, b, stretches)),
+        (Values::Views(a), Values::Views(b)) => Values::Views(merge_views(a, b, stretches)),
+        (a, b) => unreachable!("{:?} merged with {:?}", a.physical(), b.physical()),
+    }
+}
+
+fn row_count(stretches: &[Stretch]) -> usize {
+    stretches.iter().map(|s| s.count as usize).sum()
+}
+
+/// As [`merge_columns`] for values of fixed width.
+#[must_use]
+pub fn merge_slices<T: Copy>(left: &[T], right: &[T], stretches: &[Stretch]) -> Vec<T> {
+    let mut out = Vec::with_capacity(row_count(stretches));
+    for stretch in stretches {
+        let side = if stretch.is_right { right } else { left };
+        let rows = &side[stretch.from as usize..][..stretch.count as usize];
+        match rows {
+            [row] => out.push(*row),
+            rows => out.extend_from_slice(rows),
+        }
+    }
+    out
+}
+
+fn merge_bits(left: &Bitmap, right: &Bitmap, stretches: &[Stretch]) -> Bitmap {
+    let mut out = Bitmap::new();
+    for stretch in stretches {
+        let side = if stretch.is_right { right } else { left };
+        out.extend_from_range(side, stretch.from as usize, stretch.count as usize);
+    }
+    out
+}
+
+fn merge_views(left: &Views, right: &Views, stretches: &[Stretch]) -> Views {
+    let mut out = Views::with_capacity(row_count(stretches));
+    for stretch in stretches {
+        let side = if stretch.is_right { right } else { left };
+        out.extend_from_range(side.as_ref(), stretch.from as usize, stretch.count as usize);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(stretches: &[Stretch]) -> Vec<(bool, u32)> {
+        stretches.iter().flat_map(|s| (s.from..s.from + s.count).map(|row| (s.is_right, row))).collect()
+    }
+
+    #[test]
+    fn stretches_are_those_of_the_plain_twin() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for round in 0..1000 {
+            let range = [1, 5, 100, 10_000][round % 4];
+            let mut side = |most: usize| {
+                let offset = rng.i64(-100..100);
+                let mut keys: Vec<i64> = (0..rng.usize(..=most)).map(|_| offset + rng.i64(..range)).collect();
+                keys.sort_unstable();
+                keys
+            };
+            let (left, right) = (side([0, 3, 300, 1000][round / 4 % 4]), side([0, 3, 300, 1000][round / 16 % 4]));
+            let stretches = merge(&left, &right);
+            assert_eq!(rows(&stretches), merge_plain(&left, &right));
+            assert!(stretches.windows(2).all(|s| s[0].is_right != s[1].is_right), "as long as can be");
+            let merged = merge_slices(&left, &right, &stretches);
+            assert!(merged.is_sorted() && merged.len() == left.len() + right.len());
+        }
+    }
+
+    #[test]
+    fn rows_that_follow_each_other_are_two_stretches() {
+        let (left, right) = ((0..1000).collect::<Vec<_>>(), (999..2000).collect::<Vec<_>>());
+        let stretch = |is_right, count| Stretch { is_right, from: 0, count };
+        assert_eq!(merge(&left, &right), [stretch(false, 1000), stretch(true, 1001)]);
+        assert_eq!(merge(&right[1..], &left).len(), 2);
+    }
+}
