@@ -146,7 +146,7 @@ impl Step {
 
     /// The greatest there is; `None` when that is 1 or takes more than a few looks at the values.
     fn find(values: &[i64], min: i64, max: i64) -> Option<Step> {
-        let sample = values.iter().step_by(values.len() / SAMPLE | 1);
+        let sample = values.iter().step_by((values.len() / SAMPLE) | 1);
         let mut size =
             sample.fold(max.above(min), |size, v| if size == 1 { 1 } else { common_divisor(v.above(min), size) });
         for _ in 0..4 {

@@ -1,0 +1,193 @@
+//! Values as text, and texts as values.
+
+use super::decimal::decimal_text;
+use super::{Failure, Problem};
+use tidalite_types::time::{civil_from_days, days_from_civil, format_timestamp};
+use tidalite_types::{BatchColumn, ColumnType, TimeUnit, Values, Views};
+
+/// Characters of a value that an error message shows.
+const SHOWN_MAX: usize = 64;
+
+/// Whether VARCHAR and SYMBOL take values of this type.
+pub(super) fn has_text(from: ColumnType) -> bool {
+    use ColumnType::{Binary, DoubleArray, Ipv4, Uuid};
+    !matches!(from, Binary | DoubleArray { .. } | Ipv4 | Uuid)
+}
+
+/// The text of every value.
+pub(super) fn views_of(column: &BatchColumn) -> Result<Views, Failure> {
+    let rows = column.column.len();
+    let is_text = matches!(column.column_type, ColumnType::Varchar | ColumnType::Json | ColumnType::Symbol);
+    let mut views = Views::with_capacity(rows);
+    let mut text;
+    for row in 0..rows {
+        if !column.column.is_valid(row) {
+            views.push_empty(1);
+            continue;
+        }
+        let bytes = if is_text {
+            bytes_of(column, row)
+        } else {
+            text = value_text(column, row);
+            text.as_bytes()
+        };
+        if !views.has_room(bytes.len()) {
+            return Err((row, Problem::Room));
+        }
+        views.push(bytes);
+    }
+    Ok(views)
+}
+
+/// The value of a row that has text or bytes.
+pub(super) fn bytes_of(column: &BatchColumn, row: usize) -> &[u8] {
+    match &column.column.values {
+        Values::U32(codes) => column.dictionary.get(codes[row] as usize),
+        Values::Views(views) => views.get(row),
+        other => unreachable!("text stored as {:?}", other.physical()),
+    }
+}
+
+/// A value as an error message shows it.
+pub(super) fn shown(column: &BatchColumn, row: usize) -> String {
+    use ColumnType::{Json, Symbol, Varchar};
+    if !matches!(column.column_type, Varchar | Json | Symbol) {
+        return value_text(column, row);
+    }
+    let text = String::from_utf8_lossy(bytes_of(column, row));
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+fn value_text(column: &BatchColumn, row: usize) -> String {
+    match (&column.column.values, column.column_type) {
+        (Values::I32(v), ColumnType::Date) => date_text(v[row]),
+        (Values::I32(v), ColumnType::Decimal { scale, .. }) => decimal_text(i128::from(v[row]), scale),
+        (Values::I64(v), ColumnType::Decimal { scale, .. }) => decimal_text(i128::from(v[row]), scale),
+        (Values::I128(v), ColumnType::Decimal { scale, .. }) => decimal_text(v[row], scale),
+        (Values::I64(v), ColumnType::Timestamp(unit)) => format_timestamp(v[row], unit),
+        (Values::Bit(v), _) => v.get(row).to_string(),
+        (Values::I8(v), _) => v[row].to_string(),
+        (Values::I16(v), _) => v[row].to_string(),
+        (Values::I32(v), _) => v[row].to_string(),
+        (Values::I64(v), _) => v[row].to_string(),
+        (Values::I128(v), _) => v[row].to_string(),
+        (Values::F32(v), _) => double_text(format!("{:?}", v[row])),
+        (Values::F64(v), _) => double_text(format!("{:?}", v[row])),
+        (Values::U32(v), _) => std::net::Ipv4Addr::from(v[row]).to_string(),
+        (Values::B16(v), _) => format!("{:032x}", u128::from_be_bytes(v[row])),
+        (Values::Views(v), _) => format!("of {} bytes", v.get(row).len()),
+    }
+}
+
+fn date_text(days: i32) -> String {
+    let (year, month, day) = civil_from_days(i64::from(days));
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Rust's shortest text, without the `.0` of whole numbers; infinity as PostgreSQL names it.
+fn double_text(shortest: String) -> String {
+    match shortest.as_str() {
+        "inf" => "Infinity".to_owned(),
+        "-inf" => "-Infinity".to_owned(),
+        text => text.strip_suffix(".0").unwrap_or(text).to_owned(),
+    }
+}
+
+/// `8-4-4-4-12` hexadecimal digits.
+pub(super) fn uuid(text: &str) -> Result<[u8; 16], Problem> {
+    let mut groups = text.split('-');
+    let mut bits = 0_u128;
+    for digits in [8, 4, 4, 4, 12] {
+        let group = groups.next().filter(|g| g.len() == digits).ok_or(Problem::Syntax)?;
+        for byte in group.bytes() {
+            let digit = char::from(byte).to_digit(16).ok_or(Problem::Syntax)?;
+            bits = bits << 4 | u128::from(digit);
+        }
+    }
+    if groups.next().is_none() { Ok(bits.to_be_bytes()) } else { Err(Problem::Syntax) }
+}
+
+/// Four decimal numbers up to 255.
+pub(super) fn ipv4(text: &str) -> Result<u32, Problem> {
+    text.parse::<std::net::Ipv4Addr>().map(u32::from).map_err(|_| Problem::Syntax)
+}
+
+/// The UTC day of what [`timestamp`] reads.
+pub(super) fn date(text: &str) -> Result<i32, Problem> {
+    let (seconds, _) = instant(text).ok_or(Problem::Syntax)?;
+    i32::try_from(seconds.div_euclid(86_400)).map_err(|_| Problem::Range)
+}
+
+/// ISO 8601: `2026-11-21`, or with a time `T12:30`, `T12:30:59`, `T12:30:59.123456789` and a zone `Z`, `+01`,
+/// `+01:00`, `+0100`, without one UTC. A space may stand for the `T`. Finer digits than the unit are dropped.
+pub(super) fn timestamp(text: &str, unit: TimeUnit) -> Result<i64, Problem> {
+    let (seconds, nanos) = instant(text).ok_or(Problem::Syntax)?;
+    in_unit(seconds, nanos, unit)
+}
+
+pub(super) fn in_unit(seconds: i64, nanos: i64, unit: TimeUnit) -> Result<i64, Problem> {
+    let per_second = unit.per_second();
+    let value = i128::from(seconds) * i128::from(per_second) + i128::from(nanos / (1_000_000_000 / per_second));
+    i64::try_from(value).map_err(|_| Problem::Range)
+}
+
+/// Seconds since 1970-01-01 and nanoseconds of the second.
+fn instant(text: &str) -> Option<(i64, i64)> {
+    let mut rest = text.as_bytes();
+    let year = number(&mut rest, 4)?;
+    expect(&mut rest, b"-")?;
+    let month = number(&mut rest, 2)?;
+    expect(&mut rest, b"-")?;
+    let day = number(&mut rest, 2)?;
+    let days = days_from_civil(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?);
+    if !(1..=12).contains(&month) || civil_from_days(days) != (year, month as u32, day as u32) {
+        return None;
+    }
+    let (seconds, nanos) = if rest.is_empty() { (0, 0) } else { time_of_day(&mut rest)? };
+    rest.is_empty().then_some((days * 86_400 + seconds, nanos))
+}
+
+/// From the `T` to the end, in seconds UTC since the midnight of the date before it.
+fn time_of_day(rest: &mut &[u8]) -> Option<(i64, i64)> {
+    expect(rest, b"Tt ")?;
+    let hour = number(rest, 2).filter(|h| *h < 24)?;
+    expect(rest, b":")?;
+    let minute = number(rest, 2).filter(|m| *m < 60)?;
+    let (mut second, mut nanos) = (0, 0);
+    if expect(rest, b":").is_some() {
+        second = number(rest, 2).filter(|s| *s < 60)?;
+        if expect(rest, b".").is_some() {
+            let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+            nanos = (1..=9).contains(&digits).then(|| number(rest, digits))?? * 10_i64.pow(9 - digits as u32);
+        }
+    }
+    Some((hour * 3_600 + minute * 60 + second - zone(rest)?, nanos))
+}
+
+/// Seconds ahead of UTC.
+fn zone(rest: &mut &[u8]) -> Option<i64> {
+    if rest.is_empty() || expect(rest, b"Zz").is_some() {
+        return Some(0);
+    }
+    let sign = if expect(rest, b"+-")? == b'-' { -1 } else { 1 };
+    let hours = number(rest, 2).filter(|h| *h < 24)?;
+    let has_colon = expect(rest, b":").is_some();
+    let minutes = if rest.is_empty() && !has_colon { 0 } else { number(rest, 2).filter(|m| *m < 60)? };
+    Some(sign * (hours * 3_600 + minutes * 60))
+}
+
+/// Takes exactly `digits` digits off the front.
+fn number(rest: &mut &[u8], digits: usize) -> Option<i64> {
+    let head = rest.split_off(..digits)?;
+    head.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
+}
+
+/// Takes one byte off the front if it is among `bytes`.
+fn expect(rest: &mut &[u8], bytes: &[u8]) -> Option<u8> {
+    let first = rest.first().copied().filter(|b| bytes.contains(b))?;
+    *rest = &rest[1..];
+    Some(first)
+}
