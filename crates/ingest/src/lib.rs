@@ -1,4 +1,18 @@
-//! Rows in: parsed, committed and published.
+//! Rows in: parsed, committed and published. Synchronous, starts no threads; the clock is an argument.
+//!
+//! Reading order: [`line`] text to batches; [`convert`] a column into the table's type; [`catalog`] what the next
+//! commit builds on; [`commit`] batches and commands into operations; [`wal`] operations into the log, the commit
+//! point; [`apply`] operations into the versions that readers see; [`recover`] all of it again at open.
 #![forbid(unsafe_code)]
 
+pub mod apply;
+pub mod catalog;
+pub mod commit;
+pub mod convert;
+pub mod error;
 pub mod line;
+pub mod recover;
+pub mod wal;
+
+pub use catalog::Catalog;
+pub use error::{Error, Result};

@@ -3,18 +3,24 @@
 //!
 //! Reading order, each file one step above the ones before it:
 //! [`fs`] every file operation; [`block`] a column's rows as read; [`cache`] blocks in memory by budget;
-//! [`segment`] the immutable file; [`symbol`] dictionaries; [`staging`] committed rows in memory;
-//! [`manifest`] the switch; [`snapshot`] what a reader pins; [`merge`] staging into partitions.
+//! [`segment`] the immutable file; [`symbol`] dictionaries and [`symbol_file`] theirs on disk; [`staging`] committed
+//! rows in memory; [`codec`] and [`manifest`] the switch; [`snapshot`] what a reader pins; [`tables`] the current
+//! version of every table; [`merge`] staging into partitions.
 #![forbid(unsafe_code)]
 
 pub mod block;
 pub mod cache;
+pub mod codec;
 pub mod error;
 pub mod fs;
+pub mod manifest;
+pub mod merge;
 pub mod segment;
 pub mod snapshot;
 pub mod staging;
 pub mod symbol;
+pub mod symbol_file;
+pub mod tables;
 
 pub use block::{Block, BlockData, Bounds, Zone};
 pub use error::{Error, Result};
@@ -22,3 +28,4 @@ pub use segment::Segment;
 pub use snapshot::TableSnapshot;
 pub use staging::Run;
 pub use symbol::SymbolMap;
+pub use tables::Tables;

@@ -37,3 +37,155 @@ impl Run {
         self.columns.iter().map(|(_, c)| c.byte_count()).sum()
     }
 }
+
+/// Runs of at most this many rows are worth joining when many of them pile up.
+const JOIN_ROWS_MAX: usize = 1 << 16;
+/// This many runs of one size class are joined into one of the next.
+const JOIN_RUNS: usize = 8;
+
+/// Appends a run, joining small ones so that their number stays logarithmic in the number of commits: each row is
+/// copied at most once per size class. Runs with commits up to `frozen` are left as they are: a merge has them.
+pub fn push_run(runs: &mut Vec<Arc<Run>>, run: Run, frozen: Txn) {
+    runs.push(Arc::new(run));
+    loop {
+        let Some(last) = runs.last() else { return };
+        let class = size_class(last.rows);
+        let joinable = |r: &&Arc<Run>| size_class(r.rows) <= class && r.txns.0 > frozen;
+        let count = runs.iter().rev().take_while(joinable).count();
+        if class >= size_class(JOIN_ROWS_MAX) || count < JOIN_RUNS {
+            return;
+        }
+        let joined = join(&runs[runs.len() - count..]);
+        runs.truncate(runs.len() - count);
+        runs.push(Arc::new(joined));
+    }
+}
+
+fn size_class(rows: usize) -> u32 {
+    rows.max(1).ilog2() / 3
+}
+
+/// One run with the rows of several, in their order.
+///
+/// # Panics
+/// When `runs` is empty.
+#[must_use]
+pub fn join(runs: &[Arc<Run>]) -> Run {
+    let (first, last) = (&runs[0], &runs[runs.len() - 1]);
+    let rows = runs.iter().map(|r| r.rows).sum();
+    let in_order = runs.windows(2).all(|pair| pair[0].time_range.1 <= pair[1].time_range.0);
+    let mut ids: Vec<ColumnId> = Vec::new();
+    for (id, _) in runs.iter().flat_map(|r| &r.columns) {
+        if !ids.contains(id) {
+            ids.push(*id);
+        }
+    }
+    let columns = ids.into_iter().map(|id| (id, Arc::new(join_column(runs, id, rows)))).collect();
+    Run {
+        rows,
+        txns: (first.txns.0, last.txns.1),
+        time_range: (
+            runs.iter().map(|r| r.time_range.0).min().unwrap_or(0),
+            runs.iter().map(|r| r.time_range.1).max().unwrap_or(0),
+        ),
+        is_sorted: in_order && runs.iter().all(|r| r.is_sorted),
+        columns,
+    }
+}
+
+/// Column `id` of several runs after one another, NULL where a run does not have it.
+///
+/// # Panics
+/// When no run has the column.
+#[must_use]
+pub fn join_column(runs: &[Arc<Run>], id: ColumnId, rows: usize) -> Column {
+    let physical = runs.iter().find_map(|r| r.column(id)).expect("a run has the column").values.physical();
+    let mut column = Column::with_capacity(physical, rows);
+    for run in runs {
+        match run.column(id) {
+            Some(part) => column.extend_from_range(part, 0, run.rows),
+            None => column.extend_null(run.rows),
+        }
+    }
+    column
+}
+
+impl Run {
+    /// The rows whose designated timestamp `id` lies in none of `partitions`; `None` when no row is left.
+    #[must_use]
+    pub fn without_partitions(&self, id: ColumnId, partitions: &[(i64, i64)]) -> Option<Run> {
+        let is_dropped = |ts: i64| partitions.iter().any(|&(lo, hi)| lo <= ts && (ts < hi || hi == i64::MAX));
+        let timestamps = self.timestamps(id);
+        let mut kept: Vec<(usize, usize)> = Vec::new();
+        for (row, _) in timestamps.iter().enumerate().filter(|(_, ts)| !is_dropped(**ts)) {
+            match kept.last_mut() {
+                Some((from, count)) if *from + *count == row => *count += 1,
+                _ => kept.push((row, 1)),
+            }
+        }
+        let rows = kept.iter().map(|(_, count)| count).sum();
+        if rows == 0 {
+            return None;
+        }
+        let columns = self.columns.iter().map(|(id, column)| {
+            let mut part = Column::with_capacity(column.values.physical(), rows);
+            kept.iter().for_each(|&(from, count)| part.extend_from_range(column, from, count));
+            (*id, Arc::new(part))
+        });
+        let times = || kept.iter().flat_map(|&(from, count)| &timestamps[from..from + count]).copied();
+        Some(Run {
+            rows,
+            txns: self.txns,
+            time_range: (times().min().unwrap_or(0), times().max().unwrap_or(0)),
+            is_sorted: self.is_sorted,
+            columns: columns.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(txn: u64, timestamps: &[i64]) -> Run {
+        Run {
+            rows: timestamps.len(),
+            txns: (Txn(txn), Txn(txn)),
+            time_range: (timestamps.iter().copied().min().unwrap(), timestamps.iter().copied().max().unwrap()),
+            is_sorted: timestamps.is_sorted(),
+            columns: vec![(ColumnId(0), Arc::new(Column::new(Values::I64(timestamps.to_vec()))))],
+        }
+    }
+
+    #[test]
+    fn many_small_commits_make_few_runs_and_keep_every_row_in_order() {
+        let mut runs = Vec::new();
+        for txn in 0..5_000 {
+            push_run(&mut runs, run(txn, &[txn as i64]), Txn(0));
+        }
+        assert!(runs.len() < 8 * 6, "{} runs", runs.len());
+        let rows: Vec<i64> = runs.iter().flat_map(|r| r.timestamps(ColumnId(0)).to_vec()).collect();
+        assert_eq!(rows, (0..5_000).collect::<Vec<i64>>());
+        assert!(runs.iter().all(|r| r.is_sorted));
+        assert!(runs.windows(2).all(|pair| pair[0].txns.1 < pair[1].txns.0));
+    }
+
+    #[test]
+    fn runs_a_merge_has_are_not_joined() {
+        let mut runs = Vec::new();
+        for txn in 1..=7 {
+            push_run(&mut runs, run(txn, &[0]), Txn(0));
+        }
+        push_run(&mut runs, run(8, &[0]), Txn(7));
+        assert_eq!(runs.len(), 8);
+    }
+
+    #[test]
+    fn dropped_partitions_take_their_rows_only() {
+        let run = run(1, &[5, 10, 19, 20, 3, 25]);
+        let left = run.without_partitions(ColumnId(0), &[(10, 20)]).unwrap();
+        assert_eq!(left.timestamps(ColumnId(0)), &[5, 20, 3, 25]);
+        assert_eq!(left.time_range, (3, 25));
+        assert!(run.without_partitions(ColumnId(0), &[(i64::MIN, i64::MAX)]).is_none());
+    }
+}

@@ -217,6 +217,9 @@ impl ColumnBuilder {
     /// [`ColumnBuilder::set`], which knows every case.
     #[inline(always)]
     pub(super) fn set_entry(&mut self, column: u32, entry: u32, rows: usize, epoch: u32, undo: &mut Vec<Undo>) -> bool {
+        if self.lags(rows) {
+            self.fill(rows);
+        }
         let Data::Symbol(ids) = &mut self.data else { return false };
         if ids.len() != rows {
             return false;
@@ -327,8 +330,13 @@ impl ColumnBuilder {
         format!("column {name:?} is {has} earlier in the same batch and {} here", value.type_name())
     }
 
+    /// Whether it has values, but not for the last of `rows` rows.
+    pub(super) fn lags(&self, rows: usize) -> bool {
+        self.data.len() < rows && !matches!(self.data, Data::None)
+    }
+
     /// Makes the rows it lags behind NULL.
-    fn fill(&mut self, rows: usize) {
+    pub(super) fn fill(&mut self, rows: usize) {
         let len = self.data.len();
         if len < rows {
             self.validity.get_or_insert_with(|| Bitmap::filled(len, true)).extend_filled(rows - len, false);

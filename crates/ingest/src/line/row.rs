@@ -147,6 +147,13 @@ impl RowReader<'_> {
 
     #[inline(never)]
     fn any_value(&mut self, column: u32, field: bool, at: usize, prefix_bytes: usize) -> Parsed<usize> {
+        let (builder, rows) = (&mut self.table.columns[column as usize], self.table.rows);
+        if builder.lags(rows) {
+            builder.fill(rows);
+            if let Some(end) = quick(builder, rows, self.input, at, field, self.options, self.epoch) {
+                return Ok(end);
+            }
+        }
         let rules = FieldRules { nan_is_null: self.options.nan_is_null, bytes_max: self.options.line_bytes_max };
         let (value, end) = if field {
             value::field(self.input, at, &rules, self.scratch)?

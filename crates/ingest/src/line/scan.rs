@@ -267,12 +267,13 @@ const K1: u64 = 0xd1b5_4a32_d192_ed03;
 fn hash_with_head(text: &[u8], head: [u64; 2], seed: u64) -> u64 {
     let mut hash = fold(head[0] ^ K0 ^ seed, head[1] ^ K1 ^ (text.len() as u64).rotate_left(32));
     if text.len() > 16 {
-        let mut at = 16;
-        while at + 8 < text.len() {
-            hash = fold(hash ^ load(text, at).unwrap_or(0), K0 ^ seed);
-            at += 8;
+        let (pairs, _) = text[16..].as_chunks::<16>();
+        for pair in pairs {
+            hash = fold(hash ^ load(pair, 0).unwrap_or(0), K1 ^ load(pair, 8).unwrap_or(0));
         }
-        hash = fold(hash ^ load(text, text.len() - 8).unwrap_or(0), K1 ^ seed);
+        // The last 16 bytes, those hashed already among them.
+        let end = text.len() - 16;
+        hash = fold(hash ^ load(text, end).unwrap_or(0), K0 ^ load(text, end + 8).unwrap_or(0));
     }
     hash
 }

@@ -1,1 +1,309 @@
 //! A simulated disk that fails and crashes on demand.
+//!
+//! Everything is in memory and decided by a seed. Operations that change something are counted from 0: create,
+//! write, set_len, allocate, sync, rename, remove, create_dir_all and sync_dir. One of them can be told to fail, or
+//! to be the one during which the power goes.
+//!
+//! What [`SimFs::survivor`] may find after the power went, beside everything that was synced:
+//! - of a file's sectors of 512 bytes written since its last sync, each on its own, the old content or that of any
+//!   write since; what was never written is zeros;
+//! - the old length or any length it had since;
+//! - of a folder's changes of names since its last `sync_dir`: all, or the first few, or any subset, in order. That
+//!   goes for the names of folders too. A rename within a folder is one change, to another folder it is two;
+//! - nothing of a file without a name, however often it was synced.
+//!
+//! A failed sync may have written any of its sectors and forgets which were left: a later sync that succeeds does
+//! not make them durable, though reads show them until the power goes (as Linux does since 4.13).
+
+mod content;
+mod names;
+
+use super::{File, Fs};
+use content::Content;
+use names::{Names, Node};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Clones are the same disk.
+#[derive(Clone, Debug)]
+pub struct SimFs {
+    disk: Arc<Mutex<Disk>>,
+}
+
+/// What was done, in order, whether it succeeded or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    pub what: &'static str,
+    pub path: PathBuf,
+}
+
+#[derive(Debug)]
+struct Disk {
+    rng: Rng,
+    names: Names,
+    files: BTreeMap<u64, Content>,
+    history: Vec<Operation>,
+    failures: BTreeMap<u64, io::ErrorKind>,
+    crash_at: Option<u64>,
+    is_crashed: bool,
+}
+
+impl SimFs {
+    /// An empty disk.
+    #[must_use]
+    pub fn new(seed: u64) -> SimFs {
+        SimFs::with(seed, Names::default(), BTreeMap::new())
+    }
+
+    fn with(seed: u64, names: Names, files: BTreeMap<u64, Content>) -> SimFs {
+        let disk = Disk {
+            rng: Rng(seed),
+            names,
+            files,
+            history: Vec::new(),
+            failures: BTreeMap::new(),
+            crash_at: None,
+            is_crashed: false,
+        };
+        SimFs { disk: Arc::new(Mutex::new(disk)) }
+    }
+
+    /// How many operations were started: the number of the next one.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.lock().history.len() as u64
+    }
+
+    #[must_use]
+    pub fn history(&self) -> Vec<Operation> {
+        self.lock().history.clone()
+    }
+
+    /// Operation number `operation` will fail. A write may have happened in part, a sync loses what it covered.
+    pub fn fail_at(&self, operation: u64, kind: io::ErrorKind) {
+        self.lock().failures.insert(operation, kind);
+    }
+
+    /// The power goes during operation number `operation`, which may have happened, or in part. It and all later
+    /// ones fail, reads too.
+    pub fn crash_at(&self, operation: u64) {
+        self.lock().crash_at = Some(operation);
+    }
+
+    /// The power goes now.
+    pub fn crash(&self) {
+        self.lock().is_crashed = true;
+    }
+
+    #[must_use]
+    pub fn is_crashed(&self) -> bool {
+        self.lock().is_crashed
+    }
+
+    /// The disk as it may be found if the power goes, or went, now. Another seed finds another one.
+    #[must_use]
+    pub fn survivor(&self, seed: u64) -> SimFs {
+        let disk = self.lock();
+        let mut rng = Rng(seed ^ 0x7069_636b);
+        let names = disk.names.survivor(&mut rng);
+        let files = names.files().into_iter().map(|id| (id, disk.files[&id].survivor(&mut rng))).collect();
+        SimFs::with(seed, names, files)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self, id: u64, path: &Path) -> Arc<dyn File> {
+        Arc::new(SimFile { fs: self.clone(), id, path: path.to_owned() })
+    }
+}
+
+/// What becomes of an operation.
+enum Fate {
+    Succeeds,
+    Fails(io::Error),
+    /// The power goes; whether the operation happens first.
+    Crashes {
+        happens: bool,
+    },
+}
+
+impl Disk {
+    fn check_power(&self) -> io::Result<()> {
+        if self.is_crashed { Err(power_loss()) } else { Ok(()) }
+    }
+
+    /// Counts an operation and decides what becomes of it.
+    fn begin(&mut self, what: &'static str, path: &Path) -> io::Result<Fate> {
+        self.check_power()?;
+        let number = self.history.len() as u64;
+        self.history.push(Operation { what, path: path.to_owned() });
+        if self.crash_at == Some(number) {
+            self.is_crashed = true;
+            return Ok(Fate::Crashes { happens: self.rng.next() & 1 == 1 });
+        }
+        let failure = self.failures.remove(&number);
+        Ok(failure.map_or(Fate::Succeeds, |kind| Fate::Fails(io::Error::new(kind, "simulated failure"))))
+    }
+
+    /// Does `change` unless it is to fail.
+    fn change<T>(
+        &mut self,
+        what: &'static str,
+        path: &Path,
+        change: impl FnOnce(&mut Disk) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self.begin(what, path)? {
+            Fate::Succeeds => change(self),
+            Fate::Fails(error) => Err(error),
+            Fate::Crashes { happens } => {
+                if happens {
+                    // Whether it would have succeeded is no longer told to anyone.
+                    let _ = change(self);
+                }
+                Err(power_loss())
+            }
+        }
+    }
+
+    fn content(&mut self, id: u64) -> &mut Content {
+        self.files.get_mut(&id).expect("files stay as long as the disk, named or not")
+    }
+}
+
+fn power_loss() -> io::Error {
+    io::Error::other("simulated power loss")
+}
+
+impl Fs for SimFs {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let disk = self.lock();
+        disk.check_power()?;
+        Ok(self.file(disk.names.file(path)?, path))
+    }
+
+    fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let id = self.lock().change("create", path, |disk| {
+            let id = disk.files.last_key_value().map_or(0, |(id, _)| id + 1);
+            disk.names.create(path, Node::File(id))?;
+            disk.files.insert(id, Content::default());
+            Ok(id)
+        })?;
+        Ok(self.file(id, path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.lock().change("rename", from, |disk| disk.names.rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.lock().change("remove", path, |disk| disk.names.remove(path))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let disk = self.lock();
+        disk.check_power()?;
+        Ok(disk.names.list(dir))
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.lock().change("create_dir_all", dir, |disk| disk.names.create_dir_all(dir))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.lock().change("sync_dir", dir, |disk| disk.names.sync(dir))
+    }
+}
+
+#[derive(Debug)]
+struct SimFile {
+    fs: SimFs,
+    id: u64,
+    path: PathBuf,
+}
+
+impl File for SimFile {
+    fn len(&self) -> io::Result<u64> {
+        let mut disk = self.fs.lock();
+        disk.check_power()?;
+        Ok(disk.content(self.id).len())
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut disk = self.fs.lock();
+        disk.check_power()?;
+        disk.content(self.id).read(buffer, offset)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut disk = self.fs.lock();
+        let (part, result) = match disk.begin("write", &self.path)? {
+            Fate::Succeeds => (bytes.len(), Ok(())),
+            Fate::Fails(error) => (disk.rng.below(bytes.len() + 1), Err(error)),
+            Fate::Crashes { happens } => {
+                (if happens { bytes.len() } else { disk.rng.below(bytes.len() + 1) }, Err(power_loss()))
+            }
+        };
+        disk.content(self.id).write(&bytes[..part], offset);
+        result
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.fs.lock().change("set_len", &self.path, |disk| {
+            disk.content(self.id).set_len(len);
+            Ok(())
+        })
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.fs.lock().change("allocate", &self.path, |disk| {
+            let content = disk.content(self.id);
+            content.set_len(len.max(content.len()));
+            Ok(())
+        })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut disk = self.fs.lock();
+        match disk.begin("sync", &self.path)? {
+            Fate::Succeeds | Fate::Crashes { happens: true } => disk.content(self.id).sync(),
+            Fate::Crashes { happens: false } => {}
+            Fate::Fails(error) => {
+                let mut rng = Rng(disk.rng.next());
+                disk.content(self.id).fail_sync(&mut rng);
+                return Err(error);
+            }
+        }
+        disk.check_power()
+    }
+}
+
+/// SplitMix64: every decision follows from the seed.
+#[derive(Clone, Debug)]
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// # Panics
+    /// When `limit` is 0.
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+//! After a commit: what it did becomes the version that readers see.
+
+use crate::catalog::Catalog;
+use crate::wal::record::Op;
+use tidalite_storage::tables::Versions;
+use tidalite_types::Txn;
+
+/// Shows the operations of commit `txn`, which the catalog already has.
+pub fn publish(versions: &mut Versions, catalog: &Catalog, txn: Txn, ops: Vec<Op>) {
+    for op in ops {
+        let symbols = catalog.symbols(op.table());
+        match op {
+            Op::CreateTable { table, schema } => versions.create(table, schema, symbols, txn, Vec::new()),
+            Op::DropTable { table } => versions.drop_table(table),
+            Op::SetSchema { table, schema } => versions.set_schema(table, schema, symbols, txn),
+            Op::Truncate { table } => versions.truncate(table, txn),
+            Op::DropPartitions { table, partitions } => versions.drop_partitions(table, &partitions, txn),
+            Op::Symbols { .. } => {}
+            Op::Rows { table, run } => versions.append(table, run),
+        }
+    }
+    versions.set_txn(txn);
+}

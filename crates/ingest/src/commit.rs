@@ -1,0 +1,287 @@
+//! Batches and commands into operations: the last stage at which anything can be refused.
+//!
+//! In: what a client sent, and the catalog as every commit before it left it. Out: operations with ids, which only
+//! have to be logged and published. Two passes: the first decides everything against an overlay and may fail without
+//! a trace; the second changes the catalog, gives symbols their ids, and cannot fail.
+
+use crate::catalog::Catalog;
+use crate::convert::{convert, type_of_new_column};
+use crate::error::{Error, Result};
+use crate::wal::record::Op;
+use std::sync::Arc;
+use tidalite_storage::Run;
+use tidalite_storage::symbol_file::Entries;
+use tidalite_types::schema::{column_name_problem, same_name, table_name_problem};
+use tidalite_types::time::days_from_civil;
+use tidalite_types::{
+    Batch, BatchColumn, BatchTimestamps, COLUMNS_MAX, Column, ColumnId, ColumnSchema, ColumnType, ErrorKind, PartitionBy,
+    TableId, TableSchema, TimeUnit, Txn, Values, Views,
+};
+
+/// What the designated timestamp of a table created by line protocol is called.
+pub const TIMESTAMP_NAME: &str = "timestamp";
+
+/// Makes the operations of one commit of rows. `may_create` lets it create tables and columns that are not there.
+/// A refusal gives the batches back as they were.
+pub fn commit_batches(catalog: &mut Catalog, batches: Vec<Batch>, may_create: bool, txn: Txn) -> Result<Vec<Op>, (Error, Vec<Batch>)> {
+    let mut overlay = Overlay { catalog, changed: Vec::new(), next_table: catalog.next_table };
+    let planned: Result<Vec<Plan>> = batches.iter().map(|batch| plan(&mut overlay, batch, may_create)).collect();
+    let planned = match planned {
+        Ok(planned) => planned,
+        Err(error) => return Err((error, batches)),
+    };
+    let changed = overlay.changed;
+    let mut ops = Vec::new();
+    for Changed { table, schema, is_new } in changed {
+        catalog.put(table, schema.clone());
+        ops.push(if is_new { Op::CreateTable { table, schema } } else { Op::SetSchema { table, schema } });
+    }
+    for (batch, plan) in batches.into_iter().zip(planned) {
+        if batch.rows > 0 {
+            finish(catalog, batch, plan, txn, &mut ops);
+        }
+    }
+    Ok(ops)
+}
+
+/// Keeps the rows that come before line `line` of the request.
+pub fn truncate_at_line(batches: &mut Vec<Batch>, line: u32) {
+    for batch in batches.iter_mut() {
+        let rows = batch.lines.partition_point(|&l| l < line);
+        batch.rows = rows;
+        batch.lines.truncate(rows);
+        batch.columns.iter_mut().for_each(|c| c.column.truncate(rows));
+        if let Some(timestamps) = &mut batch.timestamps {
+            timestamps.values.truncate(rows);
+        }
+    }
+    batches.retain(|b| b.rows > 0);
+}
+
+/// Tables as they will be when this commit succeeds.
+struct Overlay<'a> {
+    catalog: &'a Catalog,
+    changed: Vec<Changed>,
+    next_table: TableId,
+}
+
+struct Changed {
+    table: TableId,
+    schema: Arc<TableSchema>,
+    is_new: bool,
+}
+
+impl Overlay<'_> {
+    fn find(&self, name: &str) -> Option<(TableId, Arc<TableSchema>)> {
+        let changed = self.changed.iter().find(|c| same_name(&c.schema.name, name));
+        if let Some(changed) = changed {
+            return Some((changed.table, changed.schema.clone()));
+        }
+        let id = self.catalog.id_of(name)?;
+        Some((id, self.catalog.get(id)?.schema.clone()))
+    }
+
+    fn put(&mut self, table: TableId, schema: TableSchema, is_new: bool) -> Arc<TableSchema> {
+        let schema = Arc::new(schema);
+        match self.changed.iter_mut().find(|c| c.table == table) {
+            Some(changed) => changed.schema = schema.clone(),
+            None => self.changed.push(Changed { table, schema: schema.clone(), is_new }),
+        }
+        schema
+    }
+}
+
+/// How a batch fits its table.
+struct Plan {
+    table: TableId,
+    /// For each column of the batch its id, and its values converted if the table has another type.
+    columns: Vec<(ColumnId, Option<BatchColumn>)>,
+    designated: Option<ColumnId>,
+    /// The batch's timestamps in the table's unit, if that is another one.
+    timestamps: Option<Vec<i64>>,
+}
+
+fn plan(overlay: &mut Overlay<'_>, batch: &Batch, may_create: bool) -> Result<Plan> {
+    let first_line = batch.lines.first().copied();
+    let (table, schema) = match overlay.find(&batch.table) {
+        Some(found) => found,
+        None if may_create => create_for(overlay, batch).map_err(|e| e.at_line(first_line))?,
+        None => return Err(Error::new(ErrorKind::NotFound, format!("table \"{}\" does not exist", batch.table))),
+    };
+    let schema = add_columns(overlay, table, schema, batch, may_create).map_err(|e| e.at_line(first_line))?;
+    let line_of = |row: usize| batch.lines.get(row).copied();
+    let mut columns = Vec::with_capacity(batch.columns.len());
+    let mut given = None;
+    for (i, column) in batch.columns.iter().enumerate() {
+        let target = column_near(&schema, i, &column.name).expect("missing columns were added");
+        let converted = convert(column, target.column_type).map_err(|e| {
+            Error::invalid(format!("column \"{}\" of table \"{}\": {}", target.name, schema.name, e.message)).at_line(line_of(e.row))
+        })?;
+        if schema.designated == Some(target.id) {
+            given = Some(converted.as_ref().map_or(&column.column, |c| &c.column).clone());
+        }
+        columns.push((target.id, converted));
+    }
+    let timestamps = check_designated(&schema, batch.timestamps.as_ref(), given.as_ref())
+        .map_err(|(message, row)| Error::invalid(message).at_line(line_of(row)))?;
+    Ok(Plan { table, columns, designated: schema.designated, timestamps })
+}
+
+/// The column named `name`, looked for first where it stands when the batch has the table's order.
+fn column_near<'a>(schema: &'a TableSchema, index: usize, name: &str) -> Option<&'a ColumnSchema> {
+    schema.columns.get(index).filter(|c| c.name == name).or_else(|| schema.column(name))
+}
+
+fn create_for(overlay: &mut Overlay<'_>, batch: &Batch) -> Result<(TableId, Arc<TableSchema>)> {
+    if let Some(problem) = table_name_problem(&batch.table) {
+        return Err(Error::invalid(problem));
+    }
+    let mut schema = TableSchema {
+        name: batch.table.clone(),
+        columns: Vec::with_capacity(batch.columns.len() + 1),
+        designated: None,
+        partition_by: PartitionBy::None,
+        next_column: ColumnId(0),
+    };
+    for column in &batch.columns {
+        push_column(&mut schema, &column.name, type_of_new_column(column.column_type))?;
+    }
+    if let Some(timestamps) = &batch.timestamps {
+        let unit = if timestamps.unit == TimeUnit::Nanos { TimeUnit::Nanos } else { TimeUnit::Micros };
+        schema.designated = Some(push_column(&mut schema, TIMESTAMP_NAME, ColumnType::Timestamp(unit))?);
+        schema.partition_by = PartitionBy::Day;
+    }
+    let table = overlay.next_table;
+    overlay.next_table = TableId(table.0 + 1);
+    Ok((table, overlay.put(table, schema, true)))
+}
+
+fn add_columns(
+    overlay: &mut Overlay<'_>,
+    table: TableId,
+    schema: Arc<TableSchema>,
+    batch: &Batch,
+    may_create: bool,
+) -> Result<Arc<TableSchema>> {
+    let missing: Vec<_> = batch.columns.iter().enumerate().filter(|(i, c)| column_near(&schema, *i, &c.name).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(schema);
+    }
+    let mut schema = TableSchema::clone(&schema);
+    for (_, column) in missing {
+        if !may_create {
+            let message = format!("column \"{}\" of table \"{}\" does not exist", column.name, schema.name);
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        push_column(&mut schema, &column.name, type_of_new_column(column.column_type))?;
+    }
+    Ok(overlay.put(table, schema, false))
+}
+
+fn push_column(schema: &mut TableSchema, name: &str, column_type: ColumnType) -> Result<ColumnId> {
+    if let Some(problem) = column_name_problem(name) {
+        return Err(Error::invalid(problem));
+    }
+    if schema.column(name).is_some() {
+        return Err(Error::new(ErrorKind::Conflict, format!("column \"{name}\" of table \"{}\" already exists", schema.name)));
+    }
+    if schema.columns.len() == COLUMNS_MAX {
+        return Err(Error::invalid(format!("table \"{}\" cannot have more than {COLUMNS_MAX} columns", schema.name)));
+    }
+    let id = schema.next_column;
+    schema.next_column = ColumnId(id.0 + 1);
+    schema.columns.push(ColumnSchema { id, name: name.to_owned(), column_type });
+    Ok(id)
+}
+
+/// Checks the values for the designated timestamp; gives those of `timestamps` in the table's unit if they have to be
+/// converted, or what is wrong with which row.
+fn check_designated(
+    schema: &TableSchema,
+    timestamps: Option<&BatchTimestamps>,
+    given: Option<&Column>,
+) -> Result<Option<Vec<i64>>, (String, usize)> {
+    let Some((column, unit)) = schema.timestamp() else {
+        return match timestamps {
+            Some(_) => Err((format!("table \"{}\" has no designated timestamp, which line protocol needs", schema.name), 0)),
+            None => Ok(None),
+        };
+    };
+    let (values, converted) = match (timestamps, given.map(|c| (&c.values, &c.validity))) {
+        (Some(timestamps), None) if timestamps.unit == unit => (&timestamps.values, None),
+        (Some(timestamps), None) => (&timestamps.values, Some(to_unit(timestamps, unit)?)),
+        (None, Some((Values::I64(values), validity))) => {
+            if let Some(row) = validity.as_ref().and_then(|v| v.iter().position(|valid| !valid)) {
+                return Err((format!("designated timestamp \"{}\" cannot be NULL", column.name), row));
+            }
+            (values, None)
+        }
+        (Some(_), Some(_)) => return Err((format!("column \"{}\" is the designated timestamp and was given a second value", column.name), 0)),
+        (None, _) => return Err((format!("designated timestamp \"{}\" of table \"{}\" has no value", column.name, schema.name), 0)),
+    };
+    let (values, range) = (converted.as_ref().unwrap_or(values), years(unit));
+    match values.iter().position(|ts| !range.contains(ts)) {
+        None => Ok(converted),
+        Some(row) => Err((format!("timestamp {} is outside the years 0001 to 9999", values[row]), row)),
+    }
+}
+
+fn to_unit(timestamps: &BatchTimestamps, unit: TimeUnit) -> Result<Vec<i64>, (String, usize)> {
+    let convert = |(row, &value): (usize, &i64)| {
+        let out_of_range = || (format!("timestamp {value} is out of range for {}", ColumnType::Timestamp(unit)), row);
+        timestamps.unit.convert(value, unit).ok_or_else(out_of_range)
+    };
+    timestamps.values.iter().enumerate().map(convert).collect()
+}
+
+/// Timestamps that calendars and partition names can show.
+fn years(unit: TimeUnit) -> std::ops::RangeInclusive<i64> {
+    let at = |year| days_from_civil(year, 1, 1).saturating_mul(86_400).saturating_mul(unit.per_second());
+    at(1)..=at(10_000) - 1
+}
+
+/// Second pass: gives ids to symbols and makes the run.
+fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<Op>) {
+    let table = plan.table;
+    let symbols = catalog.symbols(table);
+    let mut columns = Vec::with_capacity(plan.columns.len() + 1);
+    if let (Some(id), Some(timestamps)) = (plan.designated, batch.timestamps) {
+        let values = plan.timestamps.unwrap_or(timestamps.values);
+        columns.push((id, Arc::new(Column::new(Values::I64(values)))));
+    }
+    for (column, (id, converted)) in batch.columns.into_iter().zip(plan.columns) {
+        let mut column = converted.unwrap_or(column);
+        if let Some(map) = symbols.get(&id) {
+            let (ids, before) = map.intern_all(column.dictionary.iter());
+            if let Some(strings) = new_strings(&ids, before, &column.dictionary) {
+                ops.push(Op::Symbols { table, entries: Arc::new(Entries { column: id, first: before as u32, strings }) });
+            }
+            if let Values::U32(codes) = &mut column.column.values {
+                // What lies under a NULL may be no index at all.
+                codes.iter_mut().for_each(|code| *code = ids.get(*code as usize).copied().unwrap_or(0));
+            }
+        }
+        columns.push((id, Arc::new(column.column)));
+    }
+    let mut run = Run { rows: batch.rows, txns: (txn, txn), time_range: (0, 0), is_sorted: true, columns };
+    if let Some(id) = plan.designated {
+        let timestamps = run.timestamps(id);
+        let is_sorted = timestamps.is_sorted();
+        run.time_range = timestamps.iter().fold((i64::MAX, i64::MIN), |(lo, hi), &ts| (lo.min(ts), hi.max(ts)));
+        run.is_sorted = is_sorted;
+    }
+    ops.push(Op::Rows { table, run });
+}
+
+/// The strings that got the ids `before..`, in order of id.
+fn new_strings(ids: &[u32], before: usize, dictionary: &Views) -> Option<Views> {
+    let mut strings = Views::new();
+    for (i, &id) in ids.iter().enumerate() {
+        if id as usize == before + strings.len() {
+            strings.push(dictionary.get(i));
+        }
+    }
+    (!strings.is_empty()).then_some(strings)
+}
+
+pub mod command;

@@ -1,0 +1,31 @@
+//! Why a commit was refused.
+
+use tidalite_types::ErrorKind;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct Error {
+    pub kind: ErrorKind,
+    pub message: String,
+    /// The line of the request, counted from 1, when rows came as text.
+    pub line: Option<u32>,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into(), line: None }
+    }
+
+    pub fn invalid(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Invalid, message)
+    }
+
+    #[must_use]
+    pub fn at_line(mut self, line: Option<u32>) -> Error {
+        self.line = line;
+        self
+    }
+}

@@ -1,0 +1,157 @@
+//! From what is on disk to the tables as they were: manifest, checkpoint, log, in this order.
+//!
+//! Out: the catalog, the versions that readers see, and the end of the log. Afterwards the folder holds nothing that
+//! belongs to nobody: what a crash left behind is removed.
+
+use crate::catalog::Catalog;
+use crate::wal::log::{LogWriter, replay};
+use crate::wal::record::Op;
+use crate::wal::checkpoint;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use tidalite_storage::fs::Fs;
+use tidalite_storage::manifest::{Manifest, State};
+use tidalite_storage::segment::SegmentStore;
+use tidalite_storage::tables::{Versions, sort_segments};
+use tidalite_storage::{Error, Result, Segment, symbol_file};
+use tidalite_types::{ColumnId, TableId, Txn};
+
+/// How many symbols of each column are in the table's symbol file.
+pub type Persisted = HashMap<TableId, HashMap<ColumnId, u32>>;
+
+#[derive(Debug)]
+pub struct Recovered {
+    pub catalog: Catalog,
+    pub versions: Versions,
+    pub log: LogWriter,
+    pub txn: Txn,
+    pub persisted: Persisted,
+    /// Commits read from the log.
+    pub replayed: u64,
+}
+
+pub fn recover(fs: &Arc<dyn Fs>, store: &Arc<SegmentStore>, manifest: &Manifest) -> Result<Recovered> {
+    let state = manifest.state();
+    let mut tables = Recovering { state, store, catalog: Catalog::default(), versions: Versions::default(), persisted: HashMap::new() };
+    tables.catalog.next_table = state.next_table;
+    for &table in state.tables.keys() {
+        tables.open_table(&**fs, table)?;
+    }
+    if state.checkpoint.file != 0 {
+        checkpoint::read(&**fs, state.checkpoint.file, |op| tables.apply(state.checkpoint.txn, op))?;
+    }
+    let mut replayed = 0;
+    let end = replay(&**fs, state.checkpoint.txn, |txn, ops| {
+        replayed += 1;
+        ops.into_iter().try_for_each(|op| tables.apply(txn, op))
+    })?;
+    let txn = end.txn;
+    let log = LogWriter::begin(fs.clone(), end)?;
+    let Recovering { catalog, mut versions, persisted, .. } = tables;
+    versions.set_txn(txn);
+    remove_strays(&**fs, state)?;
+    Ok(Recovered { catalog, versions, log, txn, persisted, replayed })
+}
+
+struct Recovering<'a> {
+    state: &'a State,
+    store: &'a Arc<SegmentStore>,
+    catalog: Catalog,
+    versions: Versions,
+    persisted: Persisted,
+}
+
+impl Recovering<'_> {
+    fn open_table(&mut self, fs: &dyn Fs, table: TableId) -> Result<()> {
+        let Some(state) = self.state.tables.get(&table) else { return Ok(()) };
+        let schema = Arc::new(state.schema.clone());
+        self.catalog.put(table, schema.clone());
+        let symbols = self.catalog.symbols(table);
+        for entries in symbol_file::read(fs, table, state.symbol_bytes)? {
+            let count = entries.first + entries.strings.len() as u32;
+            self.persisted.entry(table).or_default().insert(entries.column, count);
+            if let Some(map) = symbols.get(&entries.column) {
+                symbol_file::restore(map, &entries)?;
+            }
+        }
+        let open = |meta: &_| Arc::new(Segment::open(self.store.clone(), table, Clone::clone(meta)));
+        let mut segments: Vec<_> = state.segments.values().map(open).collect();
+        sort_segments(&mut segments);
+        self.versions.create(table, schema, symbols, state.schema_txn, segments);
+        Ok(())
+    }
+
+    /// Does an operation again unless the manifest has it already.
+    fn apply(&mut self, txn: Txn, op: Op) -> Result<()> {
+        let table = op.table();
+        let known = self.state.tables.get(&table);
+        let (schema_txn, merged) = known.map_or((Txn(0), Txn(0)), |t| (t.schema_txn, t.merged));
+        match op {
+            Op::CreateTable { schema, .. } => {
+                if known.is_none() {
+                    self.catalog.put(table, schema.clone());
+                    self.versions.create(table, schema, self.catalog.symbols(table), txn, Vec::new());
+                }
+                self.catalog.next_table = self.catalog.next_table.max(TableId(table.0 + 1));
+            }
+            Op::DropTable { .. } => {
+                self.catalog.remove(table);
+                self.versions.drop_table(table);
+            }
+            Op::SetSchema { schema, .. } => {
+                if txn > schema_txn && self.catalog.get(table).is_some() {
+                    self.catalog.put(table, schema.clone());
+                    self.versions.set_schema(table, schema, self.catalog.symbols(table), txn);
+                }
+            }
+            Op::Truncate { .. } if txn > merged => self.versions.truncate(table, txn),
+            Op::DropPartitions { partitions, .. } if txn > merged => self.versions.drop_partitions(table, &partitions, txn),
+            Op::Symbols { entries, .. } => {
+                if let Some(map) = self.catalog.symbols(table).get(&entries.column) {
+                    symbol_file::restore(map, &entries)?;
+                }
+            }
+            Op::Rows { run, .. } if run.txns.1 > merged => {
+                if run.txns.0 <= merged {
+                    return Err(Error::corrupt(format!("a run of commits {} to {} is half merged at {merged}", run.txns.0, run.txns.1)));
+                }
+                self.versions.append(table, run);
+            }
+            Op::Truncate { .. } | Op::DropPartitions { .. } | Op::Rows { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Removes files that no manifest names: a crash came before they were published or after they were given up.
+fn remove_strays(fs: &dyn Fs, state: &State) -> Result<()> {
+    let list = |dir: &Path| fs.list(dir).map_err(|e| Error::io("list", dir, e));
+    let remove = |path: &Path| fs.remove(path).map_err(|e| Error::io("remove", path, e));
+    for name in list(Path::new(checkpoint::FOLDER))? {
+        let path = Path::new(checkpoint::FOLDER).join(&name);
+        if path != checkpoint::path_of(state.checkpoint.file) {
+            remove(&path)?;
+        }
+    }
+    for name in list(Path::new(symbol_file::FOLDER))? {
+        let path = Path::new(symbol_file::FOLDER).join(&name);
+        if !state.tables.keys().any(|&table| symbol_file::path_of(table) == path) {
+            remove(&path)?;
+        }
+    }
+    for folder in list(Path::new("segments"))? {
+        let dir = Path::new("segments").join(&folder);
+        let table = u32::from_str_radix(&folder, 16).ok().and_then(|id| state.tables.get_key_value(&TableId(id)));
+        let known: HashSet<_> = table
+            .map(|(&id, t)| t.segments.keys().map(|&segment| SegmentStore::path(id, segment)).collect())
+            .unwrap_or_default();
+        for name in list(&dir)? {
+            let path = dir.join(&name);
+            if !known.contains(&path) {
+                remove(&path)?;
+            }
+        }
+    }
+    Ok(())
+}

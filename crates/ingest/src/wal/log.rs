@@ -1,0 +1,334 @@
+//! Files of records: appended, synced, replayed at open, recycled after a checkpoint.
+//!
+//! A file `log/<number>.log` has a header of 64 bytes (magic, number, first commit, CRC32C) and then records, each at a
+//! multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
+//! are allocated ahead and used again under a new number, so that a sync writes data and no metadata; what an old use
+//! left behind has another file number.
+//!
+//! The epoch counts syncs: records of an epoch are written only after every record of the epochs before was synced.
+//! So the first bad record ends the log when nothing later is two epochs on; else a synced record was damaged, and
+//! that is corruption, never silently the end.
+//!
+//! Crash: at any point. What was acknowledged is there; a record is there whole or not at all.
+
+use super::record::{Op, decode_op, encode_op};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidalite_storage::codec::{Decoder, Encoder};
+use tidalite_storage::fs::{File, Fs};
+use tidalite_storage::{Error, Result};
+use tidalite_types::{ErrorKind, Txn};
+
+pub const FOLDER: &str = "log";
+const MAGIC: &[u8; 8] = b"TIDELOG1";
+const FILE_HEADER: u64 = 64;
+const RECORD_HEADER: usize = 32;
+/// Bytes a log file is allocated with; one larger commit makes a larger file.
+const FILE_BYTES: u64 = 64 << 20;
+/// Released files kept for later use.
+const SPARES_MAX: usize = 4;
+
+/// Records waiting to be written together.
+#[derive(Debug, Default)]
+pub struct Group {
+    encoder: Encoder,
+    /// Starts and commits of the records.
+    records: Vec<(usize, Txn)>,
+}
+
+impl Group {
+    /// Adds a commit.
+    pub fn push(&mut self, txn: Txn, ops: &[Op]) {
+        let bytes = &mut self.encoder.bytes;
+        self.records.push((bytes.len(), txn));
+        bytes.resize(bytes.len() + RECORD_HEADER, 0);
+        self.encoder.u32(ops.len() as u32);
+        ops.iter().for_each(|op| encode_op(op, &mut self.encoder));
+        let padded = self.encoder.bytes.len().next_multiple_of(8);
+        self.encoder.bytes.resize(padded, 0);
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    #[must_use]
+    pub fn byte_count(&self) -> usize {
+        self.encoder.bytes.len()
+    }
+
+    pub fn clear(&mut self) {
+        self.encoder.bytes.clear();
+        self.records.clear();
+    }
+
+    fn seal(&mut self, file: u64, epoch: u64) {
+        let ends: Vec<usize> = self.records.iter().skip(1).map(|r| r.0).chain([self.encoder.bytes.len()]).collect();
+        for (&(start, txn), end) in self.records.iter().zip(ends) {
+            let record = &mut self.encoder.bytes[start..end];
+            let len = (record.len() - RECORD_HEADER) as u32;
+            record[0..4].copy_from_slice(&len.to_le_bytes());
+            record[8..16].copy_from_slice(&file.to_le_bytes());
+            record[16..24].copy_from_slice(&epoch.to_le_bytes());
+            record[24..32].copy_from_slice(&txn.0.to_le_bytes());
+            let crc = crc32c::crc32c(&record[8..]);
+            record[4..8].copy_from_slice(&crc.to_le_bytes());
+        }
+    }
+}
+
+/// The end of the log. One owner writes it.
+#[derive(Debug)]
+pub struct LogWriter {
+    fs: Arc<dyn Fs>,
+    current: Current,
+    /// Files before the current one that are still needed, oldest first, with their last commit.
+    full: VecDeque<(u64, Txn, u64)>,
+    spares: Vec<(PathBuf, u64)>,
+    next_spare: u64,
+    epoch: u64,
+    /// The last commit written.
+    txn: Txn,
+    /// Why nothing can be written any more.
+    poison: Option<String>,
+}
+
+#[derive(Debug)]
+struct Current {
+    number: u64,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    len: u64,
+    capacity: u64,
+    is_synced: bool,
+}
+
+impl LogWriter {
+    /// Begins a new file after what [`replay`] found.
+    pub fn begin(fs: Arc<dyn Fs>, found: Replayed) -> Result<LogWriter> {
+        let mut spares = found.spares;
+        let next_spare = spares.len() as u64 + found.number;
+        let current = begin_file(&*fs, &mut spares, found.number + 1, found.txn.next(), FILE_BYTES)?;
+        Ok(LogWriter { fs, current, full: found.files, spares, next_spare, epoch: found.epoch + 1, txn: found.txn, poison: None })
+    }
+
+    /// Makes sure `bytes` more can be written; afterwards a full disk cannot stop them. Fails without harm.
+    pub fn reserve(&mut self, bytes: u64) -> Result<()> {
+        self.check()?;
+        if self.current.len + bytes <= self.current.capacity {
+            return Ok(());
+        }
+        // A file is left only when all of it is durable, so that no later file can exist behind a hole.
+        self.sync()?;
+        let capacity = FILE_BYTES.max((FILE_HEADER + bytes).next_multiple_of(4096));
+        let next = begin_file(&*self.fs, &mut self.spares, self.current.number + 1, self.txn.next(), capacity)?;
+        let old = std::mem::replace(&mut self.current, next);
+        self.full.push_back((old.number, self.txn, old.len));
+        Ok(())
+    }
+
+    /// Writes the group, for which room was reserved. Durable after [`LogWriter::sync`].
+    pub fn append(&mut self, group: &mut Group) -> Result<()> {
+        self.check()?;
+        // Only when the room reserved was estimated too small; commits already decided hang on it.
+        self.reserve(group.byte_count() as u64).map_err(|e| self.poisoned(e))?;
+        group.seal(self.current.number, self.epoch);
+        let bytes = &group.encoder.bytes;
+        let written = self.current.file.write_all_at(bytes, self.current.len);
+        written.map_err(|e| self.poisoned(Error::io("write", &self.current.path.clone(), e)))?;
+        self.current.len += bytes.len() as u64;
+        self.current.is_synced = false;
+        self.txn = group.records.last().map_or(self.txn, |r| r.1);
+        Ok(())
+    }
+
+    pub fn sync(&mut self) -> Result<()> {
+        self.check()?;
+        if !self.current.is_synced {
+            self.current.file.sync().map_err(|e| self.poisoned(Error::io("sync", &self.current.path.clone(), e)))?;
+            self.current.is_synced = true;
+            self.epoch += 1;
+        }
+        Ok(())
+    }
+
+    /// Bytes a recovery would have to read.
+    #[must_use]
+    pub fn byte_count(&self) -> u64 {
+        self.full.iter().map(|f| f.2).sum::<u64>() + self.current.len
+    }
+
+    /// Gives up files with nothing after `txn`. Those kept as spares are used again; failing at that loses nothing.
+    pub fn release(&mut self, txn: Txn) {
+        while let Some(&(number, last, _)) = self.full.front()
+            && last <= txn
+        {
+            self.full.pop_front();
+            let path = path_of(number);
+            let spare = PathBuf::from(FOLDER).join(format!("spare-{:016x}", self.next_spare));
+            self.next_spare += 1;
+            let len = self.fs.open(&path).and_then(|f| f.len()).unwrap_or(0);
+            if self.spares.len() < SPARES_MAX && len == FILE_BYTES && self.fs.rename(&path, &spare).is_ok() {
+                self.spares.push((spare, len));
+            } else {
+                let _ = self.fs.remove(&path);
+            }
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        match &self.poison {
+            None => Ok(()),
+            Some(why) => Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("the log takes no more commits until the database is opened again: {why}"),
+            )),
+        }
+    }
+
+    /// After a failed write or sync nobody knows what the file holds; going on would build on sand.
+    fn poisoned(&mut self, error: Error) -> Error {
+        self.poison = Some(error.to_string());
+        error
+    }
+}
+
+fn path_of(number: u64) -> PathBuf {
+    PathBuf::from(FOLDER).join(format!("{number:016x}.log"))
+}
+
+fn begin_file(fs: &dyn Fs, spares: &mut Vec<(PathBuf, u64)>, number: u64, first: Txn, capacity: u64) -> Result<Current> {
+    let path = path_of(number);
+    fs.create_dir_all(Path::new(FOLDER)).map_err(|e| Error::io("create", Path::new(FOLDER), e))?;
+    // Left by an attempt that failed before anything was written behind its header.
+    let _ = fs.remove(&path);
+    let spare = if capacity == FILE_BYTES { spares.pop() } else { None };
+    let file = match &spare {
+        Some((old, _)) => fs.rename(old, &path).and_then(|()| fs.open_write(&path)),
+        None => fs.create(&path),
+    };
+    let file = file.map_err(|e| Error::io("create", &path, e))?;
+    if spare.is_none() {
+        file.allocate(capacity).map_err(|e| Error::io("allocate space for", &path, e)).inspect_err(|_| {
+            let _ = fs.remove(&path);
+        })?;
+    }
+    // The name is durable before the content changes: a file recycled from an old number must not be found under
+    // that number with the header of another.
+    fs.sync_dir(Path::new(FOLDER)).map_err(|e| Error::io("sync", Path::new(FOLDER), e))?;
+    let mut header = Encoder::new();
+    header.bytes.extend(MAGIC);
+    header.u64(number);
+    header.u64(first.0);
+    let crc = crc32c::crc32c(&header.bytes);
+    header.u32(crc);
+    header.bytes.resize(FILE_HEADER as usize, 0);
+    file.write_all_at(&header.bytes, 0).map_err(|e| Error::io("write", &path, e))?;
+    file.sync().map_err(|e| Error::io("sync", &path, e))?;
+    Ok(Current { number, file, path, len: FILE_HEADER, capacity, is_synced: true })
+}
+
+/// What there was when the log was opened.
+#[derive(Debug, Default)]
+pub struct Replayed {
+    /// The last commit.
+    pub txn: Txn,
+    number: u64,
+    epoch: u64,
+    files: VecDeque<(u64, Txn, u64)>,
+    spares: Vec<(PathBuf, u64)>,
+}
+
+/// Reads every commit after `from`, in order, and makes what was read durable.
+pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Result<()>) -> Result<Replayed> {
+    let names = fs.list(Path::new(FOLDER)).map_err(|e| Error::io("list", Path::new(FOLDER), e))?;
+    let mut found = Replayed { txn: from, ..Replayed::default() };
+    for name in names.iter().filter(|n| n.starts_with("spare-")) {
+        let path = PathBuf::from(FOLDER).join(name);
+        // An old use may still be in it; removing is simpler than proving that it cannot matter.
+        let _ = fs.remove(&path);
+    }
+    let numbers: Vec<u64> = names.iter().filter_map(|n| u64::from_str_radix(n.strip_suffix(".log")?, 16).ok()).collect();
+    for (i, &number) in numbers.iter().enumerate() {
+        let path = path_of(number);
+        let file = fs.open_write(&path).map_err(|e| Error::io("open", &path, e))?;
+        let mut bytes = vec![0; file.len().map_err(|e| Error::io("read", &path, e))? as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
+        found.number = number;
+        let Some(first) = read_file_header(&bytes, number) else {
+            if i + 1 == numbers.len() {
+                // A crash came between giving the file its name and its header: nothing was in it.
+                let _ = fs.remove(&path);
+                break;
+            }
+            return Err(Error::corrupt(format!("{} is corrupt at byte 0: its header does not match its checksum", path.display())));
+        };
+        if first > found.txn.next() {
+            return Err(Error::corrupt(format!("{} begins at commit {first}, but the log before it ends at {}", path.display(), found.txn)));
+        }
+        let len = replay_file(&bytes, number, &path, &mut found, &mut visit)?;
+        // Rows that will be shown must not vanish in a power loss that comes after.
+        file.sync().map_err(|e| Error::io("sync", &path, e))?;
+        found.files.push_back((number, found.txn, len));
+    }
+    Ok(found)
+}
+
+fn replay_file(
+    bytes: &[u8],
+    number: u64,
+    path: &Path,
+    found: &mut Replayed,
+    visit: &mut impl FnMut(Txn, Vec<Op>) -> Result<()>,
+) -> Result<u64> {
+    let mut at = FILE_HEADER as usize;
+    while let Some(record) = read_record(bytes, at, number) {
+        let corrupt = |what: String| Error::corrupt(format!("{} is corrupt at byte {at}: {what}", path.display()));
+        found.epoch = found.epoch.max(record.epoch);
+        if record.txn > found.txn {
+            if record.txn != found.txn.next() {
+                return Err(corrupt(format!("commit {} follows commit {}", record.txn, found.txn)));
+            }
+            let ops = decode_ops(record.payload).map_err(|e| corrupt(e.to_string()))?;
+            visit(record.txn, ops)?;
+            found.txn = record.txn;
+        }
+        at += RECORD_HEADER + record.payload.len();
+    }
+    let mut later = (at.next_multiple_of(8)..bytes.len().saturating_sub(RECORD_HEADER)).step_by(8);
+    let is_hole = later.any(|at| {
+        bytes[at + 8..at + 16] == number.to_le_bytes() && read_record(bytes, at, number).is_some_and(|r| r.epoch >= found.epoch + 2)
+    });
+    if is_hole {
+        return Err(Error::corrupt(format!("{} is corrupt at byte {at}: a synced commit does not match its checksum", path.display())));
+    }
+    Ok(at as u64)
+}
+
+struct Record<'a> {
+    epoch: u64,
+    txn: Txn,
+    payload: &'a [u8],
+}
+
+fn read_record(bytes: &[u8], at: usize, number: u64) -> Option<Record<'_>> {
+    let mut d = Decoder::new(bytes.get(at..at + RECORD_HEADER)?);
+    let (len, crc, file) = (d.u32().ok()? as usize, d.u32().ok()?, d.u64().ok()?);
+    let (epoch, txn) = (d.u64().ok()?, Txn(d.u64().ok()?));
+    let payload = bytes.get(at + RECORD_HEADER..at + RECORD_HEADER + len)?;
+    let is_whole = file == number && crc32c::crc32c(&bytes[at + 8..at + RECORD_HEADER + len]) == crc;
+    is_whole.then_some(Record { epoch, txn, payload })
+}
+
+fn read_file_header(bytes: &[u8], number: u64) -> Option<Txn> {
+    let mut d = Decoder::new(bytes.get(..28)?);
+    let (magic, found, first, crc) = (d.take(8).ok()?, d.u64().ok()?, d.u64().ok()?, d.u32().ok()?);
+    (magic == MAGIC && found == number && crc32c::crc32c(&bytes[..24]) == crc).then_some(Txn(first))
+}
+
+fn decode_ops(payload: &[u8]) -> Result<Vec<Op>, tidalite_storage::codec::Malformed> {
+    let mut d = Decoder::new(payload);
+    (0..d.u32()?).map(|_| decode_op(&mut d)).collect()
+}

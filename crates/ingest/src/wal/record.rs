@@ -1,0 +1,139 @@
+//! A commit as bytes: its number and the operations it consists of.
+//!
+//! Operations carry ids and physical values only, so that replaying them decides nothing again.
+
+use super::columns::{decode_column, encode_column};
+use std::sync::Arc;
+use tidalite_storage::Run;
+use tidalite_storage::codec::{Decoder, Encoder, Malformed};
+use tidalite_storage::symbol_file::{Entries, decode_entries, encode_entries};
+use tidalite_types::column_type::Physical;
+use tidalite_types::{ColumnId, TableId, TableSchema, Txn};
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    CreateTable { table: TableId, schema: Arc<TableSchema> },
+    DropTable { table: TableId },
+    /// A column added, dropped or renamed, or the table renamed: the whole schema as it is from here on.
+    SetSchema { table: TableId, schema: Arc<TableSchema> },
+    Truncate { table: TableId },
+    /// The intervals `[lo, hi)` of the partitions removed.
+    DropPartitions { table: TableId, partitions: Vec<(i64, i64)> },
+    /// Strings that got ids in this commit.
+    Symbols { table: TableId, entries: Arc<Entries> },
+    Rows { table: TableId, run: Run },
+}
+
+impl Op {
+    #[must_use]
+    pub fn table(&self) -> TableId {
+        match self {
+            Op::CreateTable { table, .. }
+            | Op::DropTable { table }
+            | Op::SetSchema { table, .. }
+            | Op::Truncate { table }
+            | Op::DropPartitions { table, .. }
+            | Op::Symbols { table, .. }
+            | Op::Rows { table, .. } => *table,
+        }
+    }
+}
+
+/// Appends one operation. Tag u8, table u32, then what the tag needs.
+pub fn encode_op(op: &Op, e: &mut Encoder) {
+    e.u8(match op {
+        Op::CreateTable { .. } => 1,
+        Op::DropTable { .. } => 2,
+        Op::SetSchema { .. } => 3,
+        Op::Truncate { .. } => 4,
+        Op::DropPartitions { .. } => 5,
+        Op::Symbols { .. } => 6,
+        Op::Rows { .. } => 7,
+    });
+    e.u32(op.table().0);
+    match op {
+        Op::CreateTable { schema, .. } | Op::SetSchema { schema, .. } => e.schema(schema),
+        Op::DropTable { .. } | Op::Truncate { .. } => {}
+        Op::DropPartitions { partitions, .. } => {
+            e.u32(partitions.len() as u32);
+            for (lo, hi) in partitions {
+                e.i64(*lo);
+                e.i64(*hi);
+            }
+        }
+        Op::Symbols { entries, .. } => encode_entries(entries, e),
+        Op::Rows { run, .. } => encode_run(run, e),
+    }
+}
+
+pub fn decode_op(d: &mut Decoder<'_>) -> Result<Op, Malformed> {
+    let (tag, table) = (d.u8()?, TableId(d.u32()?));
+    Ok(match tag {
+        1 => Op::CreateTable { table, schema: Arc::new(d.schema()?) },
+        2 => Op::DropTable { table },
+        3 => Op::SetSchema { table, schema: Arc::new(d.schema()?) },
+        4 => Op::Truncate { table },
+        5 => {
+            let mut partitions = Vec::new();
+            for _ in 0..d.u32()? {
+                partitions.push((d.i64()?, d.i64()?));
+            }
+            Op::DropPartitions { table, partitions }
+        }
+        6 => Op::Symbols { table, entries: Arc::new(decode_entries(d)?) },
+        7 => Op::Rows { table, run: decode_run(d)? },
+        _ => return Err(Malformed("operation")),
+    })
+}
+
+fn encode_run(run: &Run, e: &mut Encoder) {
+    e.u64(run.txns.0.0);
+    e.u64(run.txns.1.0);
+    e.u32(run.rows as u32);
+    e.u8(u8::from(run.is_sorted));
+    e.i64(run.time_range.0);
+    e.i64(run.time_range.1);
+    e.u32(run.columns.len() as u32);
+    for (id, column) in &run.columns {
+        e.u32(id.0);
+        e.u8(physical_tag(column.values.physical()));
+        encode_column(column, &mut e.bytes);
+    }
+}
+
+fn decode_run(d: &mut Decoder<'_>) -> Result<Run, Malformed> {
+    let txns = (Txn(d.u64()?), Txn(d.u64()?));
+    let rows = d.u32()? as usize;
+    let is_sorted = d.u8()? != 0;
+    let time_range = (d.i64()?, d.i64()?);
+    let mut columns = Vec::new();
+    for _ in 0..d.u32()? {
+        let id = ColumnId(d.u32()?);
+        let physical = physical_of(d.u8()?)?;
+        let column = decode_column(&mut d.rest, physical, rows).map_err(|_| Malformed("column"))?;
+        columns.push((id, Arc::new(column)));
+    }
+    Ok(Run { rows, txns, time_range, is_sorted, columns })
+}
+
+const PHYSICALS: [Physical; 11] = [
+    Physical::Bit,
+    Physical::I8,
+    Physical::I16,
+    Physical::I32,
+    Physical::I64,
+    Physical::I128,
+    Physical::F32,
+    Physical::F64,
+    Physical::U32,
+    Physical::B16,
+    Physical::Views,
+];
+
+fn physical_tag(physical: Physical) -> u8 {
+    PHYSICALS.iter().position(|p| *p == physical).expect("every physical type is listed") as u8
+}
+
+fn physical_of(tag: u8) -> Result<Physical, Malformed> {
+    PHYSICALS.get(usize::from(tag)).copied().ok_or(Malformed("physical type"))
+}

@@ -1,0 +1,244 @@
+//! Integers, strings and schemas as bytes: what the manifest, the log and the symbol files are written with.
+//!
+//! Little-endian, fixed widths, strings and byte strings with a u32 length before them. A [`Decoder`] never panics:
+//! input that ends early or lies about a length gives [`Malformed`].
+
+use tidalite_types::{ColumnId, ColumnSchema, ColumnType, PartitionBy, TableSchema, TimeUnit};
+
+/// The bytes do not have the form they should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed {0}")]
+pub struct Malformed(pub &'static str);
+
+#[derive(Debug, Default)]
+pub struct Encoder {
+    pub bytes: Vec<u8>,
+}
+
+impl Encoder {
+    #[must_use]
+    pub fn new() -> Encoder {
+        Encoder::default()
+    }
+
+    pub fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    pub fn u32(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub fn u64(&mut self, value: u64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub fn i64(&mut self, value: i64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// # Panics
+    /// When `value` is longer than 4 GiB.
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.u32(u32::try_from(value.len()).expect("no string or list passes 4 GiB"));
+        self.bytes.extend_from_slice(value);
+    }
+
+    pub fn str(&mut self, value: &str) {
+        self.bytes(value.as_bytes());
+    }
+
+    /// Tag, then two bytes of parameters.
+    pub fn column_type(&mut self, column_type: ColumnType) {
+        let (tag, a, b) = match column_type {
+            ColumnType::Boolean => (1, 0, 0),
+            ColumnType::Byte => (2, 0, 0),
+            ColumnType::Short => (3, 0, 0),
+            ColumnType::Int => (4, 0, 0),
+            ColumnType::Long => (5, 0, 0),
+            ColumnType::Float => (6, 0, 0),
+            ColumnType::Double => (7, 0, 0),
+            ColumnType::Decimal { precision, scale } => (8, precision, scale),
+            ColumnType::Timestamp(TimeUnit::Millis) => (9, 3, 0),
+            ColumnType::Timestamp(TimeUnit::Micros) => (9, 6, 0),
+            ColumnType::Timestamp(TimeUnit::Nanos) => (9, 9, 0),
+            ColumnType::Date => (10, 0, 0),
+            ColumnType::Symbol => (11, 0, 0),
+            ColumnType::Varchar => (12, 0, 0),
+            ColumnType::Binary => (13, 0, 0),
+            ColumnType::Uuid => (14, 0, 0),
+            ColumnType::Ipv4 => (15, 0, 0),
+            ColumnType::DoubleArray { dims } => (16, dims, 0),
+            ColumnType::Json => (17, 0, 0),
+        };
+        self.bytes.extend_from_slice(&[tag, a, b]);
+    }
+
+    pub fn schema(&mut self, schema: &TableSchema) {
+        self.str(&schema.name);
+        self.u8(match schema.partition_by {
+            PartitionBy::None => 0,
+            PartitionBy::Hour => 1,
+            PartitionBy::Day => 2,
+            PartitionBy::Week => 3,
+            PartitionBy::Month => 4,
+            PartitionBy::Year => 5,
+        });
+        // Column ids start at 0, so none is all ones.
+        self.u32(schema.designated.map_or(u32::MAX, |id| id.0));
+        self.u32(schema.next_column.0);
+        self.u32(schema.columns.len() as u32);
+        for column in &schema.columns {
+            self.u32(column.id.0);
+            self.str(&column.name);
+            self.column_type(column.column_type);
+        }
+    }
+}
+
+/// Reads what an [`Encoder`] wrote, from the front.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder<'a> {
+    pub rest: &'a [u8],
+}
+
+impl<'a> Decoder<'a> {
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Decoder<'a> {
+        Decoder { rest: bytes }
+    }
+
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Malformed("length"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(Malformed("length"))?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    pub fn u8(&mut self) -> Result<u8, Malformed> {
+        self.array().map(|[byte]| byte)
+    }
+
+    pub fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub fn u64(&mut self) -> Result<u64, Malformed> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub fn i64(&mut self) -> Result<i64, Malformed> {
+        self.array().map(i64::from_le_bytes)
+    }
+
+    pub fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
+        let len = self.u32()? as usize;
+        self.take(len)
+    }
+
+    pub fn str(&mut self) -> Result<&'a str, Malformed> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("text"))
+    }
+
+    pub fn column_type(&mut self) -> Result<ColumnType, Malformed> {
+        let [tag, a, b] = self.array()?;
+        Ok(match (tag, a, b) {
+            (1, ..) => ColumnType::Boolean,
+            (2, ..) => ColumnType::Byte,
+            (3, ..) => ColumnType::Short,
+            (4, ..) => ColumnType::Int,
+            (5, ..) => ColumnType::Long,
+            (6, ..) => ColumnType::Float,
+            (7, ..) => ColumnType::Double,
+            (8, precision @ 1..=38, scale) if scale <= precision => ColumnType::Decimal { precision, scale },
+            (9, 3, _) => ColumnType::Timestamp(TimeUnit::Millis),
+            (9, 6, _) => ColumnType::Timestamp(TimeUnit::Micros),
+            (9, 9, _) => ColumnType::Timestamp(TimeUnit::Nanos),
+            (10, ..) => ColumnType::Date,
+            (11, ..) => ColumnType::Symbol,
+            (12, ..) => ColumnType::Varchar,
+            (13, ..) => ColumnType::Binary,
+            (14, ..) => ColumnType::Uuid,
+            (15, ..) => ColumnType::Ipv4,
+            (16, dims @ 1..=32, _) => ColumnType::DoubleArray { dims },
+            (17, ..) => ColumnType::Json,
+            _ => return Err(Malformed("column type")),
+        })
+    }
+
+    pub fn schema(&mut self) -> Result<TableSchema, Malformed> {
+        let name = self.str()?.to_owned();
+        let partition_by = match self.u8()? {
+            0 => PartitionBy::None,
+            1 => PartitionBy::Hour,
+            2 => PartitionBy::Day,
+            3 => PartitionBy::Week,
+            4 => PartitionBy::Month,
+            5 => PartitionBy::Year,
+            _ => return Err(Malformed("partition interval")),
+        };
+        let designated = Some(self.u32()?).filter(|id| *id != u32::MAX).map(ColumnId);
+        let next_column = ColumnId(self.u32()?);
+        let mut columns = Vec::new();
+        for _ in 0..self.u32()? {
+            let (id, name) = (ColumnId(self.u32()?), self.str()?.to_owned());
+            columns.push(ColumnSchema { id, name, column_type: self.column_type()? });
+        }
+        Ok(TableSchema { name, columns, designated, partition_by, next_column })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_comes_back_and_a_cut_one_is_refused() {
+        let types = [
+            ColumnType::Boolean,
+            ColumnType::Byte,
+            ColumnType::Short,
+            ColumnType::Int,
+            ColumnType::Long,
+            ColumnType::Float,
+            ColumnType::Double,
+            ColumnType::Decimal { precision: 38, scale: 4 },
+            ColumnType::Timestamp(TimeUnit::Millis),
+            ColumnType::Timestamp(TimeUnit::Micros),
+            ColumnType::Timestamp(TimeUnit::Nanos),
+            ColumnType::Date,
+            ColumnType::Symbol,
+            ColumnType::Varchar,
+            ColumnType::Binary,
+            ColumnType::Uuid,
+            ColumnType::Ipv4,
+            ColumnType::DoubleArray { dims: 3 },
+            ColumnType::Json,
+        ];
+        let columns = types.iter().enumerate().map(|(i, &column_type)| ColumnSchema {
+            id: ColumnId(i as u32),
+            name: format!("c{i} é"),
+            column_type,
+        });
+        let schema = TableSchema {
+            name: "t".into(),
+            columns: columns.collect(),
+            designated: Some(ColumnId(9)),
+            partition_by: PartitionBy::Week,
+            next_column: ColumnId(99),
+        };
+        let mut encoder = Encoder::new();
+        encoder.schema(&schema);
+        let mut decoder = Decoder::new(&encoder.bytes);
+        assert_eq!(decoder.schema(), Ok(schema));
+        assert!(decoder.rest.is_empty());
+        for cut in 0..encoder.bytes.len() {
+            assert!(Decoder::new(&encoder.bytes[..cut]).schema().is_err(), "cut at {cut}");
+        }
+    }
+}

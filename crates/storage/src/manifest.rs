@@ -1,0 +1,357 @@
+//! The switch: which segments, with which schema, make up each table.
+//!
+//! In: edits, each applied wholly or not at all. Out: the state at open.
+//! A file `manifest-<number>` starts with a snapshot of the state and goes on with edits; each record carries its
+//! length, its place in the sequence and a CRC32C. When edits outweigh the snapshot a new file is written beside the
+//! old one, synced, renamed into its name, and the old one removed: at any time the highest number is complete.
+//!
+//! Always: a segment named here was synced, with its name, before; a file not named here belongs to nobody.
+//! Crash: a torn last record is an edit that never happened. A bad record with a good one behind it is corruption.
+
+use crate::codec::{Decoder, Encoder, Malformed};
+use crate::fs::{File, Fs};
+use crate::segment::reader::SegmentMeta;
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidalite_types::{SegmentId, TableId, TableSchema, Txn};
+
+const MAGIC: &[u8; 8] = b"TIDEMAN1";
+/// Length u32, CRC32C u32 of what follows it, number in the file u64.
+const HEADER: usize = 16;
+/// Edits may take this much, or as much as four snapshots, before the file is rewritten.
+const EDIT_BYTES_MIN: u64 = 1 << 20;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableState {
+    pub schema: TableSchema,
+    /// The schema is as of this commit: schema changes in the log up to it are in it.
+    pub schema_txn: Txn,
+    /// Rows and removals of this table up to this commit are in `segments`; later ones in checkpoint and log.
+    pub merged: Txn,
+    pub segments: BTreeMap<SegmentId, SegmentMeta>,
+    /// How much of the symbol file is written and synced.
+    pub symbol_bytes: u64,
+}
+
+/// Commits up to `txn` are in tables' segments and in the checkpoint file; the log begins after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub txn: Txn,
+    /// Number of the file with the rows that were staged at `txn`; 0 for none.
+    pub file: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    pub next_table: TableId,
+    pub next_segment: SegmentId,
+    pub checkpoint: Checkpoint,
+    pub tables: BTreeMap<TableId, TableState>,
+}
+
+/// One step of an edit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Creates the table or replaces its schema.
+    Schema { table: TableId, schema: TableSchema, schema_txn: Txn },
+    Drop(TableId),
+    /// `merged` and `symbol_bytes` never go back.
+    Content { table: TableId, add: Vec<SegmentMeta>, remove: Vec<SegmentId>, merged: Txn, symbol_bytes: u64 },
+    NextIds { table: TableId, segment: SegmentId },
+    Checkpoint(Checkpoint),
+}
+
+/// The open manifest. One owner writes it.
+#[derive(Debug)]
+pub struct Manifest {
+    fs: Arc<dyn Fs>,
+    state: State,
+    number: u64,
+    file: Arc<dyn File>,
+    len: u64,
+    snapshot_len: u64,
+    records: u64,
+    /// A write or sync failed: what the file holds is not known, so the next edit begins a new one.
+    is_broken: bool,
+}
+
+impl Manifest {
+    /// Opens the newest manifest, or begins one in an empty folder. `is_new` tells which.
+    pub fn open(fs: Arc<dyn Fs>) -> Result<(Manifest, bool)> {
+        let io = |e| Error::io("list", Path::new("."), e);
+        let names = fs.list(Path::new("")).map_err(io)?;
+        let newest = names.iter().filter_map(|n| n.strip_prefix("manifest-")?.parse::<u64>().ok()).max();
+        let Some(number) = newest else {
+            let (file, len) = write_snapshot(&*fs, 1, &State::default())?;
+            let manifest =
+                Manifest { fs, state: State::default(), number: 1, file, len, snapshot_len: len, records: 1, is_broken: false };
+            return Ok((manifest, true));
+        };
+        let path = path_of(number);
+        let file = fs.open_write(&path).map_err(|e| Error::io("open", &path, e))?;
+        let mut bytes = vec![0; file.len().map_err(|e| Error::io("read", &path, e))? as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
+        let read = replay(&bytes, &path)?;
+        // What of the tail is not a record must not come back to life behind the next edit.
+        file.set_len(read.len).map_err(|e| Error::io("truncate", &path, e))?;
+        file.sync().map_err(|e| Error::io("sync", &path, e))?;
+        for name in names.iter().filter(|n| n.starts_with("manifest-") && **n != name_of(number)) {
+            fs.remove(Path::new(name)).map_err(|e| Error::io("remove", Path::new(name), e))?;
+        }
+        let Replayed { state, len, snapshot_len, records } = read;
+        Ok((Manifest { fs, state, number, file, len, snapshot_len, records, is_broken: false }, false))
+    }
+
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Makes the changes durable, all or none, then part of [`Manifest::state`].
+    pub fn edit(&mut self, changes: &[Change]) -> Result<()> {
+        let mut next = None;
+        if self.is_broken || self.len - self.snapshot_len > EDIT_BYTES_MIN.max(4 * self.snapshot_len) {
+            let mut state = self.state.clone();
+            changes.iter().for_each(|change| state.apply(change));
+            next = Some(state);
+        }
+        match next {
+            Some(state) => self.rewrite(state),
+            None => self.append(changes),
+        }
+    }
+
+    fn append(&mut self, changes: &[Change]) -> Result<()> {
+        let record = record(self.records, &encode_changes(changes));
+        let path = path_of(self.number);
+        let written = self.file.write_all_at(&record, self.len).map_err(|e| Error::io("write", &path, e));
+        if let Err(error) = written.and_then(|()| self.file.sync().map_err(|e| Error::io("sync", &path, e))) {
+            self.is_broken = true;
+            return Err(error);
+        }
+        self.len += record.len() as u64;
+        self.records += 1;
+        changes.iter().for_each(|change| self.state.apply(change));
+        Ok(())
+    }
+
+    fn rewrite(&mut self, state: State) -> Result<()> {
+        // A failure may leave the new name in place without being known durable: only another rewrite, under yet
+        // another number, may follow it.
+        let number = self.number + 1;
+        let old = path_of(std::mem::replace(&mut self.number, number));
+        self.is_broken = true;
+        let (file, len) = write_snapshot(&*self.fs, number, &state)?;
+        *self = Manifest { fs: self.fs.clone(), state, number, file, len, snapshot_len: len, records: 1, is_broken: false };
+        // Not vital: the next open removes what is left.
+        let _ = self.fs.remove(&old);
+        Ok(())
+    }
+}
+
+impl State {
+    pub fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Schema { table, schema, schema_txn } => {
+                let state = self.tables.entry(*table).or_insert_with(|| TableState {
+                    schema: schema.clone(),
+                    schema_txn: *schema_txn,
+                    merged: Txn(0),
+                    segments: BTreeMap::new(),
+                    symbol_bytes: 0,
+                });
+                state.schema = schema.clone();
+                state.schema_txn = *schema_txn;
+            }
+            Change::Drop(table) => {
+                self.tables.remove(table);
+            }
+            Change::Content { table, add, remove, merged, symbol_bytes } => {
+                if let Some(state) = self.tables.get_mut(table) {
+                    remove.iter().for_each(|id| drop(state.segments.remove(id)));
+                    state.segments.extend(add.iter().map(|meta| (meta.id, meta.clone())));
+                    state.merged = state.merged.max(*merged);
+                    state.symbol_bytes = state.symbol_bytes.max(*symbol_bytes);
+                }
+            }
+            Change::NextIds { table, segment } => {
+                self.next_table = self.next_table.max(*table);
+                self.next_segment = self.next_segment.max(*segment);
+            }
+            Change::Checkpoint(checkpoint) => self.checkpoint = *checkpoint,
+        }
+    }
+
+    /// The changes that make an empty state this one.
+    fn as_changes(&self) -> Vec<Change> {
+        let mut changes = vec![Change::NextIds { table: self.next_table, segment: self.next_segment }, Change::Checkpoint(self.checkpoint)];
+        for (&table, state) in &self.tables {
+            let (schema, schema_txn) = (state.schema.clone(), state.schema_txn);
+            changes.push(Change::Schema { table, schema, schema_txn });
+            let (add, remove) = (state.segments.values().cloned().collect(), Vec::new());
+            changes.push(Change::Content { table, add, remove, merged: state.merged, symbol_bytes: state.symbol_bytes });
+        }
+        changes
+    }
+}
+
+fn name_of(number: u64) -> String {
+    format!("manifest-{number:012}")
+}
+
+fn path_of(number: u64) -> PathBuf {
+    PathBuf::from(name_of(number))
+}
+
+fn write_snapshot(fs: &dyn Fs, number: u64, state: &State) -> Result<(Arc<dyn File>, u64)> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(record(0, &encode_changes(&state.as_changes())));
+    let (temporary, path) = (PathBuf::from("manifest.new"), path_of(number));
+    let _ = fs.remove(&temporary);
+    let file = fs.create(&temporary).map_err(|e| Error::io("create", &temporary, e))?;
+    file.write_all_at(&bytes, 0).map_err(|e| Error::io("write", &temporary, e))?;
+    file.sync().map_err(|e| Error::io("sync", &temporary, e))?;
+    // Synced before it has its name, so that a manifest with a name is always whole.
+    fs.rename(&temporary, &path).map_err(|e| Error::io("rename", &path, e))?;
+    fs.sync_dir(Path::new("")).map_err(|e| Error::io("sync", Path::new("."), e))?;
+    Ok((file, bytes.len() as u64))
+}
+
+fn record(number: u64, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + payload.len());
+    bytes.extend((payload.len() as u32).to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(number.to_le_bytes());
+    bytes.extend_from_slice(payload);
+    let crc = crc32c::crc32c(&bytes[8..]);
+    bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// The payload of the record at the front of `bytes` when it is whole and is number `number`.
+fn read_record(bytes: &[u8], number: u64) -> Option<&[u8]> {
+    let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
+    let mut decoder = Decoder::new(header);
+    let (len, crc, found) = (decoder.u32().ok()? as usize, decoder.u32().ok()?, decoder.u64().ok()?);
+    let payload = rest.get(..len)?;
+    (found == number && crc32c::crc32c(&bytes[8..HEADER + len]) == crc).then_some(payload)
+}
+
+struct Replayed {
+    state: State,
+    len: u64,
+    snapshot_len: u64,
+    records: u64,
+}
+
+fn replay(bytes: &[u8], path: &Path) -> Result<Replayed> {
+    let corrupt = |at: usize, what: &str| Error::corrupt(format!("{} is corrupt at byte {at}: {what}", path.display()));
+    if !bytes.starts_with(MAGIC) {
+        return Err(corrupt(0, "not a manifest of this version"));
+    }
+    let (mut state, mut at, mut records, mut snapshot_len) = (State::default(), MAGIC.len(), 0, 0);
+    while let Some(payload) = read_record(&bytes[at..], records) {
+        let changes = decode_changes(payload).map_err(|e| corrupt(at, &e.to_string()))?;
+        changes.iter().for_each(|change| state.apply(change));
+        at += HEADER + payload.len();
+        records += 1;
+        if records == 1 {
+            snapshot_len = at as u64;
+        }
+    }
+    if records == 0 {
+        return Err(corrupt(at, "the snapshot does not match its checksum"));
+    }
+    // Each edit is synced before the next is written: a later good record proves that this one was once whole.
+    if let Some(len) = bytes[at..].first_chunk::<4>().map(|l| u32::from_le_bytes(*l) as usize)
+        && let Some(rest) = bytes.get(at + HEADER + len..)
+        && read_record(rest, records + 1).is_some()
+    {
+        return Err(corrupt(at, "an edit does not match its checksum"));
+    }
+    Ok(Replayed { state, len: at as u64, snapshot_len, records })
+}
+
+fn encode_changes(changes: &[Change]) -> Vec<u8> {
+    let mut e = Encoder::new();
+    e.u32(changes.len() as u32);
+    for change in changes {
+        match change {
+            Change::Schema { table, schema, schema_txn } => {
+                e.u8(1);
+                e.u32(table.0);
+                e.u64(schema_txn.0);
+                e.schema(schema);
+            }
+            Change::Drop(table) => {
+                e.u8(2);
+                e.u32(table.0);
+            }
+            Change::Content { table, add, remove, merged, symbol_bytes } => {
+                e.u8(3);
+                e.u32(table.0);
+                e.u64(merged.0);
+                e.u64(*symbol_bytes);
+                e.u32(add.len() as u32);
+                for meta in add {
+                    e.u64(meta.id.0);
+                    e.u64(meta.rows);
+                    e.u64(meta.bytes);
+                    e.i64(meta.partition);
+                    e.i64(meta.time_range.0);
+                    e.i64(meta.time_range.1);
+                }
+                e.u32(remove.len() as u32);
+                remove.iter().for_each(|id| e.u64(id.0));
+            }
+            Change::NextIds { table, segment } => {
+                e.u8(4);
+                e.u32(table.0);
+                e.u64(segment.0);
+            }
+            Change::Checkpoint(checkpoint) => {
+                e.u8(5);
+                e.u64(checkpoint.txn.0);
+                e.u64(checkpoint.file);
+            }
+        }
+    }
+    e.bytes
+}
+
+fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
+    let mut d = Decoder::new(bytes);
+    let mut changes = Vec::new();
+    for _ in 0..d.u32()? {
+        changes.push(match d.u8()? {
+            1 => {
+                let (table, schema_txn) = (TableId(d.u32()?), Txn(d.u64()?));
+                Change::Schema { table, schema: d.schema()?, schema_txn }
+            }
+            2 => Change::Drop(TableId(d.u32()?)),
+            3 => {
+                let (table, merged, symbol_bytes) = (TableId(d.u32()?), Txn(d.u64()?), d.u64()?);
+                let (mut add, mut remove) = (Vec::new(), Vec::new());
+                for _ in 0..d.u32()? {
+                    add.push(SegmentMeta {
+                        id: SegmentId(d.u64()?),
+                        rows: d.u64()?,
+                        bytes: d.u64()?,
+                        partition: d.i64()?,
+                        time_range: (d.i64()?, d.i64()?),
+                    });
+                }
+                for _ in 0..d.u32()? {
+                    remove.push(SegmentId(d.u64()?));
+                }
+                Change::Content { table, add, remove, merged, symbol_bytes }
+            }
+            4 => Change::NextIds { table: TableId(d.u32()?), segment: SegmentId(d.u64()?) },
+            5 => Change::Checkpoint(Checkpoint { txn: Txn(d.u64()?), file: d.u64()? }),
+            _ => return Err(Malformed("manifest change")),
+        });
+    }
+    if d.rest.is_empty() { Ok(changes) } else { Err(Malformed("manifest edit")) }
+}

@@ -1,0 +1,206 @@
+use super::*;
+use crate::fs::Fs;
+use crate::fs::os::OsFs;
+use std::collections::HashMap;
+use tidalite_types::{Bitmap, ColumnSchema, PartitionBy, TableId, TableSchema, TimeUnit, Txn};
+
+const DAY: i64 = 86_400_000_000;
+
+fn schema(has_timestamp: bool) -> TableSchema {
+    let column = |id, name: &str, column_type| ColumnSchema { id: ColumnId(id), name: name.to_owned(), column_type };
+    TableSchema {
+        name: "t".to_owned(),
+        columns: vec![
+            column(0, "ts", ColumnType::Timestamp(TimeUnit::Micros)),
+            column(1, "arrival", ColumnType::Long),
+            column(2, "text", ColumnType::Varchar),
+            column(3, "flag", ColumnType::Boolean),
+        ],
+        designated: has_timestamp.then_some(ColumnId(0)),
+        partition_by: if has_timestamp { PartitionBy::Day } else { PartitionBy::None },
+        next_column: ColumnId(4),
+    }
+}
+
+/// Rows numbered from `first` in the order given; the third column is missing in odd runs, NULL in every 7th row.
+fn run(txn: u64, first: i64, timestamps: Vec<i64>) -> Run {
+    let rows = timestamps.len();
+    let arrival: Vec<i64> = (first..first + rows as i64).collect();
+    let mut text = Column::with_capacity(Physical::Views, rows);
+    for row in &arrival {
+        if row % 7 == 0 {
+            text.extend_null(1);
+        } else {
+            let one = Column::new(Values::Views({
+                let mut views = tidalite_types::Views::new();
+                views.push(format!("row number {row}").as_bytes());
+                views
+            }));
+            text.extend_from_range(&one, 0, 1);
+        }
+    }
+    let flags: Bitmap = arrival.iter().map(|row| row % 3 == 0).collect();
+    let time_range = (timestamps.iter().copied().min().unwrap(), timestamps.iter().copied().max().unwrap());
+    let mut columns = vec![
+        (ColumnId(1), Arc::new(Column::new(Values::I64(arrival)))),
+        (ColumnId(0), Arc::new(Column::new(Values::I64(timestamps.clone())))),
+        (ColumnId(3), Arc::new(Column::new(Values::Bit(flags)))),
+    ];
+    if txn % 2 == 0 {
+        columns.push((ColumnId(2), Arc::new(text)));
+    }
+    Run { rows, txns: (Txn(txn), Txn(txn)), time_range, is_sorted: timestamps.is_sorted(), columns }
+}
+
+struct Table {
+    store: Arc<SegmentStore>,
+    version: TableSnapshot,
+    next: u64,
+    /// Timestamp, arrival and whether the text is there, in the order expected.
+    expected: Vec<(i64, i64, bool)>,
+    _dir: tempfile::TempDir,
+}
+
+impl Table {
+    fn new(has_timestamp: bool) -> Table {
+        let dir = tempfile::tempdir().unwrap();
+        let fs: Arc<dyn Fs> = Arc::new(OsFs::new(dir.path()));
+        let version = TableSnapshot {
+            id: TableId(1),
+            schema: Arc::new(schema(has_timestamp)),
+            txn: Txn(0),
+            segments: Arc::default(),
+            runs: Arc::default(),
+            symbols: Arc::new(HashMap::new()),
+        };
+        Table { store: SegmentStore::new(fs, 64 << 20), version, next: 1, expected: Vec::new(), _dir: dir }
+    }
+
+    fn stage(&mut self, timestamps: Vec<i64>) {
+        let first = self.expected.len() as i64;
+        let txn = self.version.txn.0 + 1;
+        let has_text = |i: usize| txn % 2 == 0 && (first + i as i64) % 7 != 0;
+        self.expected.extend(timestamps.iter().enumerate().map(|(i, &ts)| (ts, first + i as i64, has_text(i))));
+        let run = run(txn, first, timestamps);
+        self.version.txn = Txn(txn);
+        Arc::make_mut(&mut self.version.runs).push(Arc::new(run));
+    }
+
+    fn merge(&mut self) -> Merged {
+        let next = &mut self.next;
+        let merged = merge(&self.store, &self.version, &mut || {
+            *next += 1;
+            SegmentId(*next)
+        });
+        let merged = merged.unwrap();
+        let mut segments: Vec<_> = self.version.segments.to_vec();
+        segments.retain(|s| !merged.removed.iter().any(|r| r.meta().id == s.meta().id));
+        segments.extend(merged.added.iter().cloned());
+        crate::tables::sort_segments(&mut segments);
+        self.version.segments = Arc::new(segments);
+        self.version.runs = Arc::default();
+        merged
+    }
+
+    fn check(&mut self) {
+        let is_ordered = self.version.schema.designated.is_some();
+        if is_ordered {
+            self.expected.sort_by_key(|row| (row.0, row.1));
+        }
+        let mut found = Vec::new();
+        let mut previous: Option<Arc<Segment>> = None;
+        for segment in self.version.segments.iter() {
+            if let Some(previous) = previous.filter(|_| is_ordered) {
+                assert!(previous.time_range().1 <= segment.time_range().0, "segments overlap");
+            }
+            for block in 0..segment.block_count() {
+                let column = |id| segment.read(ColumnId(id), block).unwrap().map(|b| to_column(&b));
+                let (Some(ts), Some(arrival), text, Some(flags)) = (column(0), column(1), column(2), column(3)) else { panic!() };
+                let (Values::I64(ts), Values::I64(arrival), Values::Bit(flags)) = (ts.values, arrival.values, flags.values) else { panic!() };
+                for row in 0..ts.len() {
+                    let has_text = text.as_ref().is_some_and(|t| t.is_valid(row));
+                    if let (true, Some(Values::Views(views))) = (has_text, text.as_ref().map(|t| &t.values)) {
+                        assert_eq!(views.get(row), format!("row number {}", arrival[row]).as_bytes());
+                    }
+                    assert_eq!(flags.get(row), arrival[row] % 3 == 0);
+                    if is_ordered {
+                        assert_eq!(segment.meta().partition, ts[row].div_euclid(DAY) * DAY);
+                    }
+                    found.push((ts[row], arrival[row], has_text));
+                }
+            }
+            let (lo, hi) = segment.time_range();
+            assert!(!is_ordered || found[found.len() - segment.rows() as usize].0 == lo && found[found.len() - 1].0 == hi);
+            previous = Some(segment.clone());
+        }
+        assert!(found == self.expected, "{} rows found, {} expected", found.len(), self.expected.len());
+    }
+}
+
+#[test]
+fn rows_in_order_are_appended_without_writing_old_ones_again() {
+    let mut table = Table::new(true);
+    let mut at = 0;
+    for _ in 0..4 {
+        table.stage((0..200_000).map(|i| at + i * 1000).collect());
+        at += 200_000_000;
+        table.merge();
+        table.check();
+    }
+    table.stage(vec![at]);
+    let merged = table.merge();
+    assert_eq!(merged.rewritten_rows, 0, "one row does not make a large segment be written again");
+    table.check();
+}
+
+#[test]
+fn late_rows_touch_only_the_segments_they_overlap_and_copy_whole_blocks() {
+    let mut table = Table::new(true);
+    table.stage((0..3_000_000).map(|i| i * 1000).collect());
+    table.merge();
+    assert_eq!(table.version.segments.len(), 3);
+    table.stage(vec![1_500_000_000 + 1, 1_500_000_000 + 1, 1_400_000_001]);
+    let merged = table.merge();
+    assert_eq!(merged.removed.len(), 1);
+    table.check();
+    assert!(merged.added.len() == 2, "what lies behind the late rows is a segment of copied blocks");
+}
+
+#[test]
+fn equal_timestamps_keep_the_order_of_arrival() {
+    let mut table = Table::new(true);
+    for _ in 0..3 {
+        table.stage(vec![5; 1000]);
+        table.stage(vec![5; 10]);
+        table.stage(vec![4; 10]);
+        table.merge();
+        table.check();
+    }
+}
+
+#[test]
+fn a_table_without_timestamps_keeps_the_order_of_arrival() {
+    let mut table = Table::new(false);
+    for rows in [10, 100_000, 1, 70_000] {
+        table.stage((0..rows).map(|i| -i).collect());
+        table.merge();
+        table.check();
+    }
+}
+
+#[test]
+fn any_order_of_arrival_gives_the_same_table() {
+    for seed in 0..6 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut table = Table::new(true);
+        for _ in 0..6 {
+            for _ in 0..random.usize(1..5) {
+                let (start, spread) = (random.i64(-DAY..3 * DAY), 1 << random.i64(0..37));
+                let rows = random.usize(1..40_000);
+                table.stage((0..rows).map(|_| start + random.i64(0..spread)).collect());
+            }
+            table.merge();
+            table.check();
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A table's symbols on disk: entries in the order they were given, appended before segments refer to them.
+//!
+//! The file `symbols/<table>.sym` is a sequence of chunks: length u32, CRC32C u32 of what follows, then entries:
+//! column u32, first id u32, count u32 and the strings. The manifest says how many bytes of it count; what lies past
+//! them is from a write that was never published and is written over.
+
+use crate::codec::{Decoder, Encoder};
+use crate::fs::Fs;
+use crate::{Error, Result, SymbolMap};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tidalite_types::{ColumnId, TableId, Views};
+
+pub const FOLDER: &str = "symbols";
+
+#[must_use]
+pub fn path_of(table: TableId) -> PathBuf {
+    PathBuf::from(FOLDER).join(format!("{:08x}.sym", table.0))
+}
+
+/// Strings `first..` of a column's dictionary.
+#[derive(Debug, PartialEq)]
+pub struct Entries {
+    pub column: ColumnId,
+    pub first: u32,
+    pub strings: Views,
+}
+
+/// The entries of each dictionary that are not among the first `persisted` ones.
+#[must_use]
+pub fn pending(symbols: &HashMap<ColumnId, Arc<SymbolMap>>, persisted: &HashMap<ColumnId, u32>) -> Vec<Entries> {
+    let mut all: Vec<Entries> = symbols.iter().filter_map(|(&column, map)| {
+        let first = persisted.get(&column).copied().unwrap_or(0);
+        let strings = map.strings();
+        if strings.len() <= first as usize {
+            return None;
+        }
+        let mut new = Views::new();
+        new.extend_from_range(strings.as_ref().as_ref(), first as usize, strings.len() - first as usize);
+        Some(Entries { column, first, strings: new })
+    }).collect();
+    all.sort_by_key(|e| e.column);
+    all
+}
+
+/// Appends entries after `offset`, synced; gives the new end. The first chunk creates the file and its name.
+pub fn append(fs: &dyn Fs, table: TableId, offset: u64, entries: &[Entries]) -> Result<u64> {
+    if entries.is_empty() {
+        return Ok(offset);
+    }
+    let mut payload = Encoder::new();
+    entries.iter().for_each(|e| encode_entries(e, &mut payload));
+    let mut chunk = Encoder::new();
+    chunk.u32(payload.bytes.len() as u32);
+    chunk.u32(crc32c::crc32c(&payload.bytes));
+    chunk.bytes.extend(payload.bytes);
+    let path = path_of(table);
+    let file = match fs.open_write(&path) {
+        Ok(file) => file,
+        Err(_) => {
+            fs.create_dir_all(FOLDER.as_ref()).map_err(|e| Error::io("create", FOLDER.as_ref(), e))?;
+            fs.create(&path).map_err(|e| Error::io("create", &path, e))?
+        }
+    };
+    file.write_all_at(&chunk.bytes, offset).map_err(|e| Error::io("write", &path, e))?;
+    file.sync().map_err(|e| Error::io("sync", &path, e))?;
+    if offset == 0 {
+        fs.sync_dir(FOLDER.as_ref()).map_err(|e| Error::io("sync", FOLDER.as_ref(), e))?;
+    }
+    Ok(offset + chunk.bytes.len() as u64)
+}
+
+/// Reads the first `len` bytes of the file.
+pub fn read(fs: &dyn Fs, table: TableId, len: u64) -> Result<Vec<Entries>> {
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    let path = path_of(table);
+    let file = fs.open(&path).map_err(|e| Error::io("open", &path, e))?;
+    let mut bytes = vec![0; len as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
+    let corrupt = |rest: &[u8]| Error::corrupt(format!("{} is corrupt in the chunk at byte {}", path.display(), bytes.len() - rest.len()));
+    let mut all = Vec::new();
+    let mut chunks = Decoder::new(&bytes);
+    while !chunks.rest.is_empty() {
+        let start = chunks.rest;
+        let mut next = || {
+            let (len, crc) = (chunks.u32()? as usize, chunks.u32()?);
+            chunks.take(len).map(|payload| (payload, crc))
+        };
+        let (payload, crc) = next().map_err(|_| corrupt(start))?;
+        if crc32c::crc32c(payload) != crc {
+            return Err(corrupt(start));
+        }
+        let mut d = Decoder::new(payload);
+        while !d.rest.is_empty() {
+            all.push(decode_entries(&mut d).map_err(|_| corrupt(start))?);
+        }
+    }
+    Ok(all)
+}
+
+pub fn encode_entries(entries: &Entries, e: &mut Encoder) {
+    e.u32(entries.column.0);
+    e.u32(entries.first);
+    e.u32(entries.strings.len() as u32);
+    entries.strings.iter().for_each(|s| e.bytes(s));
+}
+
+pub fn decode_entries(d: &mut Decoder<'_>) -> Result<Entries, crate::codec::Malformed> {
+    let (column, first, count) = (ColumnId(d.u32()?), d.u32()?, d.u32()?);
+    let mut strings = Views::new();
+    for _ in 0..count {
+        strings.push(d.bytes()?);
+    }
+    Ok(Entries { column, first, strings })
+}
+
+/// Puts entries into a dictionary that may have some of them already.
+pub fn restore(map: &SymbolMap, entries: &Entries) -> Result<()> {
+    let known = map.len();
+    let first = entries.first as usize;
+    if first > known {
+        return Err(Error::corrupt(format!("symbols of column {} begin at {first} but only {known} are known", entries.column)));
+    }
+    map.intern_all((known - first..entries.strings.len()).map(|i| entries.strings.get(i)));
+    Ok(())
+}

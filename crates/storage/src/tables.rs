@@ -1,0 +1,238 @@
+//! The current version of every table, by name and id, for readers and for those who make the next version.
+//!
+//! A version ([`TableSnapshot`]) never changes; a change puts another in its place under one lock held for moments,
+//! so that what a commit did to several tables becomes visible at once. Names are compared without regard to case.
+
+use crate::staging::{Run, push_run};
+use crate::{Segment, SymbolMap, TableSnapshot};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tidalite_types::schema::fold_name;
+use tidalite_types::{ColumnId, ColumnType, TableId, TableSchema, Txn};
+
+/// Dictionaries by symbol column.
+pub type SymbolMaps = Arc<HashMap<ColumnId, Arc<SymbolMap>>>;
+
+#[derive(Debug, Default)]
+pub struct Tables {
+    inner: RwLock<Versions>,
+}
+
+#[derive(Debug, Default)]
+pub struct Versions {
+    names: HashMap<String, TableId>,
+    tables: BTreeMap<TableId, Entry>,
+    /// The last commit that is visible.
+    txn: Txn,
+    staged: Staged,
+}
+
+/// What is in memory only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Staged {
+    pub rows: usize,
+    pub bytes: usize,
+}
+
+impl Staged {
+    #[must_use]
+    pub fn of(runs: &[Arc<Run>]) -> Staged {
+        Staged { rows: runs.iter().map(|r| r.rows).sum(), bytes: runs.iter().map(|r| r.byte_count()).sum() }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    version: Arc<TableSnapshot>,
+    /// Runs with commits up to this are being merged and must stay as they are.
+    frozen: Txn,
+    /// Counts what removes rows by force: a merge begun before must not bring them back.
+    removals: u64,
+}
+
+/// What a merge works on, and how to tell at its end whether its result still holds.
+#[derive(Clone, Debug)]
+pub struct MergeInput {
+    pub version: Arc<TableSnapshot>,
+    removals: u64,
+}
+
+impl Tables {
+    /// One consistent set: all of the same instant; `None` for a table that does not exist.
+    #[must_use]
+    pub fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
+        let versions = self.read();
+        names.iter().map(|name| versions.by_name(name).cloned()).collect()
+    }
+
+    /// Every table, in order of creation, and the last commit they show.
+    #[must_use]
+    pub fn all(&self) -> (Txn, Vec<Arc<TableSnapshot>>) {
+        let versions = self.read();
+        (versions.txn, versions.tables.values().map(|e| e.version.clone()).collect())
+    }
+
+    #[must_use]
+    pub fn read(&self) -> RwLockReadGuard<'_, Versions> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[must_use]
+    pub fn write(&self) -> RwLockWriteGuard<'_, Versions> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Versions {
+    #[must_use]
+    pub fn by_name(&self, name: &str) -> Option<&Arc<TableSnapshot>> {
+        self.get(*self.names.get(&fold_name(name))?)
+    }
+
+    #[must_use]
+    pub fn get(&self, id: TableId) -> Option<&Arc<TableSnapshot>> {
+        self.tables.get(&id).map(|e| &e.version)
+    }
+
+    #[must_use]
+    pub fn txn(&self) -> Txn {
+        self.txn
+    }
+
+    pub fn set_txn(&mut self, txn: Txn) {
+        self.txn = txn;
+    }
+
+    /// Rows of all tables that are not in segments.
+    #[must_use]
+    pub fn staged(&self) -> Staged {
+        self.staged
+    }
+
+    /// Changes a table's version and keeps the count of what is staged.
+    fn replace(&mut self, id: TableId, change: impl FnOnce(&mut Entry, TableSnapshot) -> TableSnapshot) {
+        let Some(entry) = self.tables.get_mut(&id) else { return };
+        let before = Staged::of(&entry.version.runs);
+        let version = TableSnapshot::clone(&entry.version);
+        entry.version = Arc::new(change(entry, version));
+        let after = Staged::of(&entry.version.runs);
+        self.staged.rows = self.staged.rows + after.rows - before.rows;
+        self.staged.bytes = self.staged.bytes + after.bytes - before.bytes;
+    }
+
+    pub fn create(&mut self, id: TableId, schema: Arc<TableSchema>, symbols: SymbolMaps, txn: Txn, segments: Vec<Arc<Segment>>) {
+        self.names.insert(fold_name(&schema.name), id);
+        let version = TableSnapshot {
+            id,
+            schema,
+            txn,
+            segments: Arc::new(segments),
+            runs: Arc::default(),
+            symbols,
+        };
+        self.tables.insert(id, Entry { version: Arc::new(version), frozen: Txn(0), removals: 0 });
+    }
+
+    pub fn drop_table(&mut self, id: TableId) {
+        self.replace(id, |_, v| TableSnapshot { runs: Arc::default(), ..v });
+        if let Some(entry) = self.tables.remove(&id) {
+            let name = fold_name(&entry.version.schema.name);
+            if self.names.get(&name) == Some(&id) {
+                self.names.remove(&name);
+            }
+        }
+    }
+
+    /// Replaces the schema: columns added or gone, names changed.
+    pub fn set_schema(&mut self, id: TableId, schema: Arc<TableSchema>, symbols: SymbolMaps, txn: Txn) {
+        let Some(entry) = self.tables.get_mut(&id) else { return };
+        let old = fold_name(&entry.version.schema.name);
+        let new = fold_name(&schema.name);
+        if old != new {
+            if self.names.get(&old) == Some(&id) {
+                self.names.remove(&old);
+            }
+            self.names.insert(new, id);
+        }
+        let version = Arc::make_mut(&mut entry.version);
+        (version.schema, version.symbols, version.txn) = (schema, symbols, txn);
+    }
+
+    /// Shows committed rows.
+    pub fn append(&mut self, id: TableId, run: Run) {
+        let Some(entry) = self.tables.get_mut(&id) else { return };
+        self.staged.rows += run.rows;
+        self.staged.bytes += run.byte_count();
+        // Copied only while a reader holds it; else changed in place.
+        let version = Arc::make_mut(&mut entry.version);
+        version.txn = run.txns.1;
+        push_run(Arc::make_mut(&mut version.runs), run, entry.frozen);
+    }
+
+    /// Removes every row; the segments to be removed from the manifest are those of the version before.
+    pub fn truncate(&mut self, id: TableId, txn: Txn) {
+        self.replace(id, |entry, v| {
+            entry.removals += 1;
+            TableSnapshot { txn, segments: Arc::default(), runs: Arc::default(), ..v }
+        });
+    }
+
+    /// Removes the rows of the partitions with the given intervals.
+    pub fn drop_partitions(&mut self, id: TableId, partitions: &[(i64, i64)], txn: Txn) {
+        let is_dropped = |s: &&Arc<Segment>| partitions.iter().any(|p| p.0 == s.meta().partition);
+        self.replace(id, |entry, v| {
+            let Some(designated) = v.schema.designated else { return v };
+            entry.removals += 1;
+            let segments = v.segments.iter().filter(|s| !is_dropped(s)).cloned().collect();
+            let runs = v.runs.iter().filter_map(|run| {
+                let is_touched = partitions.iter().any(|&(lo, hi)| run.time_range.0 < hi && lo <= run.time_range.1);
+                if is_touched { run.without_partitions(designated, partitions).map(Arc::new) } else { Some(run.clone()) }
+            });
+            TableSnapshot { txn, segments: Arc::new(segments), runs: Arc::new(runs.collect()), ..v }
+        });
+    }
+
+    /// Begins a merge of all rows now staged: their runs stay as they are until [`Versions::end_merge`].
+    pub fn begin_merge(&mut self, id: TableId) -> Option<MergeInput> {
+        let entry = self.tables.get_mut(&id)?;
+        entry.frozen = entry.version.runs.last()?.txns.1;
+        Some(MergeInput { version: entry.version.clone(), removals: entry.removals })
+    }
+
+    /// Whether the result of a merge still holds: the table is there and nothing was removed from it meanwhile.
+    #[must_use]
+    pub fn is_current(&self, input: &MergeInput) -> bool {
+        self.tables.get(&input.version.id).is_some_and(|e| e.removals == input.removals)
+    }
+
+    /// Puts segments in the place of the merged runs and of the segments `removed`.
+    pub fn end_merge(&mut self, input: &MergeInput, added: Vec<Arc<Segment>>, removed: &[Arc<Segment>]) {
+        let merged = input.version.runs.last().map_or(Txn(0), |r| r.txns.1);
+        let is_removed = |s: &Arc<Segment>| removed.iter().any(|r| r.meta().id == s.meta().id);
+        self.replace(input.version.id, |_, v| {
+            let mut segments: Vec<_> = v.segments.iter().filter(|s| !is_removed(s)).cloned().collect();
+            segments.extend(added);
+            sort_segments(&mut segments);
+            let runs = v.runs.iter().filter(|r| r.txns.0 > merged).cloned().collect();
+            TableSnapshot { segments: Arc::new(segments), runs: Arc::new(runs), ..v }
+        });
+    }
+}
+
+/// By start of the time range, then by id: in a table without timestamps that is the order of arrival.
+pub fn sort_segments(segments: &mut [Arc<Segment>]) {
+    segments.sort_by_key(|s| (s.time_range().0, s.meta().id));
+}
+
+/// The dictionaries of a schema's symbol columns: those there are in `old`, new ones for the others.
+#[must_use]
+pub fn symbol_maps(schema: &TableSchema, old: &HashMap<ColumnId, Arc<SymbolMap>>) -> SymbolMaps {
+    let symbols = schema.columns.iter().filter(|c| c.column_type == ColumnType::Symbol);
+    Arc::new(symbols.map(|c| (c.id, old.get(&c.id).cloned().unwrap_or_default())).collect())
+}
+
+impl From<Versions> for Tables {
+    fn from(versions: Versions) -> Tables {
+        Tables { inner: RwLock::new(versions) }
+    }
+}
