@@ -14,6 +14,7 @@ use bytes::Bytes;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId, SegmentId, TableId};
 
 /// What the manifest knows of a segment without opening its file.
@@ -117,8 +118,7 @@ impl Segment {
 
     /// Reads and checks a column's block, and leaves it as it is: to copy it to another segment.
     pub fn read_encoded(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
-        let Some((index, entry)) = self.find(column, block)? else { return Ok(None) };
-        let physical = self.footer()?.physical(index).map_err(|problem| corrupt(&self.path(), &problem))?;
+        let Some((physical, entry)) = self.find(column, block)? else { return Ok(None) };
         let mut encoded = EncodedBlock { rows: self.block_rows(block), physical, entry, bytes: Bytes::new() };
         if entry.encoding != Encoding::Nulls {
             let key = BlockKey { segment: self.meta.id, column, block: block as u32 };
@@ -142,13 +142,14 @@ impl Segment {
         Ok(loaded.bytes)
     }
 
-    /// Position in the footer and entry of a column's block.
-    fn find(&self, column: ColumnId, block: usize) -> Result<Option<(usize, Entry)>> {
+    /// What the footer says of a column's block.
+    fn find(&self, column: ColumnId, block: usize) -> Result<Option<(Physical, Entry)>> {
         assert!(block < self.block_count(), "block {block} of a segment of {}", self.block_count());
         let footer = self.footer()?;
         let Some(index) = footer.find(column) else { return Ok(None) };
-        let entry = footer.entry(index, block).map_err(|problem| self.damaged(column, block, 0, &problem))?;
-        Ok(Some((index, entry)))
+        let damaged = |problem: String| self.damaged(column, block, 0, &problem);
+        let entry = footer.entry(index, block).map_err(damaged)?;
+        Ok(Some((footer.physical(index).map_err(damaged)?, entry)))
     }
 
     fn footer(&self) -> Result<Footer> {

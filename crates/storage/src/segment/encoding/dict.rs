@@ -48,10 +48,10 @@ pub(super) fn distinct_max(rows: usize, width: usize, best: usize) -> usize {
 
 const SAMPLE_ROWS: usize = 1024;
 
-/// Whether a sample leaves it possible that there are at most `limit` distinct values.
-pub(super) fn looks_repetitive<T: Fixed>(values: &[T], limit: usize) -> bool {
+/// How many distinct values a sample has; `None` when there cannot be so few as `limit`.
+pub(super) fn sample<T: Fixed>(values: &[T], limit: usize) -> Option<usize> {
     if limit == 0 || values.len() <= SAMPLE_ROWS {
-        return limit > 0;
+        return (limit > 0).then_some(limit);
     }
     // An odd stride, so that it does not run in step with data that repeats every power of two.
     let stride = values.len() / SAMPLE_ROWS | 1;
@@ -59,7 +59,8 @@ pub(super) fn looks_repetitive<T: Fixed>(values: &[T], limit: usize) -> bool {
     values.iter().step_by(stride).for_each(|v| {
         table.code(*v);
     });
-    table.values.len() <= sample_distinct_max(limit, values.len() / stride)
+    let distinct = table.values.len();
+    (distinct <= sample_distinct_max(limit, values.len() / stride)).then_some(distinct)
 }
 
 /// 8,192 evenly frequent values show 963 times in a sample of 1,024, so that 15 of 16 still may pay.
@@ -67,9 +68,9 @@ pub(super) fn sample_distinct_max(limit: usize, sample: usize) -> usize {
     limit.min(sample - sample / 16)
 }
 
-/// `None` when there are more than `limit` distinct values.
-pub(super) fn build<T: Fixed>(values: &[T], limit: usize) -> Option<Dictionary<T>> {
-    let mut table = Table::new(1024);
+/// `None` when there are more than `limit` distinct values; about `expected` are.
+pub(super) fn build<T: Fixed>(values: &[T], limit: usize, expected: usize) -> Option<Dictionary<T>> {
+    let mut table = Table::new(4 * expected);
     let mut codes = Vec::with_capacity(values.len());
     // In slices, so that the check for too many is not paid by each row.
     for slice in values.chunks(256) {
@@ -78,11 +79,12 @@ pub(super) fn build<T: Fixed>(values: &[T], limit: usize) -> Option<Dictionary<T
             return None;
         }
     }
-    let mut order: Vec<u16> = (0..table.values.len()).map(|i| i as u16).collect();
-    order.sort_unstable_by_key(|i| table.values[usize::from(*i)].sort_key());
-    let sorted: Vec<T> = order.iter().map(|i| table.values[usize::from(*i)]).collect();
-    let ranks = ranks(&order);
-    Some(Dictionary { codes: Codes::ranked(&codes, &ranks, sorted.len()), values: sorted })
+    let mut order: Vec<(T::Bits, u16)> =
+        table.values.iter().enumerate().map(|(code, value)| (value.sort_key(), code as u16)).collect();
+    order.sort_unstable();
+    let order: Vec<u16> = order.into_iter().map(|(_, code)| code).collect();
+    let sorted: Vec<T> = order.iter().map(|code| table.values[usize::from(*code)]).collect();
+    Some(Dictionary { codes: Codes::ranked(&codes, &ranks(&order), sorted.len()), values: sorted })
 }
 
 /// The place of each code in `order`.
@@ -104,7 +106,7 @@ struct Table<T: Fixed> {
 
 impl<T: Fixed> Table<T> {
     fn new(capacity: usize) -> Table<T> {
-        let slots = capacity.next_power_of_two();
+        let slots = capacity.next_power_of_two().max(64);
         Table {
             slots: vec![(T::Bits::default(), 0); slots],
             shift: 64 - slots.trailing_zeros(),

@@ -14,11 +14,11 @@ use tidalite_types::column_type::Physical;
 /// A value that a dictionary can hold. Two values are the same when their bits are: −0 is not 0, and each NaN is
 /// only itself.
 pub(super) trait Fixed: Pod + Send {
-    type Bits: Copy + PartialEq + Default;
+    type Bits: Copy + Ord + Default;
     fn bits(self) -> Self::Bits;
     fn hash(bits: Self::Bits) -> u64;
     /// Orders a dictionary: integers by value, floating point by IEEE 754's total order, 16 bytes as bytes.
-    fn sort_key(self) -> u128;
+    fn sort_key(self) -> Self::Bits;
 }
 
 /// An integer whose distance from another one can be stored instead of itself.
@@ -33,7 +33,6 @@ pub(super) trait Integer: Fixed + Ord {
 
 /// Spreads bits that differ anywhere over the top of the product: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-const SIGN: u128 = 1 << 127;
 
 macro_rules! narrow_fixed {
     ($($value:ty, $unsigned:ty, $key:expr;)*) => { $(
@@ -47,7 +46,7 @@ macro_rules! narrow_fixed {
             fn hash(bits: u64) -> u64 {
                 (bits ^ bits >> 32).wrapping_mul(SPREAD)
             }
-            fn sort_key(self) -> u128 {
+            fn sort_key(self) -> Self::Bits {
                 $key(self)
             }
         }
@@ -55,19 +54,18 @@ macro_rules! narrow_fixed {
 }
 
 narrow_fixed! {
-    i8, u8, |v: i8| (v as i128 as u128) ^ SIGN;
-    i16, u16, |v: i16| (v as i128 as u128) ^ SIGN;
-    i32, u32, |v: i32| (v as i128 as u128) ^ SIGN;
-    i64, u64, |v: i64| (v as i128 as u128) ^ SIGN;
-    u32, u32, |v: u32| u128::from(v);
-    f32, u32, |v: f32| total_order(f64::from(v).to_bits(), u128::from(v.to_bits()));
-    f64, u64, |v: f64| total_order(v.to_bits(), u128::from(v.to_bits()));
+    i8, u8, |v: i8| v as i64 as u64 ^ 1 << 63;
+    i16, u16, |v: i16| v as i64 as u64 ^ 1 << 63;
+    i32, u32, |v: i32| v as i64 as u64 ^ 1 << 63;
+    i64, u64, |v: i64| v as u64 ^ 1 << 63;
+    u32, u32, |v: u32| u64::from(v);
+    f32, u32, |v: f32| total_order(u64::from(v.to_bits()) << 32);
+    f64, u64, |v: f64| total_order(v.to_bits());
 }
 
-/// IEEE 754's order of the double `bits`; those it cannot tell apart by `tie`.
-fn total_order(bits: u64, tie: u128) -> u128 {
-    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-    u128::from(ordered) << 64 | tie
+/// IEEE 754's order of floating point whose sign is the first of `bits`.
+fn total_order(bits: u64) -> u64 {
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
 macro_rules! wide_fixed {
@@ -82,7 +80,7 @@ macro_rules! wide_fixed {
             fn hash(bits: u128) -> u64 {
                 ((bits as u64) ^ ((bits >> 64) as u64).wrapping_mul(SPREAD).rotate_left(32)).wrapping_mul(SPREAD)
             }
-            fn sort_key(self) -> u128 {
+            fn sort_key(self) -> Self::Bits {
                 $key(self)
             }
         }
@@ -90,7 +88,7 @@ macro_rules! wide_fixed {
 }
 
 wide_fixed! {
-    i128, |v: i128| v as u128, |v: i128| (v as u128) ^ SIGN;
+    i128, |v: i128| v as u128, |v: i128| v as u128 ^ 1 << 127;
     [u8; 16], u128::from_le_bytes, u128::from_be_bytes;
 }
 
@@ -182,7 +180,7 @@ fn dictionary<T: Fixed>(values: &[T], best: usize) -> Option<dict::Dictionary<T>
         return None;
     }
     let limit = dict::distinct_max(values.len(), size_of::<T>(), best);
-    dict::looks_repetitive(values, limit).then(|| dict::build(values, limit)).flatten()
+    dict::build(values, limit, dict::sample(values, limit)?)
 }
 
 fn write_plain<T: Fixed>(chunk: &mut Chunk, values: &[T]) {
