@@ -339,7 +339,7 @@ impl LineParser {
         let (columns, seed) = (&self.tags.columns, self.options.seed);
         let entry = |column: u32| table.columns[column as usize].last_entry(table.rows, seed);
         let distinct = || columns.iter().enumerate().all(|(i, c)| !columns[..i].contains(c));
-        let usable = self.tags.last_step != UNKNOWN && columns.len() <= 64 && distinct();
+        let usable = self.tags.last_step != UNKNOWN && (1..=64).contains(&columns.len()) && distinct();
         if usable && self.series.has_room(key.len()) && columns.iter().all(|&c| entry(c).is_some()) {
             let tags = columns.iter().filter_map(|&column| Some((column, entry(column)?)));
             self.series.learn(key, seed, table_id, self.tags.last_step, tags);

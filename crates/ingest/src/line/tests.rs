@@ -560,6 +560,25 @@ fn outcome(parser: &mut LineParser, chunks: &[&[u8]]) -> (String, Option<LineErr
 }
 
 #[test]
+fn any_split_and_any_past_give_the_same_error() {
+    for bad in [
+        &b"t,s=x x=\"\xff\"y\n"[..],
+        b"t,s=x x==\x17\0\x01\x01x\n",
+        b"t, a=1i\nt, \n",
+        b"t,s=\xff\xff\xff\xff\xff x=1i,y\n",
+        b"t,s=x,q=z x=1i 1\nt,s=x,q=z x=1i x\n",
+    ] {
+        let mut parser = LineParser::new(options());
+        let whole = outcome(&mut parser, &[bad]);
+        assert!(whole.1.is_some());
+        for cut in 0..=bad.len() {
+            parser.reset();
+            assert_eq!(outcome(&mut parser, &[&bad[..cut], &bad[cut..]]), whole, "cut at {cut}");
+        }
+    }
+}
+
+#[test]
 fn prediction_changes_nothing_on_random_lines() {
     for seed in 0..300 {
         let mut dice = fastrand::Rng::with_seed(seed);

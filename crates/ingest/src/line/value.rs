@@ -220,10 +220,7 @@ pub(super) fn field<'a>(
         Some(b'"') => quoted(input, at, scratch)?,
         Some(b'=') => {
             let (value, end) = binary::parse(input, at + 1, rules.bytes_max)?;
-            let ends = matches!(input.get(end), None | Some(b',' | b' ' | b'\n' | b'\r'));
-            if !ends {
-                return bad(end, "a binary value must be followed by a comma, a space or the end of the line");
-            }
+            check_end(input, end, "a binary value")?;
             (value, end)
         }
         _ => {
@@ -257,10 +254,16 @@ fn quoted<'a>(input: &'a [u8], at: usize, scratch: &'a mut Vec<u8>) -> Parsed<(V
             }
         }
     }
-    if !matches!(input.get(pos + 1), None | Some(b',' | b' ' | b'\n' | b'\r')) {
-        return bad(pos + 1, "a quoted string must be followed by a comma, a space or the end of the line");
-    }
+    check_end(input, pos + 1, "a quoted string")?;
     Ok((Value::Varchar(unescape(&input[start..pos], escaped, scratch)), pos + 1))
+}
+
+fn check_end(input: &[u8], at: usize, what: &str) -> Parsed<()> {
+    match input.get(at) {
+        None => Err(Stop::Incomplete),
+        Some(b',' | b' ' | b'\n' | b'\r') => Ok(()),
+        Some(_) => bad(at, format!("{what} must be followed by a comma, a space or the end of the line")),
+    }
 }
 
 /// A value without quotes. Its last byte tells its type, as in QuestDB.

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Fuzzes one target with a stable compiler: ./run.sh [TARGET [SECONDS]]
+# Coverage comes from LLVM's own pass. What it finds goes to artifacts/, new inputs to findings/ (neither is committed).
+set -eu
+cd "$(dirname "$0")"
+target="${1:-line}"
+seconds="${2:-60}"
+host="$(rustc -vV | sed -n 's/^host: //p')"
+
+# With --target these flags reach the target's crates but not build scripts, which have no fuzzer to link to.
+export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares"
+build="${CARGO_TARGET_DIR:-target}"
+export CARGO_TARGET_DIR="$build"
+cargo build --release --target "$host" --bin "$target"
+
+mkdir -p "artifacts/$target" "findings/$target"
+exec "$build/$host/release/$target" "findings/$target" "corpus/$target" \
+  -dict="$target.dict" -artifact_prefix="artifacts/$target/" \
+  -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
