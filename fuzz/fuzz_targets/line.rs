@@ -11,7 +11,8 @@ const NOW_NS: i64 = 1_700_000_000_123_456_789;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&cut, text)) = input.split_first() else { return };
-    let options = LineOptions { line_bytes_max: 4096, cache_bytes_max: 1 << 14, ..LineOptions::default() };
+    let options =
+        LineOptions { line_bytes_max: 4096, cache_bytes_max: 1 << 14, series_after_lines: 0, ..LineOptions::default() };
     let plain = outcome(&mut LineParser::new(LineOptions { predict: false, ..options.clone() }), text, text.len());
     let mut quick = LineParser::new(options);
     assert_eq!(outcome(&mut quick, text, text.len()), plain);

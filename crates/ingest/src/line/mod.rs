@@ -66,6 +66,9 @@ pub struct LineOptions {
     pub line_bytes_max: usize,
     /// Memory for predictions kept from batch to batch; past it they are dropped by [`LineParser::take`].
     pub cache_bytes_max: usize,
+    /// Lines after which the tags of lines are learnt as a whole: it pays where they come again, so not in a request
+    /// that ends before.
+    pub series_after_lines: u32,
     /// Makes the hash tables of this parser unlike those of others, so that input cannot be made to collide.
     pub seed: u64,
     /// Off: every line takes the general path. Its results are the same; for tests.
@@ -79,6 +82,7 @@ impl Default for LineOptions {
             nan_is_null: true,
             line_bytes_max: 8 << 20,
             cache_bytes_max: 16 << 20,
+            series_after_lines: 2_048,
             seed: 0,
             predict: true,
         }
@@ -139,7 +143,7 @@ impl LineParser {
     #[must_use]
     pub fn new(options: LineOptions) -> LineParser {
         LineParser {
-            series: SeriesCache::new(options.cache_bytes_max / 2),
+            series: SeriesCache::new(options.cache_bytes_max / 2, options.series_after_lines),
             options,
             tables: Vec::new(),
             tables_by_raw_name: HashMap::new(),

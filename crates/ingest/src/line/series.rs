@@ -59,23 +59,24 @@ const PAUSE_MAX: u32 = 16 * WINDOW;
 const KEY_BYTES_MAX: usize = 4096;
 
 impl SeriesCache {
-    pub(super) fn new(bytes_max: usize) -> SeriesCache {
+    /// Looks at no lines before `pause` went by.
+    pub(super) fn new(bytes_max: usize, pause: u32) -> SeriesCache {
         SeriesCache {
             keys: Vec::new(),
             series: Vec::new(),
             tags: Vec::new(),
-            slots: vec![0; 1024],
+            slots: vec![0; 64],
             last: 0,
             bytes_max,
             lines: 0,
             hits: 0,
-            pause: 0,
+            pause,
             pause_next: WINDOW,
         }
     }
 
     pub(super) fn clear(&mut self) {
-        *self = SeriesCache::new(self.bytes_max);
+        *self = SeriesCache::new(self.bytes_max, self.pause);
     }
 
     /// Whether lines are looked at now; if so [`SeriesCache::find`] follows. Where few lines are known, as with

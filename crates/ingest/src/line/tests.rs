@@ -4,7 +4,7 @@ use tidalite_types::{BatchColumn, ColumnType, TimeUnit, Values};
 const NOW: i64 = 1_700_000_000_123_456_789;
 
 fn options() -> LineOptions {
-    LineOptions::default()
+    LineOptions { series_after_lines: 0, ..LineOptions::default() }
 }
 
 fn parse_all(options: LineOptions, input: &[u8]) -> Result<Vec<Batch>, LineError> {
@@ -54,8 +54,10 @@ fn show_value(column: &BatchColumn, row: usize) -> String {
         (Values::Views(v), ColumnType::DoubleArray { dims }) => {
             let bytes = v.get(row);
             let (shape, values) = bytes.split_at(4 * usize::from(dims));
-            let shape: Vec<u32> = shape.chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect();
-            let values: Vec<f64> = values.chunks(8).map(|c| f64::from_le_bytes(c.try_into().unwrap())).collect();
+            let shape: Vec<u32> =
+                shape.chunks(4).map(|c| u32::from_le_bytes(c.try_into().expect("whole values"))).collect();
+            let values: Vec<f64> =
+                values.chunks(8).map(|c| f64::from_le_bytes(c.try_into().expect("whole values"))).collect();
             format!("{shape:?}{values:?}")
         }
         (Values::Views(v), _) => text(v.get(row)),
