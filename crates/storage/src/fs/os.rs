@@ -114,7 +114,7 @@ impl File for OsFile {
     }
 }
 
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 impl OsFile {
     fn write_zeros_to(&self, len: u64) -> io::Result<()> {

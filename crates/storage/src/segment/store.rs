@@ -11,6 +11,9 @@ use tidalite_types::{SegmentId, TableId};
 /// Files kept open: thousands of segments must not exhaust what the system lends a process (often 1,024).
 pub const OPEN_FILES_MAX: usize = 512;
 
+/// Has a folder for each table.
+pub const SEGMENTS_FOLDER: &str = "segments";
+
 #[derive(Debug)]
 pub struct SegmentStore {
     fs: Arc<dyn Fs>,
@@ -39,12 +42,12 @@ impl SegmentStore {
     /// The folder of a table's segments, for [`Fs::create_dir_all`] and [`Fs::sync_dir`].
     #[must_use]
     pub fn dir(table: TableId) -> PathBuf {
-        PathBuf::from(format!("segments/{:08x}", table.0))
+        PathBuf::from(format!("{SEGMENTS_FOLDER}/{:08x}", table.0))
     }
 
     #[must_use]
     pub fn path(table: TableId, segment: SegmentId) -> PathBuf {
-        PathBuf::from(format!("segments/{:08x}/{:016x}.seg", table.0, segment.0))
+        PathBuf::from(format!("{SEGMENTS_FOLDER}/{:08x}/{:016x}.seg", table.0, segment.0))
     }
 
     #[must_use]

@@ -1,6 +1,7 @@
 use super::encoding::tests::{TYPES, assert_same, naive_zone, random_column, same_zone};
 use super::*;
 use crate::fs::Fs;
+use crate::fs::faulty::SimFs;
 use crate::fs::os::OsFs;
 use std::sync::Arc;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, ErrorKind, SegmentId, TableId};
@@ -108,44 +109,43 @@ fn read_all(segment: &Segment, columns: &[(ColumnId, ColumnType, Column)]) -> Re
     Ok(out)
 }
 
+/// A segment of 70 rows of every type on a simulated disk, and its bytes.
+fn small_segment(seed: u64) -> (Arc<SimFs>, Vec<(ColumnId, ColumnType, Column)>, SegmentSummary, Vec<u8>) {
+    let fs = Arc::new(SimFs::new(0));
+    let columns = random_columns(&mut fastrand::Rng::with_seed(seed), 70);
+    let summary = write(&*fs, SegmentId(3), &columns);
+    let mut bytes = vec![0; summary.bytes as usize];
+    fs.open(&SegmentStore::path(TABLE, SegmentId(3))).unwrap().read_exact_at(&mut bytes, 0).unwrap();
+    (fs, columns, summary, bytes)
+}
+
 #[test]
 fn any_wrong_byte_is_found_or_does_not_matter() {
-    let dir = tempfile::tempdir().unwrap();
-    let fs = Arc::new(OsFs::new(dir.path()));
-    let columns = random_columns(&mut fastrand::Rng::with_seed(5), 70);
-    let summary = write(&*fs, SegmentId(3), &columns);
-    let path = dir.path().join(SegmentStore::path(TABLE, SegmentId(3)));
-    let good = std::fs::read(&path).unwrap();
+    let (fs, columns, summary, good) = small_segment(5);
+    let file = fs.open_write(&SegmentStore::path(TABLE, SegmentId(3))).unwrap();
     let mut found = 0;
     for at in 0..good.len() {
-        let mut bytes = good.clone();
-        bytes[at] ^= 1 << (at % 8);
-        std::fs::write(&path, &bytes).unwrap();
+        file.write_all_at(&[good[at] ^ 1 << (at % 8)], at as u64).unwrap();
         let segment = open(fs.clone(), summary);
         match read_all(&segment, &columns) {
-            Ok(read) => {
-                read.iter().zip(&columns).for_each(|(a, (_, _, b))| assert_same(b, a));
-            }
+            Ok(read) => read.iter().zip(&columns).for_each(|(a, (_, _, b))| assert_same(b, a)),
             Err(kind) => {
                 assert_eq!(kind, ErrorKind::Corrupt, "byte {at}");
                 assert!(segment.verify().is_err());
                 found += 1;
             }
         }
+        file.write_all_at(&good[at..=at], at as u64).unwrap();
     }
     assert!(found > good.len() / 3, "{found} of {}", good.len());
 }
 
 #[test]
 fn a_file_cut_short_is_found() {
-    let dir = tempfile::tempdir().unwrap();
-    let fs = Arc::new(OsFs::new(dir.path()));
-    let columns = random_columns(&mut fastrand::Rng::with_seed(6), 70);
-    let summary = write(&*fs, SegmentId(3), &columns);
-    let path = dir.path().join(SegmentStore::path(TABLE, SegmentId(3)));
-    let good = std::fs::read(&path).unwrap();
-    for len in (0..good.len()).step_by(7).chain([good.len() - 1]) {
-        std::fs::write(&path, &good[..len]).unwrap();
+    let (fs, columns, summary, good) = small_segment(6);
+    let file = fs.open_write(&SegmentStore::path(TABLE, SegmentId(3))).unwrap();
+    for len in (0..good.len()).rev() {
+        file.set_len(len as u64).unwrap();
         assert_eq!(read_all(&open(fs.clone(), summary), &columns).unwrap_err(), ErrorKind::Corrupt, "{len} bytes");
         // Also when the manifest has been told the shorter length.
         let told = SegmentSummary { bytes: len as u64, ..summary };
@@ -155,9 +155,7 @@ fn a_file_cut_short_is_found() {
 
 #[test]
 fn an_error_names_file_column_block_and_offset() {
-    let dir = tempfile::tempdir().unwrap();
-    let fs = Arc::new(OsFs::new(dir.path()));
-    let summary = write(&*fs, SegmentId(3), &random_columns(&mut fastrand::Rng::with_seed(7), 70));
+    let (fs, _, summary, _) = small_segment(7);
     let file = fs.open_write(&SegmentStore::path(TABLE, SegmentId(3))).unwrap();
     let mut bytes = vec![0; 64];
     file.read_exact_at(&mut bytes, 64).unwrap();
@@ -172,8 +170,7 @@ fn an_error_names_file_column_block_and_offset() {
 
 #[test]
 fn open_files_and_cached_bytes_stay_within_their_limits() {
-    let dir = tempfile::tempdir().unwrap();
-    let fs: Arc<dyn Fs> = Arc::new(OsFs::new(dir.path()));
+    let fs: Arc<dyn Fs> = Arc::new(SimFs::new(0));
     let store = SegmentStore::new(fs.clone(), 100_000);
     let column = random_column(&mut fastrand::Rng::with_seed(8), ColumnType::Long, 10);
     let columns = [(ColumnId(0), ColumnType::Long, column)];

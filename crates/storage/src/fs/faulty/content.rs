@@ -5,9 +5,11 @@
 use super::Rng;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 const SECTOR: usize = 512;
-type Sector = [u8; SECTOR];
+/// Shared between the states of a file and of the disks that survive it.
+type Sector = Arc<[u8; SECTOR]>;
 
 /// Sectors that are missing are zeros. What lies past a length is zeros too, so that growing shows zeros.
 #[derive(Clone, Debug, Default)]
@@ -46,9 +48,10 @@ impl Content {
 
     pub fn write(&mut self, bytes: &[u8], offset: u64) {
         for (sector, within, range) in sectors(offset, bytes.len()) {
-            let content = self.sectors.entry(sector).or_insert([0; SECTOR]);
+            let mut content = self.sectors.get(&sector).map_or([0; SECTOR], |old| **old);
             content[within..within + range.len()].copy_from_slice(&bytes[range]);
-            let content = *content;
+            let content = Arc::new(content);
+            self.sectors.insert(sector, content.clone());
             self.remember(sector, content);
         }
         if !bytes.is_empty() && offset + bytes.len() as u64 > self.len {
@@ -76,10 +79,11 @@ impl Content {
         let touched: Vec<u64> = self.sectors.range(first..).map(|(sector, _)| *sector).collect();
         for sector in touched {
             let keep = if sector == first { (len % SECTOR as u64) as usize } else { 0 };
-            let mut content = self.sectors[&sector];
+            let mut content = *self.sectors[&sector];
             content[keep..].fill(0);
+            let content = Arc::new(content);
             if keep > 0 {
-                self.sectors.insert(sector, content);
+                self.sectors.insert(sector, content.clone());
             } else {
                 self.sectors.remove(&sector);
             }
@@ -97,7 +101,7 @@ impl Content {
 
     pub fn sync(&mut self) {
         for (sector, versions) in std::mem::take(&mut self.unsynced) {
-            let newest = versions[versions.len() - 1];
+            let newest = &versions[versions.len() - 1];
             put(&mut self.durable, sector, newest);
         }
         self.unsynced_lens.clear();
@@ -125,7 +129,7 @@ impl Content {
             if rng.below(8) >= lost_of_8 {
                 let newest = versions.len() - 1;
                 let chosen = if rng.below(4) == 0 { rng.below(versions.len()) } else { newest };
-                put(&mut durable, *sector, versions[chosen]);
+                put(&mut durable, *sector, &versions[chosen]);
             }
         }
         let lens = self.unsynced_lens.len();
@@ -140,11 +144,11 @@ impl Content {
     }
 }
 
-fn put(sectors: &mut BTreeMap<u64, Sector>, sector: u64, content: Sector) {
-    if content == [0; SECTOR] {
+fn put(sectors: &mut BTreeMap<u64, Sector>, sector: u64, content: &Sector) {
+    if **content == [0; SECTOR] {
         sectors.remove(&sector);
     } else {
-        sectors.insert(sector, content);
+        sectors.insert(sector, content.clone());
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn sample<T: Fixed>(values: &[T], limit: usize) -> Option<usize> {
         return (limit > 0).then_some(limit);
     }
     // An odd stride, so that it does not run in step with data that repeats every power of two.
-    let stride = values.len() / SAMPLE_ROWS | 1;
+    let stride = (values.len() / SAMPLE_ROWS) | 1;
     let mut table = Table::<T>::new(2 * SAMPLE_ROWS);
     values.iter().step_by(stride).for_each(|v| {
         table.code(*v);

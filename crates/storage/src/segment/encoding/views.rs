@@ -59,7 +59,7 @@ fn dictionary(source: ViewsRef<'_>) -> Option<dict::Dictionary<u128>> {
     }
     let sample = rows.min(1024);
     let mut distinct = Distinct::new(source.data);
-    let stride = rows / sample | 1;
+    let stride = (rows / sample) | 1;
     source.views.iter().step_by(stride).for_each(|v| {
         distinct.code(*v);
     });
