@@ -6,7 +6,6 @@ use crate::BlockData;
 use crate::segment::buffer::{collect, share};
 use crate::segment::format::{ALIGNMENT, Encoding};
 use bytemuck::Pod;
-use std::borrow::Cow;
 use tidalite_kernels::{min_max, min_max_f32, min_max_f64};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
@@ -162,7 +161,7 @@ pub(super) fn encode_b16(chunk: &mut Chunk, values: &[[u8; 16]]) {
     write_dict_or_plain(chunk, values, &filled);
 }
 
-fn write_dict_or_plain<T: Fixed>(chunk: &mut Chunk, values: &[T], filled: &Cow<'_, [T]>) {
+fn write_dict_or_plain<T: Fixed>(chunk: &mut Chunk, values: &[T], filled: &[T]) {
     match dictionary(filled, size_of_val(values)) {
         Some(dictionary) => write_dict(chunk, &dictionary),
         None => write_plain(chunk, values),
