@@ -32,6 +32,19 @@ fn special(word: u64) -> u64 {
     low | equal(word, b',') | equal(word, b'=') | equal(word, b'\\')
 }
 
+/// Where the first byte from `at` on is that [`special`] marks, or a place near the end of the input.
+#[inline]
+pub(super) fn skip_plain(input: &[u8], mut at: usize) -> usize {
+    while let Some(word) = load(input, at) {
+        let mark = special(word);
+        if mark != 0 {
+            return at + (mark.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at
+}
+
 #[inline(always)]
 fn digit_count(word: u64) -> usize {
     let t = word ^ (ONES * u64::from(b'0'));

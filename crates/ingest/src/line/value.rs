@@ -1,7 +1,7 @@
 //! One value or name of a line, the general way: escapes, every type, every error.
 
 use super::outcome::{Parsed, Stop, bad, shown};
-use super::{LineTimeUnit, binary};
+use super::{LineTimeUnit, binary, scan};
 use tidalite_types::TimeUnit;
 
 /// A value as it was written. `Micros` and `Nanos` are the units kept; milliseconds were converted.
@@ -160,6 +160,7 @@ pub(super) fn token(input: &[u8], at: usize) -> Parsed<Token> {
     let mut pos = at;
     let mut escaped = false;
     loop {
+        pos = scan::skip_plain(input, pos);
         let end = match *input.get(pos).ok_or(Stop::Incomplete)? {
             b',' => End::Comma,
             b' ' => End::Space,
