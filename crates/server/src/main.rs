@@ -1,1 +1,33 @@
-fn main() {}
+//! The `tidalite` binary: the server, its shell, its demo.
+//!
+//! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`http`], [`ilp`],
+//! [`health`] the ports; [`lines`] line protocol in; [`answer`], [`cells`], [`json`] rows out; [`errors`] what goes
+//! wrong; [`auth`], [`counters`], [`logging`], [`stop`]; [`shell`] and [`demo`].
+//!
+//! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod auth;
+mod cells;
+mod cli;
+mod config;
+mod counters;
+mod demo;
+mod errors;
+mod health;
+mod http;
+mod ilp;
+mod json;
+mod lines;
+mod logging;
+mod serve;
+mod shell;
+mod stop;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

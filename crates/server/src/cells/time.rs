@@ -1,0 +1,84 @@
+//! Timestamps and dates as text.
+
+use super::Style;
+use tidalite::types::TimeUnit;
+use tidalite::types::time::civil_from_days;
+
+/// `2016-01-01T00:00:00.000000Z`, with as many digits as the unit has.
+pub fn push_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
+    let per_second = unit.per_second();
+    let (seconds, mut fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
+    push_day(out, seconds.div_euclid(86_400));
+    let second = seconds.rem_euclid(86_400);
+    out.push(b'T');
+    push_two(out, second / 3600);
+    out.push(b':');
+    push_two(out, second / 60 % 60);
+    out.push(b':');
+    push_two(out, second % 60);
+    out.push(b'.');
+    let mut scale = per_second / 10;
+    while scale > 0 {
+        out.push(b'0' + (fraction / scale) as u8);
+        fraction %= scale;
+        scale /= 10;
+    }
+    out.push(b'Z');
+}
+
+/// For people `2016-01-01`; clients of QuestDB expect a DATE to have a time of day.
+pub fn push_date(out: &mut Vec<u8>, days: i32, style: Style) {
+    push_day(out, i64::from(days));
+    if style != Style::Text {
+        out.extend_from_slice(b"T00:00:00.000Z");
+    }
+}
+
+fn push_day(out: &mut Vec<u8>, days: i64) {
+    let (year, month, day) = civil_from_days(days);
+    if (0..10_000).contains(&year) {
+        push_two(out, year / 100);
+        push_two(out, year % 100);
+    } else {
+        out.extend_from_slice(format!("{year:05}").as_bytes());
+    }
+    out.push(b'-');
+    push_two(out, i64::from(month));
+    out.push(b'-');
+    push_two(out, i64::from(day));
+}
+
+fn push_two(out: &mut Vec<u8>, value: i64) {
+    out.push(b'0' + (value / 10) as u8);
+    out.push(b'0' + (value % 10) as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite::types::time::format_timestamp;
+
+    #[test]
+    fn agrees_with_the_plain_form() {
+        for unit in [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos] {
+            for value in [0, -1, 1, 1_451_606_400_000_000, 999_999_999, i64::from(i32::MAX), -86_400_000_001] {
+                let mut out = Vec::new();
+                push_timestamp(&mut out, value, unit);
+                let text = String::from_utf8(out).unwrap();
+                if text.find('-') == Some(4) {
+                    assert_eq!(text, format_timestamp(value, unit));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_time_do_not_panic() {
+        for unit in [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos] {
+            for value in [i64::MIN, i64::MAX] {
+                push_timestamp(&mut Vec::new(), value, unit);
+            }
+        }
+        push_date(&mut Vec::new(), i32::MIN, Style::Csv);
+    }
+}

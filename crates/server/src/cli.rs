@@ -1,0 +1,179 @@
+//! The command line: what was asked for, and how it ends.
+//!
+//! Exit codes: 0 done, 1 it failed, 2 it was asked for wrongly (clap's and a bad setting's).
+
+use crate::config::{self, Config, Given, SETTINGS};
+use crate::serve::Server;
+use crate::{demo, logging, shell};
+use clap::builder::StyledStr;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
+
+const WRONGLY_ASKED: u8 = 2;
+
+const EXAMPLES: &str = "\
+Examples:
+  tidalite serve                                     the database, on the default ports
+  tidalite serve --data /var/lib/tidalite --http 127.0.0.1:9100
+  tidalite demo                                      the database with some data in it
+  tidalite sql                                       a shell for the server on this machine
+  tidalite sql \"select count(*) from cpu\"            one query
+  tidalite sql --data ./tidalite-data \"show tables\"  without a server
+  curl -G http://127.0.0.1:9000/exec --data-urlencode 'query=show tables'";
+
+#[must_use]
+pub fn run() -> ExitCode {
+    let matches = command().get_matches();
+    match matches.subcommand() {
+        Some(("serve", matches)) => serve(matches),
+        Some(("sql", matches)) => shell::run(matches),
+        Some(("demo", matches)) => demo::run(matches),
+        Some(("config", matches)) => print_config(matches),
+        _ => ExitCode::from(WRONGLY_ASKED),
+    }
+}
+
+fn command() -> Command {
+    Command::new("tidalite")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A time-series database: line protocol in, SQL out")
+        .after_help(EXAMPLES)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            with_settings(Command::new("serve").about("Runs the database until SIGTERM or SIGINT"))
+                .after_help("Every flag can also be given in a settings file or the environment: see `tidalite config`."),
+        )
+        .subcommand(shell::command())
+        .subcommand(demo::command())
+        .subcommand(
+            with_settings(Command::new("config").about("Prints the settings that hold, and where each comes from"))
+                .arg(Arg::new("markdown").long("markdown").action(ArgAction::SetTrue).help("Prints the documentation page instead")),
+        )
+}
+
+/// Flags for all settings, from their table.
+pub fn with_settings(command: Command) -> Command {
+    let config = Arg::new("config").long("config").value_name("FILE").help("Settings file (TOML) [env: TIDALITE_CONFIG]");
+    SETTINGS.iter().fold(command.arg(config), |command, setting| {
+        let default = if setting.default.is_empty() { String::new() } else { format!(" [default: {}]", setting.default) };
+        let help = format!("{}{default}", setting.help);
+        let long = format!("{help}\nAllowed: {} [key: {}] [env: {}]", setting.allowed, setting.key, setting.env());
+        let arg = Arg::new(setting.key).long(setting.flag).value_name(setting.value_name);
+        let arg = arg.help(StyledStr::from(help)).long_help(StyledStr::from(long));
+        // A switch may stand alone.
+        let arg = if setting.value_name == "BOOL" { arg.num_args(0..=1).default_missing_value("true").require_equals(true) } else { arg };
+        command.arg(arg)
+    })
+}
+
+/// The settings from file, environment and these flags.
+///
+/// # Errors
+/// The message for the user.
+pub fn given(matches: &ArgMatches) -> Result<Given, String> {
+    let file = matches.get_one::<String>("config").map(PathBuf::from);
+    let flags = SETTINGS.iter().filter_map(|s| Some((s.key, matches.get_one::<String>(s.key)?.clone())));
+    let env = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+    Given::gather(file.as_deref(), env, flags).map_err(|e| e.to_string())
+}
+
+/// Prints why and says so by the exit code.
+pub fn fail(code: u8, message: &str) -> ExitCode {
+    eprintln!("tidalite: {message}");
+    ExitCode::from(code)
+}
+
+fn print_config(matches: &ArgMatches) -> ExitCode {
+    if matches.get_flag("markdown") {
+        print!("{}", config::markdown());
+        return ExitCode::SUCCESS;
+    }
+    match given(matches).and_then(|given| Config::new(&given).map(|_| given).map_err(|e| e.to_string())) {
+        Ok(given) => {
+            print!("{}", config::effective(&given));
+            ExitCode::SUCCESS
+        }
+        Err(message) => fail(WRONGLY_ASKED, &message),
+    }
+}
+
+fn serve(matches: &ArgMatches) -> ExitCode {
+    let given = match given(matches) {
+        Ok(given) => given,
+        Err(message) => return fail(WRONGLY_ASKED, &message),
+    };
+    let config = match Config::new(&given) {
+        Ok(config) => config,
+        Err(error) => return fail(WRONGLY_ASKED, &error.to_string()),
+    };
+    logging::start(&config.log_level, config.log_format);
+    for name in &given.unknown_env {
+        tracing::warn!(name, "this variable is no setting of Tidalite; `tidalite config` lists them");
+    }
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %config.database.data.display(), "starting");
+    let runtime = match socket_runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(1, &format!("could not start threads: {error}")),
+    };
+    match runtime.block_on(serve_until_stopped(config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => fail(1, &message),
+    }
+}
+
+/// The threads of the sockets: they parse lines and write answers; queries have threads of their own.
+///
+/// # Errors
+/// When the system has no threads.
+pub fn socket_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().thread_name("sockets").enable_all().build()
+}
+
+async fn serve_until_stopped(config: Config) -> Result<(), String> {
+    // Before the start: a signal during recovery stops the server after it, not in the middle.
+    let stopped = stop_requested().map_err(|e| format!("could not listen for signals: {e}"))?;
+    let server = Server::start(config).await.map_err(|e| e.to_string())?;
+    tracing::info!("ready");
+    let name = stopped.await;
+    tracing::info!(signal = name, "stopping");
+    server.stop().await.map_err(|e| format!("the database did not close cleanly: {e}"))?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Ready at the first SIGTERM or SIGINT; listens from now on.
+///
+/// # Errors
+/// When the system refuses.
+pub fn stop_requested() -> std::io::Result<impl Future<Output = &'static str>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn flags_become_settings() {
+        let matches = command().get_matches_from(["tidalite", "serve", "--http", "127.0.0.1:1", "--insecure-bind"]);
+        let (_, matches) = matches.subcommand().unwrap();
+        let given = given(matches).unwrap();
+        assert_eq!(given.get("http.listen").0, "127.0.0.1:1");
+        assert_eq!(given.get("insecure_bind").0, "true");
+    }
+}

@@ -1,0 +1,111 @@
+//! Settings: the table they are documented from, what was given, what it means.
+//!
+//! In: a file, the environment and flags, later ones overriding earlier ones. Out: [`Config`], in which every value
+//! has its type and has been checked, or a [`SettingError`] that names the setting, the value and what is allowed.
+//!
+//! Always: `--help`, `tidalite config` and `docs/configuration.md` come from [`SETTINGS`] and nowhere else.
+
+mod given;
+mod meaning;
+mod page;
+
+pub use given::{Given, Source};
+pub use meaning::{Config, Listen, LogFormat, SettingError, duration};
+pub use page::{effective, markdown};
+
+/// One thing that can be set. Its environment variable is `TIDALITE_` and the key in capitals with `_` for `.`.
+pub struct Setting {
+    /// As in the file: `table.name`.
+    pub key: &'static str,
+    /// Long flag, without dashes.
+    pub flag: &'static str,
+    pub value_name: &'static str,
+    /// In the words one would write it in; empty when there is none.
+    pub default: &'static str,
+    pub allowed: &'static str,
+    pub help: &'static str,
+    /// Not shown when settings are printed.
+    pub secret: bool,
+}
+
+impl Setting {
+    #[must_use]
+    pub fn env(&self) -> String {
+        format!("{ENV_PREFIX}{}", self.key.to_ascii_uppercase().replace('.', "_"))
+    }
+}
+
+pub const ENV_PREFIX: &str = "TIDALITE_";
+
+/// The settings file; named by `--config` or this variable.
+pub const ENV_CONFIG: &str = "TIDALITE_CONFIG";
+
+/// For tests of slow disks; not documented to users.
+pub const ENV_SYNC_DELAY: &str = "TIDALITE_SYNC_DELAY_MS";
+
+const fn setting(
+    key: &'static str,
+    flag: &'static str,
+    value_name: &'static str,
+    default: &'static str,
+    allowed: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting { key, flag, value_name, default, allowed, help, secret: false }
+}
+
+const fn secret(
+    key: &'static str,
+    flag: &'static str,
+    value_name: &'static str,
+    allowed: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting { key, flag, value_name, default: "", allowed, help, secret: true }
+}
+
+const ADDRESS: &str = "an address and a port such as 127.0.0.1:9000, [::1]:9000 or localhost:9000; or off";
+const BYTES: &str = "a number of bytes, plain or with KiB, MiB or GiB";
+const COUNT: &str = "a whole number of at least 1";
+const DURATION: &str = "a time such as 500us, 10ms, 30s, 5min or 1h; 0 for never";
+const YES_NO: &str = "true or false";
+
+/// Every setting, in the order of the documentation.
+pub const SETTINGS: &[Setting] = &[
+    setting("data", "data", "DIR", "./tidalite-data", "a folder", "The data folder. It is created when absent, and locked while a server uses it."),
+    setting("http.listen", "http", "HOST:PORT", "127.0.0.1:9000", ADDRESS, "Where HTTP is served: queries, line protocol, the start page."),
+    setting("pg.listen", "pg", "HOST:PORT", "127.0.0.1:8812", ADDRESS, "Where the PostgreSQL protocol will be served. Accepted, not served yet."),
+    setting("ilp.listen", "ilp", "HOST:PORT", "127.0.0.1:9009", ADDRESS, "Where line protocol over TCP is served."),
+    setting("health.listen", "health", "HOST:PORT", "127.0.0.1:9003", ADDRESS, "Where health and Prometheus metrics are served, by a thread of their own."),
+    setting("insecure_bind", "insecure-bind", "BOOL", "false", YES_NO, "Allows listening beyond this machine without authentication."),
+    setting("http.user", "http-user", "NAME", "", "a name without a colon", "With http.password: clients must authenticate (HTTP basic)."),
+    secret("http.password", "http-password", "TEXT", "any text", "The password of http.user. Prefer the file or the environment: flags can be seen by other users of the machine."),
+    secret("http.tokens", "http-tokens", "TEXT,…", "tokens without spaces, separated by commas (in the file: a list)", "Clients may instead send one of these as a bearer token."),
+    setting("http.body_bytes_max", "http-body-bytes-max", "BYTES", "256MiB", BYTES, "The largest body of a request, after decompression; a larger one is refused with 413."),
+    setting("http.connections_max", "http-connections-max", "N", "1024", COUNT, "Connections served at the same time; more are closed at once."),
+    setting("ilp.connections_max", "ilp-connections-max", "N", "1024", COUNT, "Line protocol connections served at the same time; more are closed at once."),
+    setting("ilp.auth_file", "ilp-auth-file", "FILE", "", "a file with a line `name ec-p-256-sha256 x y` per key", "Line protocol over TCP asks for a signature by one of these keys."),
+    setting("ilp.commit_interval", "ilp-commit-interval", "TIME", "10ms", DURATION, "How long rows of a busy TCP connection may wait for others to be committed together with them."),
+    setting("ilp.batch_rows_max", "ilp-batch-rows-max", "N", "65536", COUNT, "Rows of a TCP connection that are committed together at most."),
+    setting("line.bytes_max", "line-bytes-max", "BYTES", "8MiB", BYTES, "The longest line of line protocol."),
+    setting("line.nan_is_null", "line-nan-is-null", "BOOL", "true", YES_NO, "Whether a NaN in line protocol is stored as NULL, which is what its senders mean by it."),
+    setting("durability", "durability", "WHEN", "sync", "sync, os, or a time such as 200ms", "When a write is acknowledged: once it is synced to the disk (sync), or once written, with a sync at least every so often (a time) or whenever the operating system likes (os)."),
+    setting("query.threads", "query-threads", "N", "auto", "auto (one for each core) or a whole number of at least 1", "Threads that run queries."),
+    setting("query.memory_bytes", "query-memory-bytes", "BYTES", "2GiB", BYTES, "Memory for the operators of one query."),
+    setting("query.timeout", "query-timeout", "TIME", "0", DURATION, "A query that runs longer is stopped."),
+    setting("merge.threads", "merge-threads", "N", "auto", "auto (one for every two cores) or a whole number of at least 1", "Threads that merge new rows into partitions."),
+    setting("cache.bytes", "cache-bytes", "BYTES", "1GiB", BYTES, "Memory for blocks read from the disk."),
+    setting("staging.bytes", "staging-bytes", "BYTES", "256MiB", BYTES, "Memory for committed rows not merged yet; past it writers wait."),
+    setting("wal.bytes", "wal-bytes", "BYTES", "512MiB", BYTES, "Write-ahead log written between two checkpoints: bounds the time of a recovery."),
+    setting("log.level", "log-level", "LEVEL", "info", "error, warn, info, debug, trace, or a filter such as info,tidalite=debug", "What is logged."),
+    setting("log.format", "log-format", "FORMAT", "text", "text or json", "How log lines look. They go to standard error."),
+];
+
+/// The setting of this key.
+#[must_use]
+pub fn find(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|s| s.key == key)
+}
+
+#[cfg(test)]
+mod tests;

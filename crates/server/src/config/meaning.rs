@@ -1,0 +1,253 @@
+//! What the given texts mean.
+
+use super::{ENV_SYNC_DELAY, Given, find};
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+use tidalite::DatabaseConfig;
+use tidalite::config::Durability;
+
+/// Names the setting, the value and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingError(pub String);
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SettingError {}
+
+/// Where to listen, and as what the user wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// `localhost` may be several.
+    pub addresses: Vec<SocketAddr>,
+    pub text: String,
+    /// The flag that changes it, for error messages.
+    pub flag: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Always: `http_user` and `http_password` are both set or both absent; without `insecure_bind` every address is
+/// a loopback one or its protocol asks for authentication.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub database: DatabaseConfig,
+    pub http: Option<Listen>,
+    pub pg: Option<Listen>,
+    pub ilp: Option<Listen>,
+    pub health: Option<Listen>,
+    /// Name and password.
+    pub http_user: Option<(String, String)>,
+    pub http_tokens: Vec<String>,
+    pub http_body_bytes_max: usize,
+    pub http_connections_max: usize,
+    pub ilp_connections_max: usize,
+    pub ilp_auth_file: Option<PathBuf>,
+    pub ilp_commit_interval: Duration,
+    pub ilp_batch_rows_max: usize,
+    pub line_bytes_max: usize,
+    pub line_nan_is_null: bool,
+    pub log_level: String,
+    pub log_format: LogFormat,
+}
+
+impl Config {
+    /// # Errors
+    /// On the first value that is not allowed.
+    pub fn new(given: &Given) -> Result<Config, SettingError> {
+        let read = Reader { given };
+        let mut database = DatabaseConfig::new(read.text("data"));
+        database.durability = read.parsed("durability", durability)?;
+        database.query_threads = read.parsed("query.threads", |t| auto(t, database.query_threads))?;
+        database.merge_threads = read.parsed("merge.threads", |t| auto(t, database.merge_threads))?;
+        database.query_memory_bytes = read.parsed("query.memory_bytes", bytes)?;
+        database.cache_bytes = read.parsed("cache.bytes", bytes)?;
+        database.staging_bytes = read.parsed("staging.bytes", bytes)?;
+        database.log_bytes = read.parsed("wal.bytes", bytes)? as u64;
+        database.query_timeout = read.parsed("query.timeout", duration)?;
+        database.sync_delay = sync_delay(given)?;
+        let config = Config {
+            database,
+            http: read.listen("http.listen")?,
+            pg: read.listen("pg.listen")?,
+            ilp: read.listen("ilp.listen")?,
+            health: read.listen("health.listen")?,
+            http_user: read.user()?,
+            http_tokens: read.tokens()?,
+            http_body_bytes_max: read.parsed("http.body_bytes_max", bytes)?,
+            http_connections_max: read.parsed("http.connections_max", count)?,
+            ilp_connections_max: read.parsed("ilp.connections_max", count)?,
+            ilp_auth_file: Some(read.text("ilp.auth_file")).filter(|t| !t.is_empty()).map(PathBuf::from),
+            ilp_commit_interval: read.parsed("ilp.commit_interval", duration)?,
+            ilp_batch_rows_max: read.parsed("ilp.batch_rows_max", count)?,
+            line_bytes_max: read.parsed("line.bytes_max", bytes)?,
+            line_nan_is_null: read.parsed("line.nan_is_null", yes_no)?,
+            log_level: read.parsed("log.level", log_level)?,
+            log_format: read.parsed("log.format", log_format)?,
+        };
+        if !read.parsed("insecure_bind", yes_no)? {
+            config.refuse_open_doors()?;
+        }
+        Ok(config)
+    }
+
+    /// Health is no exception: its metrics name nothing of the data, but a server that its owner takes for a local
+    /// one should not be found from outside.
+    fn refuse_open_doors(&self) -> Result<(), SettingError> {
+        let http_closed = self.http_user.is_some() || !self.http_tokens.is_empty();
+        let ilp_closed = self.ilp_auth_file.is_some();
+        let doors = [
+            ("http.listen", &self.http, http_closed, "set http.user and http.password, or http.tokens"),
+            ("ilp.listen", &self.ilp, ilp_closed, "set ilp.auth_file"),
+            ("health.listen", &self.health, http_closed || ilp_closed, "set up authentication for the other ports"),
+        ];
+        for (key, listen, closed, remedy) in doors {
+            let Some(listen) = listen else { continue };
+            if !closed && listen.addresses.iter().any(|a| !a.ip().is_loopback()) {
+                return Err(SettingError(format!(
+                    "setting {key:?} is {:?}, which other machines can reach, and nobody would be asked who they are: \
+                     {remedy}, listen on 127.0.0.1, or say --insecure-bind if that is meant",
+                    listen.text
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Reader<'a> {
+    given: &'a Given,
+}
+
+impl Reader<'_> {
+    fn text(&self, key: &str) -> &str {
+        self.given.get(key).0.trim()
+    }
+
+    fn parsed<T>(&self, key: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, SettingError> {
+        parse(self.text(key)).ok_or_else(|| self.bad(key))
+    }
+
+    fn bad(&self, key: &str) -> SettingError {
+        let (value, source) = self.given.get(key);
+        let setting = find(key);
+        let shown = if setting.is_some_and(|s| s.secret) { "…" } else { value };
+        let allowed = setting.map_or("", |s| s.allowed);
+        SettingError(format!("setting {key:?} is {shown:?} (from {source}); allowed is {allowed}"))
+    }
+
+    fn listen(&self, key: &'static str) -> Result<Option<Listen>, SettingError> {
+        let text = self.text(key);
+        if text == "off" {
+            return Ok(None);
+        }
+        let addresses: Vec<SocketAddr> = text.to_socket_addrs().map_err(|_| self.bad(key))?.collect();
+        let flag = find(key).map_or("", |s| s.flag);
+        Ok(Some(Listen { addresses, text: text.to_owned(), flag }))
+    }
+
+    fn user(&self) -> Result<Option<(String, String)>, SettingError> {
+        let (user, password) = (self.text("http.user"), self.given.get("http.password").0);
+        match (user.is_empty(), password.is_empty()) {
+            (true, true) => Ok(None),
+            (false, false) if user.contains(':') => Err(self.bad("http.user")),
+            (false, false) => Ok(Some((user.to_owned(), password.to_owned()))),
+            (false, true) => Err(SettingError("setting \"http.user\" is set and \"http.password\" is not".to_owned())),
+            (true, false) => Err(SettingError("setting \"http.password\" is set and \"http.user\" is not".to_owned())),
+        }
+    }
+
+    fn tokens(&self) -> Result<Vec<String>, SettingError> {
+        let text = self.text("http.tokens");
+        let tokens: Vec<String> = text.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect();
+        if tokens.iter().any(|t| t.contains(char::is_whitespace)) {
+            return Err(self.bad("http.tokens"));
+        }
+        Ok(tokens)
+    }
+}
+
+fn sync_delay(given: &Given) -> Result<Duration, SettingError> {
+    let Some(text) = &given.sync_delay_ms else { return Ok(Duration::ZERO) };
+    let ms = text.trim().parse();
+    ms.map(Duration::from_millis).map_err(|_| SettingError(format!("{ENV_SYNC_DELAY} is {text:?}, not a number")))
+}
+
+fn count(text: &str) -> Option<usize> {
+    text.replace('_', "").parse().ok().filter(|n| *n > 0)
+}
+
+fn auto(text: &str, default: usize) -> Option<usize> {
+    if text == "auto" { Some(default) } else { count(text) }
+}
+
+fn yes_no(text: &str) -> Option<bool> {
+    match text {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// The number at the front and the unit behind it.
+fn number_and_unit(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    Some((text[..end].replace('_', "").parse().ok()?, text[end..].trim()))
+}
+
+pub(super) fn bytes(text: &str) -> Option<usize> {
+    let (number, unit) = number_and_unit(text)?;
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return None,
+    };
+    usize::try_from(number.checked_mul(1 << shift)?).ok().filter(|n| *n > 0)
+}
+
+/// A number with a unit, or a bare 0.
+#[must_use]
+pub fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = number_and_unit(text)?;
+    Some(match unit {
+        "us" => Duration::from_micros(number),
+        "ms" => Duration::from_millis(number),
+        "s" => Duration::from_secs(number),
+        "m" | "min" => Duration::from_secs(number.checked_mul(60)?),
+        "h" => Duration::from_secs(number.checked_mul(3600)?),
+        "" if number == 0 => Duration::ZERO,
+        _ => return None,
+    })
+}
+
+fn durability(text: &str) -> Option<Durability> {
+    match text {
+        "sync" => Some(Durability::Sync),
+        "os" => Some(Durability::Os),
+        _ => duration(text).filter(|d| !d.is_zero()).map(Durability::Interval),
+    }
+}
+
+fn log_level(text: &str) -> Option<String> {
+    tracing_subscriber::EnvFilter::try_new(text).is_ok().then(|| text.to_owned())
+}
+
+fn log_format(text: &str) -> Option<LogFormat> {
+    match text {
+        "text" => Some(LogFormat::Text),
+        "json" => Some(LogFormat::Json),
+        _ => None,
+    }
+}

@@ -1,0 +1,84 @@
+//! Health and metrics, on a thread of their own with a runtime of their own: they answer while everything else is
+//! busy.
+
+use crate::counters::Counters;
+use crate::stop::Stop;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tidalite::Database;
+use tokio::net::TcpListener;
+
+/// Scrapers reconnect, and a forgotten connection should not stay.
+const IDLE: Duration = Duration::from_secs(60);
+
+pub struct Health {
+    pub database: Database,
+    pub counters: Arc<Counters>,
+    pub started: Instant,
+}
+
+/// Starts the thread; it ends with the stop.
+///
+/// # Errors
+/// When the system has no thread left.
+pub fn spawn(listener: std::net::TcpListener, health: Health, stop: Stop) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("health".to_owned()).spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        match runtime {
+            Ok(runtime) => runtime.block_on(serve(listener, Arc::new(health), stop)),
+            Err(error) => tracing::error!(%error, "could not start the thread that answers for health"),
+        }
+    })
+}
+
+async fn serve(listener: std::net::TcpListener, health: Arc<Health>, mut stop: Stop) {
+    let listener = match TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "could not serve health"),
+    };
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.wait() => return,
+        };
+        match accepted {
+            Ok((socket, _)) => {
+                let health = health.clone();
+                let service = service_fn(move |request| {
+                    let answer = answer(&request, &health);
+                    async { Ok::<_, Infallible>(answer) }
+                });
+                let mut builder = http1::Builder::new();
+                builder.timer(TokioTimer::new()).header_read_timeout(IDLE);
+                tokio::spawn(builder.serve_connection(TokioIo::new(socket), service));
+            }
+            Err(error) => crate::stop::accept_failed("health", &error).await,
+        }
+    }
+}
+
+fn answer(request: &Request<Incoming>, health: &Health) -> Response<Full<Bytes>> {
+    let (status, text) = match request.uri().path() {
+        "/metrics" => (StatusCode::OK, health.counters.render(&health.database.metrics())),
+        "/" | "/status" | "/health" | "/ping" => {
+            let up = health.started.elapsed().as_secs();
+            (StatusCode::OK, format!("Status: Healthy\nVersion: {}\nUptime: {up} s\n", env!("CARGO_PKG_VERSION")))
+        }
+        _ => (StatusCode::NOT_FOUND, "there are /status and /metrics\n".to_owned()),
+    };
+    let mut answer = Response::new(Full::new(Bytes::from(text)));
+    *answer.status_mut() = status;
+    let content_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
+    answer
+}

@@ -1,0 +1,193 @@
+//! Bodies: of requests read in pieces and decompressed on the way, of responses whole or as they are computed.
+
+use crate::answer::Answer;
+use bytes::Bytes;
+use flate2::write::MultiGzDecoder;
+use futures::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use hyper::{HeaderMap, Response, StatusCode};
+use std::io::Write;
+use tidalite::{Error, ErrorKind};
+
+pub type Body = UnsyncBoxBody<Bytes, Error>;
+
+pub fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+pub fn response(status: StatusCode, content_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(full(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content_type));
+    response
+}
+
+pub fn text_response(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    response(status, "text/plain; charset=utf-8", text)
+}
+
+pub const JSON: &str = "application/json; charset=utf-8";
+
+/// The answer as a body: hyper asks for the next chunk when the last one is on its way. `done` is told the number
+/// of rows when the body ends or is dropped.
+pub fn answer_body(answer: Answer, done: impl FnOnce(u64) + Send + 'static) -> Body {
+    struct Ending<F: FnOnce(u64)>(Answer, Option<F>);
+    impl<F: FnOnce(u64)> Drop for Ending<F> {
+        fn drop(&mut self) {
+            if let Some(done) = self.1.take() {
+                done(self.0.written());
+            }
+        }
+    }
+    let chunks = stream::unfold(Ending(answer, Some(done)), |mut ending| async {
+        let chunk = ending.0.next_chunk().await?;
+        if let Err(error) = &chunk {
+            tracing::warn!(%error, "a query failed after its first rows were sent");
+        }
+        Some((chunk.map(Frame::data), ending))
+    });
+    BodyExt::boxed_unsync(StreamBody::new(chunks))
+}
+
+/// Why a body could not be read.
+#[derive(Debug)]
+pub enum BodyError {
+    /// Larger than allowed, compressed or decompressed.
+    TooLarge { bytes_max: usize },
+    /// The encoding's name.
+    Encoding(String),
+    Gzip(String),
+    /// The connection broke; there is nobody to tell.
+    Gone(String),
+    /// What the receiver of the pieces said.
+    Refused(Error),
+}
+
+impl BodyError {
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            BodyError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::Encoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            BodyError::Gzip(_) | BodyError::Gone(_) => StatusCode::BAD_REQUEST,
+            BodyError::Refused(error) => crate::errors::http_status(error.kind),
+        }
+    }
+
+    #[must_use]
+    pub fn into_error(self) -> Error {
+        Error::new(
+            ErrorKind::Invalid,
+            match self {
+                BodyError::TooLarge { bytes_max } => {
+                    format!("the request body is larger than {bytes_max} bytes, the setting http.body_bytes_max")
+                }
+                BodyError::Encoding(name) => format!("content encoding {name:?} is not supported; gzip and none are"),
+                BodyError::Gzip(problem) => format!("the gzip stream is broken: {problem}"),
+                BodyError::Gone(problem) => format!("the request body ended early: {problem}"),
+                BodyError::Refused(error) => return error,
+            },
+        )
+    }
+}
+
+/// Hands the body to `take` piece by piece, decompressed, as it arrives.
+///
+/// After an error the rest of the body is read and dropped, up to the limit: a client that is still sending would
+/// otherwise see a broken connection instead of the answer.
+///
+/// # Errors
+/// The first of: the encoding is unknown, the body is too large or broken, or `take` refuses a piece.
+pub async fn read(
+    headers: &HeaderMap,
+    body: Incoming,
+    bytes_max: usize,
+    take: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), BodyError> {
+    let mut body = body;
+    let result = read_pieces(headers, &mut body, bytes_max, take).await;
+    if let Err(error) = &result
+        && !matches!(error, BodyError::Gone(_))
+    {
+        drain(&mut body, bytes_max).await;
+    }
+    result
+}
+
+async fn read_pieces(
+    headers: &HeaderMap,
+    body: &mut Incoming,
+    bytes_max: usize,
+    mut take: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), BodyError> {
+    let mut gzip = match encoding(headers).as_str() {
+        "" | "identity" => None,
+        "gzip" | "x-gzip" => Some(MultiGzDecoder::new(Vec::new())),
+        other => return Err(BodyError::Encoding(other.to_owned())),
+    };
+    let mut total = 0;
+    let mut bounded = |piece: &[u8]| {
+        total += piece.len();
+        if total > bytes_max {
+            return Err(BodyError::TooLarge { bytes_max });
+        }
+        take(piece).map_err(BodyError::Refused)
+    };
+    let mut compressed = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|e| BodyError::Gone(e.to_string()))?;
+        let Ok(data) = frame.into_data() else { continue };
+        match &mut gzip {
+            None => bounded(&data)?,
+            Some(decoder) => {
+                compressed += data.len();
+                if compressed > bytes_max {
+                    return Err(BodyError::TooLarge { bytes_max });
+                }
+                inflate(decoder, &data, &mut bounded)?;
+            }
+        }
+    }
+    if let Some(decoder) = &mut gzip
+        && compressed > 0
+    {
+        decoder.try_finish().map_err(|e| BodyError::Gzip(e.to_string()))?;
+        bounded(decoder.get_ref())?;
+    }
+    Ok(())
+}
+
+/// Gzip expands a thousandfold at most, so that one step of input makes at most 4 MB of output.
+const INFLATE_STEP: usize = 4 << 10;
+
+fn inflate(
+    decoder: &mut MultiGzDecoder<Vec<u8>>,
+    data: &[u8],
+    bounded: &mut impl FnMut(&[u8]) -> Result<(), BodyError>,
+) -> Result<(), BodyError> {
+    for step in data.chunks(INFLATE_STEP) {
+        decoder.write_all(step).map_err(|e| BodyError::Gzip(e.to_string()))?;
+        bounded(decoder.get_ref())?;
+        decoder.get_mut().clear();
+    }
+    Ok(())
+}
+
+fn encoding(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_ENCODING).map_or(&b""[..], |v| v.as_bytes());
+    String::from_utf8_lossy(value).trim().to_ascii_lowercase()
+}
+
+async fn drain(body: &mut Incoming, bytes_max: usize) {
+    let mut left = bytes_max;
+    while let Some(Ok(frame)) = body.frame().await {
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        if bytes > left {
+            return;
+        }
+        left -= bytes;
+    }
+}

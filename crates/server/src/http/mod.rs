@@ -1,0 +1,101 @@
+//! HTTP: connections, and which request goes where.
+//!
+//! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in;
+//! [`query`] SQL in, rows out; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is fixed.
+//!
+//! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
+//! request they are in and close.
+
+mod body;
+mod pages;
+mod params;
+mod query;
+mod route;
+mod write;
+
+use crate::auth::HttpAuth;
+use crate::counters::{Counters, OpenConnection};
+use crate::stop::Stop;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tidalite::Database;
+use tidalite::line::LineOptions;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use body::Body;
+
+/// An idle connection is closed after this long; clients that pool connections expect minutes.
+const IDLE: Duration = Duration::from_secs(300);
+
+/// Read buffer of a connection at most: bodies arrive in pieces of up to this size.
+const READ_BYTES: usize = 256 << 10;
+
+/// What every request may need.
+pub struct Shared {
+    pub database: Database,
+    pub counters: Arc<Counters>,
+    pub auth: HttpAuth,
+    pub line: LineOptions,
+    pub body_bytes_max: usize,
+}
+
+/// Serves until the stop; returns when the last connection is closed.
+pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: usize, mut stop: Stop) {
+    let slots = Arc::new(Semaphore::new(connections_max));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.wait() => break,
+        };
+        let (socket, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                crate::stop::accept_failed("http", &error).await;
+                continue;
+            }
+        };
+        let Ok(slot) = slots.clone().try_acquire_owned() else {
+            tracing::warn!(%peer, connections_max, "closed an HTTP connection: http.connections_max are open");
+            continue;
+        };
+        let (shared, stop) = (shared.clone(), stop.clone());
+        tokio::spawn(async move {
+            connection(socket, peer, shared, stop).await;
+            drop(slot);
+        });
+    }
+    // The listener is closed first, so that nobody new waits for an answer.
+    drop(listener);
+    let _ = slots.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
+}
+
+async fn connection(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut stop: Stop) {
+    let counters = shared.counters.clone();
+    let _open = OpenConnection::count(&counters.http);
+    let _ = socket.set_nodelay(true);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let shared = shared.clone();
+        async move { Ok::<Response<Body>, Infallible>(route::answer(request, peer, &shared).await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(READ_BYTES);
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(socket), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.wait() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "HTTP connection ended");
+    }
+}

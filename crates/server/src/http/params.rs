@@ -1,0 +1,88 @@
+//! The parameters of a request, from its URL and from a form.
+
+use std::borrow::Cow;
+
+#[derive(Clone, Debug, Default)]
+pub struct Params(Vec<(String, String)>);
+
+impl Params {
+    /// `a=1&b=x%20y`. Of a name given twice the first counts.
+    ///
+    /// # Errors
+    /// When an escape is not two hex digits, or the result is not UTF-8.
+    pub fn parse(text: &str) -> Result<Params, String> {
+        let mut params = Params::default();
+        params.add(text)?;
+        Ok(params)
+    }
+
+    /// # Errors
+    /// As [`Params::parse`].
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        for pair in text.split('&').filter(|p| !p.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            self.0.push((decoded(name)?, decoded(value)?));
+        }
+        Ok(())
+    }
+
+    /// A parameter that needs no decoding.
+    pub fn add_plain(&mut self, name: &str, value: String) {
+        self.0.push((name.to_owned(), value));
+    }
+
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    /// True for `name=true`, and 1, t, yes as other clients write it.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "true" | "t" | "1" | "yes"))
+    }
+}
+
+fn decoded(text: &str) -> Result<String, String> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'+' => out.push(b' '),
+            b'%' => {
+                let hex = bytes.get(i + 1..i + 3).filter(|h| h.iter().all(u8::is_ascii_hexdigit));
+                let hex = hex.and_then(|h| std::str::from_utf8(h).ok());
+                let byte = hex.and_then(|h| u8::from_str_radix(h, 16).ok());
+                out.push(byte.ok_or_else(|| format!("{:?} has a % that no two hex digits follow", shortened(text)))?);
+                i += 2;
+            }
+            byte => out.push(byte),
+        }
+        i += 1;
+    }
+    String::from_utf8(out).map_err(|_| format!("{:?} is not UTF-8 when decoded", shortened(text)))
+}
+
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_and_plus_signs_are_read() {
+        let params = Params::parse("query=select%20'%C3%A4'+%2B+1&limit=1%2C2&nm&count=true&count=false").unwrap();
+        assert_eq!(params.get("query"), Some("select 'ä' + 1"));
+        assert_eq!(params.get("limit"), Some("1,2"));
+        assert_eq!(params.get("nm"), Some(""));
+        assert!(params.is_on("count") && !params.is_on("nm") && !params.is_on("nosuch"));
+        assert!(Params::parse("a=%2").is_err() && Params::parse("a=%zz").is_err() && Params::parse("a=%ff").is_err());
+        assert!(Params::parse("a=%+1").is_err());
+    }
+}

@@ -1,0 +1,57 @@
+//! Which request goes where.
+
+use super::body::Body;
+use super::{Shared, pages, query, write};
+use crate::counters::add;
+use hyper::body::Incoming;
+use hyper::header::AUTHORIZATION;
+use hyper::{HeaderMap, Method, Request, Response};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidalite::types::NAME_BYTES_MAX;
+
+/// Never fails: what goes wrong is an answer too.
+pub async fn answer(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
+    let response = dispatch(request, peer, shared).await;
+    let counter = match response.status().as_u16() {
+        ..400 => &shared.counters.http_ok,
+        400..500 => &shared.counters.http_client_errors,
+        _ => &shared.counters.http_server_errors,
+    };
+    add(counter, 1);
+    response
+}
+
+async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let method = request.method().clone();
+    let reads = method == Method::GET || method == Method::HEAD;
+    // Whether the server lives is no secret: load balancers ask without credentials.
+    if path == "/ping" {
+        return if reads { pages::ping() } else { pages::method_not_allowed(method.as_str(), "GET, HEAD") };
+    }
+    if !shared.auth.allows(request.headers().get(AUTHORIZATION).map(|h| h.as_bytes())) {
+        return pages::unauthorized();
+    }
+    if from_elsewhere(request.headers()) {
+        return pages::forbidden("requests started by pages of other sites are refused\r\n");
+    }
+    match path.as_str() {
+        "/write" | "/api/v2/write" if method == Method::POST => write::answer(request, shared).await,
+        "/write" | "/api/v2/write" => pages::method_not_allowed(method.as_str(), "POST"),
+        "/exec" if reads || method == Method::POST => query::exec(request, peer, shared).await,
+        "/exp" if reads || method == Method::POST => query::exp(request, peer, shared).await,
+        "/exec" | "/exp" => pages::method_not_allowed(method.as_str(), "GET, POST"),
+        "/chk" if reads => query::chk(&request, shared),
+        "/settings" if reads => pages::settings(NAME_BYTES_MAX),
+        "/" | "/index.html" if reads => pages::start(),
+        "/chk" | "/settings" | "/" | "/index.html" => pages::method_not_allowed(method.as_str(), "GET, HEAD"),
+        _ => pages::not_found(&path),
+    }
+}
+
+/// A page somewhere on the web can make its reader's browser send `GET /exec?query=drop table …` to a local server.
+/// Browsers say where such requests come from.
+fn from_elsewhere(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_some_and(|site| site.as_bytes() == b"cross-site")
+}

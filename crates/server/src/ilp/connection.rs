@@ -1,0 +1,176 @@
+//! One connection: bytes to rows to commits.
+//!
+//! Always: rows are committed in the order of their lines; when a line is bad or a commit fails, nothing after it
+//! is committed and the connection ends. A line without its end, when the sender closes, is dropped: half a number
+//! is a wrong number.
+
+use super::Shared;
+use super::pace::{Next, Pace};
+use crate::counters::add;
+use crate::lines::{Lines, incomplete_line, line_error};
+use crate::stop::Stop;
+use futures::future::BoxFuture;
+use std::io;
+use std::time::Instant;
+use tidalite::types::Txn;
+use tidalite::{Error, ErrorKind, Result};
+use tokio::net::TcpStream;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// What is still read when the server stops: what may have arrived already.
+const STOP_BYTES_MAX: usize = 64 << 20;
+
+struct Connection<'a> {
+    socket: &'a TcpStream,
+    shared: &'a Shared,
+    lines: Lines,
+    buffer: Vec<u8>,
+    pace: Pace,
+    under_way: Option<(BoxFuture<'static, Result<Txn>>, usize)>,
+}
+
+/// Reads until the peer closes, the stop comes, or something is wrong. `received` was read from the socket before.
+///
+/// # Errors
+/// Why the connection has to be closed.
+pub async fn run(socket: &TcpStream, received: Vec<u8>, shared: &Shared, mut stop: Stop) -> Result<()> {
+    let mut connection = Connection {
+        socket,
+        shared,
+        lines: Lines::new(shared.line.clone()),
+        buffer: vec![0; READ_BYTES],
+        pace: Pace::new(shared.commit_interval, shared.batch_rows_max),
+        under_way: None,
+    };
+    let ended = connection.read_all(received, &mut stop).await;
+    // Also after an error: the rows before it are kept. If a commit failed, though, what follows it is not.
+    let committed = connection.commit_rest().await;
+    match ended {
+        Err(Ended::Commit(error)) => Err(error),
+        Err(Ended::Other(error)) => committed.and(Err(error)),
+        Ok(()) => committed,
+    }
+}
+
+/// Whether rows parsed so far may still be committed is what matters about an error.
+enum Ended {
+    Commit(Error),
+    Other(Error),
+}
+
+impl Connection<'_> {
+    async fn read_all(&mut self, received: Vec<u8>, stop: &mut Stop) -> Result<(), Ended> {
+        self.push(&received)?;
+        loop {
+            self.submit_if_due();
+            let full = self.pace.is_full(self.lines.rows(), self.lines.byte_count());
+            let due = match self.pace.next(self.lines.rows(), self.lines.byte_count(), Instant::now()) {
+                Next::CommitAt(at) if self.under_way.is_none() => Some(at),
+                _ => None,
+            };
+            tokio::select! {
+                biased;
+                done = finished(&mut self.under_way), if self.under_way.is_some() => self.acknowledged(done)?,
+                () = stop.wait() => return self.read_what_arrived(),
+                () = until(due), if due.is_some() => {}
+                ready = self.socket.readable(), if !full => {
+                    ready.map_err(|e| broken(&e))?;
+                    if self.read_once()? == Some(0) {
+                        return self.end_of_input();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bytes read; `None` when there are none yet.
+    fn read_once(&mut self) -> Result<Option<usize>, Ended> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let result = match self.socket.try_read(&mut buffer) {
+            Ok(count) => self.push(&buffer[..count]).map(|()| Some(count)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(broken(&error)),
+        };
+        self.buffer = buffer;
+        result
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Ended> {
+        add(&self.shared.counters.tcp.bytes, bytes.len() as u64);
+        self.lines.push(bytes).map_err(|e| Ended::Other(line_error(&e)))
+    }
+
+    fn end_of_input(&mut self) -> Result<(), Ended> {
+        if self.lines.is_within_line() { Err(Ended::Other(incomplete_line())) } else { Ok(()) }
+    }
+
+    /// The server stops: takes what the system has received, and does not wait for more.
+    fn read_what_arrived(&mut self) -> Result<(), Ended> {
+        let mut left = STOP_BYTES_MAX;
+        while let Some(count) = self.read_once()? {
+            if count == 0 || count > left {
+                break;
+            }
+            left -= count;
+        }
+        Ok(())
+    }
+
+    fn submit_if_due(&mut self) {
+        let now = Instant::now();
+        let due = self.pace.next(self.lines.rows(), self.lines.byte_count(), now) == Next::Commit;
+        if due && self.under_way.is_none() {
+            self.submit(now);
+        }
+    }
+
+    fn submit(&mut self, now: Instant) {
+        let rows = self.lines.rows();
+        self.under_way = Some((self.shared.database.commit(self.lines.take()), rows));
+        self.pace.submitted(now);
+    }
+
+    fn acknowledged(&mut self, done: Result<usize>) -> Result<(), Ended> {
+        let rows = done.map_err(Ended::Commit)?;
+        add(&self.shared.counters.tcp.rows, rows as u64);
+        add(&self.shared.counters.tcp.commits, 1);
+        Ok(())
+    }
+
+    async fn commit_rest(&mut self) -> Result<()> {
+        let unwrap = |ended| match ended {
+            Ended::Commit(error) | Ended::Other(error) => error,
+        };
+        loop {
+            if self.under_way.is_some() {
+                let done = finished(&mut self.under_way).await;
+                self.acknowledged(done).map_err(unwrap)?;
+            } else if self.lines.rows() > 0 {
+                self.submit(Instant::now());
+            } else {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The end of the commit under way: its rows.
+async fn finished(under_way: &mut Option<(BoxFuture<'static, Result<Txn>>, usize)>) -> Result<usize> {
+    let Some((commit, rows)) = under_way else { return std::future::pending().await };
+    let rows = *rows;
+    let result = commit.await;
+    *under_way = None;
+    result.map(|_| rows)
+}
+
+async fn until(due: Option<Instant>) {
+    if let Some(due) = due {
+        tokio::time::sleep_until(due.into()).await;
+    }
+}
+
+fn broken(error: &io::Error) -> Ended {
+    Ended::Other(Error::new(ErrorKind::Unavailable, format!("the connection broke: {error}")))
+}

@@ -1,0 +1,194 @@
+//! A running server: the database opened, the ports bound, and everything stopped in order again.
+//!
+//! Start: ports are bound before the database is opened, so that a port in use costs no recovery, and served after
+//! it, so that a connection is an answer. Stop: no new connections, requests and lines under way are finished and
+//! committed, then the database closes with a checkpoint.
+
+use crate::auth::HttpAuth;
+use crate::config::{Config, Listen};
+use crate::counters::Counters;
+use crate::stop::{self, StopSignal};
+use crate::{health, http, ilp};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tidalite::line::LineOptions;
+use tidalite::{Database, Error};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::task::JoinHandle;
+
+/// Connections the system keeps waiting for an accept.
+const BACKLOG: u32 = 1024;
+
+/// Why the server does not start, in words that say what to do.
+#[derive(Debug)]
+pub struct StartError(pub String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Where a running server listens; ports that were given as 0 have their numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Addresses {
+    pub http: Option<SocketAddr>,
+    pub ilp: Option<SocketAddr>,
+    pub health: Option<SocketAddr>,
+}
+
+pub struct Server {
+    pub addresses: Addresses,
+    database: Database,
+    counters: Arc<Counters>,
+    signal: StopSignal,
+    tasks: Vec<JoinHandle<()>>,
+    health: Option<std::thread::JoinHandle<()>>,
+}
+
+struct Bound {
+    http: Option<TcpListener>,
+    ilp: Option<TcpListener>,
+    health: Option<TcpListener>,
+}
+
+impl Server {
+    /// Must run on a tokio runtime of several threads.
+    ///
+    /// # Errors
+    /// A port in use, a locked or damaged data folder, a key file that cannot be read.
+    pub async fn start(config: Config) -> Result<Server, StartError> {
+        let bound = Bound {
+            http: bind(config.http.as_ref(), "HTTP")?,
+            ilp: bind(config.ilp.as_ref(), "line protocol")?,
+            health: bind(config.health.as_ref(), "health")?,
+        };
+        let keys = config.ilp_auth_file.as_deref().map(ilp::Keys::read).transpose();
+        let keys = keys.map_err(|e| StartError(format!("setting \"ilp.auth_file\": {e}")))?;
+        let database_config = config.database.clone();
+        let opening = tokio::task::spawn_blocking(move || Database::open(database_config));
+        let database = opening.await.map_err(|e| StartError(format!("could not open the database: {e}")))?;
+        let database = database.map_err(|e| open_error(&config, &e))?;
+        if let Some(pg) = &config.pg {
+            tracing::info!(address = %pg.text, "the PostgreSQL protocol is not served yet");
+        }
+        let server = Server::serve(&config, bound, keys, database);
+        server.map_err(|e| StartError(format!("could not serve: {e}")))
+    }
+
+    fn serve(config: &Config, bound: Bound, keys: Option<ilp::Keys>, database: Database) -> io::Result<Server> {
+        let (signal, stop) = stop::channel();
+        let counters = Arc::new(Counters::default());
+        let line = LineOptions {
+            nan_is_null: config.line_nan_is_null,
+            line_bytes_max: config.line_bytes_max,
+            seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64),
+            ..LineOptions::default()
+        };
+        let mut addresses = Addresses::default();
+        let mut tasks = Vec::new();
+        if let Some(listener) = bound.http {
+            addresses.http = Some(listener.local_addr()?);
+            let shared = Arc::new(http::Shared {
+                database: database.clone(),
+                counters: counters.clone(),
+                auth: HttpAuth::new(config.http_user.as_ref(), &config.http_tokens),
+                line: line.clone(),
+                body_bytes_max: config.http_body_bytes_max,
+            });
+            tasks.push(tokio::spawn(http::serve(listener, shared, config.http_connections_max, stop.clone())));
+        }
+        if let Some(listener) = bound.ilp {
+            addresses.ilp = Some(listener.local_addr()?);
+            let shared = Arc::new(ilp::Shared {
+                database: database.clone(),
+                counters: counters.clone(),
+                keys,
+                line,
+                commit_interval: config.ilp_commit_interval,
+                batch_rows_max: config.ilp_batch_rows_max,
+            });
+            tasks.push(tokio::spawn(ilp::serve(listener, shared, config.ilp_connections_max, stop.clone())));
+        }
+        let mut health = None;
+        if let Some(listener) = bound.health {
+            addresses.health = Some(listener.local_addr()?);
+            let state =
+                health::Health { database: database.clone(), counters: counters.clone(), started: Instant::now() };
+            health = Some(health::spawn(listener.into_std()?, state, stop.clone())?);
+        }
+        for (protocol, address) in [("http", addresses.http), ("ilp", addresses.ilp), ("health", addresses.health)] {
+            if let Some(address) = address {
+                tracing::info!(protocol, %address, "listening");
+            }
+        }
+        Ok(Server { addresses, database, counters, signal, tasks, health })
+    }
+
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Stops in order: see the head of this file.
+    ///
+    /// # Errors
+    /// When the database could not write its last checkpoint.
+    pub async fn stop(self) -> Result<(), Error> {
+        self.signal.give();
+        for task in self.tasks {
+            let _ = task.await;
+        }
+        let rows = self.counters.tcp.rows.load(std::sync::atomic::Ordering::Relaxed);
+        tracing::info!(tcp_rows = rows, "connections are closed; closing the database");
+        let database = self.database;
+        let closing = tokio::task::spawn_blocking(move || database.close());
+        let closed = closing.await.unwrap_or_else(|e| Err(Error::new(tidalite::ErrorKind::Internal, e.to_string())));
+        if let Some(health) = self.health {
+            let _ = tokio::task::spawn_blocking(move || health.join()).await;
+        }
+        closed
+    }
+}
+
+fn bind(listen: Option<&Listen>, what: &str) -> Result<Option<TcpListener>, StartError> {
+    let Some(listen) = listen else { return Ok(None) };
+    let mut last = None;
+    for address in &listen.addresses {
+        match bind_one(*address) {
+            Ok(listener) => return Ok(Some(listener)),
+            Err(error) => last = Some(error),
+        }
+    }
+    let Some(error) = last else {
+        return Err(StartError(format!("{:?} is no address to listen on ({what})", listen.text)));
+    };
+    let advice = match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there, perhaps another Tidalite or QuestDB; stop it, or",
+        io::ErrorKind::PermissionDenied => "ports below 1024 are for root;",
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address;",
+        _ => "",
+    };
+    Err(StartError(format!(
+        "could not listen on {} for {what}: {error}; {advice} choose another with --{} HOST:PORT",
+        listen.text, listen.flag
+    )))
+}
+
+fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A port whose last connections linger in TIME_WAIT is free for us.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+fn open_error(config: &Config, error: &Error) -> StartError {
+    let hint = error.hint.as_ref().map_or(String::new(), |h| format!("; {h}"));
+    StartError(format!("could not open the data folder {}: {error}{hint}", config.database.data.display()))
+}

@@ -1,0 +1,38 @@
+//! The signal to stop, as seen by everything that serves.
+
+use std::io;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Gives the signal.
+pub struct StopSignal(watch::Sender<bool>);
+
+/// Waits for it. Clones wait for the same signal.
+#[derive(Clone)]
+pub struct Stop(watch::Receiver<bool>);
+
+#[must_use]
+pub fn channel() -> (StopSignal, Stop) {
+    let (sender, receiver) = watch::channel(false);
+    (StopSignal(sender), Stop(receiver))
+}
+
+impl StopSignal {
+    pub fn give(&self) {
+        let _ = self.0.send(true);
+    }
+}
+
+impl Stop {
+    /// Ready once the signal was given, or can no longer be.
+    pub async fn wait(&mut self) {
+        let _ = self.0.wait_for(|stopped| *stopped).await;
+    }
+}
+
+/// An accept fails when the process is out of file handles, say: the pause keeps the loop from spinning until a
+/// connection is closed.
+pub async fn accept_failed(protocol: &str, error: &io::Error) {
+    tracing::warn!(protocol, %error, "could not accept a connection");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
