@@ -4,15 +4,16 @@
 //! belongs to nobody: what a crash left behind is removed.
 
 use crate::catalog::Catalog;
-use crate::wal::log::{LogWriter, replay};
-use crate::wal::record::Op;
 use crate::wal::checkpoint;
+use crate::wal::log::{self, LogWriter, replay};
+use crate::wal::record::Op;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::manifest::{Manifest, State};
 use tidalite_storage::segment::SegmentStore;
+use tidalite_storage::segment::store::SEGMENTS_FOLDER;
 use tidalite_storage::tables::{Versions, sort_segments};
 use tidalite_storage::{Error, Result, Segment, symbol_file};
 use tidalite_types::{ColumnId, TableId, Txn};
@@ -31,8 +32,10 @@ pub struct Recovered {
     pub replayed: u64,
 }
 
-pub fn recover(fs: &Arc<dyn Fs>, store: &Arc<SegmentStore>, manifest: &Manifest) -> Result<Recovered> {
+/// `log_file_bytes` is what new files of the log are allocated with.
+pub fn recover(fs: &Arc<dyn Fs>, store: &Arc<SegmentStore>, manifest: &Manifest, log_file_bytes: u64) -> Result<Recovered> {
     let state = manifest.state();
+    create_folders(&**fs)?;
     let mut tables = Recovering { state, store, catalog: Catalog::default(), versions: Versions::default(), persisted: HashMap::new() };
     tables.catalog.next_table = state.next_table;
     for &table in state.tables.keys() {
@@ -47,7 +50,7 @@ pub fn recover(fs: &Arc<dyn Fs>, store: &Arc<SegmentStore>, manifest: &Manifest)
         ops.into_iter().try_for_each(|op| tables.apply(txn, op))
     })?;
     let txn = end.txn;
-    let log = LogWriter::begin(fs.clone(), end)?;
+    let log = LogWriter::begin(fs.clone(), end, log_file_bytes)?;
     let Recovering { catalog, mut versions, persisted, .. } = tables;
     versions.set_txn(txn);
     remove_strays(&**fs, state)?;
@@ -124,6 +127,14 @@ impl Recovering<'_> {
     }
 }
 
+/// The folders all others write to, and their names, durably.
+fn create_folders(fs: &dyn Fs) -> Result<()> {
+    for folder in [log::FOLDER, checkpoint::FOLDER, symbol_file::FOLDER, SEGMENTS_FOLDER] {
+        fs.create_dir_all(Path::new(folder)).map_err(|e| Error::io("create", Path::new(folder), e))?;
+    }
+    fs.sync_dir(Path::new("")).map_err(|e| Error::io("sync", Path::new("."), e))
+}
+
 /// Removes files that no manifest names: a crash came before they were published or after they were given up.
 fn remove_strays(fs: &dyn Fs, state: &State) -> Result<()> {
     let list = |dir: &Path| fs.list(dir).map_err(|e| Error::io("list", dir, e));
@@ -140,8 +151,8 @@ fn remove_strays(fs: &dyn Fs, state: &State) -> Result<()> {
             remove(&path)?;
         }
     }
-    for folder in list(Path::new("segments"))? {
-        let dir = Path::new("segments").join(&folder);
+    for folder in list(Path::new(SEGMENTS_FOLDER))? {
+        let dir = Path::new(SEGMENTS_FOLDER).join(&folder);
         let table = u32::from_str_radix(&folder, 16).ok().and_then(|id| state.tables.get_key_value(&TableId(id)));
         let known: HashSet<_> = table
             .map(|(&id, t)| t.segments.keys().map(|&segment| SegmentStore::path(id, segment)).collect())

@@ -12,9 +12,10 @@
 //! Crash: at any point; files that no manifest names are removed at the next open.
 
 use crate::segment::reader::SegmentMeta;
+use crate::segment::store::SEGMENTS_FOLDER;
 use crate::segment::{BlockSource, EncodedBlock, SegmentStore, SegmentWriter, to_column};
 use crate::{Error, Result, Run, Segment, TableSnapshot};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use tidalite_kernels::{Stretch, gather, is_sorted, merge_columns, sort_permutation};
 use tidalite_types::column_type::Physical;
@@ -59,7 +60,11 @@ struct Job<'a> {
 impl Job<'_> {
     fn run(&mut self) -> Result<()> {
         let dir = SegmentStore::dir(self.table.id);
-        self.store.fs().create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+        if self.table.segments.is_empty() {
+            self.store.fs().create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+            let parent = Path::new(SEGMENTS_FOLDER);
+            self.store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
+        }
         let mut at = 0;
         while at < self.new.rows {
             let end = self.partition_end(at);
@@ -136,7 +141,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn write_file(&self, path: &PathBuf, old: &OldRows, pieces: &[Piece]) -> Result<(crate::segment::SegmentSummary, (i64, i64))> {
+    fn write_file(&self, path: &Path, old: &OldRows, pieces: &[Piece]) -> Result<(crate::segment::SegmentSummary, (i64, i64))> {
         let columns: Vec<(ColumnId, ColumnType)> = self
             .table
             .schema

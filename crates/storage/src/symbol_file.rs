@@ -44,7 +44,7 @@ pub fn pending(symbols: &HashMap<ColumnId, Arc<SymbolMap>>, persisted: &HashMap<
     all
 }
 
-/// Appends entries after `offset`, synced; gives the new end. The first chunk creates the file and its name.
+/// Appends entries after `offset`, synced; gives the new end. The first chunk creates the file, in [`FOLDER`].
 pub fn append(fs: &dyn Fs, table: TableId, offset: u64, entries: &[Entries]) -> Result<u64> {
     if entries.is_empty() {
         return Ok(offset);
@@ -58,10 +58,7 @@ pub fn append(fs: &dyn Fs, table: TableId, offset: u64, entries: &[Entries]) -> 
     let path = path_of(table);
     let file = match fs.open_write(&path) {
         Ok(file) => file,
-        Err(_) => {
-            fs.create_dir_all(FOLDER.as_ref()).map_err(|e| Error::io("create", FOLDER.as_ref(), e))?;
-            fs.create(&path).map_err(|e| Error::io("create", &path, e))?
-        }
+        Err(_) => fs.create(&path).map_err(|e| Error::io("create", &path, e))?,
     };
     file.write_all_at(&chunk.bytes, offset).map_err(|e| Error::io("write", &path, e))?;
     file.sync().map_err(|e| Error::io("sync", &path, e))?;

@@ -32,10 +32,14 @@ pub struct DatabaseConfig {
     pub staging_bytes: usize,
     /// Log written since the last checkpoint that triggers the next one: bounds the time of recovery.
     pub log_bytes: u64,
+    /// What a file of the log is allocated with.
+    pub log_file_bytes: u64,
     /// Statements without a timeout of their own stop after this long; zero for never.
     pub query_timeout: Duration,
     /// For tests of slow disks: added to every sync of the log.
     pub sync_delay: Duration,
+    /// Whether merges and checkpoints happen by themselves; else only by [`crate::Database::settle`].
+    pub has_background_jobs: bool,
 }
 
 impl DatabaseConfig {
@@ -51,8 +55,10 @@ impl DatabaseConfig {
             cache_bytes: 1 << 30,
             staging_bytes: 256 << 20,
             log_bytes: 512 << 20,
+            log_file_bytes: 64 << 20,
             query_timeout: Duration::ZERO,
             sync_delay: Duration::ZERO,
+            has_background_jobs: true,
         }
     }
 }

@@ -1,63 +1,344 @@
 //! The database: one folder, opened once.
 
-use crate::{Activity, DatabaseConfig, Metrics, QueryOptions, Response, Result};
+use crate::jobs::Jobs;
+use crate::metrics::{Counters, Metric};
+use crate::session::{Host, Sessions};
+use crate::writer::{Committed, Request, RowsMode, Work, Writer};
+use crate::{Activity, DatabaseConfig, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
+use futures::FutureExt;
+use futures::channel::oneshot;
 use futures::future::BoxFuture;
-use tidalite_types::{Batch, TableSchema, Txn};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::fs::{File, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tidalite_ingest::recover::{Persisted, Recovered, recover};
+use tidalite_storage::fs::Fs;
+use tidalite_storage::fs::os::OsFs;
+use tidalite_storage::manifest::Manifest;
+use tidalite_storage::segment::SegmentStore;
+use tidalite_storage::{TableSnapshot, Tables};
+use tidalite_types::{Batch, Command, TableSchema, Txn};
 
 /// A handle; clones share the database. Dropping the last one closes it as [`Database::close`] does.
 #[derive(Clone, Debug)]
-pub struct Database {}
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    /// Made at the first statement: a database that is only written needs no query engine.
+    sessions: OnceLock<Sessions>,
+    /// Gone once the database is closed.
+    requests: Mutex<Option<mpsc::Sender<Request>>>,
+    jobs: Arc<Mutex<Jobs>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Held for as long as the folder is in use.
+    _lock: Option<File>,
+}
+
+/// What the threads of a database share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub config: DatabaseConfig,
+    pub fs: Arc<dyn Fs>,
+    pub store: Arc<SegmentStore>,
+    pub tables: Arc<Tables>,
+    pub counters: Counters,
+    /// Taken before the lock of `tables`, never while holding it.
+    manifest: Mutex<ManifestState>,
+    pub is_closing: AtomicBool,
+    /// The id of the next segment.
+    pub next_segment: AtomicU64,
+    /// The number of the last checkpoint file written, published or not.
+    pub checkpoint_files: AtomicU64,
+    merge: Mutex<MergeSignal>,
+    wished: Condvar,
+}
+
+#[derive(Debug)]
+pub(crate) struct ManifestState {
+    pub manifest: Manifest,
+    /// How many symbols of each column are in the table's symbol file.
+    pub persisted: Persisted,
+}
+
+#[derive(Debug, Default)]
+struct MergeSignal {
+    is_wanted: bool,
+    failure: Option<String>,
+}
 
 impl Database {
     /// Opens or creates the folder, replays the log and starts the background threads. Blocks.
     pub fn open(config: DatabaseConfig) -> Result<Database> {
-        let _ = config;
-        todo!()
+        let io = |what: &str, e: std::io::Error| {
+            Error::new(ErrorKind::Unavailable, format!("could not {what} data folder {}: {e}", config.data.display()))
+        };
+        std::fs::create_dir_all(&config.data).map_err(|e| io("create", e))?;
+        let lock = File::create(config.data.join("lock")).map_err(|e| io("lock", e))?;
+        lock.try_lock().map_err(|e| match e {
+            TryLockError::WouldBlock => {
+                let mut error =
+                    Error::new(ErrorKind::Conflict, format!("data folder {} is in use by another process", config.data.display()));
+                error.hint = Some("stop the other process, or connect to it instead of opening its folder".to_owned());
+                error
+            }
+            TryLockError::Error(e) => io("lock", e),
+        })?;
+        let fs = OsFs::new(&config.data);
+        Database::open_on(Arc::new(fs), config, Some(lock))
+    }
+
+    /// Opens a database on files that are not the operating system's: `config.data` is not looked at.
+    pub fn open_on(fs: Arc<dyn Fs>, config: DatabaseConfig, lock: Option<File>) -> Result<Database> {
+        let store = SegmentStore::new(fs.clone(), config.cache_bytes);
+        let (manifest, _) = Manifest::open(fs.clone())?;
+        let Recovered { catalog, versions, log, txn, persisted, replayed } = recover(&fs, &store, &manifest, config.log_file_bytes)?;
+        let staged = versions.staged();
+        tracing::info!(commits = replayed, staged_rows = staged.rows, last = txn.0, "opened the data folder");
+        let tables = Arc::new(Tables::from(versions));
+        let shared = Arc::new(Shared {
+            config,
+            fs,
+            store,
+            tables,
+            counters: Counters::default(),
+            next_segment: AtomicU64::new(manifest.state().next_segment.0.max(1)),
+            checkpoint_files: AtomicU64::new(manifest.state().checkpoint.file),
+            manifest: Mutex::new(ManifestState { manifest, persisted }),
+            is_closing: AtomicBool::new(false),
+            merge: Mutex::default(),
+            wished: Condvar::new(),
+        });
+        let (sender, requests) = mpsc::channel();
+        let writer = Writer { shared: shared.clone(), requests, catalog, log, txn, waiting: VecDeque::new() };
+        let jobs = Arc::new(Mutex::new(Jobs::new(shared.clone(), sender.clone())));
+        let mut threads = vec![spawn("tidalite-log", move || writer.run())?];
+        if shared.config.has_background_jobs {
+            let (jobs, shared) = (jobs.clone(), shared.clone());
+            threads.insert(0, spawn("tidalite-jobs", move || Jobs::run(&jobs, &shared))?);
+        }
+        let (requests, threads) = (Mutex::new(Some(sender)), Mutex::new(threads));
+        let inner = Inner { shared, sessions: OnceLock::new(), requests, jobs, threads, _lock: lock };
+        Ok(Database { inner: Arc::new(inner) })
     }
 
     /// Commits the batches, all or none of them; ready when they are durable (as configured) and visible.
+    /// Tables and columns that do not exist are created.
     /// Commits submitted by one caller take effect in the order of the calls, awaited or not.
     /// While writers outrun the merge the future waits (back-pressure).
     #[must_use]
     pub fn commit(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<Txn>> {
-        let _ = batches;
-        todo!()
+        self.inner.rows(batches, RowsMode::Create).map(|r| r.map(|c| c.txn)).boxed()
+    }
+
+    /// As [`Database::commit`], but when a row is refused, the rows of the lines before it ([`Batch::lines`]) are
+    /// committed all the same, in every batch, and the refusal comes back beside the commit.
+    #[must_use]
+    pub fn commit_until_refused(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<(Txn, Option<Error>)>> {
+        self.inner.rows(batches, RowsMode::CreatePrefix).map(|r| r.map(|c| (c.txn, c.refused))).boxed()
     }
 
     /// Runs one SQL statement. Rows come as a stream; dropping it stops the query.
     #[must_use]
     pub fn execute(&self, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
-        let _ = (sql, options);
-        todo!()
+        self.inner.sessions().execute(Arc::new(Handle { inner: self.inner.clone() }), sql, options)
+    }
+
+    /// Commits one change of schema or content.
+    #[must_use]
+    pub fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>> {
+        self.inner.submit(Work::Command(command)).map(|r| r.map(|c| c.txn)).boxed()
+    }
+
+    /// The last visible commit, and every table as of it.
+    #[cfg(test)]
+    pub(crate) fn all_tables(&self) -> (Txn, Vec<Arc<TableSnapshot>>) {
+        self.inner.shared.tables.all()
     }
 
     /// What runs now.
     #[must_use]
     pub fn activity(&self) -> Vec<Activity> {
-        todo!()
+        self.inner.sessions().activity()
     }
 
     /// Stops the statement of [`Activity::id`]; false when there is none.
     pub fn cancel(&self, id: u64) -> bool {
-        let _ = id;
-        todo!()
+        self.inner.sessions().cancel(id)
     }
 
     /// The schema of a table, by name without regard to case.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
-        let _ = name;
-        todo!()
+        self.inner.shared.tables.read().by_name(name).map(|t| t.schema.clone())
     }
 
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        todo!()
+        self.inner.shared.metrics()
+    }
+
+    /// Merges everything committed so far into segments and writes a checkpoint. Blocks.
+    pub fn settle(&self) -> Result<()> {
+        lock(&self.inner.jobs).settle()
     }
 
     /// Refuses new commits, finishes those under way, writes a checkpoint and stops the threads. Blocks.
     pub fn close(&self) -> Result<()> {
-        todo!()
+        self.inner.close()
+    }
+}
+
+impl Inner {
+    fn rows(&self, batches: Vec<Batch>, mode: RowsMode) -> BoxFuture<'static, Result<Committed>> {
+        self.submit(Work::Rows { batches, mode })
+    }
+
+    fn submit(&self, work: Work) -> BoxFuture<'static, Result<Committed>> {
+        let requests = lock(&self.requests);
+        match requests.as_ref() {
+            Some(sender) => submit(sender, work),
+            None => futures::future::ready(Err(closed())).boxed(),
+        }
+    }
+
+    fn close(&self) -> Result<()> {
+        let Some(sender) = lock(&self.requests).take() else { return Ok(()) };
+        self.shared.is_closing.store(true, SeqCst);
+        self.shared.ask_for_merge();
+        drop(sender);
+        // The last to start was the commit thread; the one before it, if any, stops by itself now.
+        let mut threads: Vec<_> = lock(&self.threads).drain(..).collect();
+        let commit_thread = threads.pop();
+        let mut is_well = threads.into_iter().all(|t| t.join().is_ok());
+        let finished = lock(&self.jobs).finish();
+        is_well &= commit_thread.is_none_or(|t| t.join().is_ok());
+        if !is_well {
+            return Err(Error::new(ErrorKind::Internal, "a background thread panicked"));
+        }
+        finished
+    }
+
+    fn sessions(&self) -> &Sessions {
+        self.sessions.get_or_init(|| Sessions::new(&self.shared.config))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, "could not close the database");
+        }
+    }
+}
+
+/// Sends work to the commit thread; ready with its answer. Sent before this returns.
+pub(crate) fn submit(sender: &mpsc::Sender<Request>, work: Work) -> BoxFuture<'static, Result<Committed>> {
+    let (reply, answer) = oneshot::channel();
+    let is_sent = sender.send(Request { work, reply }).is_ok();
+    async move {
+        if !is_sent {
+            return Err(closed());
+        }
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+    .boxed()
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Unavailable, "the database is closed")
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
+    thread.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start thread {name}: {e}")))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, ManifestState> {
+        lock(&self.manifest)
+    }
+
+    /// Asks the jobs thread to look for work now.
+    pub(crate) fn ask_for_merge(&self) {
+        lock(&self.merge).is_wanted = true;
+        self.wished.notify_all();
+    }
+
+    /// Waits until somebody asked, or the time is over; takes the wish with it.
+    pub(crate) fn wait_for_wish(&self, timeout: Duration) {
+        let signal = lock(&self.merge);
+        let waited = self.wished.wait_timeout_while(signal, timeout, |s| !s.is_wanted);
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_wanted = false;
+    }
+
+    /// Notes the end of a merge.
+    pub(crate) fn merge_ended(&self, failure: Option<String>) {
+        lock(&self.merge).failure = failure;
+    }
+
+    /// Why the last merge failed, if it did.
+    pub(crate) fn merge_failure(&self) -> Option<String> {
+        lock(&self.merge).failure.clone()
+    }
+
+    /// Whether waiting for the merge is in vain.
+    pub(crate) fn merge_is_stuck(&self) -> bool {
+        self.is_closing.load(SeqCst) || lock(&self.merge).failure.is_some()
+    }
+
+    fn metrics(&self) -> Metrics {
+        let gauge = |name, help, value: usize| Metric { name, help, is_counter: false, value: value as f64 };
+        let (staged, tables) = (self.tables.read().staged(), self.tables.all().1);
+        let (mut segments, mut rows, mut bytes) = (0, 0, 0);
+        for segment in tables.iter().flat_map(|t| t.segments.iter()) {
+            segments += 1;
+            rows += segment.meta().rows as usize;
+            bytes += segment.meta().bytes as usize;
+        }
+        let mut metrics = self.counters.read();
+        metrics.extend([
+            gauge("tidalite_tables", "Tables.", tables.len()),
+            gauge("tidalite_segments", "Segments of all tables.", segments),
+            gauge("tidalite_segment_rows", "Rows in segments.", rows),
+            gauge("tidalite_segment_bytes", "Bytes of segments.", bytes),
+            gauge("tidalite_staged_rows", "Committed rows that are not in segments yet.", staged.rows),
+            gauge("tidalite_staged_bytes", "Memory of committed rows that are not in segments yet.", staged.bytes),
+        ]);
+        metrics
+    }
+}
+
+/// What statements may do to the database.
+struct Handle {
+    inner: Arc<Inner>,
+}
+
+impl Host for Handle {
+    fn insert(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<Txn>> {
+        self.inner.rows(batches, RowsMode::Insert).map(|r| r.map(|c| c.txn)).boxed()
+    }
+
+    fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>> {
+        self.inner.submit(Work::Command(command)).map(|r| r.map(|c| c.txn)).boxed()
+    }
+
+    fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
+        self.inner.shared.tables.snapshots(names)
+    }
+
+    fn table_names(&self) -> Vec<String> {
+        self.inner.shared.tables.all().1.iter().map(|table| table.schema.name.clone()).collect()
     }
 }

@@ -1,14 +1,16 @@
 //! Tidalite as a library: open a folder, write rows, ask SQL.
 //!
 //! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
-//! [`writer`] commits; [`jobs`] what runs in the background; [`session`] statements; [`metrics`] what is counted.
+//! `writer` the commit thread; `jobs` what runs in the background; [`session`] statements; [`metrics`] what is counted.
 #![forbid(unsafe_code)]
 
 pub mod config;
 pub mod database;
 pub mod error;
+mod jobs;
 pub mod metrics;
 pub mod session;
+mod writer;
 
 pub use config::DatabaseConfig;
 pub use database::Database;
@@ -17,3 +19,6 @@ pub use metrics::Metrics;
 pub use session::{Activity, OutputColumn, QueryOptions, Response, Rows};
 pub use tidalite_ingest::line;
 pub use tidalite_types as types;
+
+#[cfg(test)]
+mod crash_tests;

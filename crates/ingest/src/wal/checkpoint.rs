@@ -29,7 +29,6 @@ pub struct CheckpointWriter {
 impl CheckpointWriter {
     pub fn create(fs: &dyn Fs, number: u64) -> Result<CheckpointWriter> {
         let path = path_of(number);
-        fs.create_dir_all(Path::new(FOLDER)).map_err(|e| Error::io("create", Path::new(FOLDER), e))?;
         // Of an attempt that failed: the manifest does not point at it.
         let _ = fs.remove(&path);
         let file = fs.create(&path).map_err(|e| Error::io("create", &path, e))?;

@@ -24,8 +24,6 @@ pub const FOLDER: &str = "log";
 const MAGIC: &[u8; 8] = b"TIDELOG1";
 const FILE_HEADER: u64 = 64;
 const RECORD_HEADER: usize = 32;
-/// Bytes a log file is allocated with; one larger commit makes a larger file.
-const FILE_BYTES: u64 = 64 << 20;
 /// Released files kept for later use.
 const SPARES_MAX: usize = 4;
 
@@ -83,6 +81,7 @@ impl Group {
 #[derive(Debug)]
 pub struct LogWriter {
     fs: Arc<dyn Fs>,
+    file_bytes: u64,
     current: Current,
     /// Files before the current one that are still needed, oldest first, with their last commit.
     full: VecDeque<(u64, Txn, u64)>,
@@ -106,12 +105,13 @@ struct Current {
 }
 
 impl LogWriter {
-    /// Begins a new file after what [`replay`] found.
-    pub fn begin(fs: Arc<dyn Fs>, found: Replayed) -> Result<LogWriter> {
+    /// Begins a new file after what [`replay`] found. Files are allocated with `file_bytes`; a larger commit makes a
+    /// larger file.
+    pub fn begin(fs: Arc<dyn Fs>, found: Replayed, file_bytes: u64) -> Result<LogWriter> {
         let mut spares = found.spares;
         let next_spare = spares.len() as u64 + found.number;
-        let current = begin_file(&*fs, &mut spares, found.number + 1, found.txn.next(), FILE_BYTES)?;
-        Ok(LogWriter { fs, current, full: found.files, spares, next_spare, epoch: found.epoch + 1, txn: found.txn, poison: None })
+        let current = begin_file(&*fs, &mut spares, found.number + 1, found.txn.next(), file_bytes)?;
+        Ok(LogWriter { fs, file_bytes, current, full: found.files, spares, next_spare, epoch: found.epoch + 1, txn: found.txn, poison: None })
     }
 
     /// Makes sure `bytes` more can be written; afterwards a full disk cannot stop them. Fails without harm.
@@ -122,7 +122,7 @@ impl LogWriter {
         }
         // A file is left only when all of it is durable, so that no later file can exist behind a hole.
         self.sync()?;
-        let capacity = FILE_BYTES.max((FILE_HEADER + bytes).next_multiple_of(4096));
+        let capacity = self.file_bytes.max((FILE_HEADER + bytes).next_multiple_of(4096));
         let next = begin_file(&*self.fs, &mut self.spares, self.current.number + 1, self.txn.next(), capacity)?;
         let old = std::mem::replace(&mut self.current, next);
         self.full.push_back((old.number, self.txn, old.len));
@@ -170,7 +170,7 @@ impl LogWriter {
             let spare = PathBuf::from(FOLDER).join(format!("spare-{:016x}", self.next_spare));
             self.next_spare += 1;
             let len = self.fs.open(&path).and_then(|f| f.len()).unwrap_or(0);
-            if self.spares.len() < SPARES_MAX && len == FILE_BYTES && self.fs.rename(&path, &spare).is_ok() {
+            if self.spares.len() < SPARES_MAX && len == self.file_bytes && self.fs.rename(&path, &spare).is_ok() {
                 self.spares.push((spare, len));
             } else {
                 let _ = self.fs.remove(&path);
@@ -201,10 +201,9 @@ fn path_of(number: u64) -> PathBuf {
 
 fn begin_file(fs: &dyn Fs, spares: &mut Vec<(PathBuf, u64)>, number: u64, first: Txn, capacity: u64) -> Result<Current> {
     let path = path_of(number);
-    fs.create_dir_all(Path::new(FOLDER)).map_err(|e| Error::io("create", Path::new(FOLDER), e))?;
     // Left by an attempt that failed before anything was written behind its header.
     let _ = fs.remove(&path);
-    let spare = if capacity == FILE_BYTES { spares.pop() } else { None };
+    let spare = spares.pop_if(|s| s.1 == capacity);
     let file = match &spare {
         Some((old, _)) => fs.rename(old, &path).and_then(|()| fs.open_write(&path)),
         None => fs.create(&path),

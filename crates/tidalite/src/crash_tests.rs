@@ -1,0 +1,307 @@
+//! What a power loss leaves: every acknowledged commit, once, and no commit in part.
+//!
+//! A fixed story of commits, schema changes, merges and checkpoints runs on a simulated disk. For every file
+//! operation of it the power goes at that operation, what was not synced is lost or reordered at random, and the
+//! database is opened again, checked against a plain model, used on, and opened once more.
+
+use crate::{Database, DatabaseConfig, ErrorKind};
+use futures::executor::block_on;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use tidalite_storage::TableSnapshot;
+use tidalite_storage::fs::Fs;
+use tidalite_storage::fs::faulty::SimFs;
+use tidalite_storage::segment::to_column;
+use tidalite_types::command::CreateTable;
+use tidalite_types::{
+    Batch, BatchColumn, BatchTimestamps, Column, ColumnId, ColumnType, Command, PartitionBy, TimeUnit, Values, Views,
+};
+
+const DAY: i64 = 86_400_000_000_000;
+
+/// What a table should hold: timestamp, number, symbol.
+type Rows = Vec<(i64, Option<i64>, Option<String>)>;
+type Model = BTreeMap<String, Rows>;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Rows for several tables in one commit: table and the numbers and timestamps of its rows.
+    Rows(Vec<(&'static str, Vec<(i64, i64)>)>),
+    Command(Command),
+    Settle,
+}
+
+fn config() -> DatabaseConfig {
+    // Small log files, so that the story fills several.
+    DatabaseConfig { has_background_jobs: false, log_file_bytes: 4 << 10, ..DatabaseConfig::new("") }
+}
+
+fn open(fs: &SimFs) -> crate::Result<Database> {
+    Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, config(), None)
+}
+
+/// The number decides the symbol, so that many commits bring new ones.
+fn symbol_of(number: i64) -> String {
+    if number % 3 == 0 { format!("a symbol longer than a view {}", number / 7) } else { format!("s{}", number % 5) }
+}
+
+fn batch(table: &str, rows: &[(i64, i64)]) -> Batch {
+    let (mut dictionary, mut codes) = (Views::new(), Vec::new());
+    for (_, number) in rows {
+        codes.push(dictionary.len() as u32);
+        dictionary.push(symbol_of(*number).as_bytes());
+    }
+    let number = BatchColumn {
+        name: "number".to_owned(),
+        column_type: ColumnType::Long,
+        column: Column::new(Values::I64(rows.iter().map(|r| r.1).collect())),
+        dictionary: Views::new(),
+    };
+    let symbol = BatchColumn {
+        name: "symbol".to_owned(),
+        column_type: ColumnType::Symbol,
+        column: Column::new(Values::U32(codes)),
+        dictionary,
+    };
+    let timestamps = BatchTimestamps { unit: TimeUnit::Nanos, values: rows.iter().map(|r| r.0).collect() };
+    let (columns, lines) = (vec![symbol, number], Vec::new());
+    Batch { table: table.to_owned(), rows: rows.len(), columns, timestamps: Some(timestamps), lines }
+}
+
+fn apply(db: &Database, step: &Step) -> crate::Result<()> {
+    match step {
+        Step::Rows(tables) => block_on(db.commit(tables.iter().map(|(t, rows)| batch(t, rows)).collect())).map(drop),
+        Step::Command(command) => block_on(db.command(command.clone())).map(drop),
+        Step::Settle => db.settle(),
+    }
+}
+
+fn apply_to_model(model: &mut Model, step: &Step) {
+    match step {
+        Step::Rows(tables) => {
+            for (table, rows) in tables {
+                let new = rows.iter().map(|&(ts, number)| (ts, Some(number), Some(symbol_of(number))));
+                model.entry((*table).to_owned()).or_default().extend(new);
+            }
+        }
+        Step::Command(Command::CreateTable(create)) => drop(model.insert(create.name.clone(), Vec::new())),
+        Step::Command(Command::DropTable { table, .. }) => drop(model.remove(table)),
+        Step::Command(Command::Truncate { table }) => model.get_mut(table).unwrap().clear(),
+        Step::Command(Command::RenameTable { table, to }) => {
+            let rows = model.remove(table).unwrap();
+            model.insert(to.clone(), rows);
+        }
+        Step::Command(Command::DropColumn { table, .. }) => {
+            model.get_mut(table).unwrap().iter_mut().for_each(|row| row.2 = None);
+        }
+        Step::Command(Command::DropPartitions { table, partitions }) => {
+            model.get_mut(table).unwrap().retain(|row| !partitions.contains(&(row.0.div_euclid(DAY) * DAY)));
+        }
+        Step::Command(_) | Step::Settle => {}
+    }
+}
+
+fn read(table: &TableSnapshot) -> Rows {
+    let id = |name| table.schema.column(name).map(|c| c.id);
+    let (ts, number, symbol) = (id("timestamp").unwrap(), id("number").unwrap(), id("symbol"));
+    let strings = symbol.map(|id| table.symbols[&id].strings());
+    let mut rows = Rows::new();
+    let mut add = |column: &dyn Fn(ColumnId) -> Option<Column>| {
+        let Some(Values::I64(ts)) = column(ts).map(|c| c.values) else { panic!("a block without timestamps") };
+        let (number, symbol) = (column(number), symbol.and_then(column));
+        for (row, ts) in ts.into_iter().enumerate() {
+            let number = number.as_ref().filter(|c| c.is_valid(row)).map(|c| match &c.values {
+                Values::I64(v) => v[row],
+                other => panic!("{other:?}"),
+            });
+            let symbol = symbol.as_ref().filter(|c| c.is_valid(row)).map(|c| match &c.values {
+                Values::U32(v) => String::from_utf8(strings.as_ref().unwrap().get(v[row] as usize).to_vec()).unwrap(),
+                other => panic!("{other:?}"),
+            });
+            rows.push((ts, number, symbol));
+        }
+    };
+    for segment in table.segments.iter() {
+        for block in 0..segment.block_count() {
+            add(&|id| segment.read(id, block).unwrap().map(|b| to_column(&b)));
+        }
+    }
+    for run in table.runs.iter() {
+        add(&|id| run.column(id).map(|c| Column::clone(c)));
+    }
+    rows
+}
+
+fn content(db: &Database) -> Model {
+    let (_, tables) = db.all_tables();
+    let mut model: Model = tables.iter().map(|t| (t.schema.name.clone(), read(t))).collect();
+    sort(&mut model);
+    model
+}
+
+fn sort(model: &mut Model) {
+    model.values_mut().for_each(|rows| rows.sort());
+}
+
+fn create(name: &str) -> Step {
+    let columns = [
+        ("timestamp", ColumnType::Timestamp(TimeUnit::Nanos)),
+        ("symbol", ColumnType::Symbol),
+        ("number", ColumnType::Long),
+    ];
+    Step::Command(Command::CreateTable(CreateTable {
+        name: name.to_owned(),
+        columns: columns.map(|(n, t)| (n.to_owned(), t)).to_vec(),
+        designated: Some("timestamp".to_owned()),
+        partition_by: PartitionBy::Day,
+        if_not_exists: false,
+    }))
+}
+
+/// Rows numbered from `first`, `spread` apart, every third one late.
+fn rows(first: i64, count: i64, spread: i64) -> Vec<(i64, i64)> {
+    (first..first + count).map(|n| (if n % 3 == 0 { (n - 20) * spread } else { n * spread }, n)).collect()
+}
+
+fn story() -> Vec<Step> {
+    let hour = DAY / 24;
+    let drop_table = |table: &str| Step::Command(Command::DropTable { table: table.to_owned(), if_exists: false });
+    vec![
+        create("a"),
+        Step::Rows(vec![("a", rows(0, 50, hour)), ("b", rows(1000, 10, 7))]),
+        Step::Rows(vec![("a", rows(50, 5, hour))]),
+        Step::Settle,
+        Step::Rows(vec![("a", rows(40, 30, hour)), ("c", rows(5000, 10, hour))]),
+        Step::Command(Command::RenameTable { table: "b".into(), to: "d".into() }),
+        Step::Rows(vec![("b", rows(2000, 3, hour)), ("d", rows(2100, 3, 7))]),
+        Step::Settle,
+        Step::Command(Command::DropPartitions { table: "a".into(), partitions: vec![DAY, 2 * DAY] }),
+        Step::Rows(vec![("a", rows(30, 10, hour))]),
+        Step::Command(Command::Truncate { table: "c".into() }),
+        Step::Rows(vec![("c", rows(6000, 4, hour))]),
+        Step::Settle,
+        drop_table("d"),
+        Step::Rows(vec![("d", rows(7000, 4, hour)), ("a", rows(8000, 1, 1))]),
+        Step::Command(Command::DropColumn { table: "c".into(), column: "symbol".into() }),
+        Step::Command(Command::AddColumn {
+            table: "a".into(),
+            column: "more".into(),
+            column_type: ColumnType::Double,
+            if_not_exists: false,
+        }),
+        Step::Settle,
+        drop_table("b"),
+        Step::Settle,
+        Step::Rows(vec![("e", rows(1, 2, 1))]),
+    ]
+}
+
+/// Runs the story until a step fails; gives the model after the last step acknowledged and after the one in doubt.
+fn run(db: &Database, steps: &[Step]) -> (Model, Model) {
+    let mut acknowledged = Model::new();
+    for step in steps {
+        let mut next = acknowledged.clone();
+        apply_to_model(&mut next, step);
+        if apply(db, step).is_err() {
+            sort(&mut acknowledged);
+            sort(&mut next);
+            return (acknowledged, next);
+        }
+        acknowledged = next;
+    }
+    sort(&mut acknowledged);
+    (acknowledged.clone(), acknowledged)
+}
+
+#[test]
+fn the_story_without_faults_gives_the_model_before_and_after_reopening() {
+    let fs = SimFs::new(0);
+    let db = open(&fs).unwrap();
+    let (model, _) = run(&db, &story());
+    assert_eq!(content(&db), model);
+    db.close().unwrap();
+    assert_eq!(content(&open(&fs).unwrap()), model);
+    assert_eq!(content(&open(&fs.survivor(1)).unwrap()), model);
+}
+
+#[test]
+fn a_power_loss_at_any_operation_loses_nothing_acknowledged_and_leaves_nothing_in_part() {
+    let mut operation = 0;
+    loop {
+        let fs = SimFs::new(operation);
+        fs.crash_at(operation);
+        let story = story();
+        let (acknowledged, in_doubt) = match open(&fs) {
+            Ok(db) => run(&db, &story),
+            Err(_) => (Model::new(), Model::new()),
+        };
+        let is_over = !fs.is_crashed();
+        for seed in 0..3 {
+            let disk = fs.survivor(seed);
+            let what = format!("power loss at operation {operation}, survivor {seed}");
+            let db = open(&disk).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let found = content(&db);
+            assert!(
+                found == acknowledged || found == in_doubt,
+                "{what}: found {found:#?}, acknowledged {acknowledged:#?}"
+            );
+            // It goes on as if nothing had been: new rows, a merge, a checkpoint, and all of it twice over a crash.
+            let more = [Step::Rows(vec![("z", rows(9000, 5, 1))]), Step::Settle, Step::Rows(vec![("z", rows(9100, 5, 1))])];
+            let mut expected = found;
+            for step in &more {
+                apply(&db, step).unwrap_or_else(|e| panic!("{what}: {step:?}: {e}"));
+                apply_to_model(&mut expected, step);
+            }
+            sort(&mut expected);
+            drop(db);
+            let again = open(&disk.survivor(seed + 100)).unwrap_or_else(|e| panic!("{what}, opened again: {e}"));
+            assert!(content(&again) == expected, "{what}: lost something after going on");
+        }
+        if is_over {
+            break;
+        }
+        operation += 1;
+    }
+    assert!(operation > 100, "the story has only {operation} operations");
+}
+
+#[test]
+fn a_failed_operation_refuses_commits_or_is_repaired_and_loses_nothing() {
+    let mut operation = 0;
+    loop {
+        let fs = SimFs::new(operation);
+        fs.fail_at(operation, io::ErrorKind::StorageFull);
+        let Ok(db) = open(&fs) else {
+            operation += 1;
+            continue;
+        };
+        let (mut acknowledged, mut in_doubt) = (Model::new(), None);
+        for step in story() {
+            let mut next = acknowledged.clone();
+            apply_to_model(&mut next, &step);
+            // One fault: what it hit may be asked for again, unless it hit the log.
+            match apply(&db, &step).or_else(|_| apply(&db, &step)) {
+                Ok(()) => acknowledged = next,
+                Err(error) => {
+                    assert_eq!(error.kind, ErrorKind::Unavailable, "operation {operation}, {step:?}: {error}");
+                    sort(&mut next);
+                    in_doubt = Some(next);
+                    break;
+                }
+            }
+        }
+        let is_over = fs.operations() <= operation;
+        sort(&mut acknowledged);
+        assert_eq!(content(&db), acknowledged, "fault at operation {operation}");
+        drop(db);
+        let again = open(&fs.survivor(operation)).unwrap_or_else(|e| panic!("fault at operation {operation}: {e}"));
+        let found = content(&again);
+        // A commit whose sync failed may have survived all the same.
+        assert!(found == acknowledged || Some(&found) == in_doubt.as_ref(), "fault at operation {operation}");
+        if is_over {
+            break;
+        }
+        operation += 1;
+    }
+}

@@ -1,0 +1,316 @@
+//! What runs in the background: merges, checkpoints, and the removal of files nobody needs.
+//!
+//! One thread decides and helpers merge several tables at a time. Every step can fail and is tried again: a full disk
+//! stops nothing but itself. A merge whose table lost rows by force meanwhile is thrown away.
+//!
+//! Order: the log is synced up to the merged commits before the manifest names them, segments and symbols before the
+//! manifest, the manifest before readers see them; files go when neither manifest nor any reader has them.
+
+use crate::database::Shared;
+use crate::writer::{Request, Work};
+use crate::{Error, Result};
+use futures::executor::block_on;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
+use tidalite_ingest::wal::record::Op;
+use tidalite_storage::manifest::{Change, Checkpoint, State};
+use tidalite_storage::merge::{Merged, merge};
+use tidalite_storage::tables::{MergeInput, Staged};
+use tidalite_storage::{Segment, TableSnapshot, symbol_file};
+use tidalite_types::{BLOCK_ROWS, SegmentId, TableId, Txn};
+
+/// How often the thread looks for work when nobody asks.
+const TICK: Duration = Duration::from_millis(100);
+/// A table without commits for this long is merged, so that its rows leave memory.
+const QUIET: Duration = Duration::from_millis(500);
+/// A quiet table is not merged more often than this: a trickle of rows would be rewritten again and again.
+const QUIET_MERGE_INTERVAL: Duration = Duration::from_secs(2);
+/// Staged rows are merged at the latest after this long.
+const STAGED_AGE_MAX: Duration = Duration::from_secs(60);
+/// After a failure nothing is tried for this long, unless somebody waits.
+const RETRY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    shared: Arc<Shared>,
+    /// To the commit thread, until the database closes.
+    requests: Option<Sender<Request>>,
+    watched: HashMap<TableId, Watched>,
+    /// Replaced segments that a reader may still have.
+    obsolete: Vec<Arc<Segment>>,
+    retry_at: Option<Instant>,
+}
+
+/// When things happened to a table, as seen by this thread.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    txn: Txn,
+    changed: Instant,
+    staged_since: Option<Instant>,
+    merged: Option<Instant>,
+}
+
+impl Jobs {
+    pub(crate) fn new(shared: Arc<Shared>, requests: Sender<Request>) -> Jobs {
+        Jobs { shared, requests: Some(requests), watched: HashMap::new(), obsolete: Vec::new(), retry_at: None }
+    }
+
+    /// Looks after the database until it closes.
+    pub(crate) fn run(jobs: &Mutex<Jobs>, shared: &Shared) {
+        while !shared.is_closing.load(SeqCst) {
+            shared.wait_for_wish(TICK);
+            let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            if jobs.retry_at.is_none_or(|at| at <= Instant::now()) {
+                let due = jobs.due();
+                // What went wrong is noted and tried again.
+                let _ = jobs.round(&due);
+            }
+            jobs.purge();
+        }
+    }
+
+    /// Merges everything staged now, then writes a checkpoint.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let all: Vec<TableId> = self.shared.tables.all().1.iter().filter(|t| !t.runs.is_empty()).map(|t| t.id).collect();
+        self.round(&all)?;
+        self.checkpoint()?;
+        self.purge();
+        Ok(())
+    }
+
+    /// The last thing done: what is staged goes to a checkpoint, and the commit thread hears no more from here.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let result = self.checkpoint();
+        self.purge();
+        self.requests = None;
+        result
+    }
+
+    fn round(&mut self, tables: &[TableId]) -> Result<()> {
+        let threads = self.shared.config.merge_threads.max(1);
+        let mut failure = None;
+        for some in tables.chunks(threads) {
+            let results: Vec<_> = std::thread::scope(|scope| {
+                let jobs = &*self;
+                let spawned: Vec<_> = some.iter().map(|&table| scope.spawn(move || jobs.merge_table(table))).collect();
+                spawned.into_iter().map(|s| s.join().unwrap_or_else(|_| Err(panicked()))).collect()
+            });
+            for (&table, result) in some.iter().zip(results) {
+                match result {
+                    Ok(replaced) => self.obsolete.extend(replaced),
+                    Err(error) => failure = Some(self.merge_failed(table, error)),
+                }
+                if let Some(watched) = self.watched.get_mut(&table) {
+                    watched.merged = Some(Instant::now());
+                }
+            }
+            self.shared.merge_ended(failure.as_ref().map(Error::to_string));
+            // Not awaited: the commit thread may itself be waiting for the next merge.
+            drop(self.ask(Work::Wake));
+        }
+        if self.shared.counters.log_bytes.load(Relaxed) > self.shared.config.log_bytes
+            && let Err(error) = self.checkpoint()
+        {
+            tracing::error!(%error, "could not write a checkpoint and will try again; the log grows meanwhile");
+            failure = Some(error);
+        }
+        self.retry_at = failure.is_some().then(|| Instant::now() + RETRY);
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn merge_failed(&self, table: TableId, error: Error) -> Error {
+        self.shared.counters.merge_failures.fetch_add(1, Relaxed);
+        let name = self.shared.tables.read().get(table).map_or_else(String::new, |t| t.schema.name.clone());
+        tracing::error!(table = name, %error, "a merge failed and will be tried again; its rows are in the log");
+        error
+    }
+
+    /// Tables to merge now, those with most staged bytes first.
+    fn due(&mut self) -> Vec<TableId> {
+        let now = Instant::now();
+        let (_, tables) = self.shared.tables.all();
+        let staged_bytes = self.shared.tables.read().staged().bytes;
+        let limit = self.shared.config.staging_bytes;
+        let is_pressed = staged_bytes > limit / 2 || self.shared.counters.log_bytes.load(Relaxed) > self.shared.config.log_bytes;
+        let mut due: Vec<(usize, TableId)> = Vec::new();
+        self.watched.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
+        for table in tables {
+            let staged = Staged::of(&table.runs);
+            let watched = self.watched.entry(table.id).or_insert(Watched { txn: table.txn, changed: now, staged_since: None, merged: None });
+            if watched.txn != table.txn {
+                (watched.txn, watched.changed) = (table.txn, now);
+            }
+            if staged.rows == 0 {
+                watched.staged_since = None;
+                continue;
+            }
+            let age = now - *watched.staged_since.get_or_insert(now);
+            let is_quiet = now - watched.changed >= QUIET && watched.merged.is_none_or(|at| now - at >= QUIET_MERGE_INTERVAL);
+            let is_large = staged.bytes > limit / 8 || is_pressed && staged.rows >= BLOCK_ROWS;
+            if is_large || is_quiet || age >= STAGED_AGE_MAX {
+                due.push((staged.bytes, table.id));
+            }
+        }
+        due.sort_unstable_by(|a, b| b.cmp(a));
+        due.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Merges what is staged of a table; gives the segments that were replaced.
+    fn merge_table(&self, table: TableId) -> Result<Vec<Arc<Segment>>> {
+        let Some(input) = self.shared.tables.write().begin_merge(table) else { return Ok(Vec::new()) };
+        let merged_txn = input.version.runs.last().map_or(Txn(0), |r| r.txns.1);
+        let started = Instant::now();
+        let mut next_segment = || self.next_segment();
+        let merged = merge(&self.shared.store, &input.version, &mut next_segment)?;
+        // The manifest must not know of commits that the log could still lose: neither of rows nor of the schema.
+        let schema = self.shared.tables.read().get(table).cloned();
+        block_on(self.ask(Work::Sync))?;
+        let is_shown = match schema {
+            Some(schema) => self.publish(&input, &merged, merged_txn, &schema)?,
+            None => false,
+        };
+        let counters = &self.shared.counters;
+        counters.segment_written_bytes.fetch_add(merged.written_bytes, Relaxed);
+        if !is_shown {
+            return Ok(merged.added);
+        }
+        counters.merges.fetch_add(1, Relaxed);
+        counters.merged_rows.fetch_add(merged.staged_rows, Relaxed);
+        counters.rewritten_rows.fetch_add(merged.rewritten_rows, Relaxed);
+        tracing::debug!(
+            table = input.version.schema.name,
+            rows = merged.staged_rows,
+            rewritten = merged.rewritten_rows,
+            segments = merged.added.len(),
+            millis = started.elapsed().as_millis() as u64,
+            "merged"
+        );
+        Ok(merged.removed)
+    }
+
+    fn next_segment(&self) -> SegmentId {
+        SegmentId(self.shared.next_segment.fetch_add(1, SeqCst))
+    }
+
+    /// Puts a merge into the manifest, then before the readers; false when the table changed so that it is void.
+    /// `version` has the schema to note, and symbols that are no fewer than the segments refer to.
+    fn publish(&self, input: &MergeInput, merged: &Merged, merged_txn: Txn, version: &TableSnapshot) -> Result<bool> {
+        let id = input.version.id;
+        // Whoever removes rows by force takes this lock, too: what is current now is so until the end.
+        let mut manifest = self.shared.lock_manifest();
+        if !self.shared.tables.read().is_current(input) {
+            return Ok(false);
+        }
+        // Only merges add segments, and there is one merge of a table at a time.
+        let mut after: Vec<Arc<Segment>> = input.version.segments.to_vec();
+        after.retain(|s| !merged.removed.iter().any(|r| r.meta().id == s.meta().id));
+        after.extend(merged.added.iter().cloned());
+        let persisted = manifest.persisted.entry(id).or_default().clone();
+        let pending = symbol_file::pending(&version.symbols, &persisted);
+        let written = manifest.manifest.state().tables.get(&id).map_or(0, |t| t.symbol_bytes);
+        let symbol_bytes = symbol_file::append(&*self.shared.fs, id, written, &pending)?;
+        let mut changes = self.reconcile(manifest.manifest.state(), version, &after);
+        changes.push(Change::Content { table: id, add: Vec::new(), remove: Vec::new(), merged: merged_txn, symbol_bytes });
+        manifest.manifest.edit(&changes)?;
+        let counts = pending.iter().map(|e| (e.column, e.first + e.strings.len() as u32));
+        manifest.persisted.entry(id).or_default().extend(counts);
+        self.shared.tables.write().end_merge(input, merged.added.clone(), &merged.removed);
+        Ok(true)
+    }
+
+    /// What the manifest has to be told so that it agrees with a table's schema and segments.
+    fn reconcile(&self, state: &State, version: &TableSnapshot, segments: &[Arc<Segment>]) -> Vec<Change> {
+        let (id, known) = (version.id, state.tables.get(&version.id));
+        let mut changes = vec![Change::NextIds {
+            table: TableId(id.0 + 1),
+            segment: SegmentId(self.shared.next_segment.load(SeqCst)),
+        }];
+        if known.is_none_or(|t| t.schema != *version.schema) {
+            let (schema, schema_txn) = (version.schema.as_ref().clone(), version.txn);
+            changes.push(Change::Schema { table: id, schema, schema_txn });
+        }
+        let is_known = |s: &&Arc<Segment>| known.is_some_and(|t| t.segments.contains_key(&s.meta().id));
+        let add: Vec<_> = segments.iter().filter(|s| !is_known(s)).map(|s| s.meta().clone()).collect();
+        let kept: std::collections::HashSet<SegmentId> = segments.iter().map(|s| s.meta().id).collect();
+        let remove: Vec<_> =
+            known.into_iter().flat_map(|t| t.segments.keys()).filter(|id| !kept.contains(id)).copied().collect();
+        if !add.is_empty() || !remove.is_empty() {
+            changes.push(Change::Content { table: id, add, remove, merged: Txn(0), symbol_bytes: 0 });
+        }
+        changes
+    }
+
+    /// Writes the staging of all tables to one file, so that the log before it can go.
+    fn checkpoint(&mut self) -> Result<()> {
+        block_on(self.ask(Work::Sync))?;
+        let mut manifest = self.shared.lock_manifest();
+        let (txn, tables) = self.shared.tables.all();
+        let state = manifest.manifest.state().clone();
+        if txn == state.checkpoint.txn {
+            return Ok(());
+        }
+        let mut changes: Vec<Change> =
+            state.tables.keys().filter(|id| !tables.iter().any(|t| t.id == **id)).map(|id| Change::Drop(*id)).collect();
+        let number = state.checkpoint.file.max(self.shared.checkpoint_files.load(SeqCst)) + 1;
+        self.shared.checkpoint_files.store(number, SeqCst);
+        let mut writer = CheckpointWriter::create(&*self.shared.fs, number)?;
+        for table in &tables {
+            changes.extend(self.reconcile(&state, table, &table.segments));
+            let persisted = manifest.persisted.get(&table.id).cloned().unwrap_or_default();
+            let symbols = symbol_file::pending(&table.symbols, &persisted);
+            let symbols = symbols.into_iter().map(|e| Op::Symbols { table: table.id, entries: Arc::new(e) });
+            let rows = table.runs.iter().map(|run| Op::Rows { table: table.id, run: Arc::unwrap_or_clone(run.clone()) });
+            for op in symbols.chain(rows) {
+                writer.write(&[op])?;
+            }
+        }
+        writer.finish(&*self.shared.fs)?;
+        changes.push(Change::Checkpoint(Checkpoint { txn, file: number }));
+        manifest.manifest.edit(&changes)?;
+        drop(manifest);
+        // From here on only tidying up: what fails is left for the next open.
+        if state.checkpoint.file != 0 {
+            let _ = self.shared.fs.remove(&checkpoint::path_of(state.checkpoint.file));
+        }
+        for change in &changes {
+            if let Change::Drop(table) = change {
+                let _ = self.shared.fs.remove(&symbol_file::path_of(*table));
+            }
+        }
+        block_on(self.ask(Work::Release(txn)))?;
+        self.shared.counters.checkpoints.fetch_add(1, Relaxed);
+        tracing::info!(txn = txn.0, "checkpoint");
+        Ok(())
+    }
+
+    /// Removes the files of segments that no version and no reader has any more. The manifest let go of them before.
+    fn purge(&mut self) {
+        let (fs, store) = (&self.shared.fs, &self.shared.store);
+        self.obsolete.retain(|segment| {
+            if Arc::strong_count(segment) > 1 {
+                return true;
+            }
+            store.forget(segment.meta().id);
+            let _ = fs.remove(&segment.path());
+            false
+        });
+    }
+
+    fn ask(&self, work: Work) -> impl Future<Output = Result<()>> + use<> {
+        let answer = self.requests.as_ref().map(|requests| crate::database::submit(requests, work));
+        async move {
+            match answer {
+                Some(answer) => answer.await.map(drop),
+                None => Err(Error::new(crate::ErrorKind::Unavailable, "the database is closed")),
+            }
+        }
+    }
+}
+
+fn panicked() -> Error {
+    Error::new(crate::ErrorKind::Internal, "a merge panicked")
+}

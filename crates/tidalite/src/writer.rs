@@ -1,0 +1,305 @@
+//! The commit thread: everything that changes the database passes here, in one order.
+//!
+//! In: requests. Each round takes what has queued up, decides every request against the catalog, writes all that was
+//! accepted to the log at once, syncs once (group commit), publishes, and answers. A refused request leaves no trace;
+//! a failed sync poisons the log, and nothing is committed until the database is opened again.
+//!
+//! Writers that outrun the merge are slowed twice: above the staging limit large commits are answered only once the
+//! merge has caught up, above twice the limit nothing is taken until it has.
+
+use crate::config::Durability;
+use crate::database::Shared;
+use crate::{Error, ErrorKind, Result};
+use futures::channel::oneshot;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidalite_ingest::apply::publish;
+use tidalite_ingest::catalog::Catalog;
+use tidalite_ingest::commit::command::commit_command;
+use tidalite_ingest::commit::{commit_batches, truncate_at_line};
+use tidalite_ingest::wal::log::{Group, LogWriter};
+use tidalite_ingest::wal::record::Op;
+use tidalite_types::{Batch, Command, Txn};
+
+/// A group takes no more requests past this many bytes of rows.
+const GROUP_BYTES_MAX: usize = 16 << 20;
+/// Commits of at most this many bytes are answered at once even while staging is over its limit.
+const SMALL_COMMIT_BYTES: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(crate) enum Work {
+    Rows { batches: Vec<Batch>, mode: RowsMode },
+    Command(Command),
+    /// Makes every commit so far durable.
+    Sync,
+    /// Files of the log up to this commit are not needed any more.
+    Release(Txn),
+    /// Staging shrank: held answers may go.
+    Wake,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowsMode {
+    /// Tables and columns that do not exist are created.
+    Create,
+    /// As `Create`; when a row is refused the rows of the lines before it are committed all the same.
+    CreatePrefix,
+    /// Table and columns must exist.
+    Insert,
+}
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub work: Work,
+    pub reply: oneshot::Sender<Result<Committed>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Committed {
+    pub txn: Txn,
+    /// With [`RowsMode::CreatePrefix`]: why the rest was refused.
+    pub refused: Option<Error>,
+}
+
+pub(crate) struct Writer {
+    pub shared: Arc<Shared>,
+    pub requests: Receiver<Request>,
+    pub catalog: Catalog,
+    pub log: LogWriter,
+    pub txn: Txn,
+    /// Requests taken from the channel while there was no room for them.
+    pub waiting: VecDeque<Request>,
+}
+
+struct Accepted {
+    txn: Txn,
+    ops: Vec<Op>,
+    bytes: usize,
+    refused: Option<Error>,
+    reply: oneshot::Sender<Result<Committed>>,
+}
+
+type Held = Vec<(oneshot::Sender<Result<Committed>>, Committed)>;
+
+impl Writer {
+    /// Runs until every handle that could send a request is gone.
+    pub(crate) fn run(mut self) {
+        let mut held: Held = Vec::new();
+        let mut last_sync = Instant::now();
+        loop {
+            match self.receive(last_sync) {
+                Ok(first) => self.round(first, &mut held),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if let Durability::Interval(interval) = self.shared.config.durability
+                && last_sync.elapsed() >= interval
+            {
+                // A failure poisons the log: the next commit reports it.
+                let _ = self.log.sync();
+                last_sync = Instant::now();
+            }
+            self.answer_held(&mut held);
+            self.shared.counters.log_bytes.store(self.log.byte_count(), Relaxed);
+        }
+        let _ = self.log.sync();
+    }
+
+    fn receive(&mut self, last_sync: Instant) -> Result<Request, RecvTimeoutError> {
+        if let Some(request) = self.waiting.pop_front() {
+            return Ok(request);
+        }
+        match self.shared.config.durability {
+            Durability::Interval(interval) => self.requests.recv_timeout(interval.saturating_sub(last_sync.elapsed())),
+            _ => self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    fn round(&mut self, first: Request, held: &mut Held) {
+        let (mut requests, mut bytes) = (vec![first], 0);
+        while let Some(last) = requests.last() {
+            bytes += byte_count(&last.work);
+            if bytes >= GROUP_BYTES_MAX {
+                break;
+            }
+            match self.waiting.pop_front().or_else(|| self.requests.try_recv().ok()) {
+                Some(request) => requests.push(request),
+                None => break,
+            }
+        }
+        if requests.iter().any(|r| matches!(r.work, Work::Rows { .. })) {
+            self.wait_for_room();
+        }
+        // Estimated generously: only that much room makes a full disk a refusal instead of a broken log.
+        let room = requests.iter().map(|r| log_room(&r.work)).sum::<u64>();
+        if room > 0
+            && let Err(error) = self.log.reserve(room)
+        {
+            return refuse(requests, &error.into());
+        }
+        let must_sync = self.shared.config.durability == Durability::Sync || requests.iter().any(|r| matches!(r.work, Work::Sync));
+        let mut group = Group::default();
+        let mut accepted = Vec::with_capacity(requests.len());
+        for request in requests {
+            self.decide(request, &mut group, &mut accepted);
+        }
+        if let Err(error) = self.write(&mut group, must_sync) {
+            let error = Error::from(error);
+            accepted.into_iter().for_each(|a| drop(a.reply.send(Err(error.clone()))));
+            return;
+        }
+        self.publish(accepted, held);
+    }
+
+    /// Above twice the staging limit no rows are taken until the merge has made room. What the merge itself asks for
+    /// is done meanwhile.
+    fn wait_for_room(&mut self) {
+        let limit = 2 * self.shared.config.staging_bytes;
+        while self.shared.tables.read().staged().bytes > limit && !self.shared.merge_is_stuck() {
+            self.shared.ask_for_merge();
+            match self.requests.recv_timeout(Duration::from_millis(50)) {
+                Ok(Request { work: Work::Sync | Work::Wake, reply }) => {
+                    let synced = self.log.sync().map(|()| Committed { txn: self.txn, refused: None });
+                    let _ = reply.send(synced.map_err(Error::from));
+                }
+                Ok(request) => self.waiting.push_back(request),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn decide(&mut self, request: Request, group: &mut Group, accepted: &mut Vec<Accepted>) {
+        let Request { work, reply } = request;
+        let bytes = byte_count(&work);
+        let txn = self.txn.next();
+        let decided = match work {
+            Work::Rows { batches, mode } => self.decide_rows(batches, mode, txn),
+            Work::Command(command) => commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from),
+            Work::Release(txn) => {
+                self.log.release(txn);
+                Ok((Vec::new(), None))
+            }
+            Work::Sync | Work::Wake => Ok((Vec::new(), None)),
+        };
+        match decided {
+            Err(error) => drop(reply.send(Err(error))),
+            Ok((ops, refused)) => {
+                if !ops.is_empty() {
+                    group.push(txn, &ops);
+                    self.txn = txn;
+                }
+                accepted.push(Accepted { txn: self.txn, ops, bytes, refused, reply });
+            }
+        }
+    }
+
+    fn decide_rows(&mut self, batches: Vec<Batch>, mode: RowsMode, txn: Txn) -> Result<(Vec<Op>, Option<Error>)> {
+        if let Some(why) = self.shared.merge_failure()
+            && self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
+        {
+            return Err(Error::new(ErrorKind::Unavailable, format!("no room for more rows until they can be merged: {why}")));
+        }
+        let may_create = mode != RowsMode::Insert;
+        match commit_batches(&mut self.catalog, batches, may_create, txn) {
+            Ok(ops) => Ok((ops, None)),
+            Err((error, mut batches)) => match (mode, error.line) {
+                (RowsMode::CreatePrefix, Some(line)) => {
+                    truncate_at_line(&mut batches, line);
+                    let ops = commit_batches(&mut self.catalog, batches, may_create, txn).map_err(|(error, _)| error)?;
+                    Ok((ops, Some(error.into())))
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    fn write(&mut self, group: &mut Group, must_sync: bool) -> tidalite_storage::Result<()> {
+        let counters = &self.shared.counters;
+        if !group.is_empty() {
+            self.log.append(group)?;
+            counters.log_written_bytes.fetch_add(group.byte_count() as u64, Relaxed);
+            if must_sync && !self.shared.config.sync_delay.is_zero() {
+                std::thread::sleep(self.shared.config.sync_delay);
+            }
+        }
+        if must_sync {
+            self.log.sync()?;
+            counters.log_syncs.fetch_add(u64::from(!group.is_empty()), Relaxed);
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, accepted: Vec<Accepted>, held: &mut Held) {
+        let mut answers = Vec::with_capacity(accepted.len());
+        {
+            // A merge must not be between its manifest edit and its publication when rows it has are removed.
+            let removes = |op: &Op| matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
+            let _manifest = accepted.iter().flat_map(|a| &a.ops).any(removes).then(|| self.shared.lock_manifest());
+            let mut versions = self.shared.tables.write();
+            for Accepted { txn, ops, bytes, refused, reply } in accepted {
+                let rows: usize = ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows } else { 0 }).sum();
+                self.shared.counters.rows_committed.fetch_add(rows as u64, Relaxed);
+                self.shared.counters.commits.fetch_add(u64::from(!ops.is_empty()), Relaxed);
+                publish(&mut versions, &self.catalog, txn, ops);
+                answers.push((bytes, reply, Committed { txn, refused }));
+            }
+        }
+        let is_over = self.is_over_limit();
+        for (bytes, reply, committed) in answers {
+            if is_over && bytes > SMALL_COMMIT_BYTES {
+                held.push((reply, committed));
+            } else {
+                // Whoever asked may be gone; the commit stands.
+                let _ = reply.send(Ok(committed));
+            }
+        }
+        if is_over {
+            self.shared.ask_for_merge();
+        }
+    }
+
+    fn answer_held(&self, held: &mut Held) {
+        if !held.is_empty() && (!self.is_over_limit() || self.shared.merge_is_stuck()) {
+            held.drain(..).for_each(|(reply, committed)| drop(reply.send(Ok(committed))));
+        }
+    }
+
+    fn is_over_limit(&self) -> bool {
+        self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
+    }
+}
+
+fn refuse(requests: Vec<Request>, error: &Error) {
+    requests.into_iter().for_each(|r| drop(r.reply.send(Err(error.clone()))));
+}
+
+fn byte_count(work: &Work) -> usize {
+    match work {
+        Work::Rows { batches, .. } => batches.iter().map(Batch::byte_count).sum(),
+        _ => 0,
+    }
+}
+
+/// What the record of this work takes in the log at most, schemas of very wide tables aside.
+fn log_room(work: &Work) -> u64 {
+    match work {
+        Work::Rows { batches, .. } => {
+            let columns: usize = batches.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum();
+            (byte_count(work) + columns + 4096) as u64
+        }
+        Work::Command(_) => 256 << 10,
+        Work::Sync | Work::Release(_) | Work::Wake => 0,
+    }
+}
+
+impl From<tidalite_ingest::Error> for Error {
+    fn from(error: tidalite_ingest::Error) -> Error {
+        let mut to = Error::new(error.kind, error.message);
+        to.line = error.line.map(u64::from);
+        to
+    }
+}
