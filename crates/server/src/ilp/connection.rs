@@ -1,7 +1,7 @@
 //! One connection: bytes to rows to commits.
 //!
-//! Always: rows are committed in the order of their lines; when a line is bad or a commit fails, nothing after it
-//! is committed and the connection ends. A line without its end, when the sender closes, is dropped: half a number
+//! Always: rows are committed in the order of their lines; when a line is bad or its row refused, those before it
+//! are committed, nothing after it is, and the connection ends. A line without its end, when the sender closes, is dropped: half a number
 //! is a wrong number.
 
 use super::Shared;
@@ -22,13 +22,16 @@ const READ_BYTES: usize = 256 << 10;
 /// What is still read when the server stops: what may have arrived already.
 const STOP_BYTES_MAX: usize = 64 << 20;
 
+/// The commit, and why rows from some line on were refused.
+type Commit = BoxFuture<'static, Result<(Txn, Option<Error>)>>;
+
 struct Connection<'a> {
     socket: &'a TcpStream,
     shared: &'a Shared,
     lines: Lines,
     buffer: Vec<u8>,
     pace: Pace,
-    under_way: Option<(BoxFuture<'static, Result<Txn>>, usize)>,
+    under_way: Option<(Commit, usize)>,
 }
 
 /// Reads until the peer closes, the stop comes, or something is wrong. `received` was read from the socket before.
@@ -128,7 +131,7 @@ impl Connection<'_> {
 
     fn submit(&mut self, now: Instant) {
         let rows = self.lines.rows();
-        self.under_way = Some((self.shared.database.commit(self.lines.take()), rows));
+        self.under_way = Some((self.shared.database.commit_until_refused(self.lines.take()), rows));
         self.pace.submitted(now);
     }
 
@@ -157,12 +160,15 @@ impl Connection<'_> {
 }
 
 /// The end of the commit under way: its rows.
-async fn finished(under_way: &mut Option<(BoxFuture<'static, Result<Txn>>, usize)>) -> Result<usize> {
+async fn finished(under_way: &mut Option<(Commit, usize)>) -> Result<usize> {
     let Some((commit, rows)) = under_way else { return std::future::pending().await };
     let rows = *rows;
     let result = commit.await;
     *under_way = None;
-    result.map(|_| rows)
+    match result? {
+        (_, None) => Ok(rows),
+        (_, Some(refused)) => Err(refused),
+    }
 }
 
 async fn until(due: Option<Instant>) {
