@@ -1,0 +1,66 @@
+# The recipes are the interface: what a person and CI call.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+# Outside of the checkout, so that a fresh clone on the same machine does not build DataFusion again.
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/tidalite/target
+TIDALITE := $(CARGO_TARGET_DIR)/release/tidalite
+VENV ?= $(HOME)/.cache/tidalite/venv
+PEERS ?= $(HOME)/.cache/tidalite/peers
+
+.PHONY: help
+help: ## Lists the recipes
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+.PHONY: build
+build: ## Builds the server, optimised
+	cargo build --release --workspace
+
+.PHONY: demo
+demo: ## Builds, starts the server with some data in it, says how to query it
+	cargo build --release --workspace --bin tidalite
+	$(TIDALITE) demo
+
+.PHONY: test
+test: test-rust tidy test-clients fuzz ## Runs all tests
+
+.PHONY: test-rust
+test-rust: ## Unit, SQL and server tests
+	cargo test --release --workspace
+
+.PHONY: tidy
+tidy: ## Checks what no compiler checks
+	cargo run --release --quiet --package xtask -- tidy
+
+.PHONY: test-clients
+test-clients: build $(VENV)/ready ## A real server and real clients
+	TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/clients
+
+$(VENV)/ready: tests/clients/requirements.txt
+	python3 -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	touch $@
+
+.PHONY: fuzz
+fuzz: ## The line parser for a minute; SECONDS_EACH=600 for longer
+	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh line $${SECONDS_EACH:-60}
+
+.PHONY: lint
+lint: ## Clippy, with warnings as errors
+	cargo clippy --release --workspace --all-targets -- -D warnings
+
+.PHONY: docs
+docs: build ## Writes the pages that are generated
+	$(TIDALITE) config --markdown > docs/configuration.md
+
+.PHONY: bench-ingest
+bench-ingest: build $(VENV)/ready ## Ingest beside other databases; see bench/ingest.py for what it needs
+	TIDALITE_BIN=$(TIDALITE) PEERS=$(PEERS) $(VENV)/bin/python bench/ingest.py $${ARGS:-raw:cpu.ilp:1 raw:cpu.ilp:2}
+
+.PHONY: soak
+soak: build $(VENV)/ready ## The long tests: hours of kill -9, fuzzing and power loss
+	TIDALITE_SOAK=1 cargo test --release --workspace
+	SECONDS_EACH=3600 $(MAKE) fuzz
+	TIDALITE_SOAK=1 TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/clients
