@@ -1,0 +1,27 @@
+//! SQL in, record batches out. The only room that knows DataFusion.
+//!
+//! Reading order: [`dialect`] text to [`statement`]; [`names`] without regard to case; [`catalog`] what a query may
+//! see; [`tables`] that as DataFusion's catalog, [`functions`] of our own; [`engine`] plans and runs; [`plan`] what we
+//! do to plans; [`scan`] reads tables; [`door`] our columns as Arrow's and back; [`cancel`], [`error`].
+#![forbid(unsafe_code)]
+
+pub mod cancel;
+pub mod catalog;
+mod dialect;
+pub mod door;
+pub mod engine;
+pub mod error;
+mod functions;
+mod names;
+mod plan;
+mod scan;
+pub mod statement;
+mod tables;
+
+pub use cancel::CancelToken;
+pub use catalog::{ActivityEntry, Catalog};
+pub use dialect::parse;
+pub use door::batches::{Target, to_batch};
+pub use engine::{Engine, EngineConfig, OutputColumn, QueryResult};
+pub use error::{Error, Result};
+pub use statement::Statement;

@@ -1,10 +1,25 @@
 //! Statements: the one place where the read side and the write side meet.
+//!
+//! In: the text of one statement. Out: rows as a stream, or what was done. Queries go down to the query engine and
+//! their batches come up; INSERT and DDL turn to the writer here, in [`write`]. Everything runs on the engine's
+//! threads, never on the caller's. What runs is listed in [`running`] until its rows are read to the end or dropped.
 
-use crate::Result;
+mod running;
+mod write;
+
+use crate::{DatabaseConfig, Error, ErrorKind, Result};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use std::time::{Duration, SystemTime};
+use futures::{FutureExt, StreamExt};
+use running::{Entry, Running};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use tidalite_query::statement::CreateTableAs;
+use tidalite_query::{ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement};
+use tidalite_storage::TableSnapshot;
+use tidalite_types::{Batch, Command, Txn};
 
 #[derive(Clone, Debug, Default)]
 pub struct QueryOptions {
@@ -47,4 +62,223 @@ pub struct Activity {
     pub client: String,
     pub sql: String,
     pub started: SystemTime,
+}
+
+/// What statements may do to the database.
+pub(crate) trait Host: Send + Sync {
+    /// Commits rows to tables and columns that exist; ready when they are durable and visible.
+    fn insert(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<Txn>>;
+
+    fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>>;
+
+    /// As [`Catalog::snapshots`].
+    fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>>;
+
+    fn table_names(&self) -> Vec<String>;
+}
+
+/// Runs statements. Clones share the engine and the list of what runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Sessions {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Why statements cannot run, when the engine could not be made.
+    engine: Result<Engine>,
+    running: Running,
+    timeout: Duration,
+}
+
+impl Sessions {
+    pub fn new(config: &DatabaseConfig) -> Sessions {
+        let engine = EngineConfig { threads: config.query_threads, query_memory_bytes: config.query_memory_bytes, spill_folder: None };
+        let engine = Engine::new(&engine).map_err(Error::from);
+        Sessions { shared: Arc::new(Shared { engine, running: Running::default(), timeout: config.query_timeout }) }
+    }
+
+    /// Runs one statement.
+    pub fn execute(&self, host: Arc<dyn Host>, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
+        let engine = match &self.shared.engine {
+            Ok(engine) => engine,
+            Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
+        };
+        let timeout = options.timeout.unwrap_or(self.shared.timeout);
+        let entry = self.shared.running.enter(sql, options.client);
+        let watch = watch(engine, timeout, &entry);
+        let statement = Session { shared: self.shared.clone(), host, started: Instant::now() };
+        let sql = sql.to_owned();
+        let ran = engine.spawn(statement.run(sql, entry, watch).boxed());
+        async move { ran.await? }.boxed()
+    }
+
+    pub fn activity(&self) -> Vec<Activity> {
+        self.shared.running.list()
+    }
+
+    /// Stops a statement; false when there is none of the id.
+    pub fn cancel(&self, id: u64) -> bool {
+        self.shared.running.cancel(id)
+    }
+}
+
+/// Cancels the statement when its time is over; dropping it calls that off.
+type Watch = Option<BoxFuture<'static, tidalite_query::Result<()>>>;
+
+fn watch(engine: &Engine, timeout: Duration, entry: &Entry) -> Watch {
+    if timeout.is_zero() {
+        return None;
+    }
+    let cancel = entry.cancel.clone();
+    let wait = async move {
+        tokio::time::sleep(timeout).await;
+        let message = format!("canceling statement due to statement timeout of {} ms", timeout.as_millis());
+        cancel.cancel(tidalite_query::Error::new(ErrorKind::Unavailable, message));
+    };
+    Some(engine.spawn(wait.boxed()))
+}
+
+/// One statement.
+struct Session {
+    shared: Arc<Shared>,
+    host: Arc<dyn Host>,
+    started: Instant,
+}
+
+impl Session {
+    async fn run(self, sql: String, entry: Entry, watch: Watch) -> Result<Response> {
+        let statement = tidalite_query::parse(&sql)?;
+        let cancel = entry.cancel.clone();
+        match statement {
+            Statement::Query(query) => {
+                let result = until_cancelled(&cancel, self.engine()?.query(self.catalog(), query, cancel.clone())).await?;
+                Ok(Response::Rows(self.rows(result, entry, watch)))
+            }
+            Statement::Explain { query, is_analyze } => {
+                let explained = self.engine()?.explain(self.catalog(), query, is_analyze, cancel.clone());
+                let result = until_cancelled(&cancel, explained).await?;
+                Ok(Response::Rows(self.rows(result, entry, watch)))
+            }
+            other => self.change(other, &cancel).await.map_err(|error| placed(error, &sql)),
+        }
+    }
+
+    /// Statements that write.
+    async fn change(&self, statement: Statement, cancel: &CancelToken) -> Result<Response> {
+        match statement {
+            Statement::Commands { tag, commands } => {
+                for command in commands {
+                    self.host.command(command).await?;
+                }
+                Ok(Response::Done { tag, rows: 0 })
+            }
+            Statement::Insert(insert) => {
+                let rows = write::insert(self, insert, cancel).await?;
+                Ok(Response::Done { tag: "INSERT", rows })
+            }
+            Statement::CreateTableAs(create) => {
+                if create.if_not_exists && self.has(&create) {
+                    return Ok(Response::Done { tag: "CREATE TABLE AS", rows: 0 });
+                }
+                let rows = write::create_as(self, create, cancel).await?;
+                Ok(Response::Done { tag: "CREATE TABLE AS", rows })
+            }
+            Statement::DropPartitions { table, which } => {
+                let partitions = self.engine()?.partitions(self.catalog(), &table, &which).await?;
+                if !partitions.is_empty() {
+                    self.host.command(Command::DropPartitions { table, partitions }).await?;
+                }
+                Ok(Response::Done { tag: "ALTER TABLE", rows: 0 })
+            }
+            Statement::CancelQuery(id) => {
+                if !self.shared.running.cancel(id) {
+                    return Err(Error::new(ErrorKind::NotFound, format!("query {id} is not running")));
+                }
+                Ok(Response::Done { tag: "CANCEL QUERY", rows: 0 })
+            }
+            Statement::Nothing { tag } => Ok(Response::Done { tag, rows: 0 }),
+            Statement::Query(_) | Statement::Explain { .. } => Err(Error::new(ErrorKind::Internal, "a query is no change")),
+        }
+    }
+
+    fn has(&self, create: &CreateTableAs) -> bool {
+        self.host.snapshots(&[&create.table]).first().is_some_and(Option::is_some)
+    }
+
+    fn engine(&self) -> Result<&Engine> {
+        self.shared.engine.as_ref().map_err(Clone::clone)
+    }
+
+    fn catalog(&self) -> Arc<dyn Catalog> {
+        Arc::new(SessionCatalog { host: self.host.clone(), shared: self.shared.clone() })
+    }
+
+    fn rows(&self, result: QueryResult, entry: Entry, watch: Watch) -> Rows {
+        let QueryResult { columns, schema, timestamp, stream } = result;
+        let columns = columns.into_iter().map(|c| OutputColumn { name: c.name, type_name: c.type_name }).collect();
+        // The entry and the watch live as long as the stream.
+        let guard = (entry, watch);
+        let stream = stream.map(move |batch| {
+            let _ = &guard;
+            batch.map_err(Error::from)
+        });
+        Rows { columns, schema, timestamp, compile_time: self.started.elapsed(), stream: stream.boxed() }
+    }
+}
+
+async fn until_cancelled<T>(cancel: &CancelToken, work: impl Future<Output = tidalite_query::Result<T>>) -> Result<T> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(cancel.reason().into()),
+        done = work => Ok(done?),
+    }
+}
+
+/// The tables of the database with the statements that run beside them.
+struct SessionCatalog {
+    host: Arc<dyn Host>,
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for SessionCatalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionCatalog").finish_non_exhaustive()
+    }
+}
+
+impl Catalog for SessionCatalog {
+    fn table_names(&self) -> Vec<String> {
+        self.host.table_names()
+    }
+
+    fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
+        self.host.snapshots(names)
+    }
+
+    fn activity(&self) -> Vec<ActivityEntry> {
+        let running = self.shared.running.list().into_iter();
+        running.map(|a| ActivityEntry { id: a.id, client: a.client, sql: a.sql, started: a.started }).collect()
+    }
+}
+
+impl From<tidalite_query::Error> for Error {
+    fn from(error: tidalite_query::Error) -> Error {
+        let mut out = Error::new(error.kind(), error.to_string());
+        out.position = error.position;
+        out.hint = error.hint;
+        out
+    }
+}
+
+/// The writer knows names, not texts: an error of its is placed at the first quoted name of its message.
+fn placed(mut error: Error, sql: &str) -> Error {
+    if error.position.is_none()
+        && let Some(name) = error.message.split('"').nth(1).filter(|name| !name.is_empty())
+    {
+        // Lower-casing may change lengths; then the place would be wrong and there is none.
+        let (text, name) = (sql.to_ascii_lowercase(), name.to_ascii_lowercase());
+        error.position = text.find(&name);
+    }
+    error
 }

@@ -1,0 +1,211 @@
+//! CREATE TABLE, from columns and from a query.
+
+use super::Input;
+use crate::statement::{CreateTableAs, Statement};
+use crate::{Error, Result};
+use datafusion::sql::sqlparser::tokenizer::Token;
+use tidalite_types::command::CreateTable;
+use tidalite_types::{ColumnType, Command, PartitionBy};
+
+/// What may follow the columns or the query.
+#[derive(Default)]
+struct Clauses {
+    designated: Option<String>,
+    partition_by: Option<(PartitionBy, usize)>,
+    casts: Vec<(String, ColumnType)>,
+}
+
+impl Input<'_> {
+    pub(super) fn create(&mut self) -> Result<Statement> {
+        self.expect("create")?;
+        self.take_all(&["or", "replace"]);
+        if !self.take("table") {
+            let what = self.parser.peek_token_ref().token.to_string().to_uppercase();
+            return self.error(format!("CREATE {what} is not supported yet"));
+        }
+        let if_not_exists = self.take_all(&["if", "not", "exists"]);
+        let table = self.table_name()?.text;
+        if self.take("as") {
+            return self.create_as(table, if_not_exists);
+        }
+        if self.sees_at(1, "like") {
+            return self.error("CREATE TABLE … (LIKE …) is not supported yet");
+        }
+        let columns = self.column_definitions()?;
+        let clauses = self.clauses()?;
+        let Clauses { designated, partition_by, .. } = clauses;
+        let partition_by = self.checked_partitioning(designated.is_some(), partition_by)?;
+        let create = CreateTable { name: table, columns, designated, partition_by, if_not_exists };
+        Ok(Statement::Commands { tag: "CREATE TABLE", commands: vec![Command::CreateTable(create)] })
+    }
+
+    fn create_as(&mut self, table: String, if_not_exists: bool) -> Result<Statement> {
+        let query = if matches!(self.parser.peek_token_ref().token, Token::LParen) {
+            self.expect_symbol(&Token::LParen)?;
+            let query = self.query()?;
+            self.expect_symbol(&Token::RParen)?;
+            query
+        } else {
+            self.query_before_clauses()?
+        };
+        let Clauses { designated, partition_by, casts } = self.clauses()?;
+        let partition_by = self.checked_partitioning(designated.is_some(), partition_by)?;
+        Ok(Statement::CreateTableAs(CreateTableAs { table, if_not_exists, query, casts, designated, partition_by }))
+    }
+
+    /// A query without parentheses ends where the clauses of CREATE TABLE begin; the stock parser would take
+    /// `TIMESTAMP(ts)` for an alias.
+    fn query_before_clauses(&mut self) -> Result<crate::statement::Query> {
+        let mut depth = 0_i32;
+        let mut n = 0;
+        let mut taken = Vec::new();
+        loop {
+            let token = self.parser.peek_nth_token(n);
+            let starts_clause = depth == 0
+                && ((self.sees_at(n, "timestamp") && matches!(self.parser.peek_nth_token_ref(n + 3).token, Token::RParen) && self.ends_or_continues(n + 4))
+                    || (self.sees_at(n, "partition") && self.sees_at(n + 1, "by")));
+            match token.token {
+                Token::EOF | Token::SemiColon => break,
+                _ if starts_clause => break,
+                Token::LParen => depth += 1,
+                Token::RParen => depth -= 1,
+                _ => {}
+            }
+            taken.push(token);
+            n += 1;
+        }
+        let mut inner = Input::new(&super::TidaliteDialect, taken, self.words.clone());
+        let query = inner.query()?;
+        inner.end()?;
+        (0..n).for_each(|_| drop(self.parser.next_token()));
+        Ok(query)
+    }
+
+    fn ends_or_continues(&self, n: usize) -> bool {
+        matches!(self.parser.peek_nth_token_ref(n).token, Token::EOF | Token::SemiColon | Token::Comma)
+            || ["partition", "wal", "bypass", "dedup", "ttl", "with"].iter().any(|w| self.sees_at(n, w))
+    }
+
+    fn column_definitions(&mut self) -> Result<Vec<(String, ColumnType)>> {
+        self.expect_symbol(&Token::LParen)?;
+        let mut columns: Vec<(String, ColumnType)> = Vec::new();
+        loop {
+            let name = self.name("a column name")?;
+            if columns.iter().any(|(other, _)| tidalite_types::schema::same_name(other, &name.text)) {
+                return Err(Error::invalid(format!("column \"{}\" specified more than once", name.text)).at(name.position));
+            }
+            let column_type = self.column_type()?;
+            self.column_options()?;
+            columns.push((name.text, column_type));
+            if !self.take_symbol(&Token::Comma) {
+                break;
+            }
+        }
+        self.expect_symbol(&Token::RParen)?;
+        Ok(columns)
+    }
+
+    /// Options that QuestDB needs and we do not: dictionaries size themselves, and no column needs an index.
+    pub(super) fn column_options(&mut self) -> Result<()> {
+        loop {
+            if self.take("capacity") {
+                self.number("a capacity")?;
+            } else if self.take_all(&["index", "capacity"]) {
+                self.number("a capacity")?;
+            } else if self.take_all(&["not", "null"]) {
+                return self.error("NOT NULL is not supported: every column but the designated timestamp may be NULL");
+            } else if !(self.take("cache") || self.take("nocache") || self.take("index") || self.take("null")) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn clauses(&mut self) -> Result<Clauses> {
+        let mut clauses = Clauses::default();
+        loop {
+            if self.take_symbol(&Token::Comma) {
+                self.comma_clause(&mut clauses)?;
+            } else if self.take("timestamp") {
+                self.expect_symbol(&Token::LParen)?;
+                clauses.designated = Some(self.name("a column name")?.text);
+                self.expect_symbol(&Token::RParen)?;
+            } else if self.sees("partition") {
+                let position = self.position();
+                self.expect("partition")?;
+                self.expect("by")?;
+                clauses.partition_by = Some((self.partition_by()?, position));
+            } else if self.sees("dedup") {
+                return self.error("DEDUP UPSERT KEYS is not supported yet");
+            } else if self.sees("ttl") {
+                return self.error("TTL is not supported yet");
+            } else if self.sees("in") {
+                return self.error("IN VOLUME is not supported");
+            } else if self.take("with") {
+                self.ignored_settings()?;
+            } else if !(self.take("wal") || self.take_all(&["bypass", "wal"])) {
+                return Ok(clauses);
+            }
+        }
+    }
+
+    /// `, INDEX(column [CAPACITY n])` is accepted and ignored; `, CAST(column AS type)` sets a type.
+    fn comma_clause(&mut self, clauses: &mut Clauses) -> Result<()> {
+        if self.take("index") {
+            self.expect_symbol(&Token::LParen)?;
+            self.name("a column name")?;
+            self.column_options()?;
+            return self.expect_symbol(&Token::RParen);
+        }
+        if self.take("cast") {
+            self.expect_symbol(&Token::LParen)?;
+            let column = self.name("a column name")?.text;
+            self.expect("as")?;
+            clauses.casts.push((column, self.column_type()?));
+            self.column_options()?;
+            return self.expect_symbol(&Token::RParen);
+        }
+        Err(self.expected("INDEX or CAST"))
+    }
+
+    /// `WITH maxUncommittedRows = 1000, o3MaxLag = 1s`: QuestDB's tuning, of no meaning here.
+    fn ignored_settings(&mut self) -> Result<()> {
+        loop {
+            self.name("a setting")?;
+            self.expect_symbol(&Token::Eq)?;
+            self.parser.next_token();
+            // A value such as 240s is a number and a word.
+            if !matches!(self.parser.peek_token_ref().token, Token::Comma | Token::EOF | Token::SemiColon) && !self.ends_or_continues(0) && !self.sees("in") {
+                self.parser.next_token();
+            }
+            let is_index = self.sees_at(1, "index") || self.sees_at(1, "cast");
+            if is_index || !self.take_symbol(&Token::Comma) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn partition_by(&mut self) -> Result<PartitionBy> {
+        let found = match &self.parser.peek_token_ref().token {
+            Token::Word(word) => PartitionBy::from_sql_name(&word.value),
+            _ => None,
+        };
+        match found {
+            Some(by) => {
+                self.parser.next_token();
+                Ok(by)
+            }
+            None => Err(self.expected("NONE, HOUR, DAY, WEEK, MONTH or YEAR")),
+        }
+    }
+
+    /// Without PARTITION BY a table has one partition, as in QuestDB.
+    fn checked_partitioning(&self, has_designated: bool, given: Option<(PartitionBy, usize)>) -> Result<PartitionBy> {
+        match given {
+            Some((by, position)) if by != PartitionBy::None && !has_designated => {
+                Err(Error::invalid("partitioning is possible only on tables with a designated timestamp").at(position).with_hint("add TIMESTAMP(column) before PARTITION BY"))
+            }
+            Some((by, _)) => Ok(by),
+            None => Ok(PartitionBy::None),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Text to [`Statement`]: DataFusion's SQL for queries, our own grammar for everything else.
+//!
+//! In: one statement, of any size and content. Out: a statement or an error with its place; never a panic.
+//! Words are folded to lower case on the way ([`crate::names`]).
+//!
+//! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`statements`] which statement it is;
+//! [`create`] and [`alter`] tables; [`types`] names of types; [`rewrite`] of queries before they are planned.
+
+mod alter;
+mod create;
+mod grammar;
+mod rewrite;
+mod statements;
+mod types;
+
+pub(crate) use grammar::TidaliteDialect;
+pub(crate) use types::SqlTypes;
+
+use crate::names::Words;
+use crate::statement::{Name, Query, Statement};
+use crate::{Error, Result};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use std::sync::Arc;
+
+/// Operators in one statement. Each is a level of the syntax tree in the worst case, and the tree is walked and
+/// dropped by recursion.
+const OPERATORS_MAX: usize = 10_000;
+/// Levels of parentheses and sub-queries.
+const DEPTH_MAX: usize = 200;
+
+/// Understands one statement; a semicolon may end it.
+pub fn parse(sql: &str) -> Result<Statement> {
+    let mut tokens = tokenize(sql)?;
+    let words = Arc::new(Words::fold(sql, &mut tokens));
+    check_operators(&tokens)?;
+    Input::new(&TidaliteDialect, tokens, words).statement()
+}
+
+fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>> {
+    Tokenizer::new(&TidaliteDialect, sql).tokenize_with_location().map_err(|error| {
+        let mut words = Vec::new();
+        let words = Words::fold(sql, &mut words);
+        let message = error.message.trim_end_matches('.');
+        let mut chars = message.chars();
+        let message = chars.next().map(|c| c.to_lowercase().collect::<String>() + chars.as_str()).unwrap_or_default();
+        let mut refused = Error::invalid(format!("syntax error: {message}"));
+        refused.position = words.offset(error.location);
+        refused
+    })
+}
+
+fn check_operators(tokens: &[TokenWithSpan]) -> Result<()> {
+    let is_operator = |token: &Token| match token {
+        Token::Word(word) => matches!(word.keyword, Keyword::AND | Keyword::OR | Keyword::NOT | Keyword::UNION | Keyword::JOIN),
+        Token::Whitespace(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Comma => false,
+        Token::LParen | Token::RParen | Token::SemiColon | Token::EOF | Token::Period => false,
+        _ => true,
+    };
+    // A sign before a number, as in a long list of values, is no level of the tree.
+    let mut count = 0;
+    let mut is_after_value = false;
+    for token in tokens.iter().map(|t| &t.token).filter(|t| !matches!(t, Token::Whitespace(_))) {
+        count += usize::from(is_operator(token) && (is_after_value || !matches!(token, Token::Minus | Token::Plus)));
+        is_after_value = !matches!(token, Token::Comma | Token::LParen);
+    }
+    if count > OPERATORS_MAX {
+        return Err(Error::invalid(format!("statement has {count} operators, more than {OPERATORS_MAX}")));
+    }
+    Ok(())
+}
+
+/// The statement being read: the stock parser, with our words and errors around it.
+struct Input<'a> {
+    parser: Parser<'a>,
+    words: Arc<Words>,
+}
+
+impl<'a> Input<'a> {
+    fn new(dialect: &'a TidaliteDialect, tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Input<'a> {
+        let parser = Parser::new(dialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+        Input { parser, words }
+    }
+
+    /// Takes the next token if it is this word, unquoted. Words are folded, so `word` is in lower case.
+    fn take(&mut self, word: &str) -> bool {
+        let found = self.sees(word);
+        if found {
+            self.parser.next_token();
+        }
+        found
+    }
+
+    fn sees(&self, word: &str) -> bool {
+        self.sees_at(0, word)
+    }
+
+    fn sees_at(&self, n: usize, word: &str) -> bool {
+        matches!(&self.parser.peek_nth_token_ref(n).token, Token::Word(w) if w.quote_style.is_none() && w.value == word)
+    }
+
+    /// Takes all of `words` or none.
+    fn take_all(&mut self, words: &[&str]) -> bool {
+        let found = words.iter().enumerate().all(|(n, word)| self.sees_at(n, word));
+        if found {
+            words.iter().for_each(|_| drop(self.parser.next_token()));
+        }
+        found
+    }
+
+    fn expect(&mut self, word: &str) -> Result<()> {
+        if self.take(word) { Ok(()) } else { Err(self.expected(&word.to_uppercase())) }
+    }
+
+    fn take_symbol(&mut self, token: &Token) -> bool {
+        self.parser.consume_token(token)
+    }
+
+    fn expect_symbol(&mut self, token: &Token) -> Result<()> {
+        if self.take_symbol(token) { Ok(()) } else { Err(self.expected(&token.to_string())) }
+    }
+
+    /// Where the next token stands.
+    fn position(&self) -> usize {
+        let token = self.parser.peek_token_ref();
+        if token.token == Token::EOF { self.words.sql.len() } else { self.words.offset(token.span.start).unwrap_or(0) }
+    }
+
+    /// The error that something else stands where `what` belongs.
+    fn expected(&self, what: &str) -> Error {
+        let found = match &self.parser.peek_token_ref().token {
+            Token::EOF => "end of statement".to_owned(),
+            token => token.to_string(),
+        };
+        Error::invalid(format!("syntax error: expected {what}, found {found}")).at(self.position())
+    }
+
+    fn error<T>(&self, message: impl Into<String>) -> Result<T> {
+        Err(Error::invalid(message).at(self.position()))
+    }
+
+    /// The name of a table or a column: a word, quoted or not, or a string (as QuestDB allows), as it was written.
+    fn name(&mut self, what: &str) -> Result<Name> {
+        let position = self.position();
+        let text = match &self.parser.peek_token_ref().token {
+            Token::Word(word) => match word.quote_style {
+                Some(_) => unquoted_spelling(&self.words.sql, position, &word.value),
+                None => self.words.sql.get(position..position + word.value.len()).filter(|s| s.to_lowercase() == word.value).unwrap_or(&word.value).to_owned(),
+            },
+            Token::SingleQuotedString(text) => text.clone(),
+            _ => return Err(self.expected(what)),
+        };
+        self.parser.next_token();
+        Ok(Name { text, position })
+    }
+
+    /// The name of a table: the last of `schema.table`, when the schema is ours.
+    fn table_name(&mut self) -> Result<Name> {
+        let mut name = self.name("a table name")?;
+        while matches!(self.parser.peek_token_ref().token, Token::Period) {
+            if !matches!(name.text.to_lowercase().as_str(), "public" | "tidalite") {
+                return Err(Error::new(tidalite_types::ErrorKind::NotFound, format!("schema \"{}\" does not exist", name.text)).at(name.position));
+            }
+            self.parser.next_token();
+            name = self.name("a table name")?;
+        }
+        Ok(name)
+    }
+
+    fn string(&mut self, what: &str) -> Result<Name> {
+        let position = self.position();
+        let Token::SingleQuotedString(text) = &self.parser.peek_token_ref().token else {
+            return Err(self.expected(what));
+        };
+        let text = text.clone();
+        self.parser.next_token();
+        Ok(Name { text, position })
+    }
+
+    fn number(&mut self, what: &str) -> Result<u64> {
+        let Token::Number(text, _) = &self.parser.peek_token_ref().token else {
+            return Err(self.expected(what));
+        };
+        let Ok(number) = text.parse() else {
+            return Err(self.expected(what));
+        };
+        self.parser.next_token();
+        Ok(number)
+    }
+
+    fn query(&mut self) -> Result<Query> {
+        let mut ast = self.parser.parse_query().map_err(|e| from_parser(&e, &self.words))?;
+        rewrite::rewrite(&mut ast)?;
+        Ok(Query { ast, words: self.words.clone() })
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let had_semicolon = self.take_symbol(&Token::SemiColon);
+        while self.take_symbol(&Token::SemiColon) {}
+        match self.parser.peek_token_ref().token {
+            Token::EOF => Ok(()),
+            _ if had_semicolon => self.error("only one statement can be run at a time"),
+            _ => Err(self.expected("end of statement")),
+        }
+    }
+}
+
+/// A quoted name in its own case: the text after the quote, doubled quotes made one.
+fn unquoted_spelling(sql: &str, position: usize, folded: &str) -> String {
+    let text = &sql[position..];
+    let Some(quote) = text.chars().next() else { return folded.to_owned() };
+    let mut out = String::new();
+    let mut chars = text[quote.len_utf8()..].chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == quote && chars.next_if_eq(&quote).is_none() {
+            break;
+        }
+        out.push(c);
+    }
+    if tidalite_types::schema::fold_name(&out) == folded { out } else { folded.to_owned() }
+}
+
+/// The stock parser's error with the place it ends with turned into an offset.
+fn from_parser(error: &ParserError, words: &Words) -> Error {
+    let text = match error {
+        ParserError::RecursionLimitExceeded => return Error::invalid(format!("statement is nested more than {DEPTH_MAX} levels deep")),
+        ParserError::ParserError(text) | ParserError::TokenizerError(text) => text.as_str(),
+    };
+    let (text, position) = match text.rsplit_once(" at Line: ") {
+        Some((before, place)) => (before, place_in(place, words)),
+        None => (text, None),
+    };
+    let text = text.replacen("Expected: ", "expected ", 1).replacen(", found: ", ", found ", 1).replacen("found EOF", "found end of statement", 1);
+    let mut chars = text.chars();
+    let text = chars.next().map(|c| c.to_lowercase().collect::<String>() + chars.as_str()).unwrap_or_default();
+    let position = position.or_else(|| text.ends_with("end of statement").then_some(words.sql.len()));
+    let mut refused = Error::invalid(format!("syntax error: {}", text.trim_end_matches('.')));
+    refused.position = position;
+    refused
+}
+
+/// `12, Column: 7` as an offset.
+fn place_in(text: &str, words: &Words) -> Option<usize> {
+    let (line, column) = text.split_once(", Column: ")?;
+    let location = datafusion::sql::sqlparser::tokenizer::Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? };
+    words.offset(location)
+}

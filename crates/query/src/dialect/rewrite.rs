@@ -1,0 +1,137 @@
+//! What is changed in a query's tree before it is planned: names for computed columns, `LIMIT lo, hi`.
+
+use crate::{Error, Result};
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+    WildcardAdditionalOptions,
+};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// The longest name made from an expression's text, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+pub(super) fn rewrite(query: &mut Query) -> Result<()> {
+    match VisitMut::visit(query, &mut Rewriter) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Rewriter;
+
+impl VisitorMut for Rewriter {
+    type Break = Error;
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if let Err(error) = limit(query) {
+            return ControlFlow::Break(error);
+        }
+        set_expr(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn set_expr(mut body: &mut SetExpr) {
+    // Left-deep, as long chains of UNION are.
+    loop {
+        match body {
+            SetExpr::Select(select) => {
+                if matches!(select.flavor, SelectFlavor::FromFirstNoSelect) {
+                    select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
+                    select.flavor = SelectFlavor::Standard;
+                }
+                return name_columns(select);
+            }
+            SetExpr::SetOperation { left, right, .. } => {
+                set_expr(right);
+                body = left;
+            }
+            _ => return,
+        }
+    }
+}
+
+/// QuestDB's `LIMIT lo, hi` are the rows after `lo` up to `hi`; the stock parser reads MySQL's offset and count.
+fn limit(query: &mut Query) -> Result<()> {
+    if let Some(LimitClause::OffsetCommaLimit { offset, limit }) = &query.limit_clause {
+        let (Some(lo), Some(hi)) = (integer(offset), integer(limit)) else {
+            return Err(Error::invalid("LIMIT lo, hi takes two numbers that are not negative"));
+        };
+        let number = |n: u64| Expr::Value(Value::Number(n.to_string(), false).into());
+        query.limit_clause = Some(LimitClause::LimitOffset {
+            limit: Some(number(hi.saturating_sub(lo))),
+            offset: Some(Offset { value: number(lo), rows: OffsetRows::None }),
+            limit_by: Vec::new(),
+        });
+    }
+    Ok(())
+}
+
+fn integer(expr: &Expr) -> Option<u64> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => text.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Gives computed columns the names PostgreSQL and QuestDB give them: the function's, else the text; a name that
+/// comes twice is counted, as the planner wants distinct ones.
+fn name_columns(select: &mut Select) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for item in &select.projection {
+        if let SelectItem::ExprWithAlias { alias, .. } = item {
+            seen.insert(alias.value.clone(), 1);
+        }
+    }
+    for item in &mut select.projection {
+        let SelectItem::UnnamedExpr(expr) = item else { continue };
+        let (name, is_column) = match &*expr {
+            Expr::Identifier(ident) => (ident.value.clone(), true),
+            Expr::CompoundIdentifier(_) => (expr.to_string(), true),
+            other => (computed_name(other), false),
+        };
+        let count = seen.entry(name.clone()).or_insert(0);
+        *count += 1;
+        let count = *count;
+        if is_column && count == 1 {
+            continue;
+        }
+        let base = name.rsplit('.').next().unwrap_or(&name).to_owned();
+        let base = if is_column { base } else { name };
+        let alias = if count == 1 { base } else { format!("{base}{}", count - 1) };
+        let expr = std::mem::replace(expr, Expr::Value(Value::Null.into()));
+        *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', alias) };
+    }
+}
+
+fn computed_name(expr: &Expr) -> String {
+    match expr {
+        Expr::Function(function) => last_part(&function.name),
+        Expr::Nested(inner) => computed_name(inner),
+        Expr::Identifier(ident) => ident.value.clone(),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|p| p.value.clone()).unwrap_or_default(),
+        Expr::Cast { expr: inner, .. } if !matches!(**inner, Expr::Value(_)) => computed_name(inner),
+        Expr::Cast { data_type, .. } => data_type.to_string().to_lowercase(),
+        Expr::Case { .. } => "case".to_owned(),
+        Expr::Extract { .. } => "extract".to_owned(),
+        Expr::Substring { .. } => "substring".to_owned(),
+        Expr::Trim { .. } => "trim".to_owned(),
+        Expr::Ceil { .. } => "ceil".to_owned(),
+        Expr::Floor { .. } => "floor".to_owned(),
+        Expr::Position { .. } => "position".to_owned(),
+        Expr::Exists { .. } => "exists".to_owned(),
+        Expr::Subquery(_) => "column".to_owned(),
+        other => {
+            let text = other.to_string();
+            if text.len() <= NAME_BYTES_MAX { text } else { "column".to_owned() }
+        }
+    }
+}
+
+fn last_part(name: &ast::ObjectName) -> String {
+    name.0.last().and_then(|part| part.as_ident()).map_or_else(|| name.to_string(), |ident| ident.value.clone())
+}

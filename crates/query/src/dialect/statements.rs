@@ -1,0 +1,209 @@
+//! Which statement it is, and the short ones.
+
+use super::Input;
+use crate::statement::{Insert, Query, Statement};
+use crate::{Error, Result};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::Token;
+use tidalite_types::Command;
+
+impl Input<'_> {
+    pub(super) fn statement(mut self) -> Result<Statement> {
+        while self.take_symbol(&Token::SemiColon) {}
+        if self.parser.peek_token_ref().token == Token::EOF {
+            return self.error("empty statement");
+        }
+        let statement = self.any()?;
+        self.end()?;
+        Ok(statement)
+    }
+
+    fn any(&mut self) -> Result<Statement> {
+        if let Some(query) = self.bare_table()? {
+            return Ok(Statement::Query(query));
+        }
+        let Token::Word(word) = &self.parser.peek_token_ref().token else {
+            return self.query().map(Statement::Query);
+        };
+        if word.quote_style.is_some() {
+            return Err(self.expected("a statement"));
+        }
+        match word.value.as_str() {
+            "create" => self.create(),
+            "alter" => self.alter(),
+            "drop" => self.drop_table(),
+            "truncate" => self.truncate(),
+            "rename" => self.rename(),
+            "insert" => self.insert(),
+            "show" => self.show().map(Statement::Query),
+            "explain" => self.explain(),
+            "cancel" => self.cancel(),
+            "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard" | "deallocate" | "close" => self.nothing(),
+            "update" | "delete" | "copy" | "merge" | "vacuum" | "backup" | "checkpoint" | "grant" | "revoke" | "refresh" | "snapshot" | "reindex"
+            | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock" | "comment" => self.unsupported(),
+            "select" | "with" | "from" | "values" | "table" | "pivot" | "unpivot" => self.query().map(Statement::Query),
+            _ => Err(self.expected("a statement")),
+        }
+    }
+
+    fn unsupported<T>(&mut self) -> Result<T> {
+        let word = self.parser.peek_token_ref().token.to_string().to_uppercase();
+        self.error(format!("{word} is not supported yet"))
+    }
+
+    /// `t`, `"t"` or `'t'` alone: all of the table.
+    fn bare_table(&mut self) -> Result<Option<Query>> {
+        let tokens = self.parser.peek_tokens_ref::<2>();
+        let ends = matches!(tokens[1].token, Token::EOF | Token::SemiColon);
+        let is_name = match &tokens[0].token {
+            Token::SingleQuotedString(_) => true,
+            Token::Word(word) => {
+                word.quote_style.is_some()
+                    || !matches!(
+                        word.keyword,
+                        Keyword::BEGIN | Keyword::COMMIT | Keyword::ROLLBACK | Keyword::ABORT | Keyword::END | Keyword::SELECT | Keyword::FROM
+                            | Keyword::WITH | Keyword::VALUES | Keyword::CREATE | Keyword::DROP | Keyword::ALTER | Keyword::INSERT | Keyword::SHOW
+                            | Keyword::EXPLAIN | Keyword::TRUNCATE | Keyword::DISCARD | Keyword::SET | Keyword::UPDATE | Keyword::DELETE
+                    )
+            }
+            _ => false,
+        };
+        if !(ends && is_name) {
+            return Ok(None);
+        }
+        let name = self.table_name()?;
+        let mut query = sub_query(&format!("SELECT * FROM {}", quoted(&name.text)))?;
+        query.words = self.words.clone();
+        Ok(Some(query))
+    }
+
+    fn drop_table(&mut self) -> Result<Statement> {
+        self.expect("drop")?;
+        if !self.take("table") {
+            return Err(self.expected("TABLE"));
+        }
+        let if_exists = self.take_all(&["if", "exists"]);
+        let table = self.table_name()?.text;
+        Ok(Statement::Commands { tag: "DROP TABLE", commands: vec![Command::DropTable { table, if_exists }] })
+    }
+
+    fn truncate(&mut self) -> Result<Statement> {
+        self.expect("truncate")?;
+        self.take("table");
+        let table = self.table_name()?.text;
+        Ok(Statement::Commands { tag: "TRUNCATE TABLE", commands: vec![Command::Truncate { table }] })
+    }
+
+    fn rename(&mut self) -> Result<Statement> {
+        self.expect("rename")?;
+        self.expect("table")?;
+        let table = self.table_name()?.text;
+        self.expect("to")?;
+        let to = self.table_name()?.text;
+        Ok(Statement::Commands { tag: "RENAME TABLE", commands: vec![Command::RenameTable { table, to }] })
+    }
+
+    fn insert(&mut self) -> Result<Statement> {
+        self.expect("insert")?;
+        if self.take("atomic") || self.take("batch") {
+            return self.error("INSERT ATOMIC and INSERT BATCH are not supported: a VALUES list is one commit, a SELECT one commit per million rows");
+        }
+        self.expect("into")?;
+        let table = self.table_name()?;
+        let mut columns = Vec::new();
+        if matches!(self.parser.peek_token_ref().token, Token::LParen) && !self.sees_at(1, "select") && !self.sees_at(1, "with") {
+            self.expect_symbol(&Token::LParen)?;
+            loop {
+                columns.push(self.name("a column name")?);
+                if !self.take_symbol(&Token::Comma) {
+                    break;
+                }
+            }
+            self.expect_symbol(&Token::RParen)?;
+        }
+        let query = self.query()?;
+        Ok(Statement::Insert(Insert { table: table.text, columns, query, table_position: table.position }))
+    }
+
+    /// SHOW statements are queries over table functions.
+    fn show(&mut self) -> Result<Query> {
+        self.expect("show")?;
+        let sql = if self.take("tables") {
+            "SELECT table_name FROM tables() ORDER BY lower(table_name)".to_owned()
+        } else if self.take("columns") {
+            format!("SELECT * FROM table_columns({})", self.from_table()?)
+        } else if self.take("partitions") {
+            format!("SELECT * FROM table_partitions({})", self.from_table()?)
+        } else if self.take_all(&["create", "table"]) {
+            let table = self.table_name()?;
+            format!("SELECT * FROM show_create_table({})", literal(&table.text))
+        } else {
+            return Err(self.expected("TABLES, COLUMNS, PARTITIONS or CREATE TABLE"));
+        };
+        let mut query = sub_query(&sql)?;
+        query.words = self.words.clone();
+        Ok(query)
+    }
+
+    fn from_table(&mut self) -> Result<String> {
+        if !self.take("from") && !self.take("in") {
+            return Err(self.expected("FROM"));
+        }
+        Ok(literal(&self.table_name()?.text))
+    }
+
+    fn explain(&mut self) -> Result<Statement> {
+        self.expect("explain")?;
+        let is_analyze = self.take("analyze");
+        self.take("verbose");
+        if let Some(query) = self.bare_table()? {
+            return Ok(Statement::Explain { query, is_analyze });
+        }
+        Ok(Statement::Explain { query: self.query()?, is_analyze })
+    }
+
+    fn cancel(&mut self) -> Result<Statement> {
+        self.expect("cancel")?;
+        self.expect("query")?;
+        let position = self.position();
+        let id = match self.string("the id of a query") {
+            Ok(text) => text.text.trim().parse().map_err(|_| Error::invalid("the id of a query is a number").at(position))?,
+            Err(_) => self.number("the id of a query")?,
+        };
+        Ok(Statement::CancelQuery(id))
+    }
+
+    /// Statements that clients send out of habit: every statement is its own transaction.
+    fn nothing(&mut self) -> Result<Statement> {
+        let tag = match self.parser.next_token().token.to_string().as_str() {
+            "begin" | "start" => "BEGIN",
+            "commit" | "end" => "COMMIT",
+            "rollback" | "abort" => "ROLLBACK",
+            "set" => "SET",
+            "reset" => "RESET",
+            "discard" => "DISCARD",
+            "deallocate" => "DEALLOCATE",
+            _ => "CLOSE",
+        };
+        while !matches!(self.parser.peek_token_ref().token, Token::EOF | Token::SemiColon) {
+            self.parser.next_token();
+        }
+        Ok(Statement::Nothing { tag })
+    }
+}
+
+/// A query of our own making.
+fn sub_query(sql: &str) -> Result<Query> {
+    match super::parse(sql)? {
+        Statement::Query(query) => Ok(query),
+        _ => Err(Error::internal("a query of our own did not parse as one")),
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

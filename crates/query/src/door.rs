@@ -1,0 +1,144 @@
+//! Where our columns become Arrow's: types and fields here, values in [`arrays`], and back in [`batches`].
+//!
+//! Timestamps are UTC and travel as Arrow timestamps without a zone: functions and comparisons with text are then
+//! exact and fast, and no session's zone can shift them. Decimals travel as 128 bits whatever they are stored in.
+
+pub(crate) mod arrays;
+pub mod batches;
+
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit as ArrowUnit};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tidalite_types::{ColumnSchema, ColumnType, TimeUnit};
+
+/// The metadata key under which a field carries the SQL name of its type.
+const TYPE_KEY: &str = "tidalite.type";
+/// The metadata key under which a field carries its name as it was first written.
+const NAME_KEY: &str = "tidalite.name";
+/// The metadata key that marks the designated timestamp of a table.
+const DESIGNATED_KEY: &str = "tidalite.designated";
+
+pub(crate) fn arrow_unit(unit: TimeUnit) -> ArrowUnit {
+    match unit {
+        TimeUnit::Millis => ArrowUnit::Millisecond,
+        TimeUnit::Micros => ArrowUnit::Microsecond,
+        TimeUnit::Nanos => ArrowUnit::Nanosecond,
+    }
+}
+
+/// How a type travels.
+pub(crate) fn arrow_type(column_type: ColumnType) -> DataType {
+    match column_type {
+        ColumnType::Boolean => DataType::Boolean,
+        ColumnType::Byte => DataType::Int8,
+        ColumnType::Short => DataType::Int16,
+        ColumnType::Int => DataType::Int32,
+        ColumnType::Long => DataType::Int64,
+        ColumnType::Float => DataType::Float32,
+        ColumnType::Double => DataType::Float64,
+        ColumnType::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
+        ColumnType::Timestamp(unit) => DataType::Timestamp(arrow_unit(unit), None),
+        ColumnType::Date => DataType::Date32,
+        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json => DataType::Utf8View,
+        ColumnType::Binary => DataType::BinaryView,
+        ColumnType::Uuid => DataType::FixedSizeBinary(16),
+        ColumnType::Ipv4 => DataType::UInt32,
+        ColumnType::DoubleArray { dims } => (0..dims).fold(DataType::Float64, |inner, _| DataType::List(item(inner))),
+    }
+}
+
+pub(crate) fn item(data_type: DataType) -> FieldRef {
+    Arc::new(Field::new_list_field(data_type, true))
+}
+
+/// A field of a type; types that share an Arrow type with another carry their name.
+pub(crate) fn field(name: &str, column_type: ColumnType, is_nullable: bool) -> FieldRef {
+    let field = Field::new(name, arrow_type(column_type), is_nullable);
+    let is_plain = type_of(&DataType::clone(field.data_type())) == Some(column_type);
+    if is_plain {
+        return Arc::new(field);
+    }
+    Arc::new(field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), column_type.to_string())])))
+}
+
+/// The field of a table's column, named folded.
+pub(crate) fn table_field(column: &ColumnSchema, is_designated: bool) -> FieldRef {
+    let field = named(&field("", column.column_type, !is_designated), &column.name);
+    if !is_designated {
+        return Arc::new(field);
+    }
+    let mut metadata = field.metadata().clone();
+    metadata.insert(DESIGNATED_KEY.to_owned(), String::new());
+    Arc::new(field.with_metadata(metadata))
+}
+
+/// The field under its folded name, carrying the name as it is written.
+pub(crate) fn named(field: &Field, name: &str) -> Field {
+    let folded = tidalite_types::schema::fold_name(name);
+    let mut metadata = field.metadata().clone();
+    if folded != name {
+        metadata.insert(NAME_KEY.to_owned(), name.to_owned());
+    }
+    field.clone().with_name(folded).with_metadata(metadata)
+}
+
+/// The spelling a field carries for the name it has now.
+pub(crate) fn spelling(field: &Field) -> Option<&str> {
+    let carried = field.metadata().get(NAME_KEY)?;
+    tidalite_types::schema::same_name(carried, field.name()).then_some(carried.as_str())
+}
+
+pub(crate) fn is_designated(field: &Field) -> bool {
+    field.metadata().contains_key(DESIGNATED_KEY) && matches!(field.data_type(), DataType::Timestamp(..))
+}
+
+/// Our type that a field of a result is of: the one it carries the name of, when its values still are such, else
+/// the one that its Arrow type stands for.
+pub(crate) fn column_type(field: &Field) -> Option<ColumnType> {
+    let carried = field.metadata().get(TYPE_KEY).and_then(|name| ColumnType::from_sql_name(name));
+    carried.filter(|t| arrow_type(*t) == *field.data_type()).or_else(|| type_of(field.data_type()))
+}
+
+/// The SQL name of a field's type, for clients.
+pub(crate) fn type_name(field: &Field) -> String {
+    match (column_type(field), field.data_type()) {
+        (Some(column_type), _) => column_type.to_string(),
+        (None, DataType::Interval(_) | DataType::Duration(_)) => "INTERVAL".to_owned(),
+        (None, DataType::Time32(_) | DataType::Time64(_)) => "TIME".to_owned(),
+        (None, DataType::Null) => "NULL".to_owned(),
+        (None, DataType::List(inner) | DataType::LargeList(inner) | DataType::ListView(inner) | DataType::FixedSizeList(inner, _)) => {
+            format!("{}[]", type_name(inner))
+        }
+        (None, other) => other.to_string().to_uppercase(),
+    }
+}
+
+/// The type a column gets that is made from values of an Arrow type.
+pub(crate) fn type_of(data_type: &DataType) -> Option<ColumnType> {
+    Some(match data_type {
+        DataType::Boolean => ColumnType::Boolean,
+        DataType::Int8 => ColumnType::Byte,
+        DataType::Int16 | DataType::UInt8 => ColumnType::Short,
+        DataType::Int32 | DataType::UInt16 => ColumnType::Int,
+        DataType::Int64 | DataType::UInt32 | DataType::UInt64 => ColumnType::Long,
+        DataType::Float16 | DataType::Float32 => ColumnType::Float,
+        DataType::Float64 => ColumnType::Double,
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) if *s >= 0 && *p <= 38 => {
+            ColumnType::Decimal { precision: *p, scale: *s as u8 }
+        }
+        DataType::Timestamp(ArrowUnit::Second | ArrowUnit::Millisecond, _) => ColumnType::Timestamp(TimeUnit::Millis),
+        DataType::Timestamp(ArrowUnit::Microsecond, _) => ColumnType::Timestamp(TimeUnit::Micros),
+        DataType::Timestamp(ArrowUnit::Nanosecond, _) => ColumnType::Timestamp(TimeUnit::Nanos),
+        DataType::Date32 | DataType::Date64 => ColumnType::Date,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ColumnType::Varchar,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => ColumnType::Binary,
+        DataType::FixedSizeBinary(16) => ColumnType::Uuid,
+        DataType::Dictionary(_, values) => return type_of(values),
+        DataType::List(inner) => match type_of(inner.data_type())? {
+            ColumnType::Double => ColumnType::DoubleArray { dims: 1 },
+            ColumnType::DoubleArray { dims } => ColumnType::DoubleArray { dims: dims.checked_add(1).filter(|d| *d <= 32)? },
+            _ => return None,
+        },
+        _ => return None,
+    })
+}

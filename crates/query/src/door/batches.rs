@@ -1,0 +1,297 @@
+//! Rows of a query as rows on the way in: what INSERT and CREATE TABLE AS hand to the writer.
+
+use super::arrow_type;
+use crate::{Error, Result};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt32Type,
+};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use tidalite_types::column_type::Physical;
+use tidalite_types::{Batch, BatchColumn, Bitmap, Column, ColumnType, Values, Views};
+
+/// A column that rows are written to.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub name: String,
+    pub column_type: ColumnType,
+    /// A NULL in the designated timestamp is an error.
+    pub is_designated: bool,
+}
+
+/// Turns the columns of `rows`, which are as many as `targets`, into their types. `rows_before` counts the rows of
+/// the statement that came before these, for error messages.
+pub fn to_batch(rows: &RecordBatch, table: &str, targets: &[Target], rows_before: u64) -> Result<Batch> {
+    let columns = targets.iter().zip(rows.columns()).map(|(target, array)| to_column(array, target, rows_before));
+    Ok(Batch { table: table.to_owned(), rows: rows.num_rows(), columns: columns.collect::<Result<_>>()?, timestamps: None, lines: Vec::new() })
+}
+
+fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<BatchColumn> {
+    if target.is_designated && let Some(row) = (0..array.len()).find(|row| array.is_null(*row)) {
+        return Err(refused(target, rows_before + row as u64, "the designated timestamp may not be NULL"));
+    }
+    let mut dictionary = Views::new();
+    let column = match target.column_type {
+        ColumnType::Symbol => symbols(array, target, rows_before, &mut dictionary)?,
+        ColumnType::Uuid => parsed(array, target, rows_before, 16, uuid_bytes, Values::B16)?,
+        ColumnType::Ipv4 => parsed(array, target, rows_before, 4, ipv4_bits, Values::U32)?,
+        ColumnType::DoubleArray { dims } => double_arrays(array, target, rows_before, dims)?,
+        ColumnType::Json => json(array, target, rows_before)?,
+        _ => plain(array, target, rows_before)?,
+    };
+    Ok(BatchColumn { name: target.name.clone(), column_type: target.column_type, column, dictionary })
+}
+
+fn refused(target: &Target, row: u64, why: &str) -> Error {
+    Error::invalid(format!("{why} (column \"{}\", row {})", target.name, row + 1))
+}
+
+/// Casts strictly; an error names the first row that has no value of the type.
+fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let error = match cast_with_options(array, to, &strict) {
+        Ok(array) => return Ok(array),
+        Err(error) => error,
+    };
+    let lenient = CastOptions { safe: true, ..CastOptions::default() };
+    if let Ok(out) = cast_with_options(array, to, &lenient)
+        && let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && out.is_null(*row))
+    {
+        return Err(refused(target, rows_before + row as u64, &format!("invalid input for type {}: {}", target.column_type, shown(array, row))));
+    }
+    let from = super::type_of(array.data_type()).map_or_else(|| array.data_type().to_string(), |t| t.to_string());
+    let _ = error;
+    Err(Error::invalid(format!("column \"{}\" is of type {} but expression is of type {from}", target.name, target.column_type)))
+}
+
+fn shown(array: &ArrayRef, row: usize) -> String {
+    let text = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default()).map(|f| f.value(row).to_string());
+    let text = text.unwrap_or_default();
+    let short: String = text.chars().take(100).collect();
+    format!("\"{short}\"")
+}
+
+fn plain(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
+    let array = cast(array, &arrow_type(target.column_type), target, rows_before)?;
+    let values = match target.column_type {
+        ColumnType::Boolean => Values::Bit(bitmap(array.as_boolean().values())),
+        ColumnType::Byte => Values::I8(values::<Int8Type>(&array)),
+        ColumnType::Short => Values::I16(values::<Int16Type>(&array)),
+        ColumnType::Int => Values::I32(values::<Int32Type>(&array)),
+        ColumnType::Long => Values::I64(values::<Int64Type>(&array)),
+        ColumnType::Float => Values::F32(values::<Float32Type>(&array)),
+        ColumnType::Double => Values::F64(values::<Float64Type>(&array)),
+        ColumnType::Date => Values::I32(values::<Date32Type>(&array)),
+        ColumnType::Timestamp(_) => Values::I64(integers(&array, target)?),
+        ColumnType::Decimal { .. } => return decimals(&array, target, rows_before),
+        ColumnType::Varchar => Values::Views(views(array.as_string_view().iter().map(|v| v.map(str::as_bytes)), target)?),
+        ColumnType::Binary => Values::Views(views(array.as_binary_view().iter(), target)?),
+        other => return Err(Error::internal(format!("{other} values are not plain"))),
+    };
+    Ok(with_nulls(values, array.nulls()))
+}
+
+fn values<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<T::Native> {
+    array.as_primitive::<T>().values().to_vec()
+}
+
+/// Timestamps of any unit as the integers they are.
+fn integers(array: &ArrayRef, target: &Target) -> Result<Vec<i64>> {
+    Ok(values::<Int64Type>(&cast(array, &DataType::Int64, target, 0)?))
+}
+
+fn decimals(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
+    let array: &PrimitiveArray<Decimal128Type> = array.as_primitive();
+    let ColumnType::Decimal { precision, .. } = target.column_type else {
+        return Err(Error::internal("not a decimal"));
+    };
+    let limit = 10_i128.pow(u32::from(precision));
+    if let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && array.value(*row).abs() >= limit) {
+        return Err(refused(target, rows_before + row as u64, &format!("{} out of range: {}", target.column_type, array.value_as_string(row))));
+    }
+    let values = array.values().iter().enumerate().map(|(row, v)| if array.is_valid(row) { *v } else { 0 });
+    let values = match target.column_type.physical() {
+        Physical::I32 => Values::I32(values.map(|v| v as i32).collect()),
+        Physical::I64 => Values::I64(values.map(|v| v as i64).collect()),
+        _ => Values::I128(values.collect()),
+    };
+    Ok(with_nulls(values, array.nulls()))
+}
+
+fn symbols(array: &ArrayRef, target: &Target, rows_before: u64, dictionary: &mut Views) -> Result<Column> {
+    let array = cast(array, &DataType::Utf8View, target, rows_before)?;
+    let strings = array.as_string_view();
+    let mut known: HashMap<&str, u32> = HashMap::new();
+    let mut ids = Vec::with_capacity(strings.len());
+    for value in strings {
+        let Some(value) = value else {
+            ids.push(0);
+            continue;
+        };
+        let next = known.len() as u32;
+        let id = *known.entry(value).or_insert(next);
+        if id == next {
+            push(dictionary, value.as_bytes(), target)?;
+        }
+        ids.push(id);
+    }
+    Ok(with_nulls(Values::U32(ids), array.nulls()))
+}
+
+/// Values that text stands for, or that come in their own form already.
+fn parsed<T: Default>(
+    array: &ArrayRef,
+    target: &Target,
+    rows_before: u64,
+    width: i32,
+    parse: fn(&str) -> Option<T>,
+    wrap: fn(Vec<T>) -> Values,
+) -> Result<Column>
+where
+    T: FromBytes,
+{
+    let own = match array.data_type() {
+        DataType::FixedSizeBinary(n) if *n == width && target.column_type == ColumnType::Uuid => Some(array.clone()),
+        t if t.is_integer() && target.column_type == ColumnType::Ipv4 => Some(cast(array, &DataType::UInt32, target, rows_before)?),
+        _ => None,
+    };
+    if let Some(own) = own {
+        let values = (0..own.len()).map(|row| T::at(&own, row)).collect();
+        return Ok(with_nulls(wrap(values), own.nulls()));
+    }
+    let text = cast(array, &DataType::Utf8View, target, rows_before)?;
+    let strings = text.as_string_view();
+    let mut values = Vec::with_capacity(strings.len());
+    for (row, value) in strings.iter().enumerate() {
+        values.push(match value {
+            None => T::default(),
+            Some(value) => parse(value).ok_or_else(|| {
+                refused(target, rows_before + row as u64, &format!("invalid input for type {}: \"{value}\"", target.column_type))
+            })?,
+        });
+    }
+    Ok(with_nulls(wrap(values), text.nulls()))
+}
+
+trait FromBytes {
+    fn at(array: &ArrayRef, row: usize) -> Self;
+}
+
+impl FromBytes for [u8; 16] {
+    fn at(array: &ArrayRef, row: usize) -> Self {
+        array.as_fixed_size_binary().value(row).try_into().unwrap_or_default()
+    }
+}
+
+impl FromBytes for u32 {
+    fn at(array: &ArrayRef, row: usize) -> Self {
+        array.as_primitive::<UInt32Type>().value(row)
+    }
+}
+
+fn ipv4_bits(text: &str) -> Option<u32> {
+    text.trim().parse::<Ipv4Addr>().ok().map(u32::from)
+}
+
+/// Thirty-two hex digits, with hyphens where RFC 9562 has them or without any.
+pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
+    let text = text.trim().as_bytes();
+    let digits: Vec<u8> = match text.len() {
+        32 => text.to_vec(),
+        36 if [8, 13, 18, 23].iter().all(|at| text[*at] == b'-') => {
+            text.iter().enumerate().filter(|(at, _)| ![8, 13, 18, 23].contains(at)).map(|(_, c)| *c).collect()
+        }
+        _ => return None,
+    };
+    let mut out = [0; 16];
+    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = ((pair[0] as char).to_digit(16)? << 4 | (pair[1] as char).to_digit(16)?) as u8;
+    }
+    Some(out)
+}
+
+fn json(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
+    let text = cast(array, &DataType::Utf8View, target, rows_before)?;
+    let strings = text.as_string_view();
+    for (row, value) in strings.iter().enumerate() {
+        if let Some(value) = value && let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(value) {
+            return Err(refused(target, rows_before + row as u64, &format!("invalid input for type JSON: {error}")));
+        }
+    }
+    Ok(with_nulls(Values::Views(views(strings.iter().map(|v| v.map(str::as_bytes)), target)?), text.nulls()))
+}
+
+/// Lists of lists as extents and doubles; every list of a level must be as long as its neighbours.
+fn double_arrays(array: &ArrayRef, target: &Target, rows_before: u64, dims: u8) -> Result<Column> {
+    let array = cast(array, &arrow_type(target.column_type), target, rows_before)?;
+    let mut out = Views::with_capacity(array.len());
+    let mut value = Vec::new();
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            out.push_empty(1);
+            continue;
+        }
+        let mut extents = vec![None; usize::from(dims)];
+        let mut numbers = Vec::new();
+        let list = array.as_list::<i32>().value(row);
+        flatten(&list, 0, &mut extents, &mut numbers).map_err(|why| refused(target, rows_before + row as u64, why))?;
+        value.clear();
+        extents.iter().for_each(|e| value.extend(e.unwrap_or(0_u32).to_le_bytes()));
+        numbers.iter().for_each(|n: &f64| value.extend(n.to_le_bytes()));
+        push(&mut out, &value, target)?;
+    }
+    Ok(with_nulls(Values::Views(out), array.nulls()))
+}
+
+fn flatten(list: &ArrayRef, level: usize, extents: &mut [Option<u32>], numbers: &mut Vec<f64>) -> Result<(), &'static str> {
+    let len = u32::try_from(list.len()).map_err(|_| "an array is too long")?;
+    if *extents[level].get_or_insert(len) != len {
+        return Err("sub-arrays must have matching dimensions");
+    }
+    if list.null_count() > 0 {
+        return Err("an array may not hold NULL");
+    }
+    if level + 1 == extents.len() {
+        numbers.extend_from_slice(list.as_primitive::<Float64Type>().values());
+        return Ok(());
+    }
+    (0..list.len()).try_for_each(|i| flatten(&list.as_list::<i32>().value(i), level + 1, extents, numbers))
+}
+
+fn views<'a>(values: impl Iterator<Item = Option<&'a [u8]>>, target: &Target) -> Result<Views> {
+    let mut out = Views::with_capacity(values.size_hint().0);
+    for value in values {
+        match value {
+            Some(value) => push(&mut out, value, target)?,
+            None => out.push_empty(1),
+        }
+    }
+    Ok(out)
+}
+
+fn push(out: &mut Views, value: &[u8], target: &Target) -> Result<()> {
+    if !out.has_room(value.len()) {
+        return Err(Error::invalid(format!("more than 2 GiB of text for column \"{}\" in one commit", target.name)));
+    }
+    out.push(value);
+    Ok(())
+}
+
+fn with_nulls(values: Values, nulls: Option<&NullBuffer>) -> Column {
+    let validity = nulls.filter(|n| n.null_count() > 0).map(|n| bitmap(n.inner()));
+    Column { values, validity }
+}
+
+fn bitmap(bits: &datafusion::arrow::buffer::BooleanBuffer) -> Bitmap {
+    Bitmap::from_words(bits.bit_chunks().iter_padded().collect(), bits.len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,433 @@
+//! Plans and runs queries, on threads of its own.
+//!
+//! In: a parsed query and the catalog to see. Out: a stream of record batches that does its work only as it is
+//! read, a few batches ahead. Dropping the stream, or its token, stops the work within a block. A panic inside an
+//! operator ends that query with an error and nothing else.
+
+use crate::functions::{self, partitions};
+use crate::names::nearest;
+use crate::statement::{Name, Partitions, Query};
+use crate::tables::{CATALOG, QueryTables, SCHEMA};
+use crate::{CancelToken, Catalog, Error, Result, dialect, door, plan};
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use datafusion::catalog::MemTable;
+use datafusion::execution::context::SessionState;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::parser::Statement as PlannerStatement;
+use datafusion::sql::sqlparser::ast;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tidalite_storage::TableSnapshot;
+use tidalite_types::{ColumnType, ErrorKind};
+use tokio::sync::mpsc;
+
+/// Batches computed ahead of whoever reads the stream.
+const BATCHES_AHEAD: usize = 2;
+/// Planning recurses with the depth of a statement; only touched pages of a stack cost memory.
+const STACK_BYTES: usize = 64 << 20;
+
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    pub threads: usize,
+    /// Memory for one query's operators. What can spills to files past it, the rest fails the query.
+    pub query_memory_bytes: usize,
+    /// Where spilled files go; `None` for the system's folder for temporary files.
+    pub spill_folder: Option<PathBuf>,
+}
+
+/// Made once for a database.
+pub struct Engine {
+    runtime: Option<tokio::runtime::Runtime>,
+    /// Functions, rules and settings that all queries share.
+    base: SessionState,
+    environment: Arc<RuntimeEnv>,
+    query_memory_bytes: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputColumn {
+    pub name: String,
+    /// SQL name of the type.
+    pub type_name: String,
+    /// The type of ours, when values of the column can be stored.
+    pub column_type: Option<ColumnType>,
+}
+
+pub struct QueryResult {
+    pub columns: Vec<OutputColumn>,
+    pub schema: SchemaRef,
+    /// The designated timestamp of the table the rows come from, when it is among the columns as it is.
+    pub timestamp: Option<usize>,
+    pub stream: BoxStream<'static, Result<RecordBatch>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("query_memory_bytes", &self.query_memory_bytes).finish_non_exhaustive()
+    }
+}
+
+/// Dropped where it must not block: queries still running are left to end on their own.
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Engine {
+    pub fn new(config: &EngineConfig) -> Result<Engine> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(config.threads.max(1))
+            .thread_name("query")
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()
+            .map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start the threads of queries: {e}")))?;
+        let mode = config.spill_folder.clone().map_or(DiskManagerMode::OsTmpDirectory, |folder| DiskManagerMode::Directories(vec![folder]));
+        let disk = DiskManagerBuilder::default().with_mode(mode);
+        let environment = RuntimeEnvBuilder::new().with_disk_manager_builder(disk).build_arc()?;
+        let base = SessionStateBuilder::new()
+            .with_config(settings(config.threads))
+            .with_runtime_env(environment.clone())
+            .with_default_features()
+            .with_type_planner(Arc::new(dialect::SqlTypes))
+            .build();
+        let mut base = base;
+        for function in functions::scalars() {
+            datafusion::execution::FunctionRegistry::register_udf(&mut base, function)?;
+        }
+        Ok(Engine { runtime: Some(runtime), base, environment, query_memory_bytes: config.query_memory_bytes })
+    }
+
+    /// Runs a future on the engine's threads. A panic in it becomes an error.
+    pub fn spawn<T: Send + 'static>(&self, future: BoxFuture<'static, T>) -> BoxFuture<'static, Result<T>> {
+        let Some(runtime) = &self.runtime else {
+            return futures::future::ready(Err(Error::new(ErrorKind::Unavailable, "the database is closed"))).boxed();
+        };
+        let task = Abort(runtime.spawn(future));
+        async move { task.result().await }.boxed()
+    }
+
+    /// Plans a query; its rows come as the stream is read. Meant to be called on the engine's threads.
+    pub fn query<'a>(&'a self, catalog: Arc<dyn Catalog>, query: Query, cancel: CancelToken) -> BoxFuture<'a, Result<QueryResult>> {
+        async move {
+            let state = self.state(&catalog, &cancel);
+            let planned = self.plan(&state, &catalog, &query, &[]).await?;
+            self.start(planned, &query, &state, cancel)
+        }
+        .boxed()
+    }
+
+    /// The physical plan as text, a line a row; with `is_analyze` the query is run first and its counts shown.
+    pub fn explain<'a>(&'a self, catalog: Arc<dyn Catalog>, query: Query, is_analyze: bool, cancel: CancelToken) -> BoxFuture<'a, Result<QueryResult>> {
+        async move {
+            let state = self.state(&catalog, &cancel);
+            let planned = self.plan(&state, &catalog, &query, &[]).await?;
+            let physical = planned.physical.clone();
+            if is_analyze {
+                let mut rows = self.start(planned, &query, &state, cancel)?.stream;
+                while let Some(batch) = rows.next().await {
+                    batch?;
+                }
+                let text = datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(physical.as_ref()).indent(false).to_string();
+                return lines(&text);
+            }
+            lines(&displayable(physical.as_ref()).indent(false).to_string())
+        }
+        .boxed()
+    }
+
+    /// The starts of the partitions of `table` that ALTER TABLE names.
+    pub fn partitions<'a>(&'a self, catalog: Arc<dyn Catalog>, table: &'a str, which: &'a Partitions) -> BoxFuture<'a, Result<Vec<i64>>> {
+        async move {
+            let snapshot = catalog.snapshots(&[table]).pop().flatten().ok_or_else(|| Error::table_not_found(table))?;
+            match which {
+                Partitions::List(names) => names.iter().map(|name| partition_named(&snapshot, name)).collect(),
+                Partitions::Where(predicate, words) => {
+                    let starts = self.partitions_where(&catalog, &snapshot, predicate, words).await;
+                    starts.map_err(|e| placed(e, &Query { ast: no_query(), words: words.clone() }, &catalog))
+                }
+            }
+        }
+        .boxed()
+    }
+
+    /// Asks the predicate of a table that has one row for each partition: the designated timestamp at its start.
+    async fn partitions_where(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        snapshot: &TableSnapshot,
+        predicate: &ast::Expr,
+        words: &Arc<crate::names::Words>,
+    ) -> Result<Vec<i64>> {
+        let Some((column, unit)) = snapshot.schema.timestamp() else {
+            return Err(Error::invalid(format!("table \"{}\" has no designated timestamp and so no partitions to choose from", snapshot.schema.name)));
+        };
+        let starts: Vec<i64> = partitions(snapshot).into_keys().collect();
+        let values: ArrayRef = Arc::new(datafusion::arrow::array::Int64Array::from(starts));
+        let times = datafusion::arrow::compute::cast(&values, &DataType::Timestamp(door::arrow_unit(unit), None)).map_err(|e| Error::internal(e.to_string()))?;
+        let schema = Arc::new(Schema::new(vec![
+            door::named(&Field::new("", times.data_type().clone(), false), &column.name),
+            Field::new("__start", DataType::Int64, false),
+        ]));
+        let rows = RecordBatch::try_new(schema.clone(), vec![times, values]).map_err(|e| Error::internal(e.to_string()))?;
+        let table = Arc::new(MemTable::try_new(schema, vec![vec![rows]])?);
+        let crate::Statement::Query(mut query) = dialect::parse("SELECT __start FROM __partitions WHERE true")? else {
+            return Err(Error::internal("a query of our own did not parse as one"));
+        };
+        if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
+            select.selection = Some(predicate.clone());
+        }
+        query.words = words.clone();
+        let cancel = CancelToken::new();
+        let state = self.state(catalog, &cancel);
+        let planned = self.plan(&state, catalog, &query, &[("__partitions", table)]).await?;
+        let mut stream = self.start(planned, &query, &state, cancel)?.stream;
+        let mut out = Vec::new();
+        while let Some(batch) = stream.next().await {
+            out.extend_from_slice(batch?.column(0).as_primitive::<Int64Type>().values());
+        }
+        Ok(out)
+    }
+
+    /// The shared state with what is this query's own: its memory, its clock, its functions over the catalog.
+    fn state(&self, catalog: &Arc<dyn Catalog>, cancel: &CancelToken) -> SessionState {
+        let mut state = self.base.clone();
+        state.config_mut().set_extension(Arc::new(cancel.clone()));
+        state.mark_start_execution();
+        functions::register_tables(&mut state, catalog);
+        state
+    }
+
+    async fn plan(&self, state: &SessionState, catalog: &Arc<dyn Catalog>, query: &Query, own: &[(&str, Arc<MemTable>)]) -> Result<Planned> {
+        let planned = self.plan_unplaced(state, catalog, query, own).await;
+        planned.map_err(|error| placed(error, query, catalog))
+    }
+
+    async fn plan_unplaced(&self, state: &SessionState, catalog: &Arc<dyn Catalog>, query: &Query, own: &[(&str, Arc<MemTable>)]) -> Result<Planned> {
+        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+        let tables = QueryTables::new(catalog.clone());
+        let references = state.resolve_table_references(&statement)?;
+        let names: Vec<&str> = references.iter().filter(|r| r.schema().is_none_or(|s| s == SCHEMA)).map(|r| r.table()).collect();
+        tables.pin(&names);
+        for (name, table) in own {
+            tables.put(name, table.clone());
+        }
+        let mut state = state.clone();
+        state.register_catalog_list(Arc::new(tables));
+        let logical = plan::in_time_order(state.statement_to_plan(statement).await?)?;
+        let schema = logical.schema().clone();
+        let logical = state.optimize(&logical)?;
+        let physical = state.query_planner().create_physical_plan(&logical, &state).await?;
+        Ok(Planned { logical_schema: Arc::new(schema.as_arrow().clone()), physical })
+    }
+
+    fn start(&self, planned: Planned, query: &Query, state: &SessionState, cancel: CancelToken) -> Result<QueryResult> {
+        let physical = planned.physical;
+        let fields = planned.logical_schema;
+        let columns = fields.fields().iter().map(|field| output_column(field, query)).collect();
+        let timestamp = fields.fields().iter().position(|field| door::is_designated(field));
+        let schema = named_schema(&physical.schema(), &columns);
+        let environment = RuntimeEnv { memory_pool: Arc::new(FairSpillPool::new(self.query_memory_bytes)), ..RuntimeEnv::clone(&self.environment) };
+        let context = datafusion::execution::TaskContext::new(
+            None,
+            state.session_id().to_owned(),
+            state.config().clone(),
+            state.scalar_functions().clone(),
+            state.higher_order_functions().clone(),
+            state.aggregate_functions().clone(),
+            state.window_functions().clone(),
+            Arc::new(environment),
+        );
+        let Some(runtime) = &self.runtime else {
+            return Err(Error::new(ErrorKind::Unavailable, "the database is closed"));
+        };
+        let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
+        let words = query.clone();
+        let task = runtime.spawn(drive(physical, Arc::new(context), schema.clone(), sender, cancel.clone(), words));
+        Ok(QueryResult { columns, schema, timestamp, stream: rows(receiver, Abort(task), cancel) })
+    }
+}
+
+struct Planned {
+    logical_schema: SchemaRef,
+    physical: Arc<dyn ExecutionPlan>,
+}
+
+fn settings(threads: usize) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(true)
+        .with_target_partitions(threads.max(1));
+    let options = config.options_mut();
+    // Words are folded before they are parsed.
+    options.sql_parser.enable_ident_normalization = false;
+    options.sql_parser.collect_spans = true;
+    options
+        .optimizer
+        // The planner's own streams are merged by time; more partitions than pieces help nobody.
+        .prefer_existing_sort = true;
+    config
+}
+
+/// Pulls the rows of a plan and hands them on until there are none, nobody wants them, or it is cancelled.
+async fn drive(
+    physical: Arc<dyn ExecutionPlan>,
+    context: Arc<datafusion::execution::TaskContext>,
+    schema: SchemaRef,
+    sender: mpsc::Sender<Result<RecordBatch>>,
+    cancel: CancelToken,
+    query: Query,
+) {
+    let mut stream = match execute_stream(physical, context) {
+        Ok(stream) => stream,
+        Err(error) => return drop(sender.send(Err(placed_late(error.into(), &query))).await),
+    };
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Some(Err(cancel.reason())),
+            () = sender.closed() => return,
+            next = stream.next() => next.map(|batch| batch.map_err(|e| placed_late(e.into(), &query))),
+        };
+        let Some(batch) = next else { return };
+        let batch = batch.and_then(|batch| renamed(&batch, &schema));
+        let is_last = batch.is_err();
+        if sender.send(batch).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn renamed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options).map_err(|e| Error::internal(e.to_string()))
+}
+
+/// A task that ends when nobody waits for it any more.
+struct Abort<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Abort<T> {
+    async fn result(mut self) -> Result<T> {
+        (&mut self.0).await.map_err(|error| join_error(&error))
+    }
+}
+
+impl<T> Drop for Abort<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn join_error(error: &tokio::task::JoinError) -> Error {
+    if error.is_cancelled() {
+        return Error::new(ErrorKind::Unavailable, "the database is closing");
+    }
+    Error::internal("the query failed by a bug: it panicked; the log has the place")
+}
+
+fn rows(receiver: mpsc::Receiver<Result<RecordBatch>>, task: Abort<()>, cancel: CancelToken) -> BoxStream<'static, Result<RecordBatch>> {
+    let state = Some((receiver, task, cancel));
+    futures::stream::unfold(state, |state| async move {
+        let (mut receiver, task, cancel) = state?;
+        // A cancelled query is told at once, whatever its operators are in the middle of.
+        let next = tokio::select! {
+            biased;
+            next = receiver.recv() => next,
+            () = cancel.cancelled() => Some(Err(cancel.reason())),
+        };
+        match next {
+            Some(Ok(batch)) => Some((Ok(batch), Some((receiver, task, cancel)))),
+            Some(Err(error)) => Some((Err(error), None)),
+            None => match task.result().await {
+                Ok(()) => None,
+                Err(error) => Some((Err(error), None)),
+            },
+        }
+    })
+    .boxed()
+}
+
+fn output_column(field: &Field, query: &Query) -> OutputColumn {
+    let name = query.words.spelling(field.name(), door::spelling(field)).to_owned();
+    OutputColumn { name, type_name: door::type_name(field), column_type: door::column_type(field) }
+}
+
+fn named_schema(schema: &SchemaRef, columns: &Vec<OutputColumn>) -> SchemaRef {
+    let fields = schema.fields().iter().zip(columns).map(|(field, column)| Arc::new(field.as_ref().clone().with_name(&column.name).with_nullable(true)));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// One text column, `QUERY PLAN`, of the lines of `text`.
+fn lines(text: &str) -> Result<QueryResult> {
+    let array: ArrayRef = Arc::new(StringViewArray::from_iter_values(text.lines()));
+    let schema = Arc::new(Schema::new(vec![Field::new("QUERY PLAN", DataType::Utf8View, true)]));
+    let batch = RecordBatch::try_new(schema.clone(), vec![array]).map_err(|e| Error::internal(e.to_string()))?;
+    let columns = vec![OutputColumn { name: "QUERY PLAN".to_owned(), type_name: "VARCHAR".to_owned(), column_type: Some(ColumnType::Varchar) }];
+    Ok(QueryResult { columns, schema, timestamp: None, stream: futures::stream::iter([Ok(batch)]).boxed() })
+}
+
+/// The partition of a name as `SHOW PARTITIONS` lists it.
+fn partition_named(snapshot: &TableSnapshot, name: &Name) -> Result<i64> {
+    let schema = &snapshot.schema;
+    let unit = schema.timestamp().map_or(tidalite_types::TimeUnit::Micros, |(_, unit)| unit);
+    let found = partitions(snapshot).into_keys().find(|lo| schema.partition_by.name(*lo, unit).eq_ignore_ascii_case(name.text.trim()));
+    found.ok_or_else(|| {
+        let message = format!("partition '{}' of table \"{}\" does not exist", name.text, schema.name);
+        Error::new(ErrorKind::NotFound, message).at(name.position).with_hint("SHOW PARTITIONS FROM the table lists their names")
+    })
+}
+
+fn no_query() -> Box<ast::Query> {
+    let empty = ast::SetExpr::Values(ast::Values { explicit_row: false, value_keyword: false, rows: Vec::new() });
+    Box::new(ast::Query {
+        with: None,
+        body: Box::new(empty),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    })
+}
+
+/// Gives an error the place of what it is about, and the name that may have been meant.
+fn placed(error: Error, query: &Query, catalog: &Arc<dyn Catalog>) -> Error {
+    let mut error = placed_late(error, query);
+    if error.hint.is_none()
+        && error.kind() == ErrorKind::NotFound
+        && error.to_string().starts_with("table ")
+        && let Some(subject) = &error.subject
+    {
+        let names = catalog.table_names();
+        if let Some(name) = nearest(subject, names.iter().map(String::as_str)) {
+            error.hint = Some(format!("perhaps you meant \"{name}\""));
+        }
+    }
+    error
+}
+
+fn placed_late(mut error: Error, query: &Query) -> Error {
+    if error.position.is_none()
+        && let Some(subject) = &error.subject
+    {
+        error.position = query.words.place_of(subject);
+    }
+    error
+}
+

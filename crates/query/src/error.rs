@@ -1,0 +1,188 @@
+//! What can go wrong between a statement's text and its rows.
+
+use datafusion::common::{DataFusionError, SchemaError};
+use std::sync::Arc;
+use tidalite_types::ErrorKind;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Texts are as in PostgreSQL: lower case, no full stop, the object named.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    /// Byte offset into the statement, counted from 0, of the offending character.
+    pub position: Option<usize>,
+    pub hint: Option<String>,
+    /// The name the error is about, folded: its place in the text is the position when no better one is known.
+    pub(crate) subject: Option<String>,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into(), position: None, hint: None, subject: None }
+    }
+
+    pub fn invalid(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Invalid, message)
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Internal, message)
+    }
+
+    pub(crate) fn cancelled() -> Error {
+        Error::new(ErrorKind::Unavailable, "canceling statement due to user request")
+    }
+
+    pub(crate) fn table_not_found(table: &str) -> Error {
+        let error = Error::new(ErrorKind::NotFound, format!("table \"{table}\" does not exist"));
+        Error { subject: Some(tidalite_types::schema::fold_name(table)), ..error }
+    }
+
+    #[must_use]
+    pub fn at(mut self, position: usize) -> Error {
+        self.position.get_or_insert(position);
+        self
+    }
+
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl From<tidalite_storage::Error> for Error {
+    fn from(error: tidalite_storage::Error) -> Error {
+        Error::new(error.kind(), error.to_string())
+    }
+}
+
+/// Our own errors travel through DataFusion's operators as external ones and come out as they went in.
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> DataFusionError {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Error {
+        from_datafusion(&error)
+    }
+}
+
+fn from_datafusion(error: &DataFusionError) -> Error {
+    match error {
+        DataFusionError::External(inner) => match inner.downcast_ref::<Error>() {
+            Some(ours) => ours.clone(),
+            None => match inner.downcast_ref::<DataFusionError>() {
+                Some(theirs) => from_datafusion(theirs),
+                None => Error::internal(worded(&inner.to_string())),
+            },
+        },
+        DataFusionError::ArrowError(arrow, _) => from_arrow(arrow),
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => from_datafusion(inner),
+        DataFusionError::Shared(inner) => from_datafusion(Arc::as_ref(inner)),
+        DataFusionError::Collection(errors) if !errors.is_empty() => from_datafusion(&errors[0]),
+        DataFusionError::SchemaError(error, _) => from_schema(error),
+        DataFusionError::SQL(error, _) => Error::invalid(worded(&error.to_string())),
+        DataFusionError::Plan(message) => from_plan(message),
+        DataFusionError::Execution(message) | DataFusionError::Configuration(message) => Error::invalid(worded(message)),
+        DataFusionError::NotImplemented(message) => Error::invalid(format!("not supported: {}", worded(message))),
+        DataFusionError::ResourcesExhausted(message) => {
+            Error::new(ErrorKind::Unavailable, format!("out of memory for this query: {}", worded(message)))
+                .with_hint("raise the memory limit of queries, or ask for less at a time")
+        }
+        DataFusionError::IoError(error) => Error::new(ErrorKind::Unavailable, worded(&error.to_string())),
+        other => Error::internal(worded(&other.strip_backtrace())),
+    }
+}
+
+fn from_arrow(error: &arrow::error::ArrowError) -> Error {
+    use arrow::error::ArrowError;
+    match error {
+        ArrowError::ExternalError(inner) => match inner.downcast_ref::<DataFusionError>() {
+            Some(theirs) => from_datafusion(theirs),
+            None => Error::internal(worded(&inner.to_string())),
+        },
+        ArrowError::DivideByZero => Error::invalid("division by zero"),
+        ArrowError::CastError(m) | ArrowError::ParseError(m) | ArrowError::ComputeError(m) | ArrowError::ArithmeticOverflow(m) => {
+            Error::invalid(worded(m))
+        }
+        other => Error::invalid(worded(&other.to_string())),
+    }
+}
+
+fn from_schema(error: &SchemaError) -> Error {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let mut error = Error::new(ErrorKind::NotFound, format!("column \"{}\" does not exist", field.name));
+            error.subject = Some(field.name.clone());
+            let names = valid_fields.iter().map(|c| c.name.as_str());
+            match crate::names::nearest(&field.name, names) {
+                Some(name) => error.with_hint(format!("perhaps you meant \"{name}\"")),
+                None => error,
+            }
+        }
+        SchemaError::AmbiguousReference { field } => {
+            let mut error = Error::invalid(format!("column reference \"{}\" is ambiguous", field.name));
+            error.subject = Some(field.name.clone());
+            error
+        }
+        other => Error::invalid(worded(&other.to_string())),
+    }
+}
+
+fn from_plan(message: &str) -> Error {
+    if let Some(name) = message.strip_prefix("table '").and_then(|m| m.strip_suffix("' not found")) {
+        return Error::table_not_found(name.rsplit('.').next().unwrap_or(name));
+    }
+    if let Some(rest) = message.strip_prefix("Invalid function '") {
+        let name = rest.split('\'').next().unwrap_or_default();
+        let mut error = Error::new(ErrorKind::NotFound, format!("function {name} does not exist"));
+        error.subject = Some(name.to_lowercase());
+        if let Some(near) = rest.split('\'').nth(2).filter(|_| rest.contains("Did you mean")) {
+            error.hint = Some(format!("perhaps you meant \"{near}\""));
+        }
+        return error;
+    }
+    Error::invalid(worded(message))
+}
+
+/// A message in the house's wording: one line, no prefix that names a library's stage, lower case, no full stop.
+fn worded(message: &str) -> String {
+    let mut text = message.split("\n\nbacktrace:").next().unwrap_or_default().trim();
+    const PREFIXES: &[&str] = &[
+        "Error during planning: ",
+        "Execution error: ",
+        "Optimizer rule ",
+        "Arrow error: ",
+        "Cast error: ",
+        "Parser error: ",
+        "External error: ",
+        "sql parser error: ",
+        "Internal error: ",
+        "This feature is not implemented: ",
+    ];
+    while let Some(rest) = PREFIXES.iter().find_map(|p| text.strip_prefix(p)) {
+        text = rest;
+    }
+    let text = text.split("\nThis issue was likely caused by").next().unwrap_or_default();
+    let text = text.trim_end_matches(|c: char| c == '.' || c.is_whitespace());
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        // An abbreviation such as SQL stays as it is.
+        (Some(first), Some(second)) if first.is_uppercase() && !second.is_uppercase() => {
+            first.to_lowercase().chain(text.chars().skip(1)).collect()
+        }
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,118 @@
+//! Names without regard to case.
+//!
+//! Before a statement is parsed every word of it is folded to lower case, quoted or not, and tables show their
+//! columns folded, so that the planner only ever compares equal strings. How a name was written is kept here and
+//! given back to the columns of the result.
+
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+use std::collections::HashMap;
+use tidalite_types::schema::fold_name;
+
+/// The words of one statement.
+#[derive(Debug, Default)]
+pub struct Words {
+    pub(crate) sql: String,
+    /// The spelling of a folded word; one written after AS wins, else the first.
+    spelled: HashMap<String, String>,
+    /// Folded words after AS: their spelling also wins over the table's.
+    aliases: HashMap<String, String>,
+    /// Every word's place.
+    places: Vec<(String, usize)>,
+    line_starts: Vec<usize>,
+}
+
+impl Words {
+    /// Folds the words of `tokens` and remembers them.
+    pub(crate) fn fold(sql: &str, tokens: &mut [TokenWithSpan]) -> Words {
+        let mut words = Words { sql: sql.to_owned(), line_starts: line_starts(sql), ..Words::default() };
+        let mut is_after_as = false;
+        for token in tokens {
+            match &mut token.token {
+                Token::Whitespace(_) => continue,
+                Token::Word(word) => {
+                    let folded = fold_name(&word.value);
+                    words.places.push((folded.clone(), offset(sql, &words.line_starts, token.span.start)));
+                    let spelling = std::mem::replace(&mut word.value, folded.clone());
+                    if is_after_as {
+                        words.aliases.insert(folded.clone(), spelling.clone());
+                    }
+                    is_after_as = word.quote_style.is_none() && folded == "as";
+                    words.spelled.entry(folded).or_insert(spelling);
+                }
+                _ => is_after_as = false,
+            }
+        }
+        words
+    }
+
+    /// Byte offset of a place that the tokenizer counted in lines and characters.
+    pub(crate) fn offset(&self, location: Location) -> Option<usize> {
+        (location.line > 0).then(|| offset(&self.sql, &self.line_starts, location))
+    }
+
+    /// Where the folded word stands first.
+    pub(crate) fn place_of(&self, folded: &str) -> Option<usize> {
+        self.places.iter().find(|(word, _)| word == folded).map(|(_, place)| *place)
+    }
+
+    /// How a column of the result is to be spelled: as an alias that was written, else as the table has it, else
+    /// as it was first written.
+    pub(crate) fn spelling<'a>(&'a self, folded: &'a str, in_table: Option<&'a str>) -> &'a str {
+        if let Some(alias) = self.aliases.get(folded) {
+            return alias;
+        }
+        in_table.or_else(|| self.spelled.get(folded).map(String::as_str)).unwrap_or(folded)
+    }
+}
+
+fn line_starts(sql: &str) -> Vec<usize> {
+    std::iter::once(0).chain(sql.match_indices('\n').map(|(at, _)| at + 1)).collect()
+}
+
+/// `location` counts lines and characters from 1.
+fn offset(sql: &str, line_starts: &[usize], location: Location) -> usize {
+    let line = (location.line as usize).saturating_sub(1);
+    let start = line_starts.get(line).copied().unwrap_or(sql.len());
+    let column = (location.column as usize).saturating_sub(1);
+    sql[start..].char_indices().nth(column).map_or(sql.len(), |(at, _)| start + at)
+}
+
+/// The candidate closest to `name`, if any is close enough to be a slip of the fingers.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = fold_name(name);
+    let limit = name.chars().count() / 3 + 1;
+    let scored = candidates.map(|c| (edit_distance(&name, &fold_name(c), limit), c));
+    scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, c)| c)
+}
+
+/// Insertions, deletions and substitutions between two names; `limit + 1` stands for all that is more.
+fn edit_distance(a: &str, b: &str, limit: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return limit + 1;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()].min(limit + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_a_slip_away_or_none() {
+        let names = ["usage_user", "usage_system", "hostname"];
+        assert_eq!(nearest("usage_usr", names.into_iter()), Some("usage_user"));
+        assert_eq!(nearest("HOSTNMAE", names.into_iter()), Some("hostname"));
+        assert_eq!(nearest("price", names.into_iter()), None);
+    }
+}

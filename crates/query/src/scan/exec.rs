@@ -1,0 +1,251 @@
+//! The leaf of a physical plan that reads one of our tables.
+//!
+//! Out of order, its partitions take pieces from one shared cursor, so that threads finish together whatever a piece
+//! costs. In order of time, each partition has its own list of pieces whose times ascend, and whoever wants one
+//! stream merges them. Every piece asks first whether the query was cancelled.
+
+use super::prune::{Counts, Piece, Pruned, Source};
+use super::read::Reader;
+use super::spec::ScanSpec;
+use crate::cancel::CancelToken;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ColumnStatistics, Result, ScalarValue, Statistics};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(Debug)]
+pub(crate) struct ScanExec {
+    spec: ScanSpec,
+    reader: Arc<Reader>,
+    work: Work,
+    counts: Counts,
+    statistics: Arc<Statistics>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+#[derive(Clone, Debug)]
+enum Work {
+    Shared { pieces: Arc<[Piece]>, cursor: Arc<AtomicUsize>, partitions: usize },
+    PerPartition(Vec<Arc<[Piece]>>),
+}
+
+impl ScanExec {
+    pub fn new(spec: ScanSpec, reader: Reader, pruned: Pruned, partitions: usize) -> Result<ScanExec> {
+        let is_exact = spec.predicates.is_empty();
+        let statistics = Arc::new(statistics(&reader, &pruned, is_exact));
+        let work = if spec.is_ordered {
+            Work::PerPartition(in_order(&spec, &reader, &pruned.sources, partitions)?)
+        } else {
+            let pieces: Arc<[Piece]> = pruned.sources.iter().flat_map(|s| s.pieces.iter().copied()).collect();
+            let partitions = partitions.min(pieces.len()).max(1);
+            Work::Shared { pieces, cursor: Arc::default(), partitions }
+        };
+        let properties = Arc::new(properties(&spec, &reader, work.partitions())?);
+        Ok(ScanExec { spec, reader: Arc::new(reader), work, counts: pruned.counts, statistics, properties, metrics: ExecutionPlanMetricsSet::new() })
+    }
+}
+
+impl Work {
+    fn partitions(&self) -> usize {
+        match self {
+            Work::Shared { partitions, .. } => *partitions,
+            Work::PerPartition(lists) => lists.len(),
+        }
+    }
+
+    /// The pieces of one partition, each taken when it is asked for.
+    fn pieces(&self, partition: usize) -> Box<dyn Iterator<Item = Piece> + Send> {
+        match self {
+            Work::Shared { pieces, cursor, .. } => {
+                let (pieces, cursor) = (pieces.clone(), cursor.clone());
+                Box::new(std::iter::from_fn(move || pieces.get(cursor.fetch_add(1, Ordering::Relaxed)).copied()))
+            }
+            Work::PerPartition(lists) => {
+                let list = lists.get(partition).cloned().unwrap_or_default();
+                Box::new((0..list.len()).map(move |i| list[i]))
+            }
+        }
+    }
+}
+
+/// Lists of pieces with ascending times: sources whose ranges do not overlap follow one another in a list. When one
+/// list holds all and rows are filtered, it is dealt out over the threads.
+fn in_order(spec: &ScanSpec, reader: &Reader, sources: &[Source], partitions: usize) -> Result<Vec<Arc<[Piece]>>> {
+    let snapshot = &reader.snapshot;
+    let designated = snapshot.schema.designated.unwrap_or_default();
+    let mut ranges = Vec::new();
+    for source in sources {
+        ranges.push((source.kept_range(snapshot, designated)?, source));
+    }
+    ranges.sort_by_key(|(range, _)| *range);
+    let mut chains: Vec<(i64, Vec<Piece>)> = Vec::new();
+    for ((min, max), source) in ranges {
+        match chains.iter_mut().find(|(end, _)| *end <= min) {
+            Some((end, pieces)) => {
+                *end = max;
+                pieces.extend(&source.pieces);
+            }
+            None => chains.push((max, source.pieces.clone())),
+        }
+    }
+    let mut lists: Vec<Vec<Piece>> = chains.into_iter().map(|(_, pieces)| pieces).collect();
+    if lists.len() == 1 && !spec.predicates.is_empty() && partitions > 1 {
+        let stride = partitions.min(lists[0].len()).max(1);
+        lists = (0..stride).map(|first| lists[0].iter().skip(first).step_by(stride).copied().collect()).collect();
+    }
+    if lists.is_empty() {
+        lists.push(Vec::new());
+    }
+    Ok(lists.into_iter().map(Into::into).collect())
+}
+
+fn properties(spec: &ScanSpec, reader: &Reader, partitions: usize) -> Result<PlanProperties> {
+    let mut equivalences = EquivalenceProperties::new(reader.schema.clone());
+    let designated = spec.projection.iter().position(|id| Some(*id) == reader.snapshot.schema.designated);
+    if let Some(index) = designated.filter(|_| spec.is_ordered) {
+        let column = Arc::new(Column::new(reader.schema.field(index).name(), index));
+        let options = datafusion::arrow::compute::SortOptions { descending: false, nulls_first: false };
+        equivalences.add_ordering([PhysicalSortExpr::new(column, options)]);
+    }
+    let properties = PlanProperties::new(equivalences, Partitioning::UnknownPartitioning(partitions), EmissionType::Incremental, Boundedness::Bounded);
+    Ok(properties.with_scheduling_type(SchedulingType::Cooperative))
+}
+
+/// Row count and the range of the designated timestamp are known without reading; exactly, unless rows are pruned.
+fn statistics(reader: &Reader, pruned: &Pruned, is_exact: bool) -> Statistics {
+    let mut statistics = Statistics::new_unknown(&reader.schema);
+    let rows: usize = pruned.sources.iter().map(|s| s.rows).sum();
+    let precise = |exact: bool, rows| if exact { Precision::Exact(rows) } else { Precision::Inexact(rows) };
+    statistics.num_rows = precise(is_exact, rows);
+    let range = pruned.sources.iter().map(|s| s.time_range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    for (field, column) in reader.schema.fields().iter().zip(&mut statistics.column_statistics) {
+        if let Some((min, max)) = range.filter(|_| is_exact && crate::door::is_designated(field)) {
+            let value = |v: i64| ScalarValue::Int64(Some(v)).cast_to(field.data_type()).map_or(Precision::Absent, Precision::Exact);
+            *column = ColumnStatistics { null_count: Precision::Exact(0), min_value: value(min), max_value: value(max), ..ColumnStatistics::new_unknown() };
+        }
+    }
+    statistics
+}
+
+impl ExecutionPlan for ScanExec {
+    fn name(&self) -> &'static str {
+        "TidaliteScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(&self, _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    /// A plan that runs again, as in a recursive query, reads everything again.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let work = match &self.work {
+            Work::Shared { pieces, partitions, .. } => Work::Shared { pieces: pieces.clone(), cursor: Arc::default(), partitions: *partitions },
+            lists => lists.clone(),
+        };
+        Ok(Arc::new(ScanExec {
+            spec: self.spec.clone(),
+            reader: self.reader.clone(),
+            work,
+            counts: self.counts.clone(),
+            statistics: self.statistics.clone(),
+            properties: self.properties.clone(),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let reader = self.reader.clone();
+        let mut left = self.spec.limit.unwrap_or(usize::MAX);
+        let mut is_done = false;
+        let mut pieces = self.work.pieces(partition);
+        let batches = std::iter::from_fn(move || {
+            if is_done || left == 0 {
+                return None;
+            }
+            if let Err(error) = cancel.check() {
+                is_done = true;
+                return Some(Err(error.into()));
+            }
+            let _timer = metrics.elapsed_compute().timer();
+            let batch = match reader.read(pieces.next()?) {
+                Ok(batch) if batch.num_rows() > left => batch.slice(0, left),
+                Ok(batch) => batch,
+                Err(error) => {
+                    is_done = true;
+                    return Some(Err(error.into()));
+                }
+            };
+            left -= batch.num_rows();
+            metrics.record_output(batch.num_rows());
+            Some(Ok(batch))
+        });
+        let stream = RecordBatchStreamAdapter::new(self.schema(), futures::stream::iter(batches));
+        Ok(Box::pin(cooperative(stream)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        Ok(match args.partition() {
+            None => self.statistics.clone(),
+            Some(_) => Arc::new(Statistics::new_unknown(&self.schema())),
+        })
+    }
+}
+
+impl DisplayAs for ScanExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields = self.reader.schema.fields();
+        let columns: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+        let Counts { partitions, segments, blocks, staged_rows } = &self.counts;
+        write!(
+            f,
+            "TidaliteScan: table={}, columns=[{}], partitions={}/{}, segments={}/{}, blocks={}/{}, staged rows={}/{}",
+            self.reader.snapshot.schema.name,
+            columns.join(", "),
+            partitions.0,
+            partitions.1,
+            segments.0,
+            segments.1,
+            blocks.0,
+            blocks.1,
+            staged_rows.0,
+            staged_rows.1,
+        )?;
+        if self.spec.is_ordered {
+            write!(f, ", in time order")?;
+        }
+        match self.spec.limit {
+            Some(limit) => write!(f, ", limit={limit}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What is left to read of a snapshot once time ranges, zone maps and dictionaries have had their say.
+
+use super::predicate::{Predicate, Test};
+use crate::Result;
+use std::collections::BTreeSet;
+use tidalite_storage::{Bounds, Segment, TableSnapshot};
+use tidalite_types::{BLOCK_ROWS, ColumnId};
+
+/// One piece of work: at most a block's rows, of a segment or of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Block { segment: usize, block: usize },
+    Run { run: usize, from: usize, rows: usize },
+}
+
+/// The pieces of one segment or run, in time order within.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// Smallest and greatest designated timestamp of the source.
+    pub time_range: (i64, i64),
+    pub pieces: Vec<Piece>,
+    pub rows: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pruned {
+    /// Segments in the snapshot's order, then runs in theirs.
+    pub sources: Vec<Source>,
+    pub counts: Counts,
+}
+
+/// Kept and present, for EXPLAIN.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub partitions: (usize, usize),
+    pub segments: (usize, usize),
+    pub blocks: (usize, usize),
+    pub staged_rows: (usize, usize),
+}
+
+pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Result<Pruned> {
+    let mut pruned = Pruned::default();
+    let partitions = |kept: &[&Segment]| kept.iter().map(|s| s.meta().partition).collect::<BTreeSet<_>>().len();
+    let is_empty = predicates.iter().any(|p| no_symbol_matches(snapshot, p));
+    let designated = snapshot.schema.designated;
+    let may_match_times = |range: (i64, i64)| {
+        let of_time = predicates.iter().filter(|p| Some(p.column) == designated);
+        !is_empty && of_time.into_iter().all(|p| p.may_match_times(range.0, range.1))
+    };
+    let mut kept = Vec::new();
+    for (index, segment) in snapshot.segments.iter().enumerate() {
+        pruned.counts.blocks.1 += segment.block_count();
+        if !may_match_times(segment.time_range()) {
+            continue;
+        }
+        let source = segment_source(index, segment, predicates)?;
+        if !source.pieces.is_empty() {
+            kept.push(segment.as_ref());
+            pruned.counts.blocks.0 += source.pieces.len();
+            pruned.sources.push(source);
+        }
+    }
+    let all: Vec<&Segment> = snapshot.segments.iter().map(AsRef::as_ref).collect();
+    pruned.counts.partitions = (partitions(&kept), partitions(&all));
+    pruned.counts.segments = (kept.len(), all.len());
+    for (index, run) in snapshot.runs.iter().enumerate() {
+        pruned.counts.staged_rows.1 += run.rows;
+        let has_column = |p: &&Predicate| run.column(p.column).is_none() && p.test != Test::IsNull;
+        if run.rows > 0 && may_match_times(run.time_range) && predicates.iter().find(has_column).is_none() {
+            pruned.counts.staged_rows.0 += run.rows;
+            pruned.sources.push(run_source(index, run.rows, run.time_range));
+        }
+    }
+    Ok(pruned)
+}
+
+/// A string that no row ever had is in no dictionary.
+fn no_symbol_matches(snapshot: &TableSnapshot, predicate: &Predicate) -> bool {
+    let Test::Strings(strings) = &predicate.test else { return false };
+    let Some(symbols) = snapshot.symbols.get(&predicate.column) else { return false };
+    strings.iter().all(|s| symbols.id_of(s.as_bytes()).is_none())
+}
+
+fn segment_source(index: usize, segment: &Segment, predicates: &[Predicate]) -> Result<Source> {
+    let mut source = Source { time_range: segment.time_range(), pieces: Vec::new(), rows: 0 };
+    for block in 0..segment.block_count() {
+        let rows = segment.block_rows(block);
+        let mut may_match = true;
+        for predicate in predicates {
+            let zone = segment.zone(predicate.column, block)?;
+            may_match = predicate.may_match(zone.as_ref(), rows);
+            if !may_match {
+                break;
+            }
+        }
+        if may_match {
+            source.pieces.push(Piece::Block { segment: index, block });
+            source.rows += rows;
+        }
+    }
+    Ok(source)
+}
+
+fn run_source(run: usize, rows: usize, time_range: (i64, i64)) -> Source {
+    let pieces = (0..rows).step_by(BLOCK_ROWS).map(|from| Piece::Run { run, from, rows: BLOCK_ROWS.min(rows - from) });
+    Source { time_range, pieces: pieces.collect(), rows }
+}
+
+impl Source {
+    /// Smallest and greatest designated timestamp of the pieces that are kept, narrower than the source's own.
+    pub fn kept_range(&self, snapshot: &TableSnapshot, designated: ColumnId) -> Result<(i64, i64)> {
+        let bounds = |piece: Option<&Piece>| -> Result<Option<(i64, i64)>> {
+            let Some(Piece::Block { segment, block }) = piece else { return Ok(None) };
+            Ok(snapshot.segments[*segment].zone(designated, *block)?.and_then(|zone| match zone.bounds {
+                Bounds::Int(min, max) => Some((min, max)),
+                _ => None,
+            }))
+        };
+        let min = bounds(self.pieces.first())?.map_or(self.time_range.0, |b| b.0);
+        let max = bounds(self.pieces.last())?.map_or(self.time_range.1, |b| b.1);
+        Ok((min, max))
+    }
+}

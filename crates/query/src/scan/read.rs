@@ -1,0 +1,96 @@
+//! Reads one piece of a table into a record batch.
+
+use super::prune::Piece;
+use crate::door::arrays::{Raw, dictionary_array};
+use crate::{Error, Result};
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::SchemaRef;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use tidalite_storage::{Run, TableSnapshot};
+use tidalite_types::{ColumnId, ColumnSchema, ColumnType};
+
+/// The columns of a scan and what it takes to read them. Shared by the threads of a query.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub snapshot: Arc<TableSnapshot>,
+    pub schema: SchemaRef,
+    columns: Vec<ColumnSchema>,
+    /// Dictionaries as arrays, made at the first need.
+    dictionaries: HashMap<ColumnId, OnceLock<StringViewArray>>,
+    /// For an unsorted run, the order of its rows by time, made at the first need.
+    orders: Vec<OnceLock<UInt32Array>>,
+    is_ordered: bool,
+}
+
+impl Reader {
+    /// `schema` has the fields of `columns`, in their order.
+    pub fn new(snapshot: Arc<TableSnapshot>, columns: Vec<ColumnSchema>, schema: SchemaRef, is_ordered: bool) -> Reader {
+        let symbols = columns.iter().filter(|c| c.column_type == ColumnType::Symbol);
+        let dictionaries = symbols.map(|c| (c.id, OnceLock::new())).collect();
+        let orders = snapshot.runs.iter().map(|_| OnceLock::new()).collect();
+        Reader { snapshot, schema, columns, dictionaries, orders, is_ordered }
+    }
+
+    pub fn read(&self, piece: Piece) -> Result<RecordBatch> {
+        let (arrays, rows) = match piece {
+            Piece::Block { segment, block } => {
+                let segment = &self.snapshot.segments[segment];
+                let rows = segment.block_rows(block);
+                let arrays = self.columns.iter().map(|column| match segment.read(column.id, block)? {
+                    Some(block) => self.array(Raw::of_block(block), column),
+                    None => Ok(nulls(column, rows)),
+                });
+                (arrays.collect::<Result<Vec<_>>>()?, rows)
+            }
+            Piece::Run { run, from, rows } => {
+                let arrays = self.columns.iter().map(|column| self.run_column(run, column, from, rows));
+                (arrays.collect::<Result<Vec<_>>>()?, rows)
+            }
+        };
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+            .map_err(|e| Error::new(tidalite_types::ErrorKind::Corrupt, format!("stored columns do not fit their table: {e}")))
+    }
+
+    fn run_column(&self, index: usize, column: &ColumnSchema, from: usize, rows: usize) -> Result<ArrayRef> {
+        let run = &self.snapshot.runs[index];
+        let Some(values) = run.column(column.id) else { return Ok(nulls(column, rows)) };
+        let array = self.array(Raw::of_column(values), column)?;
+        if !self.is_ordered || run.is_sorted {
+            return Ok(array.slice(from, rows));
+        }
+        let order = self.orders[index].get_or_init(|| self.order(run));
+        take(&array, &order.slice(from, rows), None).map_err(|e| Error::internal(e.to_string()))
+    }
+
+    /// Row numbers in order of time; rows of the same time in order of arrival.
+    fn order(&self, run: &Run) -> UInt32Array {
+        let times = self.snapshot.schema.designated.map_or(&[][..], |id| run.timestamps(id));
+        let mut order: Vec<u32> = (0..run.rows as u32).collect();
+        order.sort_by_key(|row| times.get(*row as usize).copied().unwrap_or(0));
+        UInt32Array::from(order)
+    }
+
+    fn array(&self, raw: Raw, column: &ColumnSchema) -> Result<ArrayRef> {
+        let dictionary = match self.dictionaries.get(&column.id) {
+            Some(cell) => Some(self.dictionary(cell, column.id)?),
+            None => None,
+        };
+        raw.into_array(column.column_type, dictionary)
+    }
+
+    fn dictionary<'a>(&self, cell: &'a OnceLock<StringViewArray>, column: ColumnId) -> Result<&'a StringViewArray> {
+        if let Some(array) = cell.get() {
+            return Ok(array);
+        }
+        let symbols = self.snapshot.symbols.get(&column).ok_or_else(|| Error::internal("a symbol column without a dictionary"))?;
+        let array = dictionary_array(symbols.strings())?;
+        Ok(cell.get_or_init(|| array))
+    }
+}
+
+fn nulls(column: &ColumnSchema, rows: usize) -> ArrayRef {
+    new_null_array(&crate::door::arrow_type(column.column_type), rows)
+}

@@ -1,0 +1,20 @@
+//! What a scan reads, in values that could be sent to another machine.
+
+use super::predicate::Predicate;
+use tidalite_types::{ColumnId, SegmentId, TableId, Txn};
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ScanSpec {
+    pub table: TableId,
+    pub txn: Txn,
+    /// The segments that can hold wanted rows; rows of staging are those up to `txn` that no segment has.
+    pub segments: Vec<SegmentId>,
+    /// Columns in the order they come out.
+    pub projection: Vec<ColumnId>,
+    /// Rows that satisfy not all of these need not come out, but may.
+    pub predicates: Vec<Predicate>,
+    /// Rows after these need not come out.
+    pub limit: Option<usize>,
+    /// Whether every partition of the output is in order of the designated timestamp.
+    pub is_ordered: bool,
+}

@@ -1,0 +1,112 @@
+//! One of our tables as DataFusion's planner sees it.
+
+use super::exec::ScanExec;
+use super::predicate::Predicate;
+use super::prune::prune;
+use super::read::Reader;
+use super::spec::ScanSpec;
+use crate::door;
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result;
+use datafusion::common::stats::Precision;
+use datafusion::common::Statistics;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use std::sync::Arc;
+use tidalite_storage::TableSnapshot;
+
+#[derive(Debug)]
+pub(crate) struct NativeTable {
+    pub snapshot: Arc<TableSnapshot>,
+    schema: SchemaRef,
+    /// Whether scans come in order of the designated timestamp.
+    is_ordered: bool,
+}
+
+impl NativeTable {
+    pub fn new(snapshot: Arc<TableSnapshot>) -> NativeTable {
+        let schema = &snapshot.schema;
+        let fields: Vec<_> = schema.columns.iter().map(|c| door::table_field(c, Some(c.id) == schema.designated)).collect();
+        let schema = Arc::new(Schema::new(fields));
+        NativeTable { snapshot, schema, is_ordered: false }
+    }
+
+    /// The same table, read in order of its designated timestamp.
+    pub fn ordered(&self) -> NativeTable {
+        NativeTable { snapshot: self.snapshot.clone(), schema: self.schema.clone(), is_ordered: self.snapshot.schema.designated.is_some() }
+    }
+
+    /// The folded name of the designated timestamp.
+    pub fn designated(&self) -> Option<&str> {
+        self.schema.fields().iter().find(|f| door::is_designated(f)).map(|f| f.name().as_str())
+    }
+
+    fn predicates(&self, filters: &[Expr]) -> Vec<Predicate> {
+        let parts = filters.iter().flat_map(split_conjunction);
+        parts.filter_map(|part| Predicate::of(part, &self.snapshot.schema)).collect()
+    }
+}
+
+#[async_trait]
+impl TableProvider for NativeTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let of = |filter: &&Expr| {
+            let is_useful = split_conjunction(filter).into_iter().any(|part| Predicate::of(part, &self.snapshot.schema).is_some());
+            if is_useful { TableProviderFilterPushDown::Inexact } else { TableProviderFilterPushDown::Unsupported }
+        };
+        Ok(filters.iter().map(of).collect())
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        statistics.num_rows = Precision::Exact(self.snapshot.row_count() as usize);
+        Some(statistics)
+    }
+
+    async fn scan(&self, state: &dyn Session, projection: Option<&Vec<usize>>, filters: &[Expr], limit: Option<usize>) -> Result<Arc<dyn ExecutionPlan>> {
+        let table = &self.snapshot.schema;
+        let indexes = projection.cloned().unwrap_or_else(|| (0..table.columns.len()).collect());
+        // Without the time among its columns the output's order means nothing to the operators above.
+        let has_time = indexes.iter().any(|i| door::is_designated(self.schema.field(*i)));
+        let is_ordered = self.is_ordered && has_time;
+        let columns: Vec<_> = indexes.iter().map(|i| table.columns[*i].clone()).collect();
+        let schema = Arc::new(self.schema.project(&indexes)?);
+        let predicates = self.predicates(filters);
+        let pruned = prune(&self.snapshot, &predicates)?;
+        let spec = ScanSpec {
+            table: self.snapshot.id,
+            txn: self.snapshot.txn,
+            segments: kept_segments(&self.snapshot, &pruned),
+            projection: columns.iter().map(|c| c.id).collect(),
+            limit: limit.filter(|_| filters.is_empty()),
+            predicates,
+            is_ordered,
+        };
+        let reader = Reader::new(self.snapshot.clone(), columns, schema, is_ordered);
+        Ok(Arc::new(ScanExec::new(spec, reader, pruned, state.config().target_partitions())?))
+    }
+}
+
+fn kept_segments(snapshot: &TableSnapshot, pruned: &super::prune::Pruned) -> Vec<tidalite_types::SegmentId> {
+    let mut indexes: Vec<usize> = pruned
+        .sources
+        .iter()
+        .filter_map(|source| match source.pieces.first() {
+            Some(super::prune::Piece::Block { segment, .. }) => Some(*segment),
+            _ => None,
+        })
+        .collect();
+    indexes.dedup();
+    indexes.into_iter().map(|index| snapshot.segments[index].meta().id).collect()
+}

@@ -1,0 +1,71 @@
+//! A statement as the parser understood it: what is to be done, nothing of how.
+
+use crate::names::Words;
+use datafusion::sql::sqlparser::ast;
+use std::sync::Arc;
+use tidalite_types::{ColumnType, Command, PartitionBy};
+
+#[derive(Clone, Debug)]
+pub enum Statement {
+    Query(Query),
+    Explain { query: Query, is_analyze: bool },
+    /// Changes of schema or content that need no query. One statement can ask for several, in this order.
+    Commands { tag: &'static str, commands: Vec<Command> },
+    CreateTableAs(CreateTableAs),
+    Insert(Insert),
+    DropPartitions { table: String, which: Partitions },
+    CancelQuery(u64),
+    /// Accepted and without effect: `BEGIN`, `SET`, …
+    Nothing { tag: &'static str },
+}
+
+/// A query's syntax tree with the words it was written in.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub(crate) ast: Box<ast::Query>,
+    pub(crate) words: Arc<Words>,
+}
+
+impl Query {
+    /// Whether it is a list of values.
+    #[must_use]
+    pub fn is_values(&self) -> bool {
+        matches!(*self.ast.body, ast::SetExpr::Values(_))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateTableAs {
+    pub table: String,
+    pub if_not_exists: bool,
+    pub query: Query,
+    /// `CAST(column AS type)` after the query: the type a column gets instead of the query's.
+    pub casts: Vec<(String, ColumnType)>,
+    pub designated: Option<String>,
+    pub partition_by: PartitionBy,
+}
+
+#[derive(Clone, Debug)]
+pub struct Insert {
+    pub table: String,
+    /// Empty for "all columns, in order".
+    pub columns: Vec<Name>,
+    pub query: Query,
+    /// The table's place in the text.
+    pub table_position: usize,
+}
+
+/// A name and its place in the text.
+#[derive(Clone, Debug)]
+pub struct Name {
+    pub text: String,
+    pub position: usize,
+}
+
+#[derive(Clone, Debug)]
+pub enum Partitions {
+    /// By name, as `SHOW PARTITIONS` lists them.
+    List(Vec<Name>),
+    /// Those whose start satisfies the predicate.
+    Where(Box<ast::Expr>, Arc<Words>),
+}

@@ -1,0 +1,90 @@
+//! The tables of one query as DataFusion's catalog: `tidalite.public.*`, pinned together before planning.
+
+use crate::Catalog;
+use crate::scan::table::NativeTable;
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::common::Result;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_types::schema::fold_name;
+
+pub(crate) const CATALOG: &str = "tidalite";
+pub(crate) const SCHEMA: &str = "public";
+
+/// Catalog list, catalog and schema in one: there is one of each.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryTables(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    catalog: Arc<dyn Catalog>,
+    /// By folded name.
+    tables: Mutex<HashMap<String, Arc<dyn TableProvider>>>,
+}
+
+impl QueryTables {
+    pub fn new(catalog: Arc<dyn Catalog>) -> QueryTables {
+        QueryTables(Arc::new(Inner { catalog, tables: Mutex::default() }))
+    }
+
+    /// Pins the tables named that exist, at one instant.
+    pub fn pin(&self, names: &[&str]) {
+        let found = self.0.catalog.snapshots(names);
+        let mut tables = self.0.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, snapshot) in names.iter().zip(found) {
+            if let Some(snapshot) = snapshot {
+                tables.insert(fold_name(name), Arc::new(NativeTable::new(snapshot)));
+            }
+        }
+    }
+
+    /// Puts a table of our own making in place of whatever has the name.
+    pub fn put(&self, name: &str, table: Arc<dyn TableProvider>) {
+        self.0.tables.lock().unwrap_or_else(PoisonError::into_inner).insert(fold_name(name), table);
+    }
+}
+
+impl CatalogProviderList for QueryTables {
+    fn register_catalog(&self, _: String, _: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
+        None
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        vec![CATALOG.to_owned()]
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        (name == CATALOG).then(|| Arc::new(self.clone()) as Arc<dyn CatalogProvider>)
+    }
+}
+
+impl CatalogProvider for QueryTables {
+    fn schema_names(&self) -> Vec<String> {
+        vec![SCHEMA.to_owned()]
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        (name == SCHEMA).then(|| Arc::new(self.clone()) as Arc<dyn SchemaProvider>)
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for QueryTables {
+    fn table_names(&self) -> Vec<String> {
+        self.0.catalog.table_names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let pinned = |tables: &HashMap<String, Arc<dyn TableProvider>>| tables.get(&fold_name(name)).cloned();
+        if let Some(table) = pinned(&self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(Some(table));
+        }
+        self.pin(&[name]);
+        Ok(pinned(&self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.0.catalog.snapshots(&[name]).first().is_some_and(Option::is_some)
+    }
+}
