@@ -1,1 +1,52 @@
-fn main() {}
+//! Automation: `cargo run -p xtask -- tidy` checks what no compiler checks.
+//!
+//! Who may know whom (against the manifests), a header in every source file, no ignored tests, no sleeps in tests,
+//! no unsafe code outside of its one room. Prints every offence and fails if there is one.
+#![forbid(unsafe_code)]
+
+mod rooms;
+mod sources;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("tidy") => tidy(),
+        _ => {
+            eprintln!("usage: cargo run -p xtask -- tidy");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn tidy() -> ExitCode {
+    let root = root();
+    let mut offences = Vec::new();
+    rooms::check(&root, &mut offences);
+    sources::check(&root, &mut offences);
+    for offence in &offences {
+        eprintln!("tidy: {offence}");
+    }
+    if offences.is_empty() {
+        println!("tidy: all in order");
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("tidy: {} offences", offences.len());
+    ExitCode::FAILURE
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_workspace_is_tidy() {
+        let mut offences = Vec::new();
+        super::rooms::check(&super::root(), &mut offences);
+        super::sources::check(&super::root(), &mut offences);
+        assert!(offences.is_empty(), "{}", offences.join("\n"));
+    }
+}
