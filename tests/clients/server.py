@@ -147,10 +147,12 @@ class Server:
 
     def count(self, table):
         """-1 while there is no such table."""
+        query = f'select count(*) from "{table}"'
         try:
-            return self.value(f'select count(*) from "{table}"')
+            return self.value(query)
         except SqlError:
-            return -1
+            # It may have come meanwhile, and then there is no excuse.
+            return self.value(query) if self.has_table(table) else -1
 
     def wait_count(self, table, rows, seconds=60):
         eventually(lambda: self.count(table) >= rows, seconds, f"{rows} rows in {table}, {self.count(table)} at first,")

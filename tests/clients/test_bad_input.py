@@ -1,6 +1,7 @@
 """Input nobody should send: each gets a clear error, nothing else is lost, the server stays up."""
 
 import gzip
+import re
 import socket
 import struct
 import threading
@@ -104,6 +105,7 @@ def error_count(server):
 @pytest.mark.parametrize("bad", [v[0] for v in LINES.values()], ids=ids)
 def test_tcp_keeps_the_rows_before_and_closes(server, table, bad):
     bad = bad.replace(b"T", table.encode(), 1)
+    server.write_ok(good(table))
     errors = error_count(server)
     with server.tcp() as other:
         with server.tcp() as s:
@@ -113,12 +115,12 @@ def test_tcp_keeps_the_rows_before_and_closes(server, table, bad):
             except ConnectionError:
                 pass  # closed before all was sent
             closes(s)
-        server.wait_count(table, 2)
+        server.wait_count(table, 3, seconds=20)
         other.sendall(good(table, 4))
-        server.wait_count(table, 3)
+        server.wait_count(table, 4)
     eventually(lambda: error_count(server) > errors, what="a counted error")
-    assert server.rows(f'select v from "{table}" order by v') == [[1], [2], [4]]
-    assert "line 3" in server.log_tail(20_000).lower()
+    assert server.rows(f'select v from "{table}" order by v') == [[0], [1], [2], [4]]
+    assert re.search(r"line[ =]3\b", server.log_tail(20_000)), "the log names the line"
 
 
 def whole_or_refused(server, table, line, query, value):
@@ -298,8 +300,8 @@ def test_lines_that_are_no_lines(server, table):
 @pytest.mark.parametrize("query", [
     "select " + "(" * 5000 + "1" + ")" * 5000,
     "select " + "-(" * 3000 + "1" + ")" * 3000,
-    "select 1 where " + " and ".join(["1=1"] * 5000),
-    "select " + "+".join(["1"] * 5000),
+    "select 1 where " + " and ".join(["1=1"] * 2000),
+    "select " + "+".join(["1"] * 1000),
     "select " + "case when true then " * 1000 + "1" + " end" * 1000,
     "select * from " + "(select * from " * 500 + "(select 1)" + ")" * 500,
     "select '" + "x" * 1_000_000,
