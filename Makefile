@@ -31,8 +31,8 @@ test-rust: ## Unit, SQL and server tests
 	cargo test --release --workspace
 
 .PHONY: tidy
-tidy: ## Checks what no compiler checks
-	cargo run --release --quiet --package xtask -- tidy
+tidy: build ## Checks what no compiler checks
+	$(CARGO_TARGET_DIR)/release/xtask tidy
 
 .PHONY: test-clients
 test-clients: build $(VENV)/ready ## A real server and real clients

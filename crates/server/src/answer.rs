@@ -79,6 +79,8 @@ pub struct Answer {
     /// The batch being written and its next row; its columns are the shown ones.
     batch: Option<(Vec<ArrayRef>, usize, usize)>,
     stage: Stage,
+    /// The query has ended: its stream may not be asked again.
+    exhausted: bool,
     /// Rows the query gave so far.
     seen: u64,
     written: u64,
@@ -102,6 +104,7 @@ impl Answer {
             shown,
             batch: None,
             stage: Stage::Head,
+            exhausted: false,
             seen: 0,
             written: 0,
             started: Instant::now(),
@@ -157,8 +160,11 @@ impl Answer {
     /// Leaves the next batch with a row to write in `batch`, or `None` there at the end.
     async fn next_batch(&mut self) -> Result<()> {
         let count_on = matches!(&self.form, Form::Json(JsonForm { count: true, .. }));
-        while !self.limit_reached() || count_on {
-            let Some(batch) = self.rows.stream.next().await else { break };
+        while !self.exhausted && (!self.limit_reached() || count_on) {
+            let Some(batch) = self.rows.stream.next().await else {
+                self.exhausted = true;
+                break;
+            };
             let batch = batch?;
             let before = self.seen;
             self.seen += batch.num_rows() as u64;

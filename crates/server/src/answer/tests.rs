@@ -39,7 +39,8 @@ fn rows(batches: usize, rows: usize, fail: bool) -> Rows {
         schema,
         timestamp: Some(3),
         compile_time: Duration::ZERO,
-        stream: stream::iter(all).boxed(),
+        // As most streams, this one does not like to be asked again after its end.
+        stream: stream::unfold(all.into_iter(), |mut all| async { all.next().map(|next| (next, all)) }).boxed(),
     }
 }
 

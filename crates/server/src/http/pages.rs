@@ -55,3 +55,9 @@ pub fn unauthorized() -> Response<Body> {
 pub fn forbidden(reason: &'static str) -> Response<Body> {
     text_response(StatusCode::FORBIDDEN, reason)
 }
+
+/// A bug; the panic itself is in the log.
+pub fn panicked() -> Response<Body> {
+    let json = "{\"code\":\"internal error\",\"error\":\"internal error, see the server's log\",\"position\":0}";
+    response(StatusCode::INTERNAL_SERVER_ERROR, JSON, json)
+}

@@ -3,16 +3,19 @@
 use super::body::Body;
 use super::{Shared, pages, query, write};
 use crate::counters::add;
+use futures::FutureExt;
 use hyper::body::Incoming;
 use hyper::header::AUTHORIZATION;
 use hyper::{HeaderMap, Method, Request, Response};
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tidalite::types::NAME_BYTES_MAX;
 
-/// Never fails: what goes wrong is an answer too.
+/// Never fails: what goes wrong is an answer too, even a bug.
 pub async fn answer(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
-    let response = dispatch(request, peer, shared).await;
+    let handled = AssertUnwindSafe(dispatch(request, peer, shared)).catch_unwind().await;
+    let response = handled.unwrap_or_else(|_| pages::panicked());
     let counter = match response.status().as_u16() {
         ..400 => &shared.counters.http_ok,
         400..500 => &shared.counters.http_client_errors,
@@ -26,9 +29,13 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
     let path = request.uri().path().to_owned();
     let method = request.method().clone();
     let reads = method == Method::GET || method == Method::HEAD;
-    // Whether the server lives is no secret: load balancers ask without credentials.
-    if path == "/ping" {
-        return if reads { pages::ping() } else { pages::method_not_allowed(method.as_str(), "GET, HEAD") };
+    // Whether the server lives is no secret: load balancers ask without credentials, and QuestDB's clients for the
+    // settings.
+    match path.as_str() {
+        "/ping" if reads => return pages::ping(),
+        "/settings" if reads => return pages::settings(NAME_BYTES_MAX),
+        "/ping" | "/settings" => return pages::method_not_allowed(method.as_str(), "GET, HEAD"),
+        _ => {}
     }
     if !shared.auth.allows(request.headers().get(AUTHORIZATION).map(|h| h.as_bytes())) {
         return pages::unauthorized();
@@ -43,9 +50,8 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
         "/exp" if reads || method == Method::POST => query::exp(request, peer, shared).await,
         "/exec" | "/exp" => pages::method_not_allowed(method.as_str(), "GET, POST"),
         "/chk" if reads => query::chk(&request, shared),
-        "/settings" if reads => pages::settings(NAME_BYTES_MAX),
         "/" | "/index.html" if reads => pages::start(),
-        "/chk" | "/settings" | "/" | "/index.html" => pages::method_not_allowed(method.as_str(), "GET, HEAD"),
+        "/chk" | "/" | "/index.html" => pages::method_not_allowed(method.as_str(), "GET, HEAD"),
         _ => pages::not_found(&path),
     }
 }
