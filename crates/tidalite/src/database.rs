@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tidalite_ingest::wal::log::Group;
 use tidalite_ingest::recover::{Persisted, Recovered, recover};
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::os::OsFs;
@@ -117,7 +118,7 @@ impl Database {
             wished: Condvar::new(),
         });
         let (sender, requests) = mpsc::channel();
-        let writer = Writer { shared: shared.clone(), requests, catalog, log, txn, waiting: VecDeque::new() };
+        let writer = Writer { shared: shared.clone(), requests, catalog, log, txn, waiting: VecDeque::new(), group: Group::default() };
         let jobs = Arc::new(Mutex::new(Jobs::new(shared.clone(), sender.clone())));
         let mut threads = vec![spawn("tidalite-log", move || writer.run())?];
         if shared.config.has_background_jobs {

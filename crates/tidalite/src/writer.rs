@@ -72,6 +72,8 @@ pub(crate) struct Writer {
     pub txn: Txn,
     /// Requests taken from the channel while there was no room for them.
     pub waiting: VecDeque<Request>,
+    /// Empty between rounds; kept for its memory.
+    pub group: Group,
 }
 
 struct Accepted {
@@ -141,7 +143,7 @@ impl Writer {
             return refuse(requests, &error.into());
         }
         let must_sync = self.shared.config.durability == Durability::Sync || requests.iter().any(|r| matches!(r.work, Work::Sync));
-        let mut group = Group::default();
+        let mut group = std::mem::take(&mut self.group);
         let mut accepted = Vec::with_capacity(requests.len());
         for request in requests {
             self.decide(request, &mut group, &mut accepted);
@@ -151,6 +153,8 @@ impl Writer {
             accepted.into_iter().for_each(|a| drop(a.reply.send(Err(error.clone()))));
             return;
         }
+        group.clear();
+        self.group = group;
         self.publish(accepted, held);
     }
 
