@@ -9,7 +9,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const WRONGLY_ASKED: u8 = 2;
 
@@ -134,29 +134,50 @@ pub fn socket_runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 async fn serve_until_stopped(config: Config) -> Result<(), String> {
     // Before the start: a signal during recovery stops the server after it, not in the middle.
-    let stopped = stop_requested().map_err(|e| format!("could not listen for signals: {e}"))?;
+    let mut signals = Signals::listen()?;
     let server = Server::start(config).await.map_err(|e| e.to_string())?;
     tracing::info!("ready");
-    let name = stopped.await;
+    let name = signals.next().await;
     tracing::info!(signal = name, "stopping");
-    server.stop().await.map_err(|e| format!("the database did not close cleanly: {e}"))?;
+    signals.stop(server).await?;
     tracing::info!("stopped");
     Ok(())
 }
 
-/// Ready at the first SIGTERM or SIGINT; listens from now on.
-///
-/// # Errors
-/// When the system refuses.
-pub fn stop_requested() -> std::io::Result<impl Future<Output = &'static str>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
+/// SIGTERM and SIGINT, since [`Signals::listen`].
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// # Errors
+    /// When the system refuses, as a message.
+    pub fn listen() -> Result<Signals, String> {
+        let listen = |kind| signal(kind).map_err(|e| format!("could not listen for signals: {e}"));
+        Ok(Signals { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    pub async fn next(&mut self) -> &'static str {
         tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
         }
-    })
+    }
+
+    /// Stops the server; one more signal means "now".
+    ///
+    /// # Errors
+    /// The message for the user.
+    pub async fn stop(&mut self, server: Server) -> Result<(), String> {
+        tokio::select! {
+            stopped = server.stop() => stopped.map_err(|e| format!("the database did not close cleanly: {e}")),
+            _ = self.next() => {
+                eprintln!("tidalite: stopped at once by a second signal; what was acknowledged is in the log");
+                std::process::exit(1)
+            }
+        }
+    }
 }
 
 #[cfg(test)]

