@@ -5,6 +5,7 @@
 
 pub(crate) mod arrays;
 pub mod batches;
+pub(crate) mod timestamps;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit as ArrowUnit};
 use std::collections::HashMap;
@@ -76,9 +77,7 @@ pub(crate) fn table_field(column: &ColumnSchema, is_designated: bool) -> FieldRe
 pub(crate) fn named(field: &Field, name: &str) -> Field {
     let folded = tidalite_types::schema::fold_name(name);
     let mut metadata = field.metadata().clone();
-    if folded != name {
-        metadata.insert(NAME_KEY.to_owned(), name.to_owned());
-    }
+    metadata.insert(NAME_KEY.to_owned(), name.to_owned());
     field.clone().with_name(folded).with_metadata(metadata)
 }
 
@@ -106,7 +105,13 @@ pub(crate) fn type_name(field: &Field) -> String {
         (None, DataType::Interval(_) | DataType::Duration(_)) => "INTERVAL".to_owned(),
         (None, DataType::Time32(_) | DataType::Time64(_)) => "TIME".to_owned(),
         (None, DataType::Null) => "NULL".to_owned(),
-        (None, DataType::List(inner) | DataType::LargeList(inner) | DataType::ListView(inner) | DataType::FixedSizeList(inner, _)) => {
+        (
+            None,
+            DataType::List(inner)
+            | DataType::LargeList(inner)
+            | DataType::ListView(inner)
+            | DataType::FixedSizeList(inner, _),
+        ) => {
             format!("{}[]", type_name(inner))
         }
         (None, other) => other.to_string().to_uppercase(),
@@ -136,7 +141,9 @@ pub(crate) fn type_of(data_type: &DataType) -> Option<ColumnType> {
         DataType::Dictionary(_, values) => return type_of(values),
         DataType::List(inner) => match type_of(inner.data_type())? {
             ColumnType::Double => ColumnType::DoubleArray { dims: 1 },
-            ColumnType::DoubleArray { dims } => ColumnType::DoubleArray { dims: dims.checked_add(1).filter(|d| *d <= 32)? },
+            ColumnType::DoubleArray { dims } => {
+                ColumnType::DoubleArray { dims: dims.checked_add(1).filter(|d| *d <= 32)? }
+            }
             _ => return None,
         },
         _ => return None,

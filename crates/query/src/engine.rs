@@ -32,6 +32,7 @@ use tokio::sync::mpsc;
 
 /// Batches computed ahead of whoever reads the stream.
 const BATCHES_AHEAD: usize = 2;
+const CONTROL_THREADS: usize = 2;
 /// Planning recurses with the depth of a statement; only touched pages of a stack cost memory.
 const STACK_BYTES: usize = 64 << 20;
 
@@ -46,7 +47,10 @@ pub struct EngineConfig {
 
 /// Made once for a database.
 pub struct Engine {
+    /// Runs operators. One of them can keep a thread for seconds.
     runtime: Option<tokio::runtime::Runtime>,
+    /// Runs what must not wait for them: planning, timeouts, cancelling, looking at what runs.
+    control: Option<tokio::runtime::Runtime>,
     /// Functions, rules and settings that all queries share.
     base: SessionState,
     environment: Arc<RuntimeEnv>,
@@ -79,7 +83,7 @@ impl std::fmt::Debug for Engine {
 /// Dropped where it must not block: queries still running are left to end on their own.
 impl Drop for Engine {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        for runtime in [self.runtime.take(), self.control.take()].into_iter().flatten() {
             runtime.shutdown_background();
         }
     }
@@ -87,14 +91,11 @@ impl Drop for Engine {
 
 impl Engine {
     pub fn new(config: &EngineConfig) -> Result<Engine> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(config.threads.max(1))
-            .thread_name("query")
-            .thread_stack_size(STACK_BYTES)
-            .enable_all()
-            .build()
-            .map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start the threads of queries: {e}")))?;
-        let mode = config.spill_folder.clone().map_or(DiskManagerMode::OsTmpDirectory, |folder| DiskManagerMode::Directories(vec![folder]));
+        let (runtime, control) = (threads("query", config.threads)?, threads("query-control", CONTROL_THREADS)?);
+        let mode = config
+            .spill_folder
+            .clone()
+            .map_or(DiskManagerMode::OsTmpDirectory, |folder| DiskManagerMode::Directories(vec![folder]));
         let disk = DiskManagerBuilder::default().with_mode(mode);
         let environment = RuntimeEnvBuilder::new().with_disk_manager_builder(disk).build_arc()?;
         let base = SessionStateBuilder::new()
@@ -107,20 +108,32 @@ impl Engine {
         for function in functions::scalars() {
             datafusion::execution::FunctionRegistry::register_udf(&mut base, function)?;
         }
-        Ok(Engine { runtime: Some(runtime), base, environment, query_memory_bytes: config.query_memory_bytes })
+        Ok(Engine {
+            runtime: Some(runtime),
+            control: Some(control),
+            base,
+            environment,
+            query_memory_bytes: config.query_memory_bytes,
+        })
     }
 
-    /// Runs a future on the engine's threads. A panic in it becomes an error.
+    /// Runs a statement on the engine's threads: its own part, not the operators of its query. A panic in it becomes
+    /// an error.
     pub fn spawn<T: Send + 'static>(&self, future: BoxFuture<'static, T>) -> BoxFuture<'static, Result<T>> {
-        let Some(runtime) = &self.runtime else {
+        let Some(control) = &self.control else {
             return futures::future::ready(Err(Error::new(ErrorKind::Unavailable, "the database is closed"))).boxed();
         };
-        let task = Abort(runtime.spawn(future));
+        let task = Abort(control.spawn(future));
         async move { task.result().await }.boxed()
     }
 
     /// Plans a query; its rows come as the stream is read. Meant to be called on the engine's threads.
-    pub fn query<'a>(&'a self, catalog: Arc<dyn Catalog>, query: Query, cancel: CancelToken) -> BoxFuture<'a, Result<QueryResult>> {
+    pub fn query<'a>(
+        &'a self,
+        catalog: Arc<dyn Catalog>,
+        query: Query,
+        cancel: CancelToken,
+    ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
             let state = self.state(&catalog, &cancel);
             let planned = self.plan(&state, &catalog, &query, &[]).await?;
@@ -130,7 +143,13 @@ impl Engine {
     }
 
     /// The physical plan as text, a line a row; with `is_analyze` the query is run first and its counts shown.
-    pub fn explain<'a>(&'a self, catalog: Arc<dyn Catalog>, query: Query, is_analyze: bool, cancel: CancelToken) -> BoxFuture<'a, Result<QueryResult>> {
+    pub fn explain<'a>(
+        &'a self,
+        catalog: Arc<dyn Catalog>,
+        query: Query,
+        is_analyze: bool,
+        cancel: CancelToken,
+    ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
             let state = self.state(&catalog, &cancel);
             let planned = self.plan(&state, &catalog, &query, &[]).await?;
@@ -140,7 +159,10 @@ impl Engine {
                 while let Some(batch) = rows.next().await {
                     batch?;
                 }
-                let text = datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(physical.as_ref()).indent(false).to_string();
+                let text =
+                    datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(physical.as_ref())
+                        .indent(false)
+                        .to_string();
                 return lines(&text);
             }
             lines(&displayable(physical.as_ref()).indent(false).to_string())
@@ -149,7 +171,12 @@ impl Engine {
     }
 
     /// The starts of the partitions of `table` that ALTER TABLE names.
-    pub fn partitions<'a>(&'a self, catalog: Arc<dyn Catalog>, table: &'a str, which: &'a Partitions) -> BoxFuture<'a, Result<Vec<i64>>> {
+    pub fn partitions<'a>(
+        &'a self,
+        catalog: Arc<dyn Catalog>,
+        table: &'a str,
+        which: &'a Partitions,
+    ) -> BoxFuture<'a, Result<Vec<i64>>> {
         async move {
             let snapshot = catalog.snapshots(&[table]).pop().flatten().ok_or_else(|| Error::table_not_found(table))?;
             match which {
@@ -172,16 +199,21 @@ impl Engine {
         words: &Arc<crate::names::Words>,
     ) -> Result<Vec<i64>> {
         let Some((column, unit)) = snapshot.schema.timestamp() else {
-            return Err(Error::invalid(format!("table \"{}\" has no designated timestamp and so no partitions to choose from", snapshot.schema.name)));
+            return Err(Error::invalid(format!(
+                "table \"{}\" has no designated timestamp and so no partitions to choose from",
+                snapshot.schema.name
+            )));
         };
         let starts: Vec<i64> = partitions(snapshot).into_keys().collect();
         let values: ArrayRef = Arc::new(datafusion::arrow::array::Int64Array::from(starts));
-        let times = datafusion::arrow::compute::cast(&values, &DataType::Timestamp(door::arrow_unit(unit), None)).map_err(|e| Error::internal(e.to_string()))?;
+        let times = datafusion::arrow::compute::cast(&values, &DataType::Timestamp(door::arrow_unit(unit), None))
+            .map_err(|e| Error::internal(e.to_string()))?;
         let schema = Arc::new(Schema::new(vec![
             door::named(&Field::new("", times.data_type().clone(), false), &column.name),
             Field::new("__start", DataType::Int64, false),
         ]));
-        let rows = RecordBatch::try_new(schema.clone(), vec![times, values]).map_err(|e| Error::internal(e.to_string()))?;
+        let rows =
+            RecordBatch::try_new(schema.clone(), vec![times, values]).map_err(|e| Error::internal(e.to_string()))?;
         let table = Arc::new(MemTable::try_new(schema, vec![vec![rows]])?);
         let crate::Statement::Query(mut query) = dialect::parse("SELECT __start FROM __partitions WHERE true")? else {
             return Err(Error::internal("a query of our own did not parse as one"));
@@ -210,27 +242,42 @@ impl Engine {
         state
     }
 
-    async fn plan(&self, state: &SessionState, catalog: &Arc<dyn Catalog>, query: &Query, own: &[(&str, Arc<MemTable>)]) -> Result<Planned> {
+    async fn plan(
+        &self,
+        state: &SessionState,
+        catalog: &Arc<dyn Catalog>,
+        query: &Query,
+        own: &[(&str, Arc<MemTable>)],
+    ) -> Result<Planned> {
         let planned = self.plan_unplaced(state, catalog, query, own).await;
         planned.map_err(|error| placed(error, query, catalog))
     }
 
-    async fn plan_unplaced(&self, state: &SessionState, catalog: &Arc<dyn Catalog>, query: &Query, own: &[(&str, Arc<MemTable>)]) -> Result<Planned> {
+    async fn plan_unplaced(
+        &self,
+        state: &SessionState,
+        catalog: &Arc<dyn Catalog>,
+        query: &Query,
+        own: &[(&str, Arc<MemTable>)],
+    ) -> Result<Planned> {
         let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
         let tables = QueryTables::new(catalog.clone());
         let references = state.resolve_table_references(&statement)?;
-        let names: Vec<&str> = references.iter().filter(|r| r.schema().is_none_or(|s| s == SCHEMA)).map(|r| r.table()).collect();
+        let names: Vec<&str> =
+            references.iter().filter(|r| r.schema().is_none_or(|s| s == SCHEMA)).map(|r| r.table()).collect();
         tables.pin(&names);
         for (name, table) in own {
             tables.put(name, table.clone());
         }
         let mut state = state.clone();
         state.register_catalog_list(Arc::new(tables));
-        let logical = plan::in_time_order(state.statement_to_plan(statement).await?)?;
+        let logical = plan::typed_literals(state.statement_to_plan(statement).await?)?;
+        let logical = plan::in_time_order(logical)?;
         let schema = logical.schema().clone();
         let logical = state.optimize(&logical)?;
         let physical = state.query_planner().create_physical_plan(&logical, &state).await?;
-        Ok(Planned { logical_schema: Arc::new(schema.as_arrow().clone()), physical })
+        let is_about_system = names.is_empty() && functions::is_about_system(&query.ast);
+        Ok(Planned { logical_schema: Arc::new(schema.as_arrow().clone()), is_about_system, physical })
     }
 
     fn start(&self, planned: Planned, query: &Query, state: &SessionState, cancel: CancelToken) -> Result<QueryResult> {
@@ -239,7 +286,10 @@ impl Engine {
         let columns = fields.fields().iter().map(|field| output_column(field, query)).collect();
         let timestamp = fields.fields().iter().position(|field| door::is_designated(field));
         let schema = named_schema(&physical.schema(), &columns);
-        let environment = RuntimeEnv { memory_pool: Arc::new(FairSpillPool::new(self.query_memory_bytes)), ..RuntimeEnv::clone(&self.environment) };
+        let environment = RuntimeEnv {
+            memory_pool: Arc::new(FairSpillPool::new(self.query_memory_bytes)),
+            ..RuntimeEnv::clone(&self.environment)
+        };
         let context = datafusion::execution::TaskContext::new(
             None,
             state.session_id().to_owned(),
@@ -250,7 +300,8 @@ impl Engine {
             state.window_functions().clone(),
             Arc::new(environment),
         );
-        let Some(runtime) = &self.runtime else {
+        let runtime = if planned.is_about_system { &self.control } else { &self.runtime };
+        let Some(runtime) = runtime else {
             return Err(Error::new(ErrorKind::Unavailable, "the database is closed"));
         };
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
@@ -262,7 +313,17 @@ impl Engine {
 
 struct Planned {
     logical_schema: SchemaRef,
+    /// Whether only the database itself is asked about: nothing to compute.
+    is_about_system: bool,
     physical: Arc<dyn ExecutionPlan>,
+}
+
+fn threads(name: &str, count: usize) -> Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let builder = builder.worker_threads(count.max(1)).thread_name(name).thread_stack_size(STACK_BYTES).enable_all();
+    builder
+        .build()
+        .map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start the threads of queries: {e}")))
 }
 
 fn settings(threads: usize) -> SessionConfig {
@@ -313,7 +374,8 @@ async fn drive(
 
 fn renamed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options).map_err(|e| Error::internal(e.to_string()))
+    RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options)
+        .map_err(|e| Error::internal(e.to_string()))
 }
 
 /// A task that ends when nobody waits for it any more.
@@ -338,7 +400,11 @@ fn join_error(error: &tokio::task::JoinError) -> Error {
     Error::internal("the query failed by a bug: it panicked; the log has the place")
 }
 
-fn rows(receiver: mpsc::Receiver<Result<RecordBatch>>, task: Abort<()>, cancel: CancelToken) -> BoxStream<'static, Result<RecordBatch>> {
+fn rows(
+    receiver: mpsc::Receiver<Result<RecordBatch>>,
+    task: Abort<()>,
+    cancel: CancelToken,
+) -> BoxStream<'static, Result<RecordBatch>> {
     let state = Some((receiver, task, cancel));
     futures::stream::unfold(state, |state| async move {
         let (mut receiver, task, cancel) = state?;
@@ -366,7 +432,11 @@ fn output_column(field: &Field, query: &Query) -> OutputColumn {
 }
 
 fn named_schema(schema: &SchemaRef, columns: &Vec<OutputColumn>) -> SchemaRef {
-    let fields = schema.fields().iter().zip(columns).map(|(field, column)| Arc::new(field.as_ref().clone().with_name(&column.name).with_nullable(true)));
+    let fields = schema
+        .fields()
+        .iter()
+        .zip(columns)
+        .map(|(field, column)| Arc::new(field.as_ref().clone().with_name(&column.name).with_nullable(true)));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
@@ -375,7 +445,11 @@ fn lines(text: &str) -> Result<QueryResult> {
     let array: ArrayRef = Arc::new(StringViewArray::from_iter_values(text.lines()));
     let schema = Arc::new(Schema::new(vec![Field::new("QUERY PLAN", DataType::Utf8View, true)]));
     let batch = RecordBatch::try_new(schema.clone(), vec![array]).map_err(|e| Error::internal(e.to_string()))?;
-    let columns = vec![OutputColumn { name: "QUERY PLAN".to_owned(), type_name: "VARCHAR".to_owned(), column_type: Some(ColumnType::Varchar) }];
+    let columns = vec![OutputColumn {
+        name: "QUERY PLAN".to_owned(),
+        type_name: "VARCHAR".to_owned(),
+        column_type: Some(ColumnType::Varchar),
+    }];
     Ok(QueryResult { columns, schema, timestamp: None, stream: futures::stream::iter([Ok(batch)]).boxed() })
 }
 
@@ -383,10 +457,14 @@ fn lines(text: &str) -> Result<QueryResult> {
 fn partition_named(snapshot: &TableSnapshot, name: &Name) -> Result<i64> {
     let schema = &snapshot.schema;
     let unit = schema.timestamp().map_or(tidalite_types::TimeUnit::Micros, |(_, unit)| unit);
-    let found = partitions(snapshot).into_keys().find(|lo| schema.partition_by.name(*lo, unit).eq_ignore_ascii_case(name.text.trim()));
+    let found = partitions(snapshot)
+        .into_keys()
+        .find(|lo| schema.partition_by.name(*lo, unit).eq_ignore_ascii_case(name.text.trim()));
     found.ok_or_else(|| {
         let message = format!("partition '{}' of table \"{}\" does not exist", name.text, schema.name);
-        Error::new(ErrorKind::NotFound, message).at(name.position).with_hint("SHOW PARTITIONS FROM the table lists their names")
+        Error::new(ErrorKind::NotFound, message)
+            .at(name.position)
+            .with_hint("SHOW PARTITIONS FROM the table lists their names")
     })
 }
 
@@ -430,4 +508,3 @@ fn placed_late(mut error: Error, query: &Query) -> Error {
     }
     error
 }
-

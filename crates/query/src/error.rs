@@ -95,7 +95,9 @@ fn from_datafusion(error: &DataFusionError) -> Error {
         DataFusionError::SchemaError(error, _) => from_schema(error),
         DataFusionError::SQL(error, _) => Error::invalid(worded(&error.to_string())),
         DataFusionError::Plan(message) => from_plan(message),
-        DataFusionError::Execution(message) | DataFusionError::Configuration(message) => Error::invalid(worded(message)),
+        DataFusionError::Execution(message) | DataFusionError::Configuration(message) => {
+            Error::invalid(worded(message))
+        }
         DataFusionError::NotImplemented(message) => Error::invalid(format!("not supported: {}", worded(message))),
         DataFusionError::ResourcesExhausted(message) => {
             Error::new(ErrorKind::Unavailable, format!("out of memory for this query: {}", worded(message)))
@@ -114,9 +116,10 @@ fn from_arrow(error: &arrow::error::ArrowError) -> Error {
             None => Error::internal(worded(&inner.to_string())),
         },
         ArrowError::DivideByZero => Error::invalid("division by zero"),
-        ArrowError::CastError(m) | ArrowError::ParseError(m) | ArrowError::ComputeError(m) | ArrowError::ArithmeticOverflow(m) => {
-            Error::invalid(worded(m))
-        }
+        ArrowError::CastError(m)
+        | ArrowError::ParseError(m)
+        | ArrowError::ComputeError(m)
+        | ArrowError::ArithmeticOverflow(m) => Error::invalid(worded(m)),
         other => Error::invalid(worded(&other.to_string())),
     }
 }

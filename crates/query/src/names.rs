@@ -4,7 +4,8 @@
 //! columns folded, so that the planner only ever compares equal strings. How a name was written is kept here and
 //! given back to the columns of the result.
 
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+use crate::dialect::TidaliteDialect;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use std::collections::HashMap;
 use tidalite_types::schema::fold_name;
 
@@ -16,8 +17,6 @@ pub struct Words {
     spelled: HashMap<String, String>,
     /// Folded words after AS: their spelling also wins over the table's.
     aliases: HashMap<String, String>,
-    /// Every word's place.
-    places: Vec<(String, usize)>,
     line_starts: Vec<usize>,
 }
 
@@ -31,7 +30,6 @@ impl Words {
                 Token::Whitespace(_) => continue,
                 Token::Word(word) => {
                     let folded = fold_name(&word.value);
-                    words.places.push((folded.clone(), offset(sql, &words.line_starts, token.span.start)));
                     let spelling = std::mem::replace(&mut word.value, folded.clone());
                     if is_after_as {
                         words.aliases.insert(folded.clone(), spelling.clone());
@@ -50,9 +48,22 @@ impl Words {
         (location.line > 0).then(|| offset(&self.sql, &self.line_starts, location))
     }
 
-    /// Where the folded word stands first.
-    pub(crate) fn place_of(&self, folded: &str) -> Option<usize> {
-        self.places.iter().find(|(word, _)| word == folded).map(|(_, place)| *place)
+    /// The word at a place as it was written, when it is `folded`.
+    pub(crate) fn written(&self, place: usize, folded: &str) -> Option<&str> {
+        let word = self.sql.get(place..place + folded.len())?;
+        (fold_name(word) == folded).then_some(word)
+    }
+
+    /// Where the folded word stands first, or a string, which is named by its text with a quote before it. Asked
+    /// for errors only, and so read from the text again.
+    pub(crate) fn place_of(&self, name: &str) -> Option<usize> {
+        let tokens = Tokenizer::new(&TidaliteDialect, &self.sql).tokenize_with_location().ok()?;
+        let found = tokens.into_iter().find(|token| match &token.token {
+            Token::Word(word) => fold_name(&word.value) == name,
+            Token::SingleQuotedString(text) => name.strip_prefix('\'') == Some(text),
+            _ => false,
+        });
+        self.offset(found?.span.start)
     }
 
     /// How a column of the result is to be spelled: as an alias that was written, else as the table has it, else

@@ -8,15 +8,26 @@ use tidalite_types::{ColumnType, Command, PartitionBy};
 #[derive(Clone, Debug)]
 pub enum Statement {
     Query(Query),
-    Explain { query: Query, is_analyze: bool },
+    Explain {
+        query: Query,
+        is_analyze: bool,
+    },
     /// Changes of schema or content that need no query. One statement can ask for several, in this order.
-    Commands { tag: &'static str, commands: Vec<Command> },
+    Commands {
+        tag: &'static str,
+        commands: Vec<Command>,
+    },
     CreateTableAs(CreateTableAs),
     Insert(Insert),
-    DropPartitions { table: String, which: Partitions },
+    DropPartitions {
+        table: String,
+        which: Partitions,
+    },
     CancelQuery(u64),
     /// Accepted and without effect: `BEGIN`, `SET`, …
-    Nothing { tag: &'static str },
+    Nothing {
+        tag: &'static str,
+    },
 }
 
 /// A query's syntax tree with the words it was written in.

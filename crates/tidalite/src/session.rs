@@ -34,7 +34,10 @@ pub enum Response {
     Rows(Rows),
     /// A statement without rows: `tag` is its name as PostgreSQL's command tags ("CREATE TABLE", "INSERT", …),
     /// `rows` how many rows it wrote or removed.
-    Done { tag: &'static str, rows: u64 },
+    Done {
+        tag: &'static str,
+        rows: u64,
+    },
 }
 
 /// The rows of a query. Dropping them stops it.
@@ -93,13 +96,22 @@ struct Shared {
 
 impl Sessions {
     pub fn new(config: &DatabaseConfig) -> Sessions {
-        let engine = EngineConfig { threads: config.query_threads, query_memory_bytes: config.query_memory_bytes, spill_folder: None };
+        let engine = EngineConfig {
+            threads: config.query_threads,
+            query_memory_bytes: config.query_memory_bytes,
+            spill_folder: None,
+        };
         let engine = Engine::new(&engine).map_err(Error::from);
         Sessions { shared: Arc::new(Shared { engine, running: Running::default(), timeout: config.query_timeout }) }
     }
 
     /// Runs one statement.
-    pub fn execute(&self, host: Arc<dyn Host>, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
+    pub fn execute(
+        &self,
+        host: Arc<dyn Host>,
+        sql: &str,
+        options: QueryOptions,
+    ) -> BoxFuture<'static, Result<Response>> {
         let engine = match &self.shared.engine {
             Ok(engine) => engine,
             Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
@@ -152,7 +164,8 @@ impl Session {
         let cancel = entry.cancel.clone();
         match statement {
             Statement::Query(query) => {
-                let result = until_cancelled(&cancel, self.engine()?.query(self.catalog(), query, cancel.clone())).await?;
+                let result =
+                    until_cancelled(&cancel, self.engine()?.query(self.catalog(), query, cancel.clone())).await?;
                 Ok(Response::Rows(self.rows(result, entry, watch)))
             }
             Statement::Explain { query, is_analyze } => {
@@ -198,7 +211,9 @@ impl Session {
                 Ok(Response::Done { tag: "CANCEL QUERY", rows: 0 })
             }
             Statement::Nothing { tag } => Ok(Response::Done { tag, rows: 0 }),
-            Statement::Query(_) | Statement::Explain { .. } => Err(Error::new(ErrorKind::Internal, "a query is no change")),
+            Statement::Query(_) | Statement::Explain { .. } => {
+                Err(Error::new(ErrorKind::Internal, "a query is no change"))
+            }
         }
     }
 

@@ -24,7 +24,9 @@ impl Input<'_> {
             return self.drop_partitions(table);
         } else if self.take("drop") {
             self.take("column");
-            self.each(|input| Ok(Command::DropColumn { table: table.clone(), column: input.name("a column name")?.text }))?
+            self.each(|input| {
+                Ok(Command::DropColumn { table: table.clone(), column: input.name("a column name")?.text })
+            })?
         } else if self.take_all(&["rename", "to"]) {
             vec![Command::RenameTable { table, to: self.table_name()?.text }]
         } else if self.take("rename") {
@@ -58,7 +60,10 @@ impl Input<'_> {
         }
         if self.take("where") {
             let predicate = self.parser.parse_expr().map_err(|e| super::from_parser(&e, &self.words))?;
-            return Ok(Statement::DropPartitions { table, which: Partitions::Where(Box::new(predicate), self.words.clone()) });
+            return Ok(Statement::DropPartitions {
+                table,
+                which: Partitions::Where(Box::new(predicate), self.words.clone()),
+            });
         }
         Err(self.expected("LIST or WHERE"))
     }

@@ -62,7 +62,9 @@ impl Input<'_> {
         loop {
             let token = self.parser.peek_nth_token(n);
             let starts_clause = depth == 0
-                && ((self.sees_at(n, "timestamp") && matches!(self.parser.peek_nth_token_ref(n + 3).token, Token::RParen) && self.ends_or_continues(n + 4))
+                && ((self.sees_at(n, "timestamp")
+                    && matches!(self.parser.peek_nth_token_ref(n + 3).token, Token::RParen)
+                    && self.ends_or_continues(n + 4))
                     || (self.sees_at(n, "partition") && self.sees_at(n + 1, "by")));
             match token.token {
                 Token::EOF | Token::SemiColon => break,
@@ -92,7 +94,9 @@ impl Input<'_> {
         loop {
             let name = self.name("a column name")?;
             if columns.iter().any(|(other, _)| tidalite_types::schema::same_name(other, &name.text)) {
-                return Err(Error::invalid(format!("column \"{}\" specified more than once", name.text)).at(name.position));
+                return Err(
+                    Error::invalid(format!("column \"{}\" specified more than once", name.text)).at(name.position)
+                );
             }
             let column_type = self.column_type()?;
             self.column_options()?;
@@ -174,7 +178,10 @@ impl Input<'_> {
             self.expect_symbol(&Token::Eq)?;
             self.parser.next_token();
             // A value such as 240s is a number and a word.
-            if !matches!(self.parser.peek_token_ref().token, Token::Comma | Token::EOF | Token::SemiColon) && !self.ends_or_continues(0) && !self.sees("in") {
+            if !matches!(self.parser.peek_token_ref().token, Token::Comma | Token::EOF | Token::SemiColon)
+                && !self.ends_or_continues(0)
+                && !self.sees("in")
+            {
                 self.parser.next_token();
             }
             let is_index = self.sees_at(1, "index") || self.sees_at(1, "cast");
@@ -202,7 +209,9 @@ impl Input<'_> {
     fn checked_partitioning(&self, has_designated: bool, given: Option<(PartitionBy, usize)>) -> Result<PartitionBy> {
         match given {
             Some((by, position)) if by != PartitionBy::None && !has_designated => {
-                Err(Error::invalid("partitioning is possible only on tables with a designated timestamp").at(position).with_hint("add TIMESTAMP(column) before PARTITION BY"))
+                Err(Error::invalid("partitioning is possible only on tables with a designated timestamp")
+                    .at(position)
+                    .with_hint("add TIMESTAMP(column) before PARTITION BY"))
             }
             Some((by, _)) => Ok(by),
             None => Ok(PartitionBy::None),

@@ -1,6 +1,8 @@
 //! What the tokenizer and the stock query parser accept.
 
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::any::TypeId;
 
 /// The stock generic dialect, which DataFusion itself is tested with, and what QuestDB's users write besides.
@@ -41,5 +43,63 @@ impl Dialect for TidaliteDialect {
         supports_select_wildcard_exclude supports_select_wildcard_replace supports_select_wildcard_ilike
         supports_interval_options supports_numeric_literal_underscores supports_in_empty_list
         supports_order_by_all supports_subquery_as_function_arg supports_notnull_operator
+    }
+}
+
+/// A query that begins with FROM and has no SELECT gets one: `FROM t WHERE …` is `SELECT * FROM t WHERE …`.
+/// The stock parser knows the short form only without clauses after it.
+pub(super) fn with_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut out = Vec::with_capacity(tokens.len());
+    let mut begins_query = true;
+    for (at, token) in tokens.iter().enumerate() {
+        let keyword = keyword(&token.token);
+        if begins_query && keyword == Some(Keyword::FROM) && !has_select(&tokens[at + 1..]) {
+            out.push(TokenWithSpan::new(Token::make_keyword("select"), token.span));
+            out.push(TokenWithSpan::new(Token::Mul, token.span));
+        }
+        if !matches!(token.token, Token::Whitespace(_)) {
+            begins_query = matches!(token.token, Token::LParen | Token::SemiColon)
+                || matches!(
+                    keyword,
+                    Some(
+                        Keyword::UNION
+                            | Keyword::ALL
+                            | Keyword::EXCEPT
+                            | Keyword::INTERSECT
+                            | Keyword::AS
+                            | Keyword::EXPLAIN
+                            | Keyword::ANALYZE
+                    )
+                );
+        }
+        out.push(token.clone());
+    }
+    out
+}
+
+/// Whether SELECT comes before the query ends.
+fn has_select(tokens: &[TokenWithSpan]) -> bool {
+    let mut depth = 0;
+    for token in tokens {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 0 => return false,
+            Token::RParen => depth -= 1,
+            Token::SemiColon => return false,
+            _ if depth > 0 => {}
+            ref token => match keyword(token) {
+                Some(Keyword::SELECT) => return true,
+                Some(Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT) => return false,
+                _ => {}
+            },
+        }
+    }
+    false
+}
+
+fn keyword(token: &Token) -> Option<Keyword> {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
     }
 }

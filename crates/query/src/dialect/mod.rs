@@ -24,9 +24,9 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use std::sync::Arc;
 
-/// Operators in one statement. Each is a level of the syntax tree in the worst case, and the tree is walked and
-/// dropped by recursion.
-const OPERATORS_MAX: usize = 10_000;
+/// Operators in a row, as in `a OR b OR …`. Each is a level of the syntax tree, which is walked and dropped by
+/// recursion; and planning takes time with the square of their number, seconds at this one.
+const CHAIN_MAX: usize = 2_000;
 /// Levels of parentheses and sub-queries.
 const DEPTH_MAX: usize = 200;
 
@@ -34,6 +34,7 @@ const DEPTH_MAX: usize = 200;
 pub fn parse(sql: &str) -> Result<Statement> {
     let mut tokens = tokenize(sql)?;
     let words = Arc::new(Words::fold(sql, &mut tokens));
+    let tokens = grammar::with_select(tokens);
     check_operators(&tokens)?;
     Input::new(&TidaliteDialect, tokens, words).statement()
 }
@@ -53,20 +54,25 @@ fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>> {
 
 fn check_operators(tokens: &[TokenWithSpan]) -> Result<()> {
     let is_operator = |token: &Token| match token {
-        Token::Word(word) => matches!(word.keyword, Keyword::AND | Keyword::OR | Keyword::NOT | Keyword::UNION | Keyword::JOIN),
-        Token::Whitespace(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Comma => false,
-        Token::LParen | Token::RParen | Token::SemiColon | Token::EOF | Token::Period => false,
+        Token::Word(word) => {
+            matches!(word.keyword, Keyword::AND | Keyword::OR | Keyword::NOT | Keyword::UNION | Keyword::JOIN)
+        }
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::EOF | Token::Period => false,
         _ => true,
     };
-    // A sign before a number, as in a long list of values, is no level of the tree.
-    let mut count = 0;
-    let mut is_after_value = false;
-    for token in tokens.iter().map(|t| &t.token).filter(|t| !matches!(t, Token::Whitespace(_))) {
-        count += usize::from(is_operator(token) && (is_after_value || !matches!(token, Token::Minus | Token::Plus)));
-        is_after_value = !matches!(token, Token::Comma | Token::LParen);
-    }
-    if count > OPERATORS_MAX {
-        return Err(Error::invalid(format!("statement has {count} operators, more than {OPERATORS_MAX}")));
+    // The chain of every level of parentheses that is open.
+    let mut chains = vec![0];
+    for token in tokens.iter().map(|t| &t.token) {
+        match token {
+            Token::Whitespace(_) => {}
+            Token::LParen => chains.push(0),
+            Token::RParen => drop(chains.pop()),
+            Token::Comma | Token::SemiColon => chains.last_mut().into_iter().for_each(|chain| *chain = 0),
+            token => chains.last_mut().into_iter().for_each(|chain| *chain += usize::from(is_operator(token))),
+        }
+        if chains.last().is_some_and(|chain| *chain > CHAIN_MAX) {
+            return Err(Error::invalid(format!("an expression has more than {CHAIN_MAX} operators in a row")));
+        }
     }
     Ok(())
 }
@@ -131,6 +137,7 @@ impl<'a> Input<'a> {
     fn expected(&self, what: &str) -> Error {
         let found = match &self.parser.peek_token_ref().token {
             Token::EOF => "end of statement".to_owned(),
+            Token::Word(word) => self.words.written(self.position(), &word.value).unwrap_or(&word.value).to_owned(),
             token => token.to_string(),
         };
         Error::invalid(format!("syntax error: expected {what}, found {found}")).at(self.position())
@@ -146,7 +153,7 @@ impl<'a> Input<'a> {
         let text = match &self.parser.peek_token_ref().token {
             Token::Word(word) => match word.quote_style {
                 Some(_) => unquoted_spelling(&self.words.sql, position, &word.value),
-                None => self.words.sql.get(position..position + word.value.len()).filter(|s| s.to_lowercase() == word.value).unwrap_or(&word.value).to_owned(),
+                None => self.words.written(position, &word.value).unwrap_or(&word.value).to_owned(),
             },
             Token::SingleQuotedString(text) => text.clone(),
             _ => return Err(self.expected(what)),
@@ -160,7 +167,11 @@ impl<'a> Input<'a> {
         let mut name = self.name("a table name")?;
         while matches!(self.parser.peek_token_ref().token, Token::Period) {
             if !matches!(name.text.to_lowercase().as_str(), "public" | "tidalite") {
-                return Err(Error::new(tidalite_types::ErrorKind::NotFound, format!("schema \"{}\" does not exist", name.text)).at(name.position));
+                return Err(Error::new(
+                    tidalite_types::ErrorKind::NotFound,
+                    format!("schema \"{}\" does not exist", name.text),
+                )
+                .at(name.position));
             }
             self.parser.next_token();
             name = self.name("a table name")?;
@@ -224,14 +235,21 @@ fn unquoted_spelling(sql: &str, position: usize, folded: &str) -> String {
 /// The stock parser's error with the place it ends with turned into an offset.
 fn from_parser(error: &ParserError, words: &Words) -> Error {
     let text = match error {
-        ParserError::RecursionLimitExceeded => return Error::invalid(format!("statement is nested more than {DEPTH_MAX} levels deep")),
+        ParserError::RecursionLimitExceeded => {
+            return Error::invalid(format!("statement is nested more than {DEPTH_MAX} levels deep"));
+        }
         ParserError::ParserError(text) | ParserError::TokenizerError(text) => text.as_str(),
     };
     let (text, position) = match text.rsplit_once(" at Line: ") {
         Some((before, place)) => (before, place_in(place, words)),
         None => (text, None),
     };
-    let text = text.replacen("Expected: ", "expected ", 1).replacen(", found: ", ", found ", 1).replacen("found EOF", "found end of statement", 1);
+    let text = as_written(text, position, words);
+    let text = text.replacen("Expected: ", "expected ", 1).replacen(", found: ", ", found ", 1).replacen(
+        "found EOF",
+        "found end of statement",
+        1,
+    );
     let mut chars = text.chars();
     let text = chars.next().map(|c| c.to_lowercase().collect::<String>() + chars.as_str()).unwrap_or_default();
     let position = position.or_else(|| text.ends_with("end of statement").then_some(words.sql.len()));
@@ -240,9 +258,21 @@ fn from_parser(error: &ParserError, words: &Words) -> Error {
     refused
 }
 
+/// The message with the word it ends with, which is folded, as it stands in the text.
+fn as_written(text: &str, position: Option<usize>, words: &Words) -> String {
+    let written = text.rsplit_once("found: ").zip(position).and_then(|((before, found), place)| {
+        let written = words.written(place, found)?;
+        Some(format!("{before}found: {written}"))
+    });
+    written.unwrap_or_else(|| text.to_owned())
+}
+
 /// `12, Column: 7` as an offset.
 fn place_in(text: &str, words: &Words) -> Option<usize> {
     let (line, column) = text.split_once(", Column: ")?;
-    let location = datafusion::sql::sqlparser::tokenizer::Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? };
+    let location = datafusion::sql::sqlparser::tokenizer::Location {
+        line: line.trim().parse().ok()?,
+        column: column.trim().parse().ok()?,
+    };
     words.offset(location)
 }

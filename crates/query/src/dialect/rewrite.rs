@@ -2,8 +2,8 @@
 
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
-    WildcardAdditionalOptions,
+    self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, Value,
+    VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -38,9 +38,11 @@ impl Input<'_> {
             "show" => self.show().map(Statement::Query),
             "explain" => self.explain(),
             "cancel" => self.cancel(),
-            "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard" | "deallocate" | "close" => self.nothing(),
-            "update" | "delete" | "copy" | "merge" | "vacuum" | "backup" | "checkpoint" | "grant" | "revoke" | "refresh" | "snapshot" | "reindex"
-            | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock" | "comment" => self.unsupported(),
+            "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard"
+            | "deallocate" | "close" => self.nothing(),
+            "update" | "delete" | "copy" | "merge" | "vacuum" | "backup" | "checkpoint" | "grant" | "revoke"
+            | "refresh" | "snapshot" | "reindex" | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch"
+            | "listen" | "lock" | "comment" => self.unsupported(),
             "select" | "with" | "from" | "values" | "table" | "pivot" | "unpivot" => self.query().map(Statement::Query),
             _ => Err(self.expected("a statement")),
         }
@@ -61,9 +63,26 @@ impl Input<'_> {
                 word.quote_style.is_some()
                     || !matches!(
                         word.keyword,
-                        Keyword::BEGIN | Keyword::COMMIT | Keyword::ROLLBACK | Keyword::ABORT | Keyword::END | Keyword::SELECT | Keyword::FROM
-                            | Keyword::WITH | Keyword::VALUES | Keyword::CREATE | Keyword::DROP | Keyword::ALTER | Keyword::INSERT | Keyword::SHOW
-                            | Keyword::EXPLAIN | Keyword::TRUNCATE | Keyword::DISCARD | Keyword::SET | Keyword::UPDATE | Keyword::DELETE
+                        Keyword::BEGIN
+                            | Keyword::COMMIT
+                            | Keyword::ROLLBACK
+                            | Keyword::ABORT
+                            | Keyword::END
+                            | Keyword::SELECT
+                            | Keyword::FROM
+                            | Keyword::WITH
+                            | Keyword::VALUES
+                            | Keyword::CREATE
+                            | Keyword::DROP
+                            | Keyword::ALTER
+                            | Keyword::INSERT
+                            | Keyword::SHOW
+                            | Keyword::EXPLAIN
+                            | Keyword::TRUNCATE
+                            | Keyword::DISCARD
+                            | Keyword::SET
+                            | Keyword::UPDATE
+                            | Keyword::DELETE
                     )
             }
             _ => false,
@@ -111,7 +130,10 @@ impl Input<'_> {
         self.expect("into")?;
         let table = self.table_name()?;
         let mut columns = Vec::new();
-        if matches!(self.parser.peek_token_ref().token, Token::LParen) && !self.sees_at(1, "select") && !self.sees_at(1, "with") {
+        if matches!(self.parser.peek_token_ref().token, Token::LParen)
+            && !self.sees_at(1, "select")
+            && !self.sees_at(1, "with")
+        {
             self.expect_symbol(&Token::LParen)?;
             loop {
                 columns.push(self.name("a column name")?);
@@ -167,7 +189,9 @@ impl Input<'_> {
         self.expect("query")?;
         let position = self.position();
         let id = match self.string("the id of a query") {
-            Ok(text) => text.text.trim().parse().map_err(|_| Error::invalid("the id of a query is a number").at(position))?,
+            Ok(text) => {
+                text.text.trim().parse().map_err(|_| Error::invalid("the id of a query is a number").at(position))?
+            }
             Err(_) => self.number("the id of a query")?,
         };
         Ok(Statement::CancelQuery(id))

@@ -2,8 +2,8 @@
 
 use super::Input;
 use crate::{Result, door};
-use datafusion::common::Result as DFResult;
 use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::Result as DFResult;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -33,7 +33,9 @@ impl Input<'_> {
         match name.as_str() {
             "double" => drop(self.take("precision")),
             "character" => drop(self.take("varying")),
-            "timestamp" => drop(self.take_all(&["with", "time", "zone"]) || self.take_all(&["without", "time", "zone"])),
+            "timestamp" => {
+                drop(self.take_all(&["with", "time", "zone"]) || self.take_all(&["without", "time", "zone"]))
+            }
             _ => {}
         }
         if self.is_parameter_list(base) {
@@ -44,7 +46,8 @@ impl Input<'_> {
             // The length of a VARCHAR(n) limits nothing, as in QuestDB and DuckDB.
             if let ColumnType::Decimal { .. } = base {
                 base = decimal(first, second.unwrap_or(0)).ok_or_else(|| {
-                    crate::Error::invalid("a decimal has 1 to 38 digits, of which at most all are after the point").at(position)
+                    crate::Error::invalid("a decimal has 1 to 38 digits, of which at most all are after the point")
+                        .at(position)
                 })?;
             }
         }
@@ -62,7 +65,8 @@ impl Input<'_> {
     }
 
     fn is_parameter_list(&self, base: ColumnType) -> bool {
-        matches!(self.parser.peek_token_ref().token, Token::LParen) && matches!(base, ColumnType::Decimal { .. } | ColumnType::Varchar)
+        matches!(self.parser.peek_token_ref().token, Token::LParen)
+            && matches!(base, ColumnType::Decimal { .. } | ColumnType::Varchar)
     }
 }
 
@@ -78,10 +82,16 @@ pub(crate) struct SqlTypes;
 impl TypePlanner for SqlTypes {
     fn plan_type_field(&self, sql_type: &ast::DataType) -> DFResult<Option<FieldRef>> {
         let found = match sql_type {
-            ast::DataType::Timestamp(None, ast::TimezoneInfo::None | ast::TimezoneInfo::WithoutTimeZone | ast::TimezoneInfo::Tz | ast::TimezoneInfo::WithTimeZone) => {
-                Some(ColumnType::Timestamp(TimeUnit::Micros))
+            ast::DataType::Timestamp(
+                None,
+                ast::TimezoneInfo::None
+                | ast::TimezoneInfo::WithoutTimeZone
+                | ast::TimezoneInfo::Tz
+                | ast::TimezoneInfo::WithTimeZone,
+            ) => Some(ColumnType::Timestamp(TimeUnit::Micros)),
+            ast::DataType::Custom(name, parameters) if parameters.is_empty() => {
+                ColumnType::from_sql_name(&name.to_string())
             }
-            ast::DataType::Custom(name, parameters) if parameters.is_empty() => ColumnType::from_sql_name(&name.to_string()),
             ast::DataType::Uuid => Some(ColumnType::Uuid),
             ast::DataType::JSON => Some(ColumnType::Json),
             _ => None,

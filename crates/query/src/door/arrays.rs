@@ -6,13 +6,13 @@
 use super::{arrow_type, item};
 use bytes::Bytes;
 use datafusion::arrow::array::{
-    Array, ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, Float64Array, ListArray, PrimitiveArray, StringViewArray,
-    UInt32Array, new_null_array,
+    Array, ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, Float64Array, ListArray,
+    PrimitiveArray, StringViewArray, UInt32Array, new_null_array,
 };
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, UInt32Type,
+    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt32Type,
 };
 use std::sync::Arc;
 use tidalite_storage::{Block, BlockData};
@@ -38,10 +38,14 @@ pub(crate) enum RawValues {
 impl Raw {
     pub fn of_block(block: Block) -> Raw {
         let Block { rows, physical, null_count, validity, data } = block;
-        let nulls = validity.filter(|_| null_count > 0).map(|bits| NullBuffer::new(BooleanBuffer::new(Buffer::from(bits), 0, rows)));
+        let nulls = validity
+            .filter(|_| null_count > 0)
+            .map(|bits| NullBuffer::new(BooleanBuffer::new(Buffer::from(bits), 0, rows)));
         let values = match data {
             BlockData::Fixed(bytes) => RawValues::Fixed(Buffer::from(bytes)),
-            BlockData::Views { views, data } => RawValues::Views { views: Buffer::from(views), data: Buffer::from(data) },
+            BlockData::Views { views, data } => {
+                RawValues::Views { views: Buffer::from(views), data: Buffer::from(data) }
+            }
         };
         Raw { rows, physical, nulls, values }
     }
@@ -49,7 +53,8 @@ impl Raw {
     pub fn of_column(column: &Arc<Column>) -> Raw {
         let part = |part| Buffer::from(Bytes::from_owner(ColumnBytes { column: column.clone(), part }));
         let rows = column.len();
-        let nulls = column.validity.as_ref().map(|_| NullBuffer::new(BooleanBuffer::new(part(Part::Validity), 0, rows)));
+        let nulls =
+            column.validity.as_ref().map(|_| NullBuffer::new(BooleanBuffer::new(part(Part::Validity), 0, rows)));
         let values = match &column.values {
             Values::Views(_) => RawValues::Views { views: part(Part::Values), data: part(Part::Data) },
             _ => RawValues::Fixed(part(Part::Values)),
@@ -103,7 +108,13 @@ impl AsRef<[u8]> for ColumnBytes {
     }
 }
 
-fn fixed(values: Buffer, rows: usize, nulls: Option<NullBuffer>, column_type: ColumnType, dictionary: Option<&StringViewArray>) -> Result<ArrayRef> {
+fn fixed(
+    values: Buffer,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+    column_type: ColumnType,
+    dictionary: Option<&StringViewArray>,
+) -> Result<ArrayRef> {
     Ok(match column_type {
         ColumnType::Boolean => Arc::new(BooleanArray::new(BooleanBuffer::new(values, 0, rows), nulls)),
         ColumnType::Byte => primitive::<Int8Type>(values, rows, nulls),
@@ -118,7 +129,9 @@ fn fixed(values: Buffer, rows: usize, nulls: Option<NullBuffer>, column_type: Co
         ColumnType::Timestamp(TimeUnit::Micros) => primitive::<TimestampMicrosecondType>(values, rows, nulls),
         ColumnType::Timestamp(TimeUnit::Nanos) => primitive::<TimestampNanosecondType>(values, rows, nulls),
         ColumnType::Decimal { .. } => decimal(values, rows, nulls, column_type)?,
-        ColumnType::Uuid => Arc::new(FixedSizeBinaryArray::try_new(16, values.slice_with_length(0, rows * 16), nulls).map_err(door_error)?),
+        ColumnType::Uuid => Arc::new(
+            FixedSizeBinaryArray::try_new(16, values.slice_with_length(0, rows * 16), nulls).map_err(door_error)?,
+        ),
         ColumnType::Symbol => symbols(values, rows, nulls, dictionary)?,
         other => return Err(Error::internal(format!("{other} has no fixed width"))),
     })
@@ -138,7 +151,12 @@ fn decimal(values: Buffer, rows: usize, nulls: Option<NullBuffer>, column_type: 
     Ok(Arc::new(array))
 }
 
-fn symbols(ids: Buffer, rows: usize, nulls: Option<NullBuffer>, dictionary: Option<&StringViewArray>) -> Result<ArrayRef> {
+fn symbols(
+    ids: Buffer,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+    dictionary: Option<&StringViewArray>,
+) -> Result<ArrayRef> {
     let dictionary = dictionary.ok_or_else(|| Error::internal("a symbol column without its dictionary"))?;
     if dictionary.is_empty() {
         // Only NULLs: their ids point nowhere.
@@ -148,7 +166,13 @@ fn symbols(ids: Buffer, rows: usize, nulls: Option<NullBuffer>, dictionary: Opti
     datafusion::arrow::compute::take(dictionary, &ids, None).map_err(door_error)
 }
 
-fn views_array(views: Buffer, data: Buffer, rows: usize, nulls: Option<NullBuffer>, column_type: ColumnType) -> Result<ArrayRef> {
+fn views_array(
+    views: Buffer,
+    data: Buffer,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+    column_type: ColumnType,
+) -> Result<ArrayRef> {
     let views = ScalarBuffer::<u128>::new(views, 0, rows);
     match column_type {
         ColumnType::Binary => Ok(Arc::new(BinaryViewArray::try_new(views, vec![data], nulls).map_err(door_error)?)),
@@ -191,7 +215,8 @@ fn doubles(views: &[u128], data: &[u8], nulls: Option<NullBuffer>, dims: u8) -> 
     let mut data_type = DataType::Float64;
     for (level, offsets) in offsets.into_iter().enumerate().rev() {
         let nulls = if level == 0 { nulls.clone() } else { None };
-        let list = ListArray::try_new(item(data_type), OffsetBuffer::new(ScalarBuffer::from(offsets)), array, nulls).map_err(door_error)?;
+        let list = ListArray::try_new(item(data_type), OffsetBuffer::new(ScalarBuffer::from(offsets)), array, nulls)
+            .map_err(door_error)?;
         data_type = list.data_type().clone();
         array = Arc::new(list);
     }
@@ -202,7 +227,8 @@ fn doubles(views: &[u128], data: &[u8], nulls: Option<NullBuffer>, dims: u8) -> 
 fn push_array(value: &[u8], offsets: &mut [Vec<i32>], numbers: &mut Vec<f64>) -> Option<()> {
     let dims = offsets.len();
     let is_null = value.is_empty();
-    let (extents, elements) = if is_null { (Vec::new(), value) } else { (extents(value.get(..dims * 4)?), &value[dims * 4..]) };
+    let (extents, elements) =
+        if is_null { (Vec::new(), value) } else { (extents(value.get(..dims * 4)?), &value[dims * 4..]) };
     // How many lists this value has at a level, and how long each is.
     let mut lists = 1_usize;
     for (level, offsets) in offsets.iter_mut().enumerate() {
@@ -221,7 +247,8 @@ fn push_array(value: &[u8], offsets: &mut [Vec<i32>], numbers: &mut Vec<f64>) ->
     if elements.len() != lists * 8 {
         return None;
     }
-    numbers.extend(elements.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("chunks of eight"))));
+    numbers
+        .extend(elements.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("chunks of eight"))));
     Some(())
 }
 

@@ -1,18 +1,20 @@
 //! Rows of a query as rows on the way in: what INSERT and CREATE TABLE AS hand to the writer.
 
 use super::arrow_type;
+use super::timestamps::parse_timestamp;
 use crate::{Error, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt32Type,
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, UInt32Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use tidalite_types::column_type::Physical;
-use tidalite_types::{Batch, BatchColumn, Bitmap, Column, ColumnType, Values, Views};
+use tidalite_types::{Batch, BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
 /// A column that rows are written to.
 #[derive(Clone, Debug)]
@@ -27,11 +29,19 @@ pub struct Target {
 /// the statement that came before these, for error messages.
 pub fn to_batch(rows: &RecordBatch, table: &str, targets: &[Target], rows_before: u64) -> Result<Batch> {
     let columns = targets.iter().zip(rows.columns()).map(|(target, array)| to_column(array, target, rows_before));
-    Ok(Batch { table: table.to_owned(), rows: rows.num_rows(), columns: columns.collect::<Result<_>>()?, timestamps: None, lines: Vec::new() })
+    Ok(Batch {
+        table: table.to_owned(),
+        rows: rows.num_rows(),
+        columns: columns.collect::<Result<_>>()?,
+        timestamps: None,
+        lines: Vec::new(),
+    })
 }
 
 fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<BatchColumn> {
-    if target.is_designated && let Some(row) = (0..array.len()).find(|row| array.is_null(*row)) {
+    if target.is_designated
+        && let Some(row) = (0..array.len()).find(|row| array.is_null(*row))
+    {
         return Err(refused(target, rows_before + row as u64, "the designated timestamp may not be NULL"));
     }
     let mut dictionary = Views::new();
@@ -41,6 +51,7 @@ fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Batc
         ColumnType::Ipv4 => parsed(array, target, rows_before, 4, ipv4_bits, Values::U32)?,
         ColumnType::DoubleArray { dims } => double_arrays(array, target, rows_before, dims)?,
         ColumnType::Json => json(array, target, rows_before)?,
+        ColumnType::Timestamp(unit) if is_text(array) => timestamps(array, target, rows_before, unit)?,
         _ => plain(array, target, rows_before)?,
     };
     Ok(BatchColumn { name: target.name.clone(), column_type: target.column_type, column, dictionary })
@@ -64,11 +75,18 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
     if let Ok(out) = cast_with_options(array, to, &lenient)
         && let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && out.is_null(*row))
     {
-        return Err(refused(target, rows_before + row as u64, &format!("invalid input for type {}: {}", target.column_type, shown(array, row))));
+        return Err(refused(
+            target,
+            rows_before + row as u64,
+            &format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
+        ));
     }
     let from = super::type_of(array.data_type()).map_or_else(|| array.data_type().to_string(), |t| t.to_string());
     let _ = error;
-    Err(Error::invalid(format!("column \"{}\" is of type {} but expression is of type {from}", target.name, target.column_type)))
+    Err(Error::invalid(format!(
+        "column \"{}\" is of type {} but expression is of type {from}",
+        target.name, target.column_type
+    )))
 }
 
 fn shown(array: &ArrayRef, row: usize) -> String {
@@ -91,11 +109,34 @@ fn plain(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> 
         ColumnType::Date => Values::I32(values::<Date32Type>(&array)),
         ColumnType::Timestamp(_) => Values::I64(integers(&array, target)?),
         ColumnType::Decimal { .. } => return decimals(&array, target, rows_before),
-        ColumnType::Varchar => Values::Views(views(array.as_string_view().iter().map(|v| v.map(str::as_bytes)), target)?),
+        ColumnType::Varchar => {
+            Values::Views(views(array.as_string_view().iter().map(|v| v.map(str::as_bytes)), target)?)
+        }
         ColumnType::Binary => Values::Views(views(array.as_binary_view().iter(), target)?),
         other => return Err(Error::internal(format!("{other} values are not plain"))),
     };
     Ok(with_nulls(values, array.nulls()))
+}
+
+fn is_text(array: &ArrayRef) -> bool {
+    matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn timestamps(array: &ArrayRef, target: &Target, rows_before: u64, unit: TimeUnit) -> Result<Column> {
+    let text = cast(array, &DataType::Utf8View, target, rows_before)?;
+    let mut values = Vec::with_capacity(text.len());
+    for (row, value) in text.as_string_view().iter().enumerate() {
+        let parsed = value.map(|value| parse_timestamp(value, unit).ok_or(value)).transpose();
+        let parsed = parsed.map_err(|value| {
+            refused(
+                target,
+                rows_before + row as u64,
+                &format!("invalid input for type {}: \"{value}\"", target.column_type),
+            )
+        })?;
+        values.push(parsed.map_or(0, |(value, _)| value));
+    }
+    Ok(with_nulls(Values::I64(values), text.nulls()))
 }
 
 fn values<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<T::Native> {
@@ -114,7 +155,11 @@ fn decimals(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Colum
     };
     let limit = 10_i128.pow(u32::from(precision));
     if let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && array.value(*row).abs() >= limit) {
-        return Err(refused(target, rows_before + row as u64, &format!("{} out of range: {}", target.column_type, array.value_as_string(row))));
+        return Err(refused(
+            target,
+            rows_before + row as u64,
+            &format!("{} out of range: {}", target.column_type, array.value_as_string(row)),
+        ));
     }
     let values = array.values().iter().enumerate().map(|(row, v)| if array.is_valid(row) { *v } else { 0 });
     let values = match target.column_type.physical() {
@@ -159,7 +204,9 @@ where
 {
     let own = match array.data_type() {
         DataType::FixedSizeBinary(n) if *n == width && target.column_type == ColumnType::Uuid => Some(array.clone()),
-        t if t.is_integer() && target.column_type == ColumnType::Ipv4 => Some(cast(array, &DataType::UInt32, target, rows_before)?),
+        t if t.is_integer() && target.column_type == ColumnType::Ipv4 => {
+            Some(cast(array, &DataType::UInt32, target, rows_before)?)
+        }
         _ => None,
     };
     if let Some(own) = own {
@@ -173,7 +220,11 @@ where
         values.push(match value {
             None => T::default(),
             Some(value) => parse(value).ok_or_else(|| {
-                refused(target, rows_before + row as u64, &format!("invalid input for type {}: \"{value}\"", target.column_type))
+                refused(
+                    target,
+                    rows_before + row as u64,
+                    &format!("invalid input for type {}: \"{value}\"", target.column_type),
+                )
             })?,
         });
     }
@@ -221,7 +272,9 @@ fn json(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
     let text = cast(array, &DataType::Utf8View, target, rows_before)?;
     let strings = text.as_string_view();
     for (row, value) in strings.iter().enumerate() {
-        if let Some(value) = value && let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(value) {
+        if let Some(value) = value
+            && let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(value)
+        {
             return Err(refused(target, rows_before + row as u64, &format!("invalid input for type JSON: {error}")));
         }
     }
@@ -250,7 +303,12 @@ fn double_arrays(array: &ArrayRef, target: &Target, rows_before: u64, dims: u8) 
     Ok(with_nulls(Values::Views(out), array.nulls()))
 }
 
-fn flatten(list: &ArrayRef, level: usize, extents: &mut [Option<u32>], numbers: &mut Vec<f64>) -> Result<(), &'static str> {
+fn flatten(
+    list: &ArrayRef,
+    level: usize,
+    extents: &mut [Option<u32>],
+    numbers: &mut Vec<f64>,
+) -> Result<(), &'static str> {
     let len = u32::try_from(list.len()).map_err(|_| "an array is too long")?;
     if *extents[level].get_or_insert(len) != len {
         return Err("sub-arrays must have matching dimensions");

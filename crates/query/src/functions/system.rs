@@ -3,7 +3,10 @@
 
 use super::partitions;
 use crate::{Catalog, Error, Result, door};
-use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray};
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
+    TimestampMillisecondArray, TimestampNanosecondArray,
+};
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::catalog::{MemTable, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{Result as DFResult, ScalarValue};
@@ -36,7 +39,8 @@ impl TableFunctionImpl for SystemTable {
     fn call_with_args(&self, args: TableFunctionArgs) -> DFResult<Arc<dyn TableProvider>> {
         let arguments = args.exprs().iter().map(|e| self.text(e)).collect::<Result<Vec<_>>>()?;
         let columns = (self.make)(self.catalog.as_ref(), &arguments)?;
-        let fields = columns.iter().map(|(name, array)| door::named(&Field::new("", array.data_type().clone(), true), name));
+        let fields =
+            columns.iter().map(|(name, array)| door::named(&Field::new("", array.data_type().clone(), true), name));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, array)| array).collect())?;
         Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
@@ -137,7 +141,8 @@ fn table_partitions(catalog: &dyn Catalog, arguments: &[String]) -> Result<Colum
     let unit = table.schema.timestamp().map_or(TimeUnit::Micros, |(_, unit)| unit);
     let by = table.schema.partition_by;
     let found: Vec<_> = partitions(&table).into_iter().collect();
-    let times = |pick: fn((i64, i64)) -> i64| timestamps(unit, found.iter().map(|(_, p)| p.time_range.map(pick)).collect());
+    let times =
+        |pick: fn((i64, i64)) -> i64| timestamps(unit, found.iter().map(|(_, p)| p.time_range.map(pick)).collect());
     Ok(vec![
         ("index", Arc::new(Int32Array::from_iter_values(0..found.len() as i32)) as ArrayRef),
         ("partitionBy", text(found.iter().map(|_| by.to_string()))),
@@ -181,7 +186,8 @@ fn human(bytes: u64) -> String {
 fn show_create_table(catalog: &dyn Catalog, arguments: &[String]) -> Result<Columns> {
     let table = one(catalog, arguments)?;
     let schema = &table.schema;
-    let columns: Vec<String> = schema.columns.iter().map(|c| format!("    {} {}", word(&c.name), c.column_type)).collect();
+    let columns: Vec<String> =
+        schema.columns.iter().map(|c| format!("    {} {}", word(&c.name), c.column_type)).collect();
     let mut ddl = format!("CREATE TABLE {} (\n{}\n)", word(&schema.name), columns.join(",\n"));
     if let Some(timestamp) = designated(schema) {
         ddl.push_str(&format!(" TIMESTAMP({})", word(timestamp)));
@@ -195,11 +201,14 @@ fn show_create_table(catalog: &dyn Catalog, arguments: &[String]) -> Result<Colu
 
 /// A name as it has to be written: quoted unless it is a plain word.
 fn word(name: &str) -> String {
-    let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_') && name.chars().next().is_some_and(|c| !c.is_ascii_digit());
-    let is_reserved = datafusion::sql::sqlparser::keywords::ALL_KEYWORDS.binary_search(&name.to_uppercase().as_str()).is_ok_and(|index| {
-        let keyword = &datafusion::sql::sqlparser::keywords::ALL_KEYWORDS_INDEX[index];
-        datafusion::sql::sqlparser::keywords::RESERVED_FOR_COLUMN_ALIAS.contains(keyword)
-    });
+    let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && name.chars().next().is_some_and(|c| !c.is_ascii_digit());
+    let is_reserved = datafusion::sql::sqlparser::keywords::ALL_KEYWORDS
+        .binary_search(&name.to_uppercase().as_str())
+        .is_ok_and(|index| {
+            let keyword = &datafusion::sql::sqlparser::keywords::ALL_KEYWORDS_INDEX[index];
+            datafusion::sql::sqlparser::keywords::RESERVED_FOR_COLUMN_ALIAS.contains(keyword)
+        });
     if is_plain && !is_reserved { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
@@ -209,7 +218,10 @@ fn query_activity(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
     Ok(vec![
         ("query_id", long(running.iter().map(|a| a.id as i64))),
         ("username", text(running.iter().map(|a| a.client.as_str()))),
-        ("query_start", Arc::new(TimestampMicrosecondArray::from_iter_values(running.iter().map(|a| micros(a.started))))),
+        (
+            "query_start",
+            Arc::new(TimestampMicrosecondArray::from_iter_values(running.iter().map(|a| micros(a.started)))),
+        ),
         ("state", text(running.iter().map(|_| "active"))),
         ("query", text(running.iter().map(|a| a.sql.as_str()))),
     ])

@@ -1,9 +1,9 @@
-//! What we do to a logical plan before it is optimised.
+//! Rows in order of time where that costs little.
 
 use crate::Result;
 use crate::scan::table::NativeTable;
-use datafusion::common::{Column, ExprSchema};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, ExprSchema};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, TableScan};
 use std::sync::Arc;
@@ -25,7 +25,9 @@ fn sorted(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
             Ok(Some(plan.with_new_exprs(plan.expressions(), vec![input])?))
         }
         LogicalPlan::Sort(sort) => match base(&sort.input) {
-            Some(base) if sort.expr.first().is_some_and(|e| is_by_time(e, &sort.input)) => Ok(Some(with_ordered_scan(plan, &base)?)),
+            Some(base) if sort.expr.first().is_some_and(|e| is_by_time(e, &sort.input)) => {
+                Ok(Some(with_ordered_scan(plan, &base)?))
+            }
             _ => Ok(None),
         },
         _ => {
@@ -49,7 +51,10 @@ fn base(plan: &LogicalPlan) -> Option<TableScan> {
 }
 
 fn has_subquery(expr: &Expr) -> bool {
-    expr.exists(|e| Ok(matches!(e, Expr::InSubquery(_) | Expr::Exists(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)))).unwrap_or(true)
+    expr.exists(|e| {
+        Ok(matches!(e, Expr::InSubquery(_) | Expr::Exists(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)))
+    })
+    .unwrap_or(true)
 }
 
 fn native(scan: &TableScan) -> Option<Arc<dyn datafusion::catalog::TableProvider>> {

@@ -53,7 +53,15 @@ impl ScanExec {
             Work::Shared { pieces, cursor: Arc::default(), partitions }
         };
         let properties = Arc::new(properties(&spec, &reader, work.partitions())?);
-        Ok(ScanExec { spec, reader: Arc::new(reader), work, counts: pruned.counts, statistics, properties, metrics: ExecutionPlanMetricsSet::new() })
+        Ok(ScanExec {
+            spec,
+            reader: Arc::new(reader),
+            work,
+            counts: pruned.counts,
+            statistics,
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
     }
 }
 
@@ -119,7 +127,12 @@ fn properties(spec: &ScanSpec, reader: &Reader, partitions: usize) -> Result<Pla
         let options = datafusion::arrow::compute::SortOptions { descending: false, nulls_first: false };
         equivalences.add_ordering([PhysicalSortExpr::new(column, options)]);
     }
-    let properties = PlanProperties::new(equivalences, Partitioning::UnknownPartitioning(partitions), EmissionType::Incremental, Boundedness::Bounded);
+    let properties = PlanProperties::new(
+        equivalences,
+        Partitioning::UnknownPartitioning(partitions),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    );
     Ok(properties.with_scheduling_type(SchedulingType::Cooperative))
 }
 
@@ -132,8 +145,15 @@ fn statistics(reader: &Reader, pruned: &Pruned, is_exact: bool) -> Statistics {
     let range = pruned.sources.iter().map(|s| s.time_range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     for (field, column) in reader.schema.fields().iter().zip(&mut statistics.column_statistics) {
         if let Some((min, max)) = range.filter(|_| is_exact && crate::door::is_designated(field)) {
-            let value = |v: i64| ScalarValue::Int64(Some(v)).cast_to(field.data_type()).map_or(Precision::Absent, Precision::Exact);
-            *column = ColumnStatistics { null_count: Precision::Exact(0), min_value: value(min), max_value: value(max), ..ColumnStatistics::new_unknown() };
+            let value = |v: i64| {
+                ScalarValue::Int64(Some(v)).cast_to(field.data_type()).map_or(Precision::Absent, Precision::Exact)
+            };
+            *column = ColumnStatistics {
+                null_count: Precision::Exact(0),
+                min_value: value(min),
+                max_value: value(max),
+                ..ColumnStatistics::new_unknown()
+            };
         }
     }
     statistics
@@ -152,7 +172,10 @@ impl ExecutionPlan for ScanExec {
         Vec::new()
     }
 
-    fn apply_expressions(&self, _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
         Ok(TreeNodeRecursion::Continue)
     }
 
@@ -163,7 +186,9 @@ impl ExecutionPlan for ScanExec {
     /// A plan that runs again, as in a recursive query, reads everything again.
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let work = match &self.work {
-            Work::Shared { pieces, partitions, .. } => Work::Shared { pieces: pieces.clone(), cursor: Arc::default(), partitions: *partitions },
+            Work::Shared { pieces, partitions, .. } => {
+                Work::Shared { pieces: pieces.clone(), cursor: Arc::default(), partitions: *partitions }
+            }
             lists => lists.clone(),
         };
         Ok(Arc::new(ScanExec {

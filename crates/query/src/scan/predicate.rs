@@ -137,7 +137,9 @@ impl Test {
                 Test::Ints(ranges.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).into_iter().collect())
             }
             Test::Floats(ranges) if ranges.len() > IN_LIST_MAX => {
-                let wider = |a: (f64, f64), b: (f64, f64)| (if at_most(a.0, b.0) { a.0 } else { b.0 }, if at_most(a.1, b.1) { b.1 } else { a.1 });
+                let wider = |a: (f64, f64), b: (f64, f64)| {
+                    (if at_most(a.0, b.0) { a.0 } else { b.0 }, if at_most(a.1, b.1) { b.1 } else { a.1 })
+                };
                 Test::Floats(ranges.into_iter().reduce(wider).into_iter().collect())
             }
             other => other,
@@ -175,7 +177,9 @@ fn constant(expr: &Expr) -> Option<&ScalarValue> {
 
 fn string(value: &ScalarValue) -> Option<&str> {
     match value {
-        ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => Some(text),
+        ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => {
+            Some(text)
+        }
         _ => None,
     }
 }
@@ -195,15 +199,19 @@ fn integer(value: &ScalarValue, column_type: ColumnType) -> Option<i64> {
         | (ColumnType::Timestamp(tidalite_types::TimeUnit::Micros), ScalarValue::TimestampMicrosecond(v, _))
         | (ColumnType::Timestamp(tidalite_types::TimeUnit::Nanos), ScalarValue::TimestampNanosecond(v, _)) => *v,
         (ColumnType::Date, ScalarValue::Date32(v)) => v.map(i64::from),
-        (ColumnType::Decimal { scale, .. }, ScalarValue::Decimal128(v, _, s)) if i16::from(scale) == i16::from(*s) => i64::try_from((*v)?).ok(),
-        (ColumnType::Byte | ColumnType::Short | ColumnType::Int | ColumnType::Long | ColumnType::Ipv4, value) => match value {
-            ScalarValue::Int8(v) => v.map(i64::from),
-            ScalarValue::Int16(v) => v.map(i64::from),
-            ScalarValue::Int32(v) => v.map(i64::from),
-            ScalarValue::Int64(v) => *v,
-            ScalarValue::UInt32(v) => v.map(i64::from),
-            _ => None,
-        },
+        (ColumnType::Decimal { scale, .. }, ScalarValue::Decimal128(v, _, s)) if i16::from(scale) == i16::from(*s) => {
+            i64::try_from((*v)?).ok()
+        }
+        (ColumnType::Byte | ColumnType::Short | ColumnType::Int | ColumnType::Long | ColumnType::Ipv4, value) => {
+            match value {
+                ScalarValue::Int8(v) => v.map(i64::from),
+                ScalarValue::Int16(v) => v.map(i64::from),
+                ScalarValue::Int32(v) => v.map(i64::from),
+                ScalarValue::Int64(v) => *v,
+                ScalarValue::UInt32(v) => v.map(i64::from),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
@@ -230,15 +238,20 @@ mod tests {
             let test = Test::compared(ColumnType::Long, op, &ScalarValue::Int64(Some(value))).expect("understood");
             assert_eq!(matches(test, bounds, 0), kept, "{op} {value}");
         }
-        let least = Test::compared(ColumnType::Long, Operator::Lt, &ScalarValue::Int64(Some(i64::MIN))).expect("understood");
+        let least =
+            Test::compared(ColumnType::Long, Operator::Lt, &ScalarValue::Int64(Some(i64::MIN))).expect("understood");
         assert!(!matches(least, bounds, 0), "nothing is less than the least");
     }
 
     #[test]
     fn nan_is_the_greatest_double() {
         let with_nan = Bounds::Float(1.0, f64::NAN);
-        let above = |v: f64| Test::compared(ColumnType::Double, Operator::Gt, &ScalarValue::Float64(Some(v))).expect("understood");
-        let equal = |v: f64| Test::compared(ColumnType::Double, Operator::Eq, &ScalarValue::Float64(Some(v))).expect("understood");
+        let above = |v: f64| {
+            Test::compared(ColumnType::Double, Operator::Gt, &ScalarValue::Float64(Some(v))).expect("understood")
+        };
+        let equal = |v: f64| {
+            Test::compared(ColumnType::Double, Operator::Eq, &ScalarValue::Float64(Some(v))).expect("understood")
+        };
         assert!(matches(above(1e300), with_nan, 0));
         assert!(!matches(above(2.0), Bounds::Float(1.0, 1.5), 0));
         assert!(matches(equal(f64::NAN), with_nan, 0));

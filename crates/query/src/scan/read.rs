@@ -3,7 +3,9 @@
 use super::prune::Piece;
 use crate::door::arrays::{Raw, dictionary_array};
 use crate::{Error, Result};
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array,
+};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::SchemaRef;
 use std::collections::HashMap;
@@ -26,7 +28,12 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// `schema` has the fields of `columns`, in their order.
-    pub fn new(snapshot: Arc<TableSnapshot>, columns: Vec<ColumnSchema>, schema: SchemaRef, is_ordered: bool) -> Reader {
+    pub fn new(
+        snapshot: Arc<TableSnapshot>,
+        columns: Vec<ColumnSchema>,
+        schema: SchemaRef,
+        is_ordered: bool,
+    ) -> Reader {
         let symbols = columns.iter().filter(|c| c.column_type == ColumnType::Symbol);
         let dictionaries = symbols.map(|c| (c.id, OnceLock::new())).collect();
         let orders = snapshot.runs.iter().map(|_| OnceLock::new()).collect();
@@ -50,8 +57,9 @@ impl Reader {
             }
         };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
-            .map_err(|e| Error::new(tidalite_types::ErrorKind::Corrupt, format!("stored columns do not fit their table: {e}")))
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(|e| {
+            Error::new(tidalite_types::ErrorKind::Corrupt, format!("stored columns do not fit their table: {e}"))
+        })
     }
 
     fn run_column(&self, index: usize, column: &ColumnSchema, from: usize, rows: usize) -> Result<ArrayRef> {
@@ -85,7 +93,11 @@ impl Reader {
         if let Some(array) = cell.get() {
             return Ok(array);
         }
-        let symbols = self.snapshot.symbols.get(&column).ok_or_else(|| Error::internal("a symbol column without a dictionary"))?;
+        let symbols = self
+            .snapshot
+            .symbols
+            .get(&column)
+            .ok_or_else(|| Error::internal("a symbol column without a dictionary"))?;
         let array = dictionary_array(symbols.strings())?;
         Ok(cell.get_or_init(|| array))
     }

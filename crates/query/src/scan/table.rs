@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result;
-use datafusion::common::stats::Precision;
 use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -29,14 +29,19 @@ pub(crate) struct NativeTable {
 impl NativeTable {
     pub fn new(snapshot: Arc<TableSnapshot>) -> NativeTable {
         let schema = &snapshot.schema;
-        let fields: Vec<_> = schema.columns.iter().map(|c| door::table_field(c, Some(c.id) == schema.designated)).collect();
+        let fields: Vec<_> =
+            schema.columns.iter().map(|c| door::table_field(c, Some(c.id) == schema.designated)).collect();
         let schema = Arc::new(Schema::new(fields));
         NativeTable { snapshot, schema, is_ordered: false }
     }
 
     /// The same table, read in order of its designated timestamp.
     pub fn ordered(&self) -> NativeTable {
-        NativeTable { snapshot: self.snapshot.clone(), schema: self.schema.clone(), is_ordered: self.snapshot.schema.designated.is_some() }
+        NativeTable {
+            snapshot: self.snapshot.clone(),
+            schema: self.schema.clone(),
+            is_ordered: self.snapshot.schema.designated.is_some(),
+        }
     }
 
     /// The folded name of the designated timestamp.
@@ -62,7 +67,8 @@ impl TableProvider for NativeTable {
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let of = |filter: &&Expr| {
-            let is_useful = split_conjunction(filter).into_iter().any(|part| Predicate::of(part, &self.snapshot.schema).is_some());
+            let is_useful =
+                split_conjunction(filter).into_iter().any(|part| Predicate::of(part, &self.snapshot.schema).is_some());
             if is_useful { TableProviderFilterPushDown::Inexact } else { TableProviderFilterPushDown::Unsupported }
         };
         Ok(filters.iter().map(of).collect())
@@ -74,7 +80,13 @@ impl TableProvider for NativeTable {
         Some(statistics)
     }
 
-    async fn scan(&self, state: &dyn Session, projection: Option<&Vec<usize>>, filters: &[Expr], limit: Option<usize>) -> Result<Arc<dyn ExecutionPlan>> {
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = &self.snapshot.schema;
         let indexes = projection.cloned().unwrap_or_else(|| (0..table.columns.len()).collect());
         // Without the time among its columns the output's order means nothing to the operators above.

@@ -42,7 +42,8 @@ impl Running {
     pub fn cancel(&self, id: u64) -> bool {
         let found = self.lock().entries.get(&id).map(|(_, cancel)| cancel.clone());
         if let Some(cancel) = &found {
-            cancel.cancel(tidalite_query::Error::new(ErrorKind::Unavailable, "canceling statement due to user request"));
+            cancel
+                .cancel(tidalite_query::Error::new(ErrorKind::Unavailable, "canceling statement due to user request"));
         }
         found.is_some()
     }

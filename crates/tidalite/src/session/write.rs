@@ -29,16 +29,25 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
     let result = session.engine()?.query(session.catalog(), insert.query.clone(), cancel.clone()).await?;
     let given = result.columns.len();
     if given > named.len() {
-        return Err(Error::new(ErrorKind::Invalid, format!("INSERT has more expressions ({given}) than target columns ({})", named.len())));
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            format!("INSERT has more expressions ({given}) than target columns ({})", named.len()),
+        ));
     }
     if given < named.len() && !insert.columns.is_empty() {
-        return Err(Error::new(ErrorKind::Invalid, format!("INSERT has more target columns ({}) than expressions ({given})", named.len())));
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            format!("INSERT has more target columns ({}) than expressions ({given})", named.len()),
+        ));
     }
     let named = &named[..given];
     if let Some((column, _)) = table.schema.timestamp()
         && !named.iter().any(|t| t.is_designated)
     {
-        return Err(Error::new(ErrorKind::Invalid, format!("INSERT gives no value for the designated timestamp \"{}\"", column.name)));
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            format!("INSERT gives no value for the designated timestamp \"{}\"", column.name),
+        ));
     }
     let is_one_commit = insert.query.is_values();
     write(session, result, &insert.table, named, is_one_commit).await
@@ -98,7 +107,8 @@ fn new_columns(create: &CreateTableAs, result: &QueryResult) -> Result<Vec<Targe
     for column in &result.columns {
         let cast = create.casts.iter().find(|(name, _)| fold_name(name) == fold_name(&column.name)).map(|(_, t)| *t);
         let Some(column_type) = cast.or(column.column_type) else {
-            let message = format!("column \"{}\" is of type {}, which no table can hold", column.name, column.type_name);
+            let message =
+                format!("column \"{}\" is of type {}, which no table can hold", column.name, column.type_name);
             return Err(Error::new(ErrorKind::Invalid, message));
         };
         let is_designated = create.designated.as_ref().is_some_and(|name| fold_name(name) == fold_name(&column.name));
@@ -111,7 +121,13 @@ fn new_columns(create: &CreateTableAs, result: &QueryResult) -> Result<Vec<Targe
     }
 }
 
-async fn write(session: &Session, result: QueryResult, table: &str, targets: &[Target], is_one_commit: bool) -> Result<u64> {
+async fn write(
+    session: &Session,
+    result: QueryResult,
+    table: &str,
+    targets: &[Target],
+    is_one_commit: bool,
+) -> Result<u64> {
     let mut stream = result.stream;
     let (mut batches, mut rows, mut bytes, mut written) = (Vec::new(), 0, 0, 0);
     while let Some(batch) = stream.next().await {

@@ -1,0 +1,117 @@
+//! Text compared with a timestamp, a UUID or an IPv4 address is a constant of that type.
+//!
+//! The planner would cast it, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
+//! others, and says less well what is wrong.
+
+use crate::door::{self, timestamps::parse_timestamp};
+use crate::{Error, Result};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
+use datafusion::logical_expr::expr::{Between, InList};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan};
+use tidalite_types::{ColumnType, TimeUnit};
+
+pub(crate) fn typed_literals(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let done = plan.transform_up_with_subqueries(|node| {
+        let mut schema = DFSchema::empty();
+        if let LogicalPlan::TableScan(scan) = &node {
+            schema = scan.projected_schema.as_ref().clone();
+        }
+        node.inputs().iter().for_each(|input| schema.merge(input.schema()));
+        node.map_expressions(|expr| expr.transform_up(|e| rewritten(e, &schema)))
+    })?;
+    Ok(done.data)
+}
+
+fn rewritten(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if op.supports_propagation() && (is_text(&left) != is_text(&right)) =>
+        {
+            let (left, right) = if is_text(&right) {
+                let right = typed(&left, *right, schema)?;
+                (*left, right)
+            } else {
+                let left = typed(&right, *left, schema)?;
+                (left, *right)
+            };
+            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))))
+        }
+        Expr::Between(Between { expr, negated, low, high }) if is_text(&low) || is_text(&high) => {
+            let (low, high) = (typed(&expr, *low, schema)?, typed(&expr, *high, schema)?);
+            Ok(Transformed::yes(Expr::Between(Between::new(expr, negated, Box::new(low), Box::new(high)))))
+        }
+        Expr::InList(InList { expr, list, negated }) if list.iter().any(is_text) => {
+            let list = list.into_iter().map(|e| typed(&expr, e, schema)).collect::<Result<Vec<_>>>()?;
+            Ok(Transformed::yes(Expr::InList(InList::new(expr, list, negated))))
+        }
+        Expr::Cast(Cast { expr, field }) if is_text(&expr) => {
+            let constant = text(&expr).and_then(|text| constant(&field, text).transpose()).and_then(Result::ok);
+            match constant {
+                Some(constant) if constant.data_type() == *field.data_type() => {
+                    Ok(Transformed::yes(Expr::Literal(constant, None)))
+                }
+                _ => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
+            }
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+fn is_text(expr: &Expr) -> bool {
+    text(expr).is_some()
+}
+
+fn text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(
+            ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) | ScalarValue::LargeUtf8(Some(text)),
+            _,
+        ) => Some(text),
+        _ => None,
+    }
+}
+
+/// `value` as a constant of the type of `like`, if that is one of ours.
+fn typed(like: &Expr, value: Expr, schema: &DFSchema) -> Result<Expr> {
+    let Some(text) = text(&value) else { return Ok(value) };
+    let Ok((_, field)) = like.to_field(schema) else { return Ok(value) };
+    Ok(constant(&field, text)?.map_or(value, |constant| Expr::Literal(constant, None)))
+}
+
+/// `None` when the field is of another type.
+fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>> {
+    let refused = || {
+        let mut error = Error::invalid(format!("invalid input for type {}: \"{text}\"", door::type_name(field)));
+        error.subject = Some(format!("'{text}"));
+        error
+    };
+    Ok(match (door::column_type(field), field.data_type()) {
+        (Some(ColumnType::Timestamp(unit)), DataType::Timestamp(_, None)) => {
+            Some(timestamp(text, unit).ok_or_else(refused)?)
+        }
+        (Some(ColumnType::Uuid), DataType::FixedSizeBinary(16)) => {
+            let bytes = door::batches::uuid_bytes(text).ok_or_else(refused)?;
+            Some(ScalarValue::FixedSizeBinary(16, Some(bytes.to_vec())))
+        }
+        (Some(ColumnType::Ipv4), _) => {
+            let address: std::net::Ipv4Addr = text.trim().parse().map_err(|_| refused())?;
+            Some(ScalarValue::UInt32(Some(address.into())))
+        }
+        _ => None,
+    })
+}
+
+/// In the column's unit; finer when the text is, so that the comparison stays exact.
+fn timestamp(text: &str, unit: TimeUnit) -> Option<ScalarValue> {
+    let (value, unit) = match parse_timestamp(text, unit)? {
+        (value, true) => (value, unit),
+        (_, false) => (parse_timestamp(text, TimeUnit::Nanos)?.0, TimeUnit::Nanos),
+    };
+    Some(match unit {
+        TimeUnit::Millis => ScalarValue::TimestampMillisecond(Some(value), None),
+        TimeUnit::Micros => ScalarValue::TimestampMicrosecond(Some(value), None),
+        TimeUnit::Nanos => ScalarValue::TimestampNanosecond(Some(value), None),
+    })
+}

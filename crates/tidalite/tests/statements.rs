@@ -1,0 +1,215 @@
+//! What a statement file cannot say: places of errors, stopping, input of any size, many at once.
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use futures::StreamExt;
+use std::time::{Duration, Instant};
+use tidalite::{Database, DatabaseConfig, Error, ErrorKind, QueryOptions, Response, Rows};
+
+struct Opened {
+    database: Database,
+    _folder: tempfile::TempDir,
+}
+
+fn open() -> Opened {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut config = DatabaseConfig::new(folder.path());
+    config.durability = tidalite::config::Durability::Os;
+    config.query_memory_bytes = 64 << 20;
+    Opened { database: Database::open(config).expect("an empty folder opens"), _folder: folder }
+}
+
+impl Opened {
+    async fn try_run(&self, sql: &str) -> Result<Response, Error> {
+        self.database.execute(sql, QueryOptions::default()).await
+    }
+
+    async fn run(&self, sql: &str) -> u64 {
+        match self.try_run(sql).await.unwrap_or_else(|e| panic!("{sql}: {e}")) {
+            Response::Done { rows, .. } => rows,
+            Response::Rows(rows) => count(rows).await.unwrap_or_else(|e| panic!("{sql}: {e}")),
+        }
+    }
+
+    async fn error(&self, sql: &str) -> Error {
+        match self.try_run(sql).await {
+            Err(error) => error,
+            Ok(Response::Done { .. }) => panic!("{sql} was accepted"),
+            Ok(Response::Rows(rows)) => count(rows).await.expect_err("the rows fail"),
+        }
+    }
+
+    async fn rows(&self, sql: &str) -> Rows {
+        match self.try_run(sql).await.unwrap_or_else(|e| panic!("{sql}: {e}")) {
+            Response::Rows(rows) => rows,
+            Response::Done { .. } => panic!("{sql} has no rows"),
+        }
+    }
+
+    async fn number(&self, sql: &str) -> i64 {
+        let mut rows = self.rows(sql).await;
+        let batch = rows.stream.next().await.expect("a batch").expect("no error");
+        batch.column(0).as_primitive::<Int64Type>().value(0)
+    }
+}
+
+async fn count(mut rows: Rows) -> Result<u64, Error> {
+    let mut count = 0;
+    while let Some(batch) = rows.stream.next().await {
+        count += batch?.num_rows() as u64;
+    }
+    Ok(count)
+}
+
+const MANY: &str =
+    "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b WHERE a.value + b.value = -1";
+
+#[tokio::test]
+async fn errors_have_the_place_of_what_they_are_about() {
+    let db = open();
+    db.run("CREATE TABLE cpu (ts TIMESTAMP, Usage_user DOUBLE) TIMESTAMP(ts)").await;
+    for (sql, at, hint) in [
+        ("SELECT usage_usr FROM cpu", "usage_usr", Some("perhaps you meant \"usage_user\"")),
+        ("SELECT *\nFROM cpuu", "cpuu", Some("perhaps you meant \"cpu\"")),
+        ("SELECT é, nosuch(ts) FROM cpu", "é", None),
+        ("SELECT nosuch(ts) FROM cpu", "nosuch", None),
+        ("SELECT ts FROM cpu WHERE ORDER BY ts", "BY", None),
+        ("SELECT 'é' || FROM cpu", "FROM", None),
+        ("CREATE TABLE t (a INT, b GEOHASH(3c))", "GEOHASH", None),
+        ("CREATE TABLE Cpu (a INT)", "Cpu", None),
+        ("INSERT INTO cpu (ts, x) VALUES (1, 2)", "x)", None),
+        ("DROP TABLE nosuch", "nosuch", None),
+        ("SELECT ts FROM cpu WHERE ts > 'soon'", "'soon'", None),
+        ("SELECT 1 + 'abc", "'abc", None),
+    ] {
+        let error = db.error(sql).await;
+        assert_eq!(error.position, sql.find(at), "{sql}: {error}");
+        if let Some(hint) = hint {
+            assert_eq!(error.hint.as_deref(), Some(hint), "{sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn columns_are_named_and_typed_as_their_table_says() {
+    let db = open();
+    db.run("CREATE TABLE t (Ts TIMESTAMP_NS, Sym SYMBOL, a DOUBLE[], ip IPV4) TIMESTAMP(ts)").await;
+    let rows = db.rows("SELECT a, TS, sym AS Other, count(*), IP, sum(1), sum(2) FROM t GROUP BY a, ts, sym, ip").await;
+    let columns: Vec<_> = rows.columns.iter().map(|c| (c.name.as_str(), c.type_name.as_str())).collect();
+    let expected = [
+        ("a", "DOUBLE[]"),
+        ("Ts", "TIMESTAMP_NS"),
+        ("Other", "SYMBOL"),
+        ("count", "LONG"),
+        ("ip", "IPV4"),
+        ("sum", "LONG"),
+        ("sum1", "LONG"),
+    ];
+    assert_eq!(columns, expected);
+    assert_eq!(rows.timestamp, Some(1));
+    let names: Vec<_> = rows.schema.fields().iter().map(|f| f.name().as_str()).collect();
+    assert_eq!(names, expected.map(|(name, _)| name));
+}
+
+#[tokio::test]
+async fn a_statement_stops_at_its_timeout() {
+    let db = open();
+    let started = Instant::now();
+    let options = QueryOptions { timeout: Some(Duration::from_millis(50)), ..QueryOptions::default() };
+    let error = match db.database.execute(MANY, options).await {
+        Ok(Response::Rows(rows)) => count(rows).await.expect_err("it takes longer"),
+        Ok(Response::Done { .. }) => panic!("a query has rows"),
+        Err(error) => error,
+    };
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert!(error.message.contains("statement timeout of 50 ms"), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert!(db.database.activity().is_empty());
+}
+
+#[tokio::test]
+async fn a_statement_stops_when_cancelled() {
+    let db = open();
+    let options = QueryOptions { client: "the test".to_owned(), ..QueryOptions::default() };
+    let Ok(Response::Rows(rows)) = db.database.execute(MANY, options).await else { panic!("a query has rows") };
+    let running = db.database.activity();
+    assert_eq!((running.len(), running[0].client.as_str(), running[0].sql.as_str()), (1, "the test", MANY));
+    db.run(&format!("CANCEL QUERY {}", running[0].id)).await;
+    let error = count(rows).await.expect_err("it was cancelled");
+    assert_eq!(error.message, "canceling statement due to user request");
+    assert!(db.database.activity().is_empty());
+}
+
+#[tokio::test]
+async fn a_statement_stops_when_its_rows_are_dropped() {
+    let db = open();
+    drop(db.rows(MANY).await);
+    assert!(db.database.activity().is_empty());
+    assert_eq!(db.number("SELECT 1").await, 1, "the threads are free again");
+}
+
+#[tokio::test]
+async fn input_of_any_shape_is_answered() {
+    let db = open();
+    db.run("CREATE TABLE t (ts TIMESTAMP, x LONG, s VARCHAR) TIMESTAMP(ts)").await;
+    let deep = |n: usize| format!("SELECT {}1{}", "(".repeat(n), ")".repeat(n));
+    db.error(&deep(100_000)).await;
+    db.run(&deep(50)).await;
+    db.error(&format!("SELECT 1{}", " + 1".repeat(300_000))).await;
+    db.run(&format!("SELECT 1{}", " + 1".repeat(500))).await;
+    db.run(&format!("SELECT x FROM t WHERE x = 0{}", " OR x = 1".repeat(900))).await;
+    db.run(&format!("SELECT {}", vec!["1 + 1"; 2_000].join(", "))).await;
+    db.error(&format!("SELECT {}", "NOT ".repeat(100_000))).await;
+    db.error(&"(".repeat(1_000_000)).await;
+    db.error("\0\u{feff}\u{202e}").await;
+    db.error("SELECT \"").await;
+    db.error("/* never closed").await;
+    let text = "é'".repeat(500_000);
+    assert_eq!(db.number(&format!("SELECT char_length('{}')::bigint", text.replace('\'', "''"))).await, 1_000_000);
+    let values: Vec<String> = (0..20_000).map(|i| format!("({i}, -{i}, 'text number {i}')")).collect();
+    assert_eq!(db.run(&format!("INSERT INTO t VALUES {}", values.join(","))).await, 20_000);
+    assert_eq!(db.number("SELECT sum(x) FROM t").await, -199_990_000);
+}
+
+#[tokio::test]
+async fn a_query_that_needs_too_much_memory_fails_alone() {
+    let db = open();
+    let error = db.error("SELECT count(DISTINCT value || 'some text to make it longer'), array_agg(value) FROM generate_series(1, 30000000)").await;
+    assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+    assert!(error.message.starts_with("out of memory for this query"), "{error}");
+    assert_eq!(db.number("SELECT 1").await, 1);
+}
+
+#[tokio::test]
+async fn rows_come_in_order_of_time_from_segments_and_staging() {
+    let db = open();
+    db.run("CREATE TABLE t (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    for start in [500_000, 0, 250_000] {
+        let sql = format!(
+            "INSERT INTO t SELECT to_timestamp_micros((value * 7919 % 400000 + {start}) * 1000000), value FROM generate_series(1, 200000)"
+        );
+        assert_eq!(db.run(&sql).await, 200_000);
+        if start == 0 {
+            db.database.settle().expect("merges");
+        }
+    }
+    for sql in [
+        "SELECT ts FROM t",
+        "SELECT ts FROM t WHERE x % 3 = 0",
+        "SELECT ts FROM t WHERE x > 1000 LIMIT 100000",
+        "SELECT ts FROM t ORDER BY ts",
+    ] {
+        let mut rows = db.rows(sql).await;
+        let (mut last, mut count) = (i64::MIN, 0);
+        while let Some(batch) = rows.stream.next().await {
+            let batch = batch.expect("no error");
+            for ts in batch.column(0).as_primitive::<arrow::datatypes::TimestampMicrosecondType>().values() {
+                assert!(last <= *ts, "{sql}: {ts} after {last}");
+                last = *ts;
+                count += 1;
+            }
+        }
+        assert!(count >= 100_000, "{sql}: {count} rows");
+    }
+    assert_eq!(db.number("SELECT count(*) FROM t").await, 600_000);
+}
