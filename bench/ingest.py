@@ -36,7 +36,7 @@ WARM_BYTES = 150 << 20
 ACK_ROWS = 1000
 ACK_SECONDS = 5.0
 ACK_PAUSE = 0.01
-VISIBLE_TIMEOUT = 600
+VISIBLE_TIMEOUT = 120
 
 _files, _frame, _parts = {}, [], {}
 

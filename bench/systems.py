@@ -57,7 +57,7 @@ class System:
         self.http_port, self.ilp_port, self.health_port = free_port(), free_port(), free_port()
         log = open(self.scratch / f"{self.name}.log", "wb")
         self.process = subprocess.Popen(
-            self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **self.extra_env}
+            self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**{k: v for k, v in os.environ.items() if k != "TIDALITE_BIN"}, **self.extra_env}
         )
         log.close()
         deadline = time.monotonic() + 60
@@ -121,7 +121,7 @@ class System:
     def is_settled(self, tables):
         raise NotImplementedError
 
-    def wait_settled(self, tables, timeout=300):
+    def wait_settled(self, tables, timeout=120):
         """The moment from which `is_settled` held."""
         deadline = time.monotonic() + timeout
         while not self.is_settled(tables):
@@ -201,7 +201,7 @@ class QuestDB(System):
         rows = {row[0]: row[1:] for row in answer["dataset"]}
         return all(t in rows and not rows[t][0] and rows[t][1] == rows[t][2] for t in tables)
 
-    def wait_settled(self, tables, timeout=300):
+    def wait_settled(self, tables, timeout=120):
         while True:
             settled = super().wait_settled(tables, timeout)
             before = self.written_bytes()

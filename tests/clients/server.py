@@ -67,7 +67,7 @@ class Server:
         """Starts the process and does not wait for it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **self.env})
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**{k: v for k, v in os.environ.items() if k != "TIDALITE_BIN"}, **self.env})
         return self
 
     def start(self):
