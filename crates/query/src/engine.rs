@@ -336,10 +336,8 @@ fn settings(threads: usize) -> SessionConfig {
     // Words are folded before they are parsed.
     options.sql_parser.enable_ident_normalization = false;
     options.sql_parser.collect_spans = true;
-    options
-        .optimizer
-        // The planner's own streams are merged by time; more partitions than pieces help nobody.
-        .prefer_existing_sort = true;
+    // Scans that come in order of time are merged, never sorted again.
+    options.optimizer.prefer_existing_sort = true;
     config
 }
 

@@ -30,14 +30,13 @@ impl Input<'_> {
             },
         };
         self.parser.next_token();
-        match name.as_str() {
-            "double" => drop(self.take("precision")),
-            "character" => drop(self.take("varying")),
-            "timestamp" => {
-                drop(self.take_all(&["with", "time", "zone"]) || self.take_all(&["without", "time", "zone"]))
-            }
-            _ => {}
-        }
+        // The second words of names that have several.
+        let _ = match name.as_str() {
+            "double" => self.take("precision"),
+            "character" => self.take("varying"),
+            "timestamp" => self.take_all(&["with", "time", "zone"]) || self.take_all(&["without", "time", "zone"]),
+            _ => false,
+        };
         if self.is_parameter_list(base) {
             self.expect_symbol(&Token::LParen)?;
             let first = self.number("a number")?;

@@ -1,6 +1,7 @@
 //! Rows in order of time where that costs little.
 
 use crate::Result;
+use crate::scan::spec::Order;
 use crate::scan::table::NativeTable;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, ExprSchema};
@@ -24,17 +25,26 @@ fn sorted(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
             let Some(input) = inputs.first().map(|input| sorted(input)).transpose()?.flatten() else { return Ok(None) };
             Ok(Some(plan.with_new_exprs(plan.expressions(), vec![input])?))
         }
-        LogicalPlan::Sort(sort) => match base(&sort.input) {
-            Some(base) if sort.expr.first().is_some_and(|e| is_by_time(e, &sort.input)) => {
-                Ok(Some(with_ordered_scan(plan, &base)?))
+        LogicalPlan::Sort(sort) => match (base(&sort.input), sort.expr.first()) {
+            (Some(base), Some(first)) if is_by_time(first, &sort.input) => {
+                let order = if first.asc { Order::Ascending } else { Order::Descending };
+                Ok(Some(with_ordered_scan(plan, &base, order)?))
             }
             _ => Ok(None),
         },
         _ => {
             let Some(base) = base(plan) else { return Ok(None) };
-            let Some(time) = designated(plan) else { return Ok(None) };
-            let plan = with_ordered_scan(plan, &base)?;
-            Ok(Some(LogicalPlanBuilder::from(plan).sort(vec![Expr::Column(time).sort(true, false)])?.build()?))
+            let ordered = with_ordered_scan(plan, &base, Order::Ascending)?;
+            match designated(plan) {
+                Some(time) => {
+                    let by_time = vec![Expr::Column(time).sort(true, false)];
+                    Ok(Some(LogicalPlanBuilder::from(ordered).sort(by_time)?.build()?))
+                }
+                // A filter on several threads would lose the order of arrival again.
+                None => {
+                    Ok(matches!(plan, LogicalPlan::TableScan(_) | LogicalPlan::SubqueryAlias(_)).then_some(ordered))
+                }
+            }
         }
     }
 }
@@ -42,7 +52,10 @@ fn sorted(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
 /// The scan of one of our tables, below nothing but filters, names and (under a sort) projections.
 fn base(plan: &LogicalPlan) -> Option<TableScan> {
     match plan {
-        LogicalPlan::TableScan(scan) => native(scan).and_then(|table| table.designated().map(|_| scan.clone())),
+        LogicalPlan::TableScan(scan) => {
+            let provider = source_as_provider(&scan.source).ok()?;
+            provider.is::<NativeTable>().then(|| scan.clone())
+        }
         LogicalPlan::Filter(filter) if !has_subquery(&filter.predicate) => base(&filter.input),
         LogicalPlan::SubqueryAlias(alias) => base(&alias.input),
         LogicalPlan::Projection(projection) => base(&projection.input),
@@ -57,20 +70,6 @@ fn has_subquery(expr: &Expr) -> bool {
     .unwrap_or(true)
 }
 
-fn native(scan: &TableScan) -> Option<Arc<dyn datafusion::catalog::TableProvider>> {
-    source_as_provider(&scan.source).ok()
-}
-
-trait AsNative {
-    fn designated(&self) -> Option<String>;
-}
-
-impl AsNative for Arc<dyn datafusion::catalog::TableProvider> {
-    fn designated(&self) -> Option<String> {
-        self.downcast_ref::<NativeTable>()?.designated().map(str::to_owned)
-    }
-}
-
 fn designated(plan: &LogicalPlan) -> Option<Column> {
     plan.schema().iter().find(|(_, field)| crate::door::is_designated(field)).map(Column::from)
 }
@@ -78,13 +77,13 @@ fn designated(plan: &LogicalPlan) -> Option<Column> {
 fn is_by_time(sort: &SortExpr, input: &LogicalPlan) -> bool {
     let Expr::Column(column) = &sort.expr else { return false };
     let field = input.schema().field_from_column(column);
-    sort.asc && field.is_ok_and(|field| crate::door::is_designated(field))
+    field.is_ok_and(|field| crate::door::is_designated(field))
 }
 
-fn with_ordered_scan(plan: &LogicalPlan, scan: &TableScan) -> Result<LogicalPlan> {
+fn with_ordered_scan(plan: &LogicalPlan, scan: &TableScan, order: Order) -> Result<LogicalPlan> {
     let provider = source_as_provider(&scan.source)?;
     let Some(table) = provider.downcast_ref::<NativeTable>() else { return Ok(plan.clone()) };
-    let source = provider_as_source(Arc::new(table.ordered()));
+    let source = provider_as_source(Arc::new(table.ordered(order)));
     let replaced = plan.clone().transform_down(|node| {
         Ok(match node {
             LogicalPlan::TableScan(scan) => {

@@ -6,7 +6,7 @@
 
 use super::prune::{Counts, Piece, Pruned, Source};
 use super::read::Reader;
-use super::spec::ScanSpec;
+use super::spec::{Order, ScanSpec};
 use crate::cancel::CancelToken;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -45,14 +45,14 @@ impl ScanExec {
     pub fn new(spec: ScanSpec, reader: Reader, pruned: Pruned, partitions: usize) -> Result<ScanExec> {
         let is_exact = spec.predicates.is_empty();
         let statistics = Arc::new(statistics(&reader, &pruned, is_exact));
-        let work = if spec.is_ordered {
+        let work = if spec.order != Order::Free {
             Work::PerPartition(in_order(&spec, &reader, &pruned.sources, partitions)?)
         } else {
             let pieces: Arc<[Piece]> = pruned.sources.iter().flat_map(|s| s.pieces.iter().copied()).collect();
             let partitions = partitions.min(pieces.len()).max(1);
             Work::Shared { pieces, cursor: Arc::default(), partitions }
         };
-        let properties = Arc::new(properties(&spec, &reader, work.partitions())?);
+        let properties = Arc::new(properties(&spec, &reader, work.partitions()));
         Ok(ScanExec {
             spec,
             reader: Arc::new(reader),
@@ -88,27 +88,10 @@ impl Work {
     }
 }
 
-/// Lists of pieces with ascending times: sources whose ranges do not overlap follow one another in a list. When one
-/// list holds all and rows are filtered, it is dealt out over the threads.
+/// Lists of pieces with ascending (or descending) times: sources whose ranges do not overlap follow one another in a
+/// list. When one list holds all and rows are filtered, it is dealt out over the threads.
 fn in_order(spec: &ScanSpec, reader: &Reader, sources: &[Source], partitions: usize) -> Result<Vec<Arc<[Piece]>>> {
-    let snapshot = &reader.snapshot;
-    let designated = snapshot.schema.designated.unwrap_or_default();
-    let mut ranges = Vec::new();
-    for source in sources {
-        ranges.push((source.kept_range(snapshot, designated)?, source));
-    }
-    ranges.sort_by_key(|(range, _)| *range);
-    let mut chains: Vec<(i64, Vec<Piece>)> = Vec::new();
-    for ((min, max), source) in ranges {
-        match chains.iter_mut().find(|(end, _)| *end <= min) {
-            Some((end, pieces)) => {
-                *end = max;
-                pieces.extend(&source.pieces);
-            }
-            None => chains.push((max, source.pieces.clone())),
-        }
-    }
-    let mut lists: Vec<Vec<Piece>> = chains.into_iter().map(|(_, pieces)| pieces).collect();
+    let mut lists = chains(spec, reader, sources)?;
     if lists.len() == 1 && !spec.predicates.is_empty() && partitions > 1 {
         let stride = partitions.min(lists[0].len()).max(1);
         lists = (0..stride).map(|first| lists[0].iter().skip(first).step_by(stride).copied().collect()).collect();
@@ -119,21 +102,49 @@ fn in_order(spec: &ScanSpec, reader: &Reader, sources: &[Source], partitions: us
     Ok(lists.into_iter().map(Into::into).collect())
 }
 
-fn properties(spec: &ScanSpec, reader: &Reader, partitions: usize) -> Result<PlanProperties> {
+fn chains(spec: &ScanSpec, reader: &Reader, sources: &[Source]) -> Result<Vec<Vec<Piece>>> {
+    let snapshot = &reader.snapshot;
+    let Some(designated) = snapshot.schema.designated else {
+        return Ok(vec![sources.iter().flat_map(|s| s.pieces.iter().copied()).collect()]);
+    };
+    let is_descending = spec.order == Order::Descending;
+    let mut ranges = Vec::new();
+    for source in sources {
+        let (min, max) = source.kept_range(snapshot, designated)?;
+        // Going down, times are counted from the end: what follows is written once.
+        let range = if is_descending { (!max, !min) } else { (min, max) };
+        ranges.push((range, source));
+    }
+    ranges.sort_by_key(|(range, _)| *range);
+    let mut chains: Vec<(i64, Vec<Piece>)> = Vec::new();
+    for ((first, last), source) in ranges {
+        let index = chains.iter().position(|(end, _)| *end <= first).unwrap_or_else(|| {
+            chains.push((first, Vec::new()));
+            chains.len() - 1
+        });
+        let (end, pieces) = &mut chains[index];
+        *end = last;
+        let from = pieces.len();
+        pieces.extend(&source.pieces);
+        if is_descending {
+            pieces[from..].reverse();
+        }
+    }
+    Ok(chains.into_iter().map(|(_, pieces)| pieces).collect())
+}
+
+fn properties(spec: &ScanSpec, reader: &Reader, partitions: usize) -> PlanProperties {
     let mut equivalences = EquivalenceProperties::new(reader.schema.clone());
     let designated = spec.projection.iter().position(|id| Some(*id) == reader.snapshot.schema.designated);
-    if let Some(index) = designated.filter(|_| spec.is_ordered) {
+    if let Some(index) = designated.filter(|_| spec.order != Order::Free) {
         let column = Arc::new(Column::new(reader.schema.field(index).name(), index));
-        let options = datafusion::arrow::compute::SortOptions { descending: false, nulls_first: false };
+        let descending = spec.order == Order::Descending;
+        let options = datafusion::arrow::compute::SortOptions { descending, nulls_first: descending };
         equivalences.add_ordering([PhysicalSortExpr::new(column, options)]);
     }
-    let properties = PlanProperties::new(
-        equivalences,
-        Partitioning::UnknownPartitioning(partitions),
-        EmissionType::Incremental,
-        Boundedness::Bounded,
-    );
-    Ok(properties.with_scheduling_type(SchedulingType::Cooperative))
+    let partitioning = Partitioning::UnknownPartitioning(partitions);
+    PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
+        .with_scheduling_type(SchedulingType::Cooperative)
 }
 
 /// Row count and the range of the designated timestamp are known without reading; exactly, unless rows are pruned.
@@ -265,9 +276,16 @@ impl DisplayAs for ScanExec {
             staged_rows.0,
             staged_rows.1,
         )?;
-        if self.spec.is_ordered {
-            write!(f, ", in time order")?;
-        }
+        write!(
+            f,
+            "{}",
+            match (self.spec.order, self.reader.snapshot.schema.designated) {
+                (Order::Free, _) => "",
+                (Order::Ascending, Some(_)) => ", in time order",
+                (Order::Descending, Some(_)) => ", latest first",
+                (_, None) => ", in order of arrival",
+            }
+        )?;
         match self.spec.limit {
             Some(limit) => write!(f, ", limit={limit}"),
             None => Ok(()),

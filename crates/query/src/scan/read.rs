@@ -1,6 +1,7 @@
 //! Reads one piece of a table into a record batch.
 
 use super::prune::Piece;
+use super::spec::Order;
 use crate::door::arrays::{Raw, dictionary_array};
 use crate::{Error, Result};
 use datafusion::arrow::array::{
@@ -23,21 +24,16 @@ pub(crate) struct Reader {
     dictionaries: HashMap<ColumnId, OnceLock<StringViewArray>>,
     /// For an unsorted run, the order of its rows by time, made at the first need.
     orders: Vec<OnceLock<UInt32Array>>,
-    is_ordered: bool,
+    order: Order,
 }
 
 impl Reader {
     /// `schema` has the fields of `columns`, in their order.
-    pub fn new(
-        snapshot: Arc<TableSnapshot>,
-        columns: Vec<ColumnSchema>,
-        schema: SchemaRef,
-        is_ordered: bool,
-    ) -> Reader {
+    pub fn new(snapshot: Arc<TableSnapshot>, columns: Vec<ColumnSchema>, schema: SchemaRef, order: Order) -> Reader {
         let symbols = columns.iter().filter(|c| c.column_type == ColumnType::Symbol);
         let dictionaries = symbols.map(|c| (c.id, OnceLock::new())).collect();
         let orders = snapshot.runs.iter().map(|_| OnceLock::new()).collect();
-        Reader { snapshot, schema, columns, dictionaries, orders, is_ordered }
+        Reader { snapshot, schema, columns, dictionaries, orders, order }
     }
 
     pub fn read(&self, piece: Piece) -> Result<RecordBatch> {
@@ -56,6 +52,7 @@ impl Reader {
                 (arrays.collect::<Result<Vec<_>>>()?, rows)
             }
         };
+        let arrays = if self.order == Order::Descending { reversed(arrays, rows)? } else { arrays };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(|e| {
             Error::new(tidalite_types::ErrorKind::Corrupt, format!("stored columns do not fit their table: {e}"))
@@ -66,7 +63,7 @@ impl Reader {
         let run = &self.snapshot.runs[index];
         let Some(values) = run.column(column.id) else { return Ok(nulls(column, rows)) };
         let array = self.array(Raw::of_column(values), column)?;
-        if !self.is_ordered || run.is_sorted {
+        if self.order == Order::Free || run.is_sorted || self.snapshot.schema.designated.is_none() {
             return Ok(array.slice(from, rows));
         }
         let order = self.orders[index].get_or_init(|| self.order(run));
@@ -101,6 +98,12 @@ impl Reader {
         let array = dictionary_array(symbols.strings())?;
         Ok(cell.get_or_init(|| array))
     }
+}
+
+fn reversed(arrays: Vec<ArrayRef>, rows: usize) -> Result<Vec<ArrayRef>> {
+    let backwards = UInt32Array::from_iter_values((0..rows as u32).rev());
+    let reversed = arrays.iter().map(|array| take(array, &backwards, None));
+    reversed.collect::<Result<_, _>>().map_err(|e| Error::internal(e.to_string()))
 }
 
 fn nulls(column: &ColumnSchema, rows: usize) -> ArrayRef {

@@ -15,6 +15,17 @@ pub(crate) struct ScanSpec {
     pub predicates: Vec<Predicate>,
     /// Rows after these need not come out.
     pub limit: Option<usize>,
-    /// Whether every partition of the output is in order of the designated timestamp.
-    pub is_ordered: bool,
+    pub order: Order,
+}
+
+/// The order of rows within each partition of the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Any: whoever is free takes the next piece.
+    #[default]
+    Free,
+    /// By the designated timestamp; in a table without one in order of arrival.
+    Ascending,
+    /// By the designated timestamp, latest first.
+    Descending,
 }

@@ -4,7 +4,7 @@ use super::exec::ScanExec;
 use super::predicate::Predicate;
 use super::prune::prune;
 use super::read::Reader;
-use super::spec::ScanSpec;
+use super::spec::{Order, ScanSpec};
 use crate::door;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
@@ -22,8 +22,7 @@ use tidalite_storage::TableSnapshot;
 pub(crate) struct NativeTable {
     pub snapshot: Arc<TableSnapshot>,
     schema: SchemaRef,
-    /// Whether scans come in order of the designated timestamp.
-    is_ordered: bool,
+    order: Order,
 }
 
 impl NativeTable {
@@ -32,21 +31,12 @@ impl NativeTable {
         let fields: Vec<_> =
             schema.columns.iter().map(|c| door::table_field(c, Some(c.id) == schema.designated)).collect();
         let schema = Arc::new(Schema::new(fields));
-        NativeTable { snapshot, schema, is_ordered: false }
+        NativeTable { snapshot, schema, order: Order::Free }
     }
 
-    /// The same table, read in order of its designated timestamp.
-    pub fn ordered(&self) -> NativeTable {
-        NativeTable {
-            snapshot: self.snapshot.clone(),
-            schema: self.schema.clone(),
-            is_ordered: self.snapshot.schema.designated.is_some(),
-        }
-    }
-
-    /// The folded name of the designated timestamp.
-    pub fn designated(&self) -> Option<&str> {
-        self.schema.fields().iter().find(|f| door::is_designated(f)).map(|f| f.name().as_str())
+    /// The same table, read in an order.
+    pub fn ordered(&self, order: Order) -> NativeTable {
+        NativeTable { snapshot: self.snapshot.clone(), schema: self.schema.clone(), order }
     }
 
     fn predicates(&self, filters: &[Expr]) -> Vec<Predicate> {
@@ -91,7 +81,8 @@ impl TableProvider for NativeTable {
         let indexes = projection.cloned().unwrap_or_else(|| (0..table.columns.len()).collect());
         // Without the time among its columns the output's order means nothing to the operators above.
         let has_time = indexes.iter().any(|i| door::is_designated(self.schema.field(*i)));
-        let is_ordered = self.is_ordered && has_time;
+        let has_order = has_time || table.designated.is_none();
+        let order = if has_order { self.order } else { Order::Free };
         let columns: Vec<_> = indexes.iter().map(|i| table.columns[*i].clone()).collect();
         let schema = Arc::new(self.schema.project(&indexes)?);
         let predicates = self.predicates(filters);
@@ -103,9 +94,9 @@ impl TableProvider for NativeTable {
             projection: columns.iter().map(|c| c.id).collect(),
             limit: limit.filter(|_| filters.is_empty()),
             predicates,
-            is_ordered,
+            order,
         };
-        let reader = Reader::new(self.snapshot.clone(), columns, schema, is_ordered);
+        let reader = Reader::new(self.snapshot.clone(), columns, schema, order);
         Ok(Arc::new(ScanExec::new(spec, reader, pruned, state.config().target_partitions())?))
     }
 }
