@@ -2,10 +2,40 @@
 //!
 //! The parser wants whole lines; what is left of a piece waits here for its other half.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite::line::{LineError, LineOptions, LineParser};
 use tidalite::types::Batch;
 use tidalite::{Error, ErrorKind};
+
+/// Parsers at rest: one that has seen lines of a shape parses more of them faster.
+#[derive(Default)]
+pub struct Pool {
+    idle: Mutex<Vec<Lines>>,
+}
+
+/// Parsers kept at rest at most; more requests at a time than this make new ones.
+const IDLE_MAX: usize = 32;
+
+impl Pool {
+    #[must_use]
+    pub fn take(&self, options: LineOptions) -> Lines {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |lines: &Lines| lines.parser.options().timestamp_unit == options.timestamp_unit;
+        let found = idle.iter().rposition(fits).map(|at| idle.swap_remove(at));
+        drop(idle);
+        found.unwrap_or_else(|| Lines::new(options))
+    }
+
+    pub fn give_back(&self, mut lines: Lines) {
+        lines.parser.reset();
+        lines.rest.clear();
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX {
+            idle.push(lines);
+        }
+    }
+}
 
 pub struct Lines {
     parser: LineParser,

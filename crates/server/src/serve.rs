@@ -7,6 +7,7 @@
 use crate::auth::HttpAuth;
 use crate::config::{Config, Listen};
 use crate::counters::Counters;
+use crate::lines::Pool;
 use crate::stop::{self, StopSignal};
 use crate::{health, http, ilp};
 use std::fmt;
@@ -102,6 +103,7 @@ impl Server {
                 counters: counters.clone(),
                 auth: HttpAuth::new(config.http_user.as_ref(), &config.http_tokens),
                 line: line.clone(),
+                parsers: Pool::default(),
                 body_bytes_max: config.http_body_bytes_max,
             });
             tasks.push(tokio::spawn(http::serve(listener, shared, config.http_connections_max, stop.clone())));

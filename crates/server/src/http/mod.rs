@@ -15,6 +15,7 @@ mod write;
 
 use crate::auth::HttpAuth;
 use crate::counters::{Counters, OpenConnection};
+use crate::lines::Pool;
 use crate::stop::Stop;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -44,6 +45,8 @@ pub struct Shared {
     pub counters: Arc<Counters>,
     pub auth: HttpAuth,
     pub line: LineOptions,
+    /// All of them with `line` as their options, but for the unit of timestamps.
+    pub parsers: Pool,
     pub body_bytes_max: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::counters::add;
 use crate::errors::write_error_json;
 use crate::lines::{Lines, line_error};
 use hyper::body::Incoming;
-use hyper::{Request, Response, StatusCode};
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use std::sync::Arc;
 use std::time::Instant;
 use tidalite::line::LineTimeUnit;
@@ -40,8 +40,19 @@ async fn write(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<u64, 
     let (head, body) = request.into_parts();
     let mut options = shared.line.clone();
     options.timestamp_unit = precision(head.uri.query().unwrap_or_default()).map_err(BodyError::Refused)?;
-    let mut lines = Lines::new(options);
-    body::read(&head.headers, body, shared.body_bytes_max, |piece| {
+    let mut lines = shared.parsers.take(options);
+    let result = write_lines(&mut lines, &head.headers, body, shared).await;
+    shared.parsers.give_back(lines);
+    result
+}
+
+async fn write_lines(
+    lines: &mut Lines,
+    headers: &HeaderMap,
+    body: Incoming,
+    shared: &Arc<Shared>,
+) -> Result<u64, BodyError> {
+    body::read(headers, body, shared.body_bytes_max, |piece| {
         add(&shared.counters.http.bytes, piece.len() as u64);
         lines.push(piece).map_err(|e| line_error(&e))
     })
