@@ -6,6 +6,7 @@
 pub(crate) mod arrays;
 pub mod batches;
 pub(crate) mod timestamps;
+pub(crate) mod values;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit as ArrowUnit};
 use std::collections::HashMap;

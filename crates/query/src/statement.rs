@@ -1,6 +1,7 @@
 //! A statement as the parser understood it: what is to be done, nothing of how.
 
 use crate::names::Words;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
 use tidalite_types::{ColumnType, Command, PartitionBy};
@@ -42,6 +43,12 @@ impl Query {
     #[must_use]
     pub fn is_values(&self) -> bool {
         matches!(*self.ast.body, ast::SetExpr::Values(_))
+    }
+
+    /// The rows of a list of constants, which need no planning; `types` are those of the columns they are for.
+    #[must_use]
+    pub fn literal_rows(&self, types: &[ColumnType]) -> Option<RecordBatch> {
+        crate::door::values::literal_rows(&self.ast, types)
     }
 }
 

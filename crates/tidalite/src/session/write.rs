@@ -26,31 +26,35 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
         return Err(error);
     };
     let named = targets(&table.schema, &insert.columns)?;
+    let types: Vec<_> = named.iter().map(|t| t.column_type).collect();
+    if let Some(rows) = insert.query.literal_rows(&types) {
+        let targets = checked(&insert, &table.schema, &named, rows.num_columns())?;
+        let batch = to_batch(&rows, &insert.table, targets, 0)?;
+        session.host.insert(vec![batch]).await?;
+        return Ok(rows.num_rows() as u64);
+    }
     let result = session.engine()?.query(session.catalog(), insert.query.clone(), cancel.clone()).await?;
-    let given = result.columns.len();
-    if given > named.len() {
-        return Err(Error::new(
-            ErrorKind::Invalid,
-            format!("INSERT has more expressions ({given}) than target columns ({})", named.len()),
-        ));
+    let targets = checked(&insert, &table.schema, &named, result.columns.len())?;
+    write(session, result, &insert.table, targets, insert.query.is_values()).await
+}
+
+/// The columns that `given` expressions are for.
+fn checked<'a>(insert: &Insert, schema: &TableSchema, named: &'a [Target], given: usize) -> Result<&'a [Target]> {
+    let wanted = named.len();
+    let refused = |message: String| Err(Error::new(ErrorKind::Invalid, message));
+    if given > wanted {
+        return refused(format!("INSERT has more expressions ({given}) than target columns ({wanted})"));
     }
-    if given < named.len() && !insert.columns.is_empty() {
-        return Err(Error::new(
-            ErrorKind::Invalid,
-            format!("INSERT has more target columns ({}) than expressions ({given})", named.len()),
-        ));
+    if given < wanted && !insert.columns.is_empty() {
+        return refused(format!("INSERT has more target columns ({wanted}) than expressions ({given})"));
     }
-    let named = &named[..given];
-    if let Some((column, _)) = table.schema.timestamp()
-        && !named.iter().any(|t| t.is_designated)
-    {
-        return Err(Error::new(
-            ErrorKind::Invalid,
-            format!("INSERT gives no value for the designated timestamp \"{}\"", column.name),
-        ));
+    let targets = &named[..given];
+    match schema.timestamp() {
+        Some((column, _)) if !targets.iter().any(|t| t.is_designated) => {
+            refused(format!("INSERT gives no value for the designated timestamp \"{}\"", column.name))
+        }
+        _ => Ok(targets),
     }
-    let is_one_commit = insert.query.is_values();
-    write(session, result, &insert.table, named, is_one_commit).await
 }
 
 /// The columns of a table that an INSERT names; all of them when it names none.

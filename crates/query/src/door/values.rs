@@ -1,0 +1,104 @@
+//! A VALUES list of constants as a record batch, without the planner: it would take ten times as long.
+//!
+//! What is not a constant, or mixes kinds in a column, is left to the planner, which knows what to do or to say.
+
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, RecordBatch, RecordBatchOptions, StringViewArray,
+};
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, UnaryOperator, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+use tidalite_types::ColumnType;
+
+enum Cell<'a> {
+    Null,
+    Text(&'a str),
+    Number(Cow<'a, str>),
+    Bool(bool),
+}
+
+/// `types` are those of the columns the values are for: a number for a DECIMAL keeps all its digits.
+pub(crate) fn literal_rows(query: &Query, types: &[ColumnType]) -> Option<RecordBatch> {
+    let is_plain =
+        query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
+    let SetExpr::Values(values) = query.body.as_ref() else { return None };
+    let width = values.rows.first()?.len();
+    if !is_plain || width == 0 || values.rows.iter().any(|row| row.len() != width) {
+        return None;
+    }
+    let mut arrays = Vec::with_capacity(width);
+    for index in 0..width {
+        let cells: Vec<Cell> = values.rows.iter().map(|row| cell(&row[index])).collect::<Option<_>>()?;
+        arrays.push(array(&cells, types.get(index).copied())?);
+    }
+    let fields =
+        arrays.iter().enumerate().map(|(i, a)| Field::new(format!("column{}", i + 1), a.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let options = RecordBatchOptions::new().with_row_count(Some(values.rows.len()));
+    RecordBatch::try_new_with_options(schema, arrays, &options).ok()
+}
+
+fn cell(expr: &Expr) -> Option<Cell<'_>> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Null => Some(Cell::Null),
+            Value::SingleQuotedString(text) => Some(Cell::Text(text)),
+            Value::Number(text, _) => Some(Cell::Number(Cow::Borrowed(text))),
+            Value::Boolean(value) => Some(Cell::Bool(*value)),
+            _ => None,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match cell(expr)? {
+            Cell::Number(text) if !text.starts_with('-') => Some(Cell::Number(Cow::Owned(format!("-{text}")))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn array(cells: &[Cell], column_type: Option<ColumnType>) -> Option<ArrayRef> {
+    let first = cells.iter().find(|cell| !matches!(cell, Cell::Null));
+    Some(match first {
+        None => Arc::new(NullArray::new(cells.len())),
+        Some(Cell::Bool(_)) => {
+            let values = cells.iter().map(|cell| match cell {
+                Cell::Null => Some(None),
+                Cell::Bool(value) => Some(Some(*value)),
+                _ => None,
+            });
+            Arc::new(values.collect::<Option<Vec<_>>>()?.into_iter().collect::<BooleanArray>())
+        }
+        Some(Cell::Number(_)) if !matches!(column_type, Some(ColumnType::Decimal { .. })) => numbers(cells)?,
+        Some(first) => {
+            let is_number = matches!(first, Cell::Number(_));
+            let values = cells.iter().map(|cell| match cell {
+                Cell::Null => Some(None),
+                Cell::Text(text) if !is_number => Some(Some(*text)),
+                Cell::Number(text) if is_number => Some(Some(text.as_ref())),
+                _ => None,
+            });
+            Arc::new(values.collect::<Option<Vec<_>>>()?.into_iter().collect::<StringViewArray>())
+        }
+    })
+}
+
+/// Integers if all are, else doubles.
+fn numbers(cells: &[Cell]) -> Option<ArrayRef> {
+    fn parsed<T: std::str::FromStr>(cells: &[Cell]) -> Option<Vec<Option<T>>> {
+        let values = cells.iter().map(|cell| match cell {
+            Cell::Null => Some(None),
+            Cell::Number(text) => text.parse().ok().map(Some),
+            _ => None,
+        });
+        values.collect()
+    }
+    if let Some(integers) = parsed::<i64>(cells) {
+        return Some(Arc::new(Int64Array::from(integers)));
+    }
+    // An integer too long for a LONG is the planner's to refuse or to widen.
+    let is_long = |cell: &Cell| matches!(cell, Cell::Number(t) if t.parse::<i64>().is_err() && t.bytes().all(|b| b.is_ascii_digit() || b == b'-'));
+    if cells.iter().any(is_long) {
+        return None;
+    }
+    Some(Arc::new(Float64Array::from(parsed::<f64>(cells)?)))
+}
