@@ -81,9 +81,12 @@ mod tests {
         let mut offences = Vec::new();
         let names = ["tidalite-types", "tidalite-ingest", "arrow-array", "arrows", "bytes"];
         check_room(storage, &names.map(str::to_owned), &mut offences);
-        assert_eq!(offences, [
-            "crates/storage uses tidalite-ingest, which it may not know",
-            "crates/storage uses arrow-array, which does not belong there"
-        ]);
+        assert_eq!(
+            offences,
+            [
+                "crates/storage uses tidalite-ingest, which it may not know",
+                "crates/storage uses arrow-array, which does not belong there"
+            ]
+        );
     }
 }

@@ -39,7 +39,9 @@ fn file_offences(path: &str, text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let is_tests = path.ends_with("tests.rs") || path.contains("/tests/");
     if !is_tests && !text.starts_with("//!") {
-        out.push(format!("{path} has no header: start it with //! and what comes in, what goes out, what always holds"));
+        out.push(format!(
+            "{path} has no header: start it with //! and what comes in, what goes out, what always holds"
+        ));
     }
     let is_root = path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs");
     if is_root && !path.starts_with(&format!("crates/{UNSAFE_ROOM}/")) && !text.contains("#![forbid(unsafe_code)]") {

@@ -291,7 +291,13 @@ fn push_column(out: &mut Vec<u8>, column: &OutputColumn) {
     out.push(b'}');
 }
 
-fn write_json_rows(out: &mut Vec<u8>, cells: &[Cells<'_>], rows: std::ops::Range<usize>, more: bool, long_quotes: bool) {
+fn write_json_rows(
+    out: &mut Vec<u8>,
+    cells: &[Cells<'_>],
+    rows: std::ops::Range<usize>,
+    more: bool,
+    long_quotes: bool,
+) {
     let style = Style::Json { long_quotes };
     let first = rows.start;
     for row in rows {

@@ -24,7 +24,9 @@ use tidalite::types::TimeUnit as Unit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// `long_quotes` puts 64-bit integers in quotes, for readers that have only doubles.
-    Json { long_quotes: bool },
+    Json {
+        long_quotes: bool,
+    },
     Csv,
     /// For people; NULL is empty.
     Text,

@@ -43,28 +43,40 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
-            with_settings(Command::new("serve").about("Runs the database until SIGTERM or SIGINT"))
-                .after_help("Every flag can also be given in a settings file or the environment: see `tidalite config`."),
+            with_settings(Command::new("serve").about("Runs the database until SIGTERM or SIGINT")).after_help(
+                "Every flag can also be given in a settings file or the environment: see `tidalite config`.",
+            ),
         )
         .subcommand(shell::command())
         .subcommand(demo::command())
         .subcommand(
             with_settings(Command::new("config").about("Prints the settings that hold, and where each comes from"))
-                .arg(Arg::new("markdown").long("markdown").action(ArgAction::SetTrue).help("Prints the documentation page instead")),
+                .arg(
+                    Arg::new("markdown")
+                        .long("markdown")
+                        .action(ArgAction::SetTrue)
+                        .help("Prints the documentation page instead"),
+                ),
         )
 }
 
 /// Flags for all settings, from their table.
 pub fn with_settings(command: Command) -> Command {
-    let config = Arg::new("config").long("config").value_name("FILE").help("Settings file (TOML) [env: TIDALITE_CONFIG]");
+    let config =
+        Arg::new("config").long("config").value_name("FILE").help("Settings file (TOML) [env: TIDALITE_CONFIG]");
     SETTINGS.iter().fold(command.arg(config), |command, setting| {
-        let default = if setting.default.is_empty() { String::new() } else { format!(" [default: {}]", setting.default) };
+        let default =
+            if setting.default.is_empty() { String::new() } else { format!(" [default: {}]", setting.default) };
         let help = format!("{}{default}", setting.help);
         let long = format!("{help}\nAllowed: {} [key: {}] [env: {}]", setting.allowed, setting.key, setting.env());
         let arg = Arg::new(setting.key).long(setting.flag).value_name(setting.value_name);
         let arg = arg.help(StyledStr::from(help)).long_help(StyledStr::from(long));
         // A switch may stand alone.
-        let arg = if setting.value_name == "BOOL" { arg.num_args(0..=1).default_missing_value("true").require_equals(true) } else { arg };
+        let arg = if setting.value_name == "BOOL" {
+            arg.num_args(0..=1).default_missing_value("true").require_equals(true)
+        } else {
+            arg
+        };
         command.arg(arg)
     })
 }

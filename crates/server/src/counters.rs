@@ -72,13 +72,19 @@ impl Counters {
         self.render_lines(&mut out);
         let name = "tidalite_http_responses_total";
         let _ = writeln!(out, "# HELP {name} HTTP responses by class of status.\n# TYPE {name} counter");
-        for (class, counter) in [("2xx", &self.http_ok), ("4xx", &self.http_client_errors), ("5xx", &self.http_server_errors)] {
+        for (class, counter) in
+            [("2xx", &self.http_ok), ("4xx", &self.http_client_errors), ("5xx", &self.http_server_errors)]
+        {
             let _ = writeln!(out, "{name}{{class=\"{class}\"}} {}", counter.load(Ordering::Relaxed));
         }
         let name = "tidalite_query_rows_total";
         let rows = self.query_rows.load(Ordering::Relaxed);
         let _ = writeln!(out, "# HELP {name} Rows sent to clients.\n# TYPE {name} counter\n{name} {rows}");
-        self.queries.render(&mut out, "tidalite_query_seconds", "Time from a statement's arrival to the end of its answer.");
+        self.queries.render(
+            &mut out,
+            "tidalite_query_seconds",
+            "Time from a statement's arrival to the end of its answer.",
+        );
         self.writes.render(&mut out, "tidalite_http_write_seconds", "Time from a write's head to its acknowledgement.");
         for metric in database {
             let kind = if metric.is_counter { "counter" } else { "gauge" };
@@ -91,12 +97,21 @@ impl Counters {
     fn render_lines(&self, out: &mut String) {
         type Read = fn(&LineCounters) -> f64;
         let families: [(&str, &str, &str, Read); 6] = [
-            ("tidalite_line_rows_total", "counter", "Rows that came by line protocol and were committed.", |c| load(&c.rows)),
+            ("tidalite_line_rows_total", "counter", "Rows that came by line protocol and were committed.", |c| {
+                load(&c.rows)
+            }),
             ("tidalite_line_bytes_total", "counter", "Bytes of line protocol, decompressed.", |c| load(&c.bytes)),
             ("tidalite_line_commits_total", "counter", "Commits of line protocol.", |c| load(&c.commits)),
-            ("tidalite_line_errors_total", "counter", "Requests refused and connections closed for what they sent.", |c| load(&c.errors)),
+            (
+                "tidalite_line_errors_total",
+                "counter",
+                "Requests refused and connections closed for what they sent.",
+                |c| load(&c.errors),
+            ),
             ("tidalite_connections_total", "counter", "Connections accepted.", |c| load(&c.connections)),
-            ("tidalite_connections", "gauge", "Connections open.", |c| c.connections_now.load(Ordering::Relaxed) as f64),
+            ("tidalite_connections", "gauge", "Connections open.", |c| {
+                c.connections_now.load(Ordering::Relaxed) as f64
+            }),
         ];
         for (name, kind, help, read) in families {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");

@@ -14,8 +14,8 @@ pub struct Pool {
     idle: Mutex<Vec<Lines>>,
 }
 
-/// Parsers kept at rest at most; more requests at a time than this make new ones.
-const IDLE_MAX: usize = 32;
+/// Parsers kept at rest at most: each may remember megabytes. More requests at a time than this make new ones.
+const IDLE_MAX: usize = 8;
 
 impl Pool {
     #[must_use]

@@ -142,5 +142,8 @@ fn arrays_and_addresses_have_their_own_type_names() {
     push_column(&mut out, &column("a", "DOUBLE[][]"));
     push_column(&mut out, &column("i", "IPV4"));
     let text = String::from_utf8(out).unwrap();
-    assert_eq!(text, "{\"name\":\"a\",\"type\":\"ARRAY\",\"dim\":2,\"elemType\":\"DOUBLE\"}{\"name\":\"i\",\"type\":\"IPv4\"}");
+    assert_eq!(
+        text,
+        "{\"name\":\"a\",\"type\":\"ARRAY\",\"dim\":2,\"elemType\":\"DOUBLE\"}{\"name\":\"i\",\"type\":\"IPv4\"}"
+    );
 }

@@ -41,7 +41,11 @@ fn every_type_in_three_styles() {
             "SYMBOL",
             ["\"x\"", "\"x\"", "x"],
         ),
-        (Arc::new(BinaryViewArray::from(vec![&b"\x01\xff"[..]])), "BINARY", ["\"\\\\x01ff\"", "\"\\x01ff\"", "\\x01ff"]),
+        (
+            Arc::new(BinaryViewArray::from(vec![&b"\x01\xff"[..]])),
+            "BINARY",
+            ["\"\\\\x01ff\"", "\"\\x01ff\"", "\\x01ff"],
+        ),
         (
             Arc::new(FixedSizeBinaryArray::try_from_iter([[0x11u8; 16]].into_iter()).unwrap()),
             "UUID",

@@ -36,7 +36,14 @@ pub fn markdown() -> String {
     for s in SETTINGS {
         let default = if s.default.is_empty() { "–".to_owned() } else { format!("`{}`", s.default) };
         let allowed = s.allowed.replace('|', "\\|");
-        let _ = writeln!(out, "| [`{}`](#{}) | `--{}` | `{}` | {default} | {allowed} |", s.key, anchor(s.key), s.flag, s.env());
+        let _ = writeln!(
+            out,
+            "| [`{}`](#{}) | `--{}` | `{}` | {default} | {allowed} |",
+            s.key,
+            anchor(s.key),
+            s.flag,
+            s.env()
+        );
     }
     for s in SETTINGS {
         let _ = write!(out, "\n## {}\n\n{}\n", s.key, s.help);

@@ -23,7 +23,11 @@ fn the_defaults_are_allowed() {
 fn flags_win_over_environment_over_file() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("t.toml");
-    std::fs::write(&file, "data = \"file\"\n[http]\nlisten = \"127.0.0.1:1\"\ntokens = [\"a\", \"b\"]\n[ilp]\nbatch_rows_max = 5\n").unwrap();
+    std::fs::write(
+        &file,
+        "data = \"file\"\n[http]\nlisten = \"127.0.0.1:1\"\ntokens = [\"a\", \"b\"]\n[ilp]\nbatch_rows_max = 5\n",
+    )
+    .unwrap();
     let env = [("TIDALITE_HTTP_LISTEN", "127.0.0.1:2"), ("TIDALITE_ILP_BATCH_ROWS_MAX", "6"), ("TIDALITE_PORT", "x")];
     let given = given(Some(&file), &env, &[("http.listen", "127.0.0.1:3")]).unwrap();
     assert_eq!(given.unknown_env, ["TIDALITE_PORT"]);
@@ -37,7 +41,10 @@ fn flags_win_over_environment_over_file() {
 #[test]
 fn errors_name_the_key_the_value_and_what_is_allowed() {
     let error = config(&[("durability", "sometimes")]).unwrap_err().0;
-    assert_eq!(error, "setting \"durability\" is \"sometimes\" (from flag); allowed is sync, os, or a time such as 200ms");
+    assert_eq!(
+        error,
+        "setting \"durability\" is \"sometimes\" (from flag); allowed is sync, os, or a time such as 200ms"
+    );
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("t.toml");
     std::fs::write(&file, "[http]\nlisen = \"x\"\n").unwrap();

@@ -10,14 +10,22 @@ const STEP_NS: u64 = 60_000_000_000;
 const STEPS: u64 = 24 * 60;
 
 const REGIONS: [&str; 9] = [
-    "us-east-1", "us-west-1", "us-west-2", "eu-west-1", "eu-central-1", "ap-southeast-1", "ap-southeast-2",
-    "ap-northeast-1", "sa-east-1",
+    "us-east-1",
+    "us-west-1",
+    "us-west-2",
+    "eu-west-1",
+    "eu-central-1",
+    "ap-southeast-1",
+    "ap-southeast-2",
+    "ap-northeast-1",
+    "sa-east-1",
 ];
 const USAGES: [&str; 10] =
     ["user", "system", "idle", "nice", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"];
 const FLEETS: [&str; 4] = ["East", "West", "North", "South"];
 const DRIVERS: [&str; 7] = ["Derek", "Rodney", "Albert", "Andy", "Seth", "Rupert", "Trish"];
-const MODELS: [(&str, u32, u32, u32); 3] = [("F-150", 2000, 200, 15), ("G-2000", 5000, 300, 19), ("H-2", 1500, 150, 12)];
+const MODELS: [(&str, u32, u32, u32); 3] =
+    [("F-150", 2000, 200, 15), ("G-2000", 5000, 300, 19), ("H-2", 1500, 150, 12)];
 
 struct Host {
     tags: String,

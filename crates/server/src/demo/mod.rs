@@ -25,9 +25,15 @@ const DATA: &str = "./tidalite-demo-data";
 #[must_use]
 pub fn command() -> Command {
     with_settings(Command::new("demo").about("Runs the database with some data in it, and says how to query it"))
-        .arg(Arg::new("check").long("check").action(ArgAction::SetTrue).help("Loads, queries once and exits: for tests"))
         .arg(
-            Arg::new("hosts").long("hosts").value_name("N").default_value("100").value_parser(clap::value_parser!(u32))
+            Arg::new("check").long("check").action(ArgAction::SetTrue).help("Loads, queries once and exits: for tests"),
+        )
+        .arg(
+            Arg::new("hosts")
+                .long("hosts")
+                .value_name("N")
+                .default_value("100")
+                .value_parser(clap::value_parser!(u32))
                 .help("Hosts and trucks that report, once a minute for a day"),
         )
         .after_help(format!("The data folder is {DATA} unless --data says otherwise; data loaded before are kept."))
@@ -150,7 +156,11 @@ async fn first_column(database: &Database, sql: &str) -> Result<Vec<String>, Str
             let mut text = Vec::new();
             for (column, output) in batch.columns().iter().zip(&rows.columns) {
                 let column = crate::cells::prepared(column);
-                crate::cells::Cells::new(column.as_ref(), &output.type_name).write(row, crate::cells::Style::Text, &mut text);
+                crate::cells::Cells::new(column.as_ref(), &output.type_name).write(
+                    row,
+                    crate::cells::Style::Text,
+                    &mut text,
+                );
                 text.extend_from_slice(b"  ");
             }
             out.push(String::from_utf8_lossy(&text).trim_end().to_owned());

@@ -56,7 +56,9 @@ pub fn answer_body(answer: Answer, done: impl FnOnce(u64) + Send + 'static) -> B
 #[derive(Debug)]
 pub enum BodyError {
     /// Larger than allowed, compressed or decompressed.
-    TooLarge { bytes_max: usize },
+    TooLarge {
+        bytes_max: usize,
+    },
     /// The encoding's name.
     Encoding(String),
     Gzip(String),

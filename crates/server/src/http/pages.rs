@@ -40,7 +40,8 @@ pub fn not_found(path: &str) -> Response<Body> {
 }
 
 pub fn method_not_allowed(method: &str, allowed: &'static str) -> Response<Body> {
-    let mut answer = text_response(StatusCode::METHOD_NOT_ALLOWED, format!("method {method} is not supported here\r\n"));
+    let mut answer =
+        text_response(StatusCode::METHOD_NOT_ALLOWED, format!("method {method} is not supported here\r\n"));
     answer.headers_mut().insert("Allow", HeaderValue::from_static(allowed));
     answer
 }

@@ -1,8 +1,8 @@
 //! SQL over HTTP: `/exec` as JSON, `/exp` as CSV, `/chk` whether a table exists.
 
+use super::Shared;
 use super::body::{self, Body, JSON, answer_body, response, text_response};
 use super::params::Params;
-use super::Shared;
 use crate::answer::{Answer, Form, JsonForm, Limit};
 use crate::counters::add;
 use crate::errors::{http_status, query_error_json};
@@ -160,7 +160,10 @@ fn limit(params: &Params) -> Result<Limit> {
     match params.get("limit") {
         None | Some("") => Ok(Limit::ALL),
         Some(text) => Limit::parse(text).ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, format!("parameter limit is {text:?}; allowed is a number of rows, or lo,hi"))
+            Error::new(
+                ErrorKind::Invalid,
+                format!("parameter limit is {text:?}; allowed is a number of rows, or lo,hi"),
+            )
         }),
     }
 }
@@ -174,7 +177,8 @@ fn timeout(params: &Params, headers: &HeaderMap) -> Result<Option<Duration>> {
         return Ok(Some(time).filter(|t| !t.is_zero()));
     }
     let Some(header) = headers.get("statement-timeout") else { return Ok(None) };
-    let ms = header.to_str().ok().and_then(|t| t.trim().parse().ok()).ok_or_else(|| invalid("header Statement-Timeout"))?;
+    let ms =
+        header.to_str().ok().and_then(|t| t.trim().parse().ok()).ok_or_else(|| invalid("header Statement-Timeout"))?;
     Ok(Some(Duration::from_millis(ms)).filter(|t| !t.is_zero()))
 }
 

@@ -1,8 +1,8 @@
 //! Line protocol over HTTP: a request is one commit over all its tables, or nothing of it is kept.
 
+use super::Shared;
 use super::body::{self, Body, BodyError, full, response};
 use super::params::Params;
-use super::Shared;
 use crate::counters::add;
 use crate::errors::write_error_json;
 use crate::lines::{Lines, line_error};

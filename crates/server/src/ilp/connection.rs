@@ -16,8 +16,9 @@ use tidalite::types::Txn;
 use tidalite::{Error, ErrorKind, Result};
 use tokio::net::TcpStream;
 
-/// Bytes read at once.
-const READ_BYTES: usize = 256 << 10;
+/// Bytes read at once, by a connection that sends little and by one that sends much.
+const READ_BYTES_MIN: usize = 16 << 10;
+const READ_BYTES_MAX: usize = 256 << 10;
 
 /// What is still read when the server stops: what may have arrived already.
 const STOP_BYTES_MAX: usize = 64 << 20;
@@ -43,7 +44,7 @@ pub async fn run(socket: &TcpStream, received: Vec<u8>, shared: &Shared, mut sto
         socket,
         shared,
         lines: Lines::new(shared.line.clone()),
-        buffer: vec![0; READ_BYTES],
+        buffer: vec![0; READ_BYTES_MIN],
         pace: Pace::new(shared.commit_interval, shared.batch_rows_max),
         under_way: None,
     };
@@ -96,6 +97,11 @@ impl Connection<'_> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(broken(&error)),
         };
+        if let Ok(Some(count)) = &result
+            && *count == buffer.len()
+        {
+            buffer.resize(READ_BYTES_MAX.min(buffer.len() * 2), 0);
+        }
         self.buffer = buffer;
         result
     }

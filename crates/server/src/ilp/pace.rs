@@ -49,9 +49,7 @@ impl Pace {
         }
         let is_worth = self.is_full(rows.saturating_mul(WORTH_PART), bytes.saturating_mul(WORTH_PART));
         match self.last {
-            Some(last) if !is_worth && now < last + self.interval => {
-                Next::CommitAt(last + self.interval)
-            }
+            Some(last) if !is_worth && now < last + self.interval => Next::CommitAt(last + self.interval),
             _ => Next::Commit,
         }
     }

@@ -40,14 +40,27 @@ pub fn command() -> Command {
         .after_help(EXAMPLES)
         .arg(Arg::new("query").value_name("QUERY").help("One statement; its answer goes to standard output"))
         .arg(
-            Arg::new("url").long("url").value_name("URL").env("TIDALITE_URL").conflicts_with("data")
+            Arg::new("url")
+                .long("url")
+                .value_name("URL")
+                .env("TIDALITE_URL")
+                .conflicts_with("data")
                 .help("The server [default: http://127.0.0.1:9000]"),
         )
         .arg(Arg::new("data").long("data").value_name("DIR").help("Opens this data folder, without a server"))
-        .arg(Arg::new("user").long("user").value_name("NAME:PASSWORD").env("TIDALITE_USER").help("HTTP basic authentication"))
+        .arg(
+            Arg::new("user")
+                .long("user")
+                .value_name("NAME:PASSWORD")
+                .env("TIDALITE_USER")
+                .help("HTTP basic authentication"),
+        )
         .arg(Arg::new("token").long("token").value_name("TEXT").env("TIDALITE_TOKEN").help("Bearer authentication"))
         .arg(
-            Arg::new("format").long("format").value_name("FORMAT").value_parser(["table", "csv", "json"])
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(["table", "csv", "json"])
                 .help("How rows look [default: table]"),
         )
 }
@@ -244,12 +257,13 @@ mod tests {
 
     #[test]
     fn semicolons_end_statements_outside_of_quotes_and_comments() {
-        assert_eq!(split("select 1; select ';' ;; -- a; b\n select \"x;y\" /* ; */"), [
-            "select 1",
-            "select ';'",
-            "-- a; b\n select \"x;y\" /* ; */"
-        ]);
-        assert!(is_complete("select 1;") && is_complete("\\d") && is_complete("exit") && is_complete("select 1; -- done"));
+        assert_eq!(
+            split("select 1; select ';' ;; -- a; b\n select \"x;y\" /* ; */"),
+            ["select 1", "select ';'", "-- a; b\n select \"x;y\" /* ; */"]
+        );
+        assert!(
+            is_complete("select 1;") && is_complete("\\d") && is_complete("exit") && is_complete("select 1; -- done")
+        );
         assert!(!is_complete("select 1") && !is_complete("select ';") && !is_complete("-- a;") && !is_complete("/* ;"));
     }
 }

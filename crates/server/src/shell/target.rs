@@ -28,9 +28,16 @@ pub struct Column {
 }
 
 pub enum Answer {
-    Rows { columns: Vec<Column>, rows: Vec<Vec<Box<RawValue>>>, json: String },
+    Rows {
+        columns: Vec<Column>,
+        rows: Vec<Vec<Box<RawValue>>>,
+        json: String,
+    },
     /// What a statement without rows says.
-    Done { text: String, json: String },
+    Done {
+        text: String,
+        json: String,
+    },
 }
 
 #[derive(Deserialize)]

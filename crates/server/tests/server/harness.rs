@@ -216,8 +216,11 @@ pub fn parse_reply(bytes: &[u8]) -> Reply {
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let rest = &bytes[end + 4..];
-    let (body, is_whole) =
-        if head.to_ascii_lowercase().contains("transfer-encoding: chunked") { unchunked(rest) } else { (rest.to_vec(), true) };
+    let (body, is_whole) = if head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        unchunked(rest)
+    } else {
+        (rest.to_vec(), true)
+    };
     Reply { status, head, body: String::from_utf8_lossy(&body).into_owned(), is_whole }
 }
 

@@ -42,7 +42,10 @@ fn a_bad_line_keeps_nothing_of_its_request_and_is_named() {
     let json = reply.json();
     assert_eq!((json["code"].as_str(), json["line"].as_i64()), (Some("invalid"), Some(2)));
     let message = json["message"].as_str().unwrap();
-    assert!(message.starts_with("failed to parse line protocol:errors encountered on line(s):\nerror in line 2: "), "{message}");
+    assert!(
+        message.starts_with("failed to parse line protocol:errors encountered on line(s):\nerror in line 2: "),
+        "{message}"
+    );
     assert!(json["errorId"].as_str().is_some_and(|id| !id.is_empty()));
     assert_eq!(server.get("/chk?f=json&j=good").body, "{\"status\":\"Does not exist\"}");
     // A value that does not fit its column is found by the commit.
@@ -56,7 +59,8 @@ fn a_bad_line_keeps_nothing_of_its_request_and_is_named() {
 fn bodies_may_be_compressed_and_chunked() {
     let data = folder();
     let server = Server::start(&data, &[]);
-    let lines: String = (0..20_000).map(|i| format!("t,host=h{} v={i}i {}\n", i % 7, 1_704_067_200_000_000_000u64 + i)).collect();
+    let lines: String =
+        (0..20_000).map(|i| format!("t,host=h{} v={i}i {}\n", i % 7, 1_704_067_200_000_000_000u64 + i)).collect();
     let body = gzipped(lines.as_bytes());
     assert_eq!(server.post_with("/write", "Content-Encoding: gzip\r\n", &body).status, 204);
     assert_eq!(server.value("select sum(v) from t"), 20_000 * 19_999 / 2);
@@ -114,7 +118,11 @@ fn parameters_and_methods_are_checked() {
 #[test]
 fn credentials_are_asked_for() {
     let data = folder();
-    let server = Server::start_with(&data, &["--http-tokens", "tok"], &[("TIDALITE_HTTP_USER", "u"), ("TIDALITE_HTTP_PASSWORD", "p")]);
+    let server = Server::start_with(
+        &data,
+        &["--http-tokens", "tok"],
+        &[("TIDALITE_HTTP_USER", "u"), ("TIDALITE_HTTP_PASSWORD", "p")],
+    );
     assert_eq!(server.get("/ping").status, 204);
     assert_eq!(server.get("/settings").status, 200);
     for path in ["/exec?query=select%201", "/", "/nosuch"] {

@@ -98,7 +98,10 @@ fn a_data_folder_serves_one_process() {
 #[test]
 fn bad_settings_are_explained() {
     let cases: [(&[&str], &str); 4] = [
-        (&["serve", "--durability", "sometimes"], "setting \"durability\" is \"sometimes\" (from flag); allowed is sync, os"),
+        (
+            &["serve", "--durability", "sometimes"],
+            "setting \"durability\" is \"sometimes\" (from flag); allowed is sync, os",
+        ),
         (&["serve", "--http", "nowhere"], "setting \"http.listen\" is \"nowhere\""),
         (&["serve", "--http", "0.0.0.0:0"], "--insecure-bind"),
         (&["serve", "--config", "/nowhere.toml"], "settings file /nowhere.toml: could not be read"),

@@ -25,7 +25,9 @@ fn exec_answers_in_the_form_of_questdb() {
          {\"name\":\"d\",\"type\":\"DOUBLE\"},{\"name\":\"n\",\"type\":\"LONG\"}],\"timestamp\":-1,\
          \"dataset\":[[\"a b\",0.5,0],[\"a b\",1.5,1],[\"a b\",2.5,2]],\"count\":3}"
     );
-    let get = |parameters: &str| server.get(&format!("/exec?query={}&{parameters}", escaped("select n from t order by n"))).body;
+    let get = |parameters: &str| {
+        server.get(&format!("/exec?query={}&{parameters}", escaped("select n from t order by n"))).body
+    };
     assert_eq!(get("nm=true&limit=1"), "{\"dataset\":[[0]],\"count\":1}");
     assert_eq!(get("nm=true&limit=2,3&quoteLargeNum=true"), "{\"dataset\":[[\"1\"],[\"2\"]],\"count\":2}");
     assert_eq!(get("nm=true&limit=1&count=true"), "{\"dataset\":[[0]],\"count\":3}");
@@ -59,7 +61,12 @@ fn statements_without_rows_say_ok() {
 #[test]
 fn errors_name_what_is_wrong_and_where() {
     let (_data, server) = with_rows(1);
-    for (sql, part) in [("select * from nosuch", "nosuch"), ("select nosuch from t", "nosuch"), ("selec 1", "selec"), ("", "empty query")] {
+    for (sql, part) in [
+        ("select * from nosuch", "nosuch"),
+        ("select nosuch from t", "nosuch"),
+        ("selec 1", "selec"),
+        ("", "empty query"),
+    ] {
         let reply = server.get(&format!("/exec?query={}", escaped(sql)));
         assert_eq!(reply.status, 400, "{sql}");
         let json = reply.json();

@@ -18,7 +18,10 @@ fn run(arguments: &[&str], input: &str) -> (bool, String, String) {
 fn one_shot_queries_print_tables_csv_and_json() {
     let data = folder();
     let server = Server::start(&data, &[]);
-    assert_eq!(server.post("/write", b"t,s=a n=1i 1704067200000000000\nt,s=bb n=20i 1704067201000000000\n").status, 204);
+    assert_eq!(
+        server.post("/write", b"t,s=a n=1i 1704067200000000000\nt,s=bb n=20i 1704067201000000000\n").status,
+        204
+    );
     let url = format!("http://{}", server.http);
     let sql = "select s, n from t order by n";
     let (ok, out, _) = run(&["--url", &url, sql], "");
