@@ -36,7 +36,10 @@ impl Catalog {
     pub fn put(&mut self, id: TableId, schema: Arc<TableSchema>) {
         let symbols = match self.tables.get(&id) {
             Some(entry) => {
-                self.names.remove(&fold_name(&entry.schema.name));
+                let name = fold_name(&entry.schema.name);
+                if self.names.get(&name) == Some(&id) {
+                    self.names.remove(&name);
+                }
                 symbol_maps(&schema, &entry.symbols)
             }
             None => symbol_maps(&schema, &HashMap::new()),
@@ -53,6 +56,12 @@ impl Catalog {
                 self.names.remove(&name);
             }
         }
+    }
+
+    /// Finds every table by its name again. While a log is replayed over a manifest that knows some tables as they
+    /// were later, two can have one name for a while; in the end none do.
+    pub fn index_names(&mut self) {
+        self.names = self.tables.iter().map(|(&id, e)| (fold_name(&e.schema.name), id)).collect();
     }
 
     #[must_use]

@@ -14,8 +14,8 @@ use tidalite_storage::symbol_file::Entries;
 use tidalite_types::schema::{column_name_problem, same_name, table_name_problem};
 use tidalite_types::time::days_from_civil;
 use tidalite_types::{
-    Batch, BatchColumn, BatchTimestamps, COLUMNS_MAX, Column, ColumnId, ColumnSchema, ColumnType, ErrorKind, PartitionBy,
-    TableId, TableSchema, TimeUnit, Txn, Values, Views,
+    Batch, BatchColumn, BatchTimestamps, COLUMNS_MAX, Column, ColumnId, ColumnSchema, ColumnType, ErrorKind,
+    PartitionBy, TableId, TableSchema, TimeUnit, Txn, Values, Views,
 };
 
 /// What the designated timestamp of a table created by line protocol is called.
@@ -23,7 +23,12 @@ pub const TIMESTAMP_NAME: &str = "timestamp";
 
 /// Makes the operations of one commit of rows. `may_create` lets it create tables and columns that are not there.
 /// A refusal gives the batches back as they were.
-pub fn commit_batches(catalog: &mut Catalog, batches: Vec<Batch>, may_create: bool, txn: Txn) -> Result<Vec<Op>, (Error, Vec<Batch>)> {
+pub fn commit_batches(
+    catalog: &mut Catalog,
+    batches: Vec<Batch>,
+    may_create: bool,
+    txn: Txn,
+) -> Result<Vec<Op>, (Error, Vec<Batch>)> {
     let mut overlay = Overlay { catalog, changed: Vec::new(), next_table: catalog.next_table };
     let planned: Result<Vec<Plan>> = batches.iter().map(|batch| plan(&mut overlay, batch, may_create)).collect();
     let planned = match planned {
@@ -44,13 +49,41 @@ pub fn commit_batches(catalog: &mut Catalog, batches: Vec<Batch>, may_create: bo
     Ok(ops)
 }
 
+/// If only what made the column wider does not fit: the rows before it, which do.
+fn fitting_rows(column: &BatchColumn, to: ColumnType) -> Option<usize> {
+    let narrower = narrowed(column)?;
+    convert(&narrower, to).is_ok().then(|| narrower.column.len())
+}
+
+/// The rows before the value that made the column wider.
+fn narrowed(column: &BatchColumn) -> Option<BatchColumn> {
+    let (column_type, values) = column.narrower.clone()?;
+    let mut validity = column.column.validity.clone();
+    validity.iter_mut().for_each(|v| v.truncate(values.len()));
+    let name = column.name.clone();
+    Some(BatchColumn { name, column_type, column: Column { values, validity }, dictionary: Views::new(), narrower: None })
+}
+
+/// The line of the first row that has a value for the column: where an error about the column as a whole is.
+fn line_of_column(batch: &Batch, column: &BatchColumn) -> Option<u32> {
+    let row = (0..batch.rows).find(|&row| column.column.is_valid(row))?;
+    batch.lines.get(row).copied()
+}
+
 /// Keeps the rows that come before line `line` of the request.
 pub fn truncate_at_line(batches: &mut Vec<Batch>, line: u32) {
     for batch in batches.iter_mut() {
         let rows = batch.lines.partition_point(|&l| l < line);
         batch.rows = rows;
         batch.lines.truncate(rows);
-        batch.columns.iter_mut().for_each(|c| c.column.truncate(rows));
+        for column in &mut batch.columns {
+            if let Some(narrower) = narrowed(column).filter(|n| n.column.len() >= rows) {
+                *column = narrower;
+            }
+            column.column.truncate(rows);
+        }
+        // Columns that only refused rows had must not be created.
+        batch.columns.retain(|c| c.column.null_count() < rows);
         if let Some(timestamps) = &mut batch.timestamps {
             timestamps.values.truncate(rows);
         }
@@ -105,19 +138,27 @@ fn plan(overlay: &mut Overlay<'_>, batch: &Batch, may_create: bool) -> Result<Pl
     let first_line = batch.lines.first().copied();
     let (table, schema) = match overlay.find(&batch.table) {
         Some(found) => found,
-        None if may_create => create_for(overlay, batch).map_err(|e| e.at_line(first_line))?,
+        None if may_create => create_for(overlay, batch).map_err(|e| e.or_at_line(first_line))?,
         None => return Err(Error::new(ErrorKind::NotFound, format!("table \"{}\" does not exist", batch.table))),
     };
-    let schema = add_columns(overlay, table, schema, batch, may_create).map_err(|e| e.at_line(first_line))?;
+    let schema = add_columns(overlay, table, schema, batch, may_create).map_err(|e| e.or_at_line(first_line))?;
     let line_of = |row: usize| batch.lines.get(row).copied();
     let mut columns = Vec::with_capacity(batch.columns.len());
     let mut given = None;
     for (i, column) in batch.columns.iter().enumerate() {
         let target = column_near(&schema, i, &column.name).expect("missing columns were added");
         let converted = convert(column, target.column_type).map_err(|e| {
-            Error::invalid(format!("column \"{}\" of table \"{}\": {}", target.name, schema.name, e.message)).at_line(line_of(e.row))
+            let message = format!("column \"{}\" of table \"{}\": {}", target.name, schema.name, e.message);
+            let row = fitting_rows(column, target.column_type).unwrap_or(e.row);
+            Error::invalid(message).at_line(line_of(row))
         })?;
+        check_room(overlay.catalog, table, target, converted.as_ref().unwrap_or(column))
+            .map_err(|e| e.at_line(first_line))?;
         if schema.designated == Some(target.id) {
+            if batch.timestamps.is_some() {
+                let message = format!("column \"{}\" is the designated timestamp and was given a second value", target.name);
+                return Err(Error::invalid(message).at_line(line_of_column(batch, column)));
+            }
             given = Some(converted.as_ref().map_or(&column.column, |c| &c.column).clone());
         }
         columns.push((target.id, converted));
@@ -125,6 +166,21 @@ fn plan(overlay: &mut Overlay<'_>, batch: &Batch, may_create: bool) -> Result<Pl
     let timestamps = check_designated(&schema, batch.timestamps.as_ref(), given.as_ref())
         .map_err(|(message, row)| Error::invalid(message).at_line(line_of(row)))?;
     Ok(Plan { table, columns, designated: schema.designated, timestamps })
+}
+
+fn check_room(catalog: &Catalog, table: TableId, target: &ColumnSchema, column: &BatchColumn) -> Result<()> {
+    if target.column_type != ColumnType::Symbol {
+        return Ok(());
+    }
+    let (count, bytes) = (column.dictionary.len(), column.dictionary.data().len());
+    match catalog.symbols(table).get(&target.id) {
+        Some(map) if !map.has_room(count, bytes) => Err(Error::invalid(format!(
+            "column \"{}\" has too many different values for a SYMBOL ({} of them); a VARCHAR has no such limit",
+            target.name,
+            map.len()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The column named `name`, looked for first where it stands when the batch has the table's order.
@@ -144,11 +200,14 @@ fn create_for(overlay: &mut Overlay<'_>, batch: &Batch) -> Result<(TableId, Arc<
         next_column: ColumnId(0),
     };
     for column in &batch.columns {
-        push_column(&mut schema, &column.name, type_of_new_column(column.column_type))?;
+        let pushed = push_column(&mut schema, &column.name, type_of_new_column(column.column_type));
+        pushed.map_err(|e| e.at_line(line_of_column(batch, column)))?;
     }
     if let Some(timestamps) = &batch.timestamps {
         let unit = if timestamps.unit == TimeUnit::Nanos { TimeUnit::Nanos } else { TimeUnit::Micros };
-        schema.designated = Some(push_column(&mut schema, TIMESTAMP_NAME, ColumnType::Timestamp(unit))?);
+        let taken = batch.columns.iter().find(|c| same_name(&c.name, TIMESTAMP_NAME));
+        let pushed = push_column(&mut schema, TIMESTAMP_NAME, ColumnType::Timestamp(unit));
+        schema.designated = Some(pushed.map_err(|e| e.at_line(taken.and_then(|c| line_of_column(batch, c))))?);
         schema.partition_by = PartitionBy::Day;
     }
     let table = overlay.next_table;
@@ -163,7 +222,8 @@ fn add_columns(
     batch: &Batch,
     may_create: bool,
 ) -> Result<Arc<TableSchema>> {
-    let missing: Vec<_> = batch.columns.iter().enumerate().filter(|(i, c)| column_near(&schema, *i, &c.name).is_none()).collect();
+    let missing: Vec<_> =
+        batch.columns.iter().enumerate().filter(|(i, c)| column_near(&schema, *i, &c.name).is_none()).collect();
     if missing.is_empty() {
         return Ok(schema);
     }
@@ -173,7 +233,8 @@ fn add_columns(
             let message = format!("column \"{}\" of table \"{}\" does not exist", column.name, schema.name);
             return Err(Error::new(ErrorKind::NotFound, message));
         }
-        push_column(&mut schema, &column.name, type_of_new_column(column.column_type))?;
+        let pushed = push_column(&mut schema, &column.name, type_of_new_column(column.column_type));
+        pushed.map_err(|e| e.at_line(line_of_column(batch, column)))?;
     }
     Ok(overlay.put(table, schema, false))
 }
@@ -183,7 +244,10 @@ fn push_column(schema: &mut TableSchema, name: &str, column_type: ColumnType) ->
         return Err(Error::invalid(problem));
     }
     if schema.column(name).is_some() {
-        return Err(Error::new(ErrorKind::Conflict, format!("column \"{name}\" of table \"{}\" already exists", schema.name)));
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            format!("column \"{name}\" of table \"{}\" already exists", schema.name),
+        ));
     }
     if schema.columns.len() == COLUMNS_MAX {
         return Err(Error::invalid(format!("table \"{}\" cannot have more than {COLUMNS_MAX} columns", schema.name)));
@@ -203,7 +267,9 @@ fn check_designated(
 ) -> Result<Option<Vec<i64>>, (String, usize)> {
     let Some((column, unit)) = schema.timestamp() else {
         return match timestamps {
-            Some(_) => Err((format!("table \"{}\" has no designated timestamp, which line protocol needs", schema.name), 0)),
+            Some(_) => {
+                Err((format!("table \"{}\" has no designated timestamp, which line protocol needs", schema.name), 0))
+            }
             None => Ok(None),
         };
     };
@@ -216,8 +282,18 @@ fn check_designated(
             }
             (values, None)
         }
-        (Some(_), Some(_)) => return Err((format!("column \"{}\" is the designated timestamp and was given a second value", column.name), 0)),
-        (None, _) => return Err((format!("designated timestamp \"{}\" of table \"{}\" has no value", column.name, schema.name), 0)),
+        (Some(_), Some(_)) => {
+            return Err((
+                format!("column \"{}\" is the designated timestamp and was given a second value", column.name),
+                0,
+            ));
+        }
+        (None, _) => {
+            return Err((
+                format!("designated timestamp \"{}\" of table \"{}\" has no value", column.name, schema.name),
+                0,
+            ));
+        }
     };
     let (values, range) = (converted.as_ref().unwrap_or(values), years(unit));
     match values.iter().position(|ts| !range.contains(ts)) {
@@ -254,7 +330,10 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
         if let Some(map) = symbols.get(&id) {
             let (ids, before) = map.intern_all(column.dictionary.iter());
             if let Some(strings) = new_strings(&ids, before, &column.dictionary) {
-                ops.push(Op::Symbols { table, entries: Arc::new(Entries { column: id, first: before as u32, strings }) });
+                ops.push(Op::Symbols {
+                    table,
+                    entries: Arc::new(Entries { column: id, first: before as u32, strings }),
+                });
             }
             if let Values::U32(codes) = &mut column.column.values {
                 // What lies under a NULL may be no index at all.
@@ -285,3 +364,6 @@ fn new_strings(ids: &[u32], before: usize, dictionary: &Views) -> Option<Views> 
 }
 
 pub mod command;
+
+#[cfg(test)]
+mod tests;

@@ -64,6 +64,7 @@ pub fn convert(column: &BatchColumn, to: ColumnType) -> Result<Option<BatchColum
         column_type: to,
         column: Column { values, validity },
         dictionary,
+        narrower: None,
     }))
 }
 

@@ -23,6 +23,13 @@ impl Error {
         Error::new(ErrorKind::Invalid, message)
     }
 
+    /// At `line` unless a better one is known already.
+    #[must_use]
+    pub fn or_at_line(self, line: Option<u32>) -> Error {
+        let line = self.line.or(line);
+        self.at_line(line)
+    }
+
     #[must_use]
     pub fn at_line(mut self, line: Option<u32>) -> Error {
         self.line = line;

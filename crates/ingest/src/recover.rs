@@ -33,10 +33,21 @@ pub struct Recovered {
 }
 
 /// `log_file_bytes` is what new files of the log are allocated with.
-pub fn recover(fs: &Arc<dyn Fs>, store: &Arc<SegmentStore>, manifest: &Manifest, log_file_bytes: u64) -> Result<Recovered> {
+pub fn recover(
+    fs: &Arc<dyn Fs>,
+    store: &Arc<SegmentStore>,
+    manifest: &Manifest,
+    log_file_bytes: u64,
+) -> Result<Recovered> {
     let state = manifest.state();
     create_folders(&**fs)?;
-    let mut tables = Recovering { state, store, catalog: Catalog::default(), versions: Versions::default(), persisted: HashMap::new() };
+    let mut tables = Recovering {
+        state,
+        store,
+        catalog: Catalog::default(),
+        versions: Versions::default(),
+        persisted: HashMap::new(),
+    };
     tables.catalog.next_table = state.next_table;
     for &table in state.tables.keys() {
         tables.open_table(&**fs, table)?;
@@ -50,8 +61,12 @@ pub fn recover(fs: &Arc<dyn Fs>, store: &Arc<SegmentStore>, manifest: &Manifest,
         ops.into_iter().try_for_each(|op| tables.apply(txn, op))
     })?;
     let txn = end.txn;
-    let log = LogWriter::begin(fs.clone(), end, log_file_bytes)?;
-    let Recovering { catalog, mut versions, persisted, .. } = tables;
+    let mut log = LogWriter::begin(fs.clone(), end, log_file_bytes)?;
+    // Files that a checkpoint made needless before the last close or crash could remove them.
+    log.release(state.checkpoint.txn);
+    let Recovering { mut catalog, mut versions, persisted, .. } = tables;
+    catalog.index_names();
+    versions.index_names();
     versions.set_txn(txn);
     remove_strays(&**fs, state)?;
     Ok(Recovered { catalog, versions, log, txn, persisted, replayed })
@@ -109,7 +124,9 @@ impl Recovering<'_> {
                 }
             }
             Op::Truncate { .. } if txn > merged => self.versions.truncate(table, txn),
-            Op::DropPartitions { partitions, .. } if txn > merged => self.versions.drop_partitions(table, &partitions, txn),
+            Op::DropPartitions { partitions, .. } if txn > merged => {
+                self.versions.drop_partitions(table, &partitions, txn)
+            }
             Op::Symbols { entries, .. } => {
                 if let Some(map) = self.catalog.symbols(table).get(&entries.column) {
                     symbol_file::restore(map, &entries)?;
@@ -117,7 +134,10 @@ impl Recovering<'_> {
             }
             Op::Rows { run, .. } if run.txns.1 > merged => {
                 if run.txns.0 <= merged {
-                    return Err(Error::corrupt(format!("a run of commits {} to {} is half merged at {merged}", run.txns.0, run.txns.1)));
+                    return Err(Error::corrupt(format!(
+                        "a run of commits {} to {} is half merged at {merged}",
+                        run.txns.0, run.txns.1
+                    )));
                 }
                 self.versions.append(table, run);
             }

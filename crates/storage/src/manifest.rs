@@ -55,11 +55,24 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Creates the table or replaces its schema.
-    Schema { table: TableId, schema: TableSchema, schema_txn: Txn },
+    Schema {
+        table: TableId,
+        schema: TableSchema,
+        schema_txn: Txn,
+    },
     Drop(TableId),
     /// `merged` and `symbol_bytes` never go back.
-    Content { table: TableId, add: Vec<SegmentMeta>, remove: Vec<SegmentId>, merged: Txn, symbol_bytes: u64 },
-    NextIds { table: TableId, segment: SegmentId },
+    Content {
+        table: TableId,
+        add: Vec<SegmentMeta>,
+        remove: Vec<SegmentId>,
+        merged: Txn,
+        symbol_bytes: u64,
+    },
+    NextIds {
+        table: TableId,
+        segment: SegmentId,
+    },
     Checkpoint(Checkpoint),
 }
 
@@ -84,9 +97,22 @@ impl Manifest {
         let names = fs.list(Path::new("")).map_err(io)?;
         let newest = names.iter().filter_map(|n| n.strip_prefix("manifest-")?.parse::<u64>().ok()).max();
         let Some(number) = newest else {
+            for folder in ["log", "segments"] {
+                if !fs.list(Path::new(folder)).map_err(io)?.is_empty() {
+                    return Err(Error::corrupt(format!("the folder has {folder} but no manifest that says what they are")));
+                }
+            }
             let (file, len) = write_snapshot(&*fs, 1, &State::default())?;
-            let manifest =
-                Manifest { fs, state: State::default(), number: 1, file, len, snapshot_len: len, records: 1, is_broken: false };
+            let manifest = Manifest {
+                fs,
+                state: State::default(),
+                number: 1,
+                file,
+                len,
+                snapshot_len: len,
+                records: 1,
+                is_broken: false,
+            };
             return Ok((manifest, true));
         };
         let path = path_of(number);
@@ -97,6 +123,8 @@ impl Manifest {
         // What of the tail is not a record must not come back to life behind the next edit.
         file.set_len(read.len).map_err(|e| Error::io("truncate", &path, e))?;
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
+        // The name of this one must last before the others go.
+        fs.sync_dir(Path::new("")).map_err(|e| Error::io("sync", Path::new("."), e))?;
         for name in names.iter().filter(|n| n.starts_with("manifest-") && **n != name_of(number)) {
             fs.remove(Path::new(name)).map_err(|e| Error::io("remove", Path::new(name), e))?;
         }
@@ -123,6 +151,11 @@ impl Manifest {
         }
     }
 
+    /// After an edit that failed, writes a new file with the state before it: then it is known that it never happened.
+    pub fn mend(&mut self) -> Result<()> {
+        if self.is_broken { self.rewrite(self.state.clone()) } else { Ok(()) }
+    }
+
     fn append(&mut self, changes: &[Change]) -> Result<()> {
         let record = record(self.records, &encode_changes(changes));
         let path = path_of(self.number);
@@ -144,7 +177,8 @@ impl Manifest {
         let old = path_of(std::mem::replace(&mut self.number, number));
         self.is_broken = true;
         let (file, len) = write_snapshot(&*self.fs, number, &state)?;
-        *self = Manifest { fs: self.fs.clone(), state, number, file, len, snapshot_len: len, records: 1, is_broken: false };
+        *self =
+            Manifest { fs: self.fs.clone(), state, number, file, len, snapshot_len: len, records: 1, is_broken: false };
         // Not vital: the next open removes what is left.
         let _ = self.fs.remove(&old);
         Ok(())
@@ -186,12 +220,21 @@ impl State {
 
     /// The changes that make an empty state this one.
     fn as_changes(&self) -> Vec<Change> {
-        let mut changes = vec![Change::NextIds { table: self.next_table, segment: self.next_segment }, Change::Checkpoint(self.checkpoint)];
+        let mut changes = vec![
+            Change::NextIds { table: self.next_table, segment: self.next_segment },
+            Change::Checkpoint(self.checkpoint),
+        ];
         for (&table, state) in &self.tables {
             let (schema, schema_txn) = (state.schema.clone(), state.schema_txn);
             changes.push(Change::Schema { table, schema, schema_txn });
             let (add, remove) = (state.segments.values().cloned().collect(), Vec::new());
-            changes.push(Change::Content { table, add, remove, merged: state.merged, symbol_bytes: state.symbol_bytes });
+            changes.push(Change::Content {
+                table,
+                add,
+                remove,
+                merged: state.merged,
+                symbol_bytes: state.symbol_bytes,
+            });
         }
         changes
     }
@@ -265,10 +308,11 @@ fn replay(bytes: &[u8], path: &Path) -> Result<Replayed> {
         return Err(corrupt(at, "the snapshot does not match its checksum"));
     }
     // Each edit is synced before the next is written: a later good record proves that this one was once whole.
-    if let Some(len) = bytes[at..].first_chunk::<4>().map(|l| u32::from_le_bytes(*l) as usize)
-        && let Some(rest) = bytes.get(at + HEADER + len..)
-        && read_record(rest, records + 1).is_some()
-    {
+    let is_later = |from: &usize| {
+        let number = bytes[from + 8..].first_chunk::<8>().map_or(0, |n| u64::from_le_bytes(*n));
+        (records + 1..records + 1_000_000).contains(&number) && read_record(&bytes[*from..], number).is_some()
+    };
+    if (at + 1..bytes.len().saturating_sub(HEADER)).any(|from| is_later(&from)) {
         return Err(corrupt(at, "an edit does not match its checksum"));
     }
     Ok(Replayed { state, len: at as u64, snapshot_len, records })

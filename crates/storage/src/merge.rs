@@ -36,7 +36,11 @@ pub struct Merged {
 
 /// Merges all runs of `table`. `next_segment` gives ids never used before. On an error nothing was changed; files
 /// written so far are removed as far as possible.
-pub fn merge(store: &Arc<SegmentStore>, table: &TableSnapshot, next_segment: &mut dyn FnMut() -> SegmentId) -> Result<Merged> {
+pub fn merge(
+    store: &Arc<SegmentStore>,
+    table: &TableSnapshot,
+    next_segment: &mut dyn FnMut() -> SegmentId,
+) -> Result<Merged> {
     let mut merged = Merged::default();
     let mut job = Job { store, table, new: NewRows::of(table)?, next_segment, merged: &mut merged };
     let result = job.run();
@@ -96,7 +100,9 @@ impl Job<'_> {
         let mut plan = match self.table.schema.designated {
             Some(_) => weave(&old.timestamps, &self.new.timestamps, from, to),
             // Without timestamps the order is that of arrival: what is there first.
-            None => vec![Piece { is_new: false, from: 0, rows: old.rows }, Piece { is_new: true, from, rows: to - from }],
+            None => {
+                vec![Piece { is_new: false, from: 0, rows: old.rows }, Piece { is_new: true, from, rows: to - from }]
+            }
         };
         plan.retain(|p| p.rows > 0);
         for part in cut(&mut plan, old.rows + to - from) {
@@ -109,7 +115,8 @@ impl Job<'_> {
 
     /// The segments of the partition that have to be written again, in order.
     fn overlapped(&self, partition: i64, from: usize, to: usize) -> Vec<Arc<Segment>> {
-        let mut segments: Vec<_> = self.table.segments.iter().filter(|s| s.meta().partition == partition).cloned().collect();
+        let mut segments: Vec<_> =
+            self.table.segments.iter().filter(|s| s.meta().partition == partition).cloned().collect();
         let (lo, hi) = match self.table.schema.designated {
             Some(_) => (self.new.timestamps[from], self.new.timestamps[to - 1]),
             None => (i64::MAX, i64::MAX),
@@ -141,7 +148,12 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn write_file(&self, path: &Path, old: &OldRows, pieces: &[Piece]) -> Result<(crate::segment::SegmentSummary, (i64, i64))> {
+    fn write_file(
+        &self,
+        path: &Path,
+        old: &OldRows,
+        pieces: &[Piece],
+    ) -> Result<(crate::segment::SegmentSummary, (i64, i64))> {
         let columns: Vec<(ColumnId, ColumnType)> = self
             .table
             .schema
@@ -153,7 +165,8 @@ impl Job<'_> {
         let mut writer = SegmentWriter::create(&**self.store.fs(), path, &columns)?;
         for block in blocks(pieces) {
             let rows = block.iter().map(|p| p.rows).sum();
-            let parts: Vec<Part> = columns.iter().map(|&(id, t)| self.part(id, t.physical(), old, &block, rows)).collect::<Result<_>>()?;
+            let parts: Vec<Part> =
+                columns.iter().map(|&(id, t)| self.part(id, t.physical(), old, &block, rows)).collect::<Result<_>>()?;
             let sources: Vec<BlockSource<'_>> = parts.iter().map(Part::source).collect();
             writer.write_block(rows, &sources)?;
         }

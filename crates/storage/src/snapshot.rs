@@ -11,7 +11,7 @@ pub struct TableSnapshot {
     pub id: TableId,
     pub schema: Arc<TableSchema>,
     pub txn: Txn,
-    /// Ordered by the start of their time range, then by id. Segments of one partition may overlap.
+    /// Ordered by the start of their time range, then by id. Those of one partition do not overlap.
     pub segments: Arc<Vec<Arc<Segment>>>,
     /// In order of commit.
     pub runs: Arc<Vec<Arc<Run>>>,

@@ -43,19 +43,26 @@ const JOIN_ROWS_MAX: usize = 1 << 16;
 /// This many runs of one size class are joined into one of the next.
 const JOIN_RUNS: usize = 8;
 
+/// Long values make few rows large enough.
+const JOIN_BYTES_MAX: usize = 256 << 20;
+
 /// Appends a run, joining small ones so that their number stays logarithmic in the number of commits: each row is
 /// copied at most once per size class. Runs with commits up to `frozen` are left as they are: a merge has them.
-pub fn push_run(runs: &mut Vec<Arc<Run>>, run: Run, frozen: Txn) {
+/// Gives the bytes by which what is staged grew: joined rows can take a little more or less.
+pub fn push_run(runs: &mut Vec<Arc<Run>>, run: Run, frozen: Txn) -> isize {
+    let mut staged = run.byte_count() as isize;
     runs.push(Arc::new(run));
     loop {
-        let Some(last) = runs.last() else { return };
+        let Some(last) = runs.last() else { return staged };
         let class = size_class(last.rows);
         let joinable = |r: &&Arc<Run>| size_class(r.rows) <= class && r.txns.0 > frozen;
         let count = runs.iter().rev().take_while(joinable).count();
-        if class >= size_class(JOIN_ROWS_MAX) || count < JOIN_RUNS {
-            return;
+        let bytes: usize = runs.iter().rev().take(count).map(|r| r.byte_count()).sum();
+        if class >= size_class(JOIN_ROWS_MAX) || count < JOIN_RUNS || bytes > JOIN_BYTES_MAX {
+            return staged;
         }
         let joined = join(&runs[runs.len() - count..]);
+        staged += joined.byte_count() as isize - bytes as isize;
         runs.truncate(runs.len() - count);
         runs.push(Arc::new(joined));
     }
@@ -160,9 +167,11 @@ mod tests {
     #[test]
     fn many_small_commits_make_few_runs_and_keep_every_row_in_order() {
         let mut runs = Vec::new();
+        let mut staged = 0;
         for txn in 0..5_000 {
-            push_run(&mut runs, run(txn, &[txn as i64]), Txn(0));
+            staged += push_run(&mut runs, run(txn, &[txn as i64]), Txn(0));
         }
+        assert_eq!(staged as usize, runs.iter().map(|r| r.byte_count()).sum::<usize>());
         assert!(runs.len() < 8 * 6, "{} runs", runs.len());
         let rows: Vec<i64> = runs.iter().flat_map(|r| r.timestamps(ColumnId(0)).to_vec()).collect();
         assert_eq!(rows, (0..5_000).collect::<Vec<i64>>());

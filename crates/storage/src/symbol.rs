@@ -8,6 +8,9 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError, RwLock};
 use tidalite_types::{SymbolId, Views};
 
+/// Entries of one dictionary: past it memory, not the disk, would be what a column costs.
+pub const SYMBOLS_MAX: usize = 1 << 26;
+
 #[derive(Debug, Default)]
 pub struct SymbolMap {
     inner: RwLock<Inner>,
@@ -58,6 +61,13 @@ impl SymbolMap {
             inner.shared = Arc::new(inner.strings.clone());
         }
         inner.shared.clone()
+    }
+
+    /// Whether `count` more strings of `bytes` together are within the limits of a dictionary.
+    #[must_use]
+    pub fn has_room(&self, count: usize, bytes: usize) -> bool {
+        let inner = self.read();
+        inner.strings.len() + count <= SYMBOLS_MAX && inner.strings.has_room(bytes)
     }
 
     /// The ids of `values` in order, new ones given to strings not yet known; also how many were known before.

@@ -30,16 +30,19 @@ pub struct Entries {
 /// The entries of each dictionary that are not among the first `persisted` ones.
 #[must_use]
 pub fn pending(symbols: &HashMap<ColumnId, Arc<SymbolMap>>, persisted: &HashMap<ColumnId, u32>) -> Vec<Entries> {
-    let mut all: Vec<Entries> = symbols.iter().filter_map(|(&column, map)| {
-        let first = persisted.get(&column).copied().unwrap_or(0);
-        let strings = map.strings();
-        if strings.len() <= first as usize {
-            return None;
-        }
-        let mut new = Views::new();
-        new.extend_from_range(strings.as_ref().as_ref(), first as usize, strings.len() - first as usize);
-        Some(Entries { column, first, strings: new })
-    }).collect();
+    let mut all: Vec<Entries> = symbols
+        .iter()
+        .filter_map(|(&column, map)| {
+            let first = persisted.get(&column).copied().unwrap_or(0);
+            let strings = map.strings();
+            if strings.len() <= first as usize {
+                return None;
+            }
+            let mut new = Views::new();
+            new.extend_from_range(strings.as_ref().as_ref(), first as usize, strings.len() - first as usize);
+            Some(Entries { column, first, strings: new })
+        })
+        .collect();
     all.sort_by_key(|e| e.column);
     all
 }
@@ -77,7 +80,9 @@ pub fn read(fs: &dyn Fs, table: TableId, len: u64) -> Result<Vec<Entries>> {
     let file = fs.open(&path).map_err(|e| Error::io("open", &path, e))?;
     let mut bytes = vec![0; len as usize];
     file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
-    let corrupt = |rest: &[u8]| Error::corrupt(format!("{} is corrupt in the chunk at byte {}", path.display(), bytes.len() - rest.len()));
+    let corrupt = |rest: &[u8]| {
+        Error::corrupt(format!("{} is corrupt in the chunk at byte {}", path.display(), bytes.len() - rest.len()))
+    };
     let mut all = Vec::new();
     let mut chunks = Decoder::new(&bytes);
     while !chunks.rest.is_empty() {
@@ -119,7 +124,10 @@ pub fn restore(map: &SymbolMap, entries: &Entries) -> Result<()> {
     let known = map.len();
     let first = entries.first as usize;
     if first > known {
-        return Err(Error::corrupt(format!("symbols of column {} begin at {first} but only {known} are known", entries.column)));
+        return Err(Error::corrupt(format!(
+            "symbols of column {} begin at {first} but only {known} are known",
+            entries.column
+        )));
     }
     map.intern_all((known - first..entries.strings.len()).map(|i| entries.strings.get(i)));
     Ok(())

@@ -25,6 +25,7 @@ pub struct Versions {
     /// The last commit that is visible.
     txn: Txn,
     staged: Staged,
+    removed: Vec<Arc<Segment>>,
 }
 
 /// What is in memory only.
@@ -99,6 +100,22 @@ impl Versions {
         self.txn
     }
 
+    /// Finds every table by its name again, see `Catalog::index_names` of the ingest room.
+    pub fn index_names(&mut self) {
+        self.names = self.tables.iter().map(|(&id, e)| (fold_name(&e.version.schema.name), id)).collect();
+    }
+
+    /// Segments that removals took out of tables since the last call: their files can go once the manifest has let go
+    /// of them and no reader has them.
+    pub fn take_removed(&mut self) -> Vec<Arc<Segment>> {
+        std::mem::take(&mut self.removed)
+    }
+
+    #[must_use]
+    pub fn has_removed(&self) -> bool {
+        !self.removed.is_empty()
+    }
+
     pub fn set_txn(&mut self, txn: Txn) {
         self.txn = txn;
     }
@@ -120,22 +137,23 @@ impl Versions {
         self.staged.bytes = self.staged.bytes + after.bytes - before.bytes;
     }
 
-    pub fn create(&mut self, id: TableId, schema: Arc<TableSchema>, symbols: SymbolMaps, txn: Txn, segments: Vec<Arc<Segment>>) {
+    pub fn create(
+        &mut self,
+        id: TableId,
+        schema: Arc<TableSchema>,
+        symbols: SymbolMaps,
+        txn: Txn,
+        segments: Vec<Arc<Segment>>,
+    ) {
         self.names.insert(fold_name(&schema.name), id);
-        let version = TableSnapshot {
-            id,
-            schema,
-            txn,
-            segments: Arc::new(segments),
-            runs: Arc::default(),
-            symbols,
-        };
+        let version = TableSnapshot { id, schema, txn, segments: Arc::new(segments), runs: Arc::default(), symbols };
         self.tables.insert(id, Entry { version: Arc::new(version), frozen: Txn(0), removals: 0 });
     }
 
     pub fn drop_table(&mut self, id: TableId) {
         self.replace(id, |_, v| TableSnapshot { runs: Arc::default(), ..v });
         if let Some(entry) = self.tables.remove(&id) {
+            self.removed.extend(entry.version.segments.iter().cloned());
             let name = fold_name(&entry.version.schema.name);
             if self.names.get(&name) == Some(&id) {
                 self.names.remove(&name);
@@ -162,15 +180,16 @@ impl Versions {
     pub fn append(&mut self, id: TableId, run: Run) {
         let Some(entry) = self.tables.get_mut(&id) else { return };
         self.staged.rows += run.rows;
-        self.staged.bytes += run.byte_count();
         // Copied only while a reader holds it; else changed in place.
         let version = Arc::make_mut(&mut entry.version);
         version.txn = run.txns.1;
-        push_run(Arc::make_mut(&mut version.runs), run, entry.frozen);
+        let grown = push_run(Arc::make_mut(&mut version.runs), run, entry.frozen);
+        self.staged.bytes = self.staged.bytes.saturating_add_signed(grown);
     }
 
     /// Removes every row; the segments to be removed from the manifest are those of the version before.
     pub fn truncate(&mut self, id: TableId, txn: Txn) {
+        self.removed.extend(self.get(id).into_iter().flat_map(|t| t.segments.iter()).cloned().collect::<Vec<_>>());
         self.replace(id, |entry, v| {
             entry.removals += 1;
             TableSnapshot { txn, segments: Arc::default(), runs: Arc::default(), ..v }
@@ -180,13 +199,20 @@ impl Versions {
     /// Removes the rows of the partitions with the given intervals.
     pub fn drop_partitions(&mut self, id: TableId, partitions: &[(i64, i64)], txn: Txn) {
         let is_dropped = |s: &&Arc<Segment>| partitions.iter().any(|p| p.0 == s.meta().partition);
+        let removed: Vec<_> =
+            self.get(id).into_iter().flat_map(|t| t.segments.iter()).filter(is_dropped).cloned().collect();
+        self.removed.extend(removed);
         self.replace(id, |entry, v| {
             let Some(designated) = v.schema.designated else { return v };
             entry.removals += 1;
             let segments = v.segments.iter().filter(|s| !is_dropped(s)).cloned().collect();
             let runs = v.runs.iter().filter_map(|run| {
                 let is_touched = partitions.iter().any(|&(lo, hi)| run.time_range.0 < hi && lo <= run.time_range.1);
-                if is_touched { run.without_partitions(designated, partitions).map(Arc::new) } else { Some(run.clone()) }
+                if is_touched {
+                    run.without_partitions(designated, partitions).map(Arc::new)
+                } else {
+                    Some(run.clone())
+                }
             });
             TableSnapshot { txn, segments: Arc::new(segments), runs: Arc::new(runs.collect()), ..v }
         });

@@ -34,7 +34,7 @@ enum Step {
 
 fn config() -> DatabaseConfig {
     // Small log files, so that the story fills several.
-    DatabaseConfig { has_background_jobs: false, log_file_bytes: 4 << 10, ..DatabaseConfig::new("") }
+    DatabaseConfig { has_background_jobs: false, merge_threads: 1, log_file_bytes: 4 << 10, ..DatabaseConfig::new("") }
 }
 
 fn open(fs: &SimFs) -> crate::Result<Database> {
@@ -57,12 +57,14 @@ fn batch(table: &str, rows: &[(i64, i64)]) -> Batch {
         column_type: ColumnType::Long,
         column: Column::new(Values::I64(rows.iter().map(|r| r.1).collect())),
         dictionary: Views::new(),
+        narrower: None,
     };
     let symbol = BatchColumn {
         name: "symbol".to_owned(),
         column_type: ColumnType::Symbol,
         column: Column::new(Values::U32(codes)),
         dictionary,
+        narrower: None,
     };
     let timestamps = BatchTimestamps { unit: TimeUnit::Nanos, values: rows.iter().map(|r| r.0).collect() };
     let (columns, lines) = (vec![symbol, number], Vec::new());
@@ -247,7 +249,16 @@ fn a_power_loss_at_any_operation_loses_nothing_acknowledged_and_leaves_nothing_i
                 "{what}: found {found:#?}, acknowledged {acknowledged:#?}"
             );
             // It goes on as if nothing had been: new rows, a merge, a checkpoint, and all of it twice over a crash.
-            let more = [Step::Rows(vec![("z", rows(9000, 5, 1))]), Step::Settle, Step::Rows(vec![("z", rows(9100, 5, 1))])];
+            let more = [
+                Step::Rows(vec![
+                    ("z", rows(9000, 5, 1)),
+                    ("a", rows(9000, 2, 1)),
+                    ("b", rows(9200, 2, 1)),
+                    ("d", rows(9300, 1, 1)),
+                ]),
+                Step::Settle,
+                Step::Rows(vec![("z", rows(9100, 5, 1)), ("b", rows(9500, 2, 1))]),
+            ];
             let mut expected = found;
             for step in &more {
                 apply(&db, step).unwrap_or_else(|e| panic!("{what}: {step:?}: {e}"));

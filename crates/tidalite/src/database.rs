@@ -43,6 +43,9 @@ struct Inner {
     _lock: Option<File>,
 }
 
+/// A merge takes all that is staged of a table, up to twice the limit; a text column of it must stay below 2 GiB.
+const STAGING_BYTES_MAX: usize = 900 << 20;
+
 /// What the threads of a database share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -97,7 +100,8 @@ impl Database {
     }
 
     /// Opens a database on files that are not the operating system's: `config.data` is not looked at.
-    pub fn open_on(fs: Arc<dyn Fs>, config: DatabaseConfig, lock: Option<File>) -> Result<Database> {
+    pub fn open_on(fs: Arc<dyn Fs>, mut config: DatabaseConfig, lock: Option<File>) -> Result<Database> {
+        config.staging_bytes = config.staging_bytes.min(STAGING_BYTES_MAX);
         let store = SegmentStore::new(fs.clone(), config.cache_bytes);
         let (manifest, _) = Manifest::open(fs.clone())?;
         let Recovered { catalog, versions, log, txn, persisted, replayed } = recover(&fs, &store, &manifest, config.log_file_bytes)?;
@@ -117,9 +121,10 @@ impl Database {
             merge: Mutex::default(),
             wished: Condvar::new(),
         });
+        let log_bytes = log.byte_count();
         let (sender, requests) = mpsc::channel();
         let writer = Writer { shared: shared.clone(), requests, catalog, log, txn, waiting: VecDeque::new(), group: Group::default() };
-        let jobs = Arc::new(Mutex::new(Jobs::new(shared.clone(), sender.clone())));
+        let jobs = Arc::new(Mutex::new(Jobs::new(shared.clone(), sender.clone(), log_bytes)));
         let mut threads = vec![spawn("tidalite-log", move || writer.run())?];
         if shared.config.has_background_jobs {
             let (jobs, shared) = (jobs.clone(), shared.clone());

@@ -42,6 +42,12 @@ pub(crate) struct Jobs {
     watched: HashMap<TableId, Watched>,
     /// Replaced segments that a reader may still have.
     obsolete: Vec<Arc<Segment>>,
+    /// Segments that may go once the manifest has certainly let go of them: those that removals took out of tables,
+    /// and those of merges that could not be published.
+    doubtful: Mutex<Vec<Arc<Segment>>>,
+    /// Bytes of log from before this opening, then what had been written at the last checkpoint.
+    log_bytes_before: u64,
+    log_bytes_checkpointed: u64,
     retry_at: Option<Instant>,
 }
 
@@ -55,8 +61,17 @@ struct Watched {
 }
 
 impl Jobs {
-    pub(crate) fn new(shared: Arc<Shared>, requests: Sender<Request>) -> Jobs {
-        Jobs { shared, requests: Some(requests), watched: HashMap::new(), obsolete: Vec::new(), retry_at: None }
+    pub(crate) fn new(shared: Arc<Shared>, requests: Sender<Request>, log_bytes_before: u64) -> Jobs {
+        Jobs {
+            shared,
+            requests: Some(requests),
+            watched: HashMap::new(),
+            obsolete: Vec::new(),
+            doubtful: Mutex::default(),
+            log_bytes_before,
+            log_bytes_checkpointed: 0,
+            retry_at: None,
+        }
     }
 
     /// Looks after the database until it closes.
@@ -75,7 +90,8 @@ impl Jobs {
 
     /// Merges everything staged now, then writes a checkpoint.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        let all: Vec<TableId> = self.shared.tables.all().1.iter().filter(|t| !t.runs.is_empty()).map(|t| t.id).collect();
+        let all: Vec<TableId> =
+            self.shared.tables.all().1.iter().filter(|t| !t.runs.is_empty()).map(|t| t.id).collect();
         self.round(&all)?;
         self.checkpoint()?;
         self.purge();
@@ -112,7 +128,7 @@ impl Jobs {
             // Not awaited: the commit thread may itself be waiting for the next merge.
             drop(self.ask(Work::Wake));
         }
-        if self.shared.counters.log_bytes.load(Relaxed) > self.shared.config.log_bytes
+        if (self.is_log_long() || self.shared.tables.read().has_removed())
             && let Err(error) = self.checkpoint()
         {
             tracing::error!(%error, "could not write a checkpoint and will try again; the log grows meanwhile");
@@ -135,12 +151,17 @@ impl Jobs {
         let (_, tables) = self.shared.tables.all();
         let staged_bytes = self.shared.tables.read().staged().bytes;
         let limit = self.shared.config.staging_bytes;
-        let is_pressed = staged_bytes > limit / 2 || self.shared.counters.log_bytes.load(Relaxed) > self.shared.config.log_bytes;
+        let is_pressed = staged_bytes > limit / 2 || self.is_log_long();
         let mut due: Vec<(usize, TableId)> = Vec::new();
         self.watched.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
         for table in tables {
             let staged = Staged::of(&table.runs);
-            let watched = self.watched.entry(table.id).or_insert(Watched { txn: table.txn, changed: now, staged_since: None, merged: None });
+            let watched = self.watched.entry(table.id).or_insert(Watched {
+                txn: table.txn,
+                changed: now,
+                staged_since: None,
+                merged: None,
+            });
             if watched.txn != table.txn {
                 (watched.txn, watched.changed) = (table.txn, now);
             }
@@ -149,9 +170,12 @@ impl Jobs {
                 continue;
             }
             let age = now - *watched.staged_since.get_or_insert(now);
-            let is_quiet = now - watched.changed >= QUIET && watched.merged.is_none_or(|at| now - at >= QUIET_MERGE_INTERVAL);
+            let is_quiet =
+                now - watched.changed >= QUIET && watched.merged.is_none_or(|at| now - at >= QUIET_MERGE_INTERVAL);
             let is_large = staged.bytes > limit / 8 || is_pressed && staged.rows >= BLOCK_ROWS;
-            if is_large || is_quiet || age >= STAGED_AGE_MAX {
+            // Over the limit writers wait: then whatever frees a part of it counts.
+            let frees_some = staged_bytes > limit && staged.bytes > staged_bytes / 64;
+            if is_large || is_quiet || frees_some || age >= STAGED_AGE_MAX {
                 due.push((staged.bytes, table.id));
             }
         }
@@ -159,20 +183,25 @@ impl Jobs {
         due.into_iter().map(|(_, id)| id).collect()
     }
 
+    /// Whether a recovery would have more to read than it should.
+    fn is_log_long(&self) -> bool {
+        let written = self.shared.counters.log_written_bytes.load(Relaxed);
+        self.log_bytes_before + written - self.log_bytes_checkpointed > self.shared.config.log_bytes
+    }
+
     /// Merges what is staged of a table; gives the segments that were replaced.
     fn merge_table(&self, table: TableId) -> Result<Vec<Arc<Segment>>> {
         let Some(input) = self.shared.tables.write().begin_merge(table) else { return Ok(Vec::new()) };
         let merged_txn = input.version.runs.last().map_or(Txn(0), |r| r.txns.1);
         let started = Instant::now();
+        // The manifest must not know of commits that the log could still lose: neither of rows nor of the schema.
+        block_on(self.ask(Work::Sync))?;
         let mut next_segment = || self.next_segment();
         let merged = merge(&self.shared.store, &input.version, &mut next_segment)?;
-        // The manifest must not know of commits that the log could still lose: neither of rows nor of the schema.
-        let schema = self.shared.tables.read().get(table).cloned();
-        block_on(self.ask(Work::Sync))?;
-        let is_shown = match schema {
-            Some(schema) => self.publish(&input, &merged, merged_txn, &schema)?,
-            None => false,
-        };
+        let is_shown = self.publish(&input, &merged, merged_txn).inspect_err(|_| {
+            // The edit may have reached the disk all the same: the files can go after the next one that did.
+            self.doubtful.lock().unwrap_or_else(PoisonError::into_inner).extend(merged.added.iter().cloned());
+        })?;
         let counters = &self.shared.counters;
         counters.segment_written_bytes.fetch_add(merged.written_bytes, Relaxed);
         if !is_shown {
@@ -197,14 +226,15 @@ impl Jobs {
     }
 
     /// Puts a merge into the manifest, then before the readers; false when the table changed so that it is void.
-    /// `version` has the schema to note, and symbols that are no fewer than the segments refer to.
-    fn publish(&self, input: &MergeInput, merged: &Merged, merged_txn: Txn, version: &TableSnapshot) -> Result<bool> {
-        let id = input.version.id;
+    fn publish(&self, input: &MergeInput, merged: &Merged, merged_txn: Txn) -> Result<bool> {
+        let (id, version) = (input.version.id, &input.version);
         // Whoever removes rows by force takes this lock, too: what is current now is so until the end.
         let mut manifest = self.shared.lock_manifest();
         if !self.shared.tables.read().is_current(input) {
             return Ok(false);
         }
+        // After an edit that failed, what the disk says is known again before anything builds on it.
+        manifest.manifest.mend()?;
         // Only merges add segments, and there is one merge of a table at a time.
         let mut after: Vec<Arc<Segment>> = input.version.segments.to_vec();
         after.retain(|s| !merged.removed.iter().any(|r| r.meta().id == s.meta().id));
@@ -214,7 +244,13 @@ impl Jobs {
         let written = manifest.manifest.state().tables.get(&id).map_or(0, |t| t.symbol_bytes);
         let symbol_bytes = symbol_file::append(&*self.shared.fs, id, written, &pending)?;
         let mut changes = self.reconcile(manifest.manifest.state(), version, &after);
-        changes.push(Change::Content { table: id, add: Vec::new(), remove: Vec::new(), merged: merged_txn, symbol_bytes });
+        changes.push(Change::Content {
+            table: id,
+            add: Vec::new(),
+            remove: Vec::new(),
+            merged: merged_txn,
+            symbol_bytes,
+        });
         manifest.manifest.edit(&changes)?;
         let counts = pending.iter().map(|e| (e.column, e.first + e.strings.len() as u32));
         manifest.persisted.entry(id).or_default().extend(counts);
@@ -248,11 +284,16 @@ impl Jobs {
     fn checkpoint(&mut self) -> Result<()> {
         block_on(self.ask(Work::Sync))?;
         let mut manifest = self.shared.lock_manifest();
+        manifest.manifest.mend()?;
+        let written = self.shared.counters.log_written_bytes.load(Relaxed);
         let (txn, tables) = self.shared.tables.all();
+        let removed = self.shared.tables.write().take_removed();
         let state = manifest.manifest.state().clone();
-        if txn == state.checkpoint.txn {
-            return Ok(());
+        if txn == state.checkpoint.txn && removed.is_empty() {
+            drop(manifest);
+            return block_on(self.ask(Work::Release(txn)));
         }
+        self.doubtful.get_mut().unwrap_or_else(PoisonError::into_inner).extend(removed);
         let mut changes: Vec<Change> =
             state.tables.keys().filter(|id| !tables.iter().any(|t| t.id == **id)).map(|id| Change::Drop(*id)).collect();
         let number = state.checkpoint.file.max(self.shared.checkpoint_files.load(SeqCst)) + 1;
@@ -263,7 +304,8 @@ impl Jobs {
             let persisted = manifest.persisted.get(&table.id).cloned().unwrap_or_default();
             let symbols = symbol_file::pending(&table.symbols, &persisted);
             let symbols = symbols.into_iter().map(|e| Op::Symbols { table: table.id, entries: Arc::new(e) });
-            let rows = table.runs.iter().map(|run| Op::Rows { table: table.id, run: Arc::unwrap_or_clone(run.clone()) });
+            let rows =
+                table.runs.iter().map(|run| Op::Rows { table: table.id, run: Arc::unwrap_or_clone(run.clone()) });
             for op in symbols.chain(rows) {
                 writer.write(&[op])?;
             }
@@ -272,6 +314,8 @@ impl Jobs {
         changes.push(Change::Checkpoint(Checkpoint { txn, file: number }));
         manifest.manifest.edit(&changes)?;
         drop(manifest);
+        (self.log_bytes_before, self.log_bytes_checkpointed) = (0, written);
+        self.obsolete.append(self.doubtful.get_mut().unwrap_or_else(PoisonError::into_inner));
         // From here on only tidying up: what fails is left for the next open.
         if state.checkpoint.file != 0 {
             let _ = self.shared.fs.remove(&checkpoint::path_of(state.checkpoint.file));

@@ -35,13 +35,17 @@ pub(crate) struct Counters {
 
 impl Counters {
     pub(crate) fn read(&self) -> Metrics {
-        let counter = |name, help, value: &AtomicU64| Metric { name, help, is_counter: true, value: value.load(Relaxed) as f64 };
+        let counter =
+            |name, help, value: &AtomicU64| Metric { name, help, is_counter: true, value: value.load(Relaxed) as f64 };
         vec![
             counter("tidalite_rows_committed_total", "Rows committed.", &self.rows_committed),
             counter("tidalite_commits_total", "Commits, each durable and visible as a whole.", &self.commits),
             counter("tidalite_log_written_bytes_total", "Bytes written to the log.", &self.log_written_bytes),
             counter("tidalite_log_syncs_total", "Syncs of the log.", &self.log_syncs),
-            Metric { is_counter: false, ..counter("tidalite_log_bytes", "Bytes of log a recovery would read.", &self.log_bytes) },
+            Metric {
+                is_counter: false,
+                ..counter("tidalite_log_bytes", "Bytes of log a recovery would read.", &self.log_bytes)
+            },
             counter("tidalite_merges_total", "Merges of staged rows into segments.", &self.merges),
             counter("tidalite_merged_rows_total", "Staged rows merged into segments.", &self.merged_rows),
             counter("tidalite_rewritten_rows_total", "Rows of segments that merges wrote again.", &self.rewritten_rows),

@@ -12,9 +12,9 @@ use crate::database::Shared;
 use crate::{Error, ErrorKind, Result};
 use futures::channel::oneshot;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidalite_ingest::apply::publish;
 use tidalite_ingest::catalog::Catalog;
@@ -26,12 +26,17 @@ use tidalite_types::{Batch, Command, Txn};
 
 /// A group takes no more requests past this many bytes of rows.
 const GROUP_BYTES_MAX: usize = 16 << 20;
+/// One commit must fit a record of the log.
+const COMMIT_BYTES_MAX: usize = 1 << 30;
 /// Commits of at most this many bytes are answered at once even while staging is over its limit.
 const SMALL_COMMIT_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) enum Work {
-    Rows { batches: Vec<Batch>, mode: RowsMode },
+    Rows {
+        batches: Vec<Batch>,
+        mode: RowsMode,
+    },
     Command(Command),
     /// Makes every commit so far durable.
     Sync,
@@ -132,6 +137,8 @@ impl Writer {
                 None => break,
             }
         }
+        // What the merge asks for comes first: rows may have to wait for that very merge.
+        requests.retain_mut(|request| !self.is_served(request));
         if requests.iter().any(|r| matches!(r.work, Work::Rows { .. })) {
             self.wait_for_room();
         }
@@ -142,13 +149,12 @@ impl Writer {
         {
             return refuse(requests, &error.into());
         }
-        let must_sync = self.shared.config.durability == Durability::Sync || requests.iter().any(|r| matches!(r.work, Work::Sync));
         let mut group = std::mem::take(&mut self.group);
         let mut accepted = Vec::with_capacity(requests.len());
         for request in requests {
             self.decide(request, &mut group, &mut accepted);
         }
-        if let Err(error) = self.write(&mut group, must_sync) {
+        if let Err(error) = self.write(&mut group) {
             let error = Error::from(error);
             accepted.into_iter().for_each(|a| drop(a.reply.send(Err(error.clone()))));
             return;
@@ -158,18 +164,36 @@ impl Writer {
         self.publish(accepted, held);
     }
 
-    /// Above twice the staging limit no rows are taken until the merge has made room. What the merge itself asks for
-    /// is done meanwhile.
+    /// Does what is about the log and not about rows, and answers; false for everything else.
+    fn is_served(&mut self, request: &mut Request) -> bool {
+        let done = match request.work {
+            // Every commit that anybody can know of is in the log by now.
+            Work::Sync => self.log.sync(),
+            Work::Release(txn) => {
+                self.log.release(txn);
+                Ok(())
+            }
+            Work::Wake => Ok(()),
+            Work::Rows { .. } | Work::Command(_) => return false,
+        };
+        let (nobody, _) = oneshot::channel();
+        let reply = std::mem::replace(&mut request.reply, nobody);
+        let committed = Committed { txn: self.txn, refused: None };
+        let _ = reply.send(done.map(|()| committed).map_err(Error::from));
+        true
+    }
+
+    /// Above twice the staging limit no rows are taken until the merge has made room.
     fn wait_for_room(&mut self) {
         let limit = 2 * self.shared.config.staging_bytes;
         while self.shared.tables.read().staged().bytes > limit && !self.shared.merge_is_stuck() {
             self.shared.ask_for_merge();
             match self.requests.recv_timeout(Duration::from_millis(50)) {
-                Ok(Request { work: Work::Sync | Work::Wake, reply }) => {
-                    let synced = self.log.sync().map(|()| Committed { txn: self.txn, refused: None });
-                    let _ = reply.send(synced.map_err(Error::from));
+                Ok(mut request) => {
+                    if !self.is_served(&mut request) {
+                        self.waiting.push_back(request);
+                    }
                 }
-                Ok(request) => self.waiting.push_back(request),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -182,12 +206,10 @@ impl Writer {
         let txn = self.txn.next();
         let decided = match work {
             Work::Rows { batches, mode } => self.decide_rows(batches, mode, txn),
-            Work::Command(command) => commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from),
-            Work::Release(txn) => {
-                self.log.release(txn);
-                Ok((Vec::new(), None))
+            Work::Command(command) => {
+                commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from)
             }
-            Work::Sync | Work::Wake => Ok((Vec::new(), None)),
+            Work::Sync | Work::Release(_) | Work::Wake => return,
         };
         match decided {
             Err(error) => drop(reply.send(Err(error))),
@@ -205,34 +227,47 @@ impl Writer {
         if let Some(why) = self.shared.merge_failure()
             && self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
         {
-            return Err(Error::new(ErrorKind::Unavailable, format!("no room for more rows until they can be merged: {why}")));
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("no room for more rows until they can be merged: {why}"),
+            ));
+        }
+        let bytes: usize = batches.iter().map(Batch::byte_count).sum();
+        if bytes > COMMIT_BYTES_MAX {
+            let message = format!("a commit of {bytes} bytes is larger than the {COMMIT_BYTES_MAX} that one may have");
+            return Err(Error::new(ErrorKind::Invalid, message));
         }
         let may_create = mode != RowsMode::Insert;
-        match commit_batches(&mut self.catalog, batches, may_create, txn) {
-            Ok(ops) => Ok((ops, None)),
-            Err((error, mut batches)) => match (mode, error.line) {
-                (RowsMode::CreatePrefix, Some(line)) => {
-                    truncate_at_line(&mut batches, line);
-                    let ops = commit_batches(&mut self.catalog, batches, may_create, txn).map_err(|(error, _)| error)?;
-                    Ok((ops, Some(error.into())))
-                }
-                _ => Err(error.into()),
-            },
+        let (mut batches, mut refused) = (batches, None);
+        loop {
+            match commit_batches(&mut self.catalog, batches, may_create, txn) {
+                Ok(ops) => return Ok((ops, refused)),
+                Err((error, all)) => match (mode, error.line) {
+                    // What is refused first by column may come after what is refused first by line: once more.
+                    (RowsMode::CreatePrefix, Some(line)) => {
+                        batches = all;
+                        truncate_at_line(&mut batches, line);
+                        refused = Some(error.into());
+                    }
+                    _ => return Err(error.into()),
+                },
+            }
         }
     }
 
-    fn write(&mut self, group: &mut Group, must_sync: bool) -> tidalite_storage::Result<()> {
+    fn write(&mut self, group: &mut Group) -> tidalite_storage::Result<()> {
+        if group.is_empty() {
+            return Ok(());
+        }
         let counters = &self.shared.counters;
-        if !group.is_empty() {
-            self.log.append(group)?;
-            counters.log_written_bytes.fetch_add(group.byte_count() as u64, Relaxed);
-            if must_sync && !self.shared.config.sync_delay.is_zero() {
+        self.log.append(group)?;
+        counters.log_written_bytes.fetch_add(group.byte_count() as u64, Relaxed);
+        if self.shared.config.durability == Durability::Sync {
+            if !self.shared.config.sync_delay.is_zero() {
                 std::thread::sleep(self.shared.config.sync_delay);
             }
-        }
-        if must_sync {
             self.log.sync()?;
-            counters.log_syncs.fetch_add(u64::from(!group.is_empty()), Relaxed);
+            counters.log_syncs.fetch_add(1, Relaxed);
         }
         Ok(())
     }
@@ -241,7 +276,8 @@ impl Writer {
         let mut answers = Vec::with_capacity(accepted.len());
         {
             // A merge must not be between its manifest edit and its publication when rows it has are removed.
-            let removes = |op: &Op| matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
+            let removes =
+                |op: &Op| matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
             let _manifest = accepted.iter().flat_map(|a| &a.ops).any(removes).then(|| self.shared.lock_manifest());
             let mut versions = self.shared.tables.write();
             for Accepted { txn, ops, bytes, refused, reply } in accepted {

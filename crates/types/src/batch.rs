@@ -3,7 +3,7 @@
 //! A batch knows names, not ids: whether its table and columns exist, which ids they and the symbols get and what
 //! must be converted is decided at the commit, so that a rejected batch leaves no trace.
 
-use crate::{Column, ColumnType, TimeUnit, Views};
+use crate::{Column, ColumnType, TimeUnit, Values, Views};
 
 /// Always: every column and `timestamps` have `rows` rows; names of columns are distinct without regard to case
 /// and valid by [`crate::schema::column_name_problem`], the table's by [`crate::schema::table_name_problem`].
@@ -27,6 +27,9 @@ pub struct BatchColumn {
     pub column: Column,
     /// The distinct strings of a Symbol column of this batch; empty otherwise.
     pub dictionary: Views,
+    /// When a later value of the batch made the type wider (LONG values, then a DOUBLE): the type and the values of the
+    /// rows before it, for a table whose column has that type.
+    pub narrower: Option<(ColumnType, Values)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +42,11 @@ impl Batch {
     /// Memory the batch takes, without spare capacity.
     #[must_use]
     pub fn byte_count(&self) -> usize {
-        let columns: usize = self.columns.iter().map(|c| c.column.byte_count() + c.dictionary.len() * 16 + c.dictionary.data().len()).sum();
+        let columns: usize = self
+            .columns
+            .iter()
+            .map(|c| c.column.byte_count() + c.dictionary.len() * 16 + c.dictionary.data().len())
+            .sum();
         columns + self.timestamps.as_ref().map_or(0, |t| t.values.len() * 8) + self.lines.len() * 4
     }
 }

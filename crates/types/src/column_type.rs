@@ -13,7 +13,10 @@ pub enum ColumnType {
     Float,
     Double,
     /// `precision` 1 to 38 digits, of which `scale` (0 to `precision`) after the point.
-    Decimal { precision: u8, scale: u8 },
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
     /// UTC since 1970-01-01, in the given unit. SQL: TIMESTAMP_MS, TIMESTAMP (µs), TIMESTAMP_NS.
     Timestamp(TimeUnit),
     /// Days since 1970-01-01.
@@ -25,7 +28,9 @@ pub enum ColumnType {
     Uuid,
     Ipv4,
     /// Doubles in `dims` dimensions (1 to 32), see [`crate::views`] for the bytes of a value.
-    DoubleArray { dims: u8 },
+    DoubleArray {
+        dims: u8,
+    },
     Json,
 }
 
@@ -76,7 +81,9 @@ impl ColumnType {
             ColumnType::Decimal { .. } => Physical::I128,
             ColumnType::Symbol | ColumnType::Ipv4 => Physical::U32,
             ColumnType::Uuid => Physical::B16,
-            ColumnType::Varchar | ColumnType::Binary | ColumnType::DoubleArray { .. } | ColumnType::Json => Physical::Views,
+            ColumnType::Varchar | ColumnType::Binary | ColumnType::DoubleArray { .. } | ColumnType::Json => {
+                Physical::Views
+            }
         }
     }
 

@@ -7,14 +7,37 @@ use crate::{ColumnType, PartitionBy};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     CreateTable(CreateTable),
-    DropTable { table: String, if_exists: bool },
-    Truncate { table: String },
-    RenameTable { table: String, to: String },
-    AddColumn { table: String, column: String, column_type: ColumnType, if_not_exists: bool },
-    DropColumn { table: String, column: String },
-    RenameColumn { table: String, column: String, to: String },
+    DropTable {
+        table: String,
+        if_exists: bool,
+    },
+    Truncate {
+        table: String,
+    },
+    RenameTable {
+        table: String,
+        to: String,
+    },
+    AddColumn {
+        table: String,
+        column: String,
+        column_type: ColumnType,
+        if_not_exists: bool,
+    },
+    DropColumn {
+        table: String,
+        column: String,
+    },
+    RenameColumn {
+        table: String,
+        column: String,
+        to: String,
+    },
     /// Drops the partitions whose interval starts at one of `partitions`, in the unit of the table's timestamp.
-    DropPartitions { table: String, partitions: Vec<i64> },
+    DropPartitions {
+        table: String,
+        partitions: Vec<i64>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -195,7 +195,14 @@ mod tests {
         assert_eq!(name(PartitionBy::Month, ts - 1), "2015-12");
         assert_eq!(name(PartitionBy::Year, ts - 1), "2015");
         assert_eq!(PartitionBy::Week.interval(ts, unit).0, ts - 4 * DAY_S * 1_000_000);
-        for by in [PartitionBy::None, PartitionBy::Hour, PartitionBy::Day, PartitionBy::Week, PartitionBy::Month, PartitionBy::Year] {
+        for by in [
+            PartitionBy::None,
+            PartitionBy::Hour,
+            PartitionBy::Day,
+            PartitionBy::Week,
+            PartitionBy::Month,
+            PartitionBy::Year,
+        ] {
             for unit in [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos] {
                 for ts in [i64::MIN, -1, 0, 1, ts, i64::MAX] {
                     if unit == TimeUnit::Millis && ts.unsigned_abs() > 1 << 60 {

@@ -44,7 +44,10 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
             let (id, mut schema) = find(catalog, &table)?;
             let column = find_column(&schema, &column)?;
             if schema.designated == Some(column) {
-                return Err(Error::invalid(format!("the designated timestamp of table \"{}\" cannot be dropped", schema.name)));
+                return Err(Error::invalid(format!(
+                    "the designated timestamp of table \"{}\" cannot be dropped",
+                    schema.name
+                )));
             }
             schema.columns.retain(|c| c.id != column);
             set(id, schema)
@@ -93,7 +96,10 @@ fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
         }
         schema.designated = Some(column.id);
     } else if schema.partition_by != PartitionBy::None {
-        return Err(Error::invalid(format!("table \"{}\" cannot be partitioned without a designated timestamp", schema.name)));
+        return Err(Error::invalid(format!(
+            "table \"{}\" cannot be partitioned without a designated timestamp",
+            schema.name
+        )));
     }
     Ok(vec![Op::CreateTable { table: catalog.next_table, schema: Arc::new(schema) }])
 }
@@ -117,7 +123,10 @@ fn rename_column(catalog: &Catalog, table: &str, column: &str, to: String) -> Re
         return Err(Error::invalid(problem));
     }
     if schema.columns.iter().any(|c| c.id != column && same_name(&c.name, &to)) {
-        return Err(Error::new(ErrorKind::Conflict, format!("column \"{to}\" of table \"{}\" already exists", schema.name)));
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            format!("column \"{to}\" of table \"{}\" already exists", schema.name),
+        ));
     }
     schema.columns.iter_mut().filter(|c| c.id == column).for_each(|c| c.name.clone_from(&to));
     Ok(set(id, schema))

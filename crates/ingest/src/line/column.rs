@@ -10,7 +10,7 @@ use super::value::{DECIMAL_DIGITS_MAX, Decimal, Value};
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
 /// The values so far, by what the first of them was and what later ones widened it to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum Data {
     /// The present batch has no value of this column yet.
     #[default]
@@ -143,6 +143,8 @@ pub(super) struct ColumnBuilder {
     pub name: String,
     pub data: Data,
     pub validity: Option<Bitmap>,
+    /// What `data` was before the first value that made it wider.
+    pub narrower: Option<Data>,
     /// The strings of a Symbol, by the ids in `data`.
     pub dictionary: Views,
     /// Strings of this column seen before, also in earlier batches.
@@ -179,6 +181,7 @@ impl ColumnBuilder {
             name,
             data: Data::None,
             validity: None,
+            narrower: None,
             dictionary: Views::new(),
             symbols: SymbolTable::default(),
         }
@@ -204,6 +207,7 @@ impl ColumnBuilder {
                 return bad(at, format!("{}, and values before it do not fit its precision", self.mismatch(&value)));
             };
             let data = std::mem::replace(&mut self.data, data);
+            self.narrower.get_or_insert_with(|| data.clone());
             context.undo.push(Undo::Widened { column: context.column, data });
         }
         self.push(value, at, context)?;
@@ -351,7 +355,11 @@ impl ColumnBuilder {
                 self.data = Data::None;
                 self.validity = None;
             }
-            Undo::Widened { data, .. } => self.data = data,
+            Undo::Widened { data, .. } => {
+                // Rows only grow: one that is as long came with this very change.
+                self.narrower.take_if(|narrower| narrower.len() == data.len());
+                self.data = data;
+            }
             Undo::Symbol { entry, .. } => {
                 self.symbols.forget(entry);
                 self.dictionary.truncate(self.dictionary.len() - 1);
@@ -382,6 +390,7 @@ impl ColumnBuilder {
             column_type: data.column_type(),
             column: Column { values: data.into_values(), validity: self.validity.take() },
             dictionary: std::mem::take(&mut self.dictionary),
+            narrower: self.narrower.take().map(|data| (data.column_type(), data.into_values())),
         }
     }
 }

@@ -111,7 +111,17 @@ impl LogWriter {
         let mut spares = found.spares;
         let next_spare = spares.len() as u64 + found.number;
         let current = begin_file(&*fs, &mut spares, found.number + 1, found.txn.next(), file_bytes)?;
-        Ok(LogWriter { fs, file_bytes, current, full: found.files, spares, next_spare, epoch: found.epoch + 1, txn: found.txn, poison: None })
+        Ok(LogWriter {
+            fs,
+            file_bytes,
+            current,
+            full: found.files,
+            spares,
+            next_spare,
+            epoch: found.epoch + 1,
+            txn: found.txn,
+            poison: None,
+        })
     }
 
     /// Makes sure `bytes` more can be written; afterwards a full disk cannot stop them. Fails without harm.
@@ -199,7 +209,13 @@ fn path_of(number: u64) -> PathBuf {
     PathBuf::from(FOLDER).join(format!("{number:016x}.log"))
 }
 
-fn begin_file(fs: &dyn Fs, spares: &mut Vec<(PathBuf, u64)>, number: u64, first: Txn, capacity: u64) -> Result<Current> {
+fn begin_file(
+    fs: &dyn Fs,
+    spares: &mut Vec<(PathBuf, u64)>,
+    number: u64,
+    first: Txn,
+    capacity: u64,
+) -> Result<Current> {
     let path = path_of(number);
     // Left by an attempt that failed before anything was written behind its header.
     let _ = fs.remove(&path);
@@ -249,7 +265,8 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Res
         // An old use may still be in it; removing is simpler than proving that it cannot matter.
         let _ = fs.remove(&path);
     }
-    let numbers: Vec<u64> = names.iter().filter_map(|n| u64::from_str_radix(n.strip_suffix(".log")?, 16).ok()).collect();
+    let numbers: Vec<u64> =
+        names.iter().filter_map(|n| u64::from_str_radix(n.strip_suffix(".log")?, 16).ok()).collect();
     for (i, &number) in numbers.iter().enumerate() {
         let path = path_of(number);
         let file = fs.open_write(&path).map_err(|e| Error::io("open", &path, e))?;
@@ -257,15 +274,22 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Res
         file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
         found.number = number;
         let Some(first) = read_file_header(&bytes, number) else {
-            if i + 1 == numbers.len() {
-                // A crash came between giving the file its name and its header: nothing was in it.
+            // The header is synced before the first record is written.
+            let is_record = |at: usize| is_of_file(&bytes, at, number) && read_record(&bytes, at, number).is_some();
+            if i + 1 == numbers.len() && !(0..bytes.len()).step_by(8).any(is_record) {
+                // A crash came between giving the file its name and its header.
                 let _ = fs.remove(&path);
                 break;
             }
-            return Err(Error::corrupt(format!("{} is corrupt at byte 0: its header does not match its checksum", path.display())));
+            let problem = "its header does not match its checksum";
+            return Err(Error::corrupt(format!("{} is corrupt at byte 0: {problem}", path.display())));
         };
         if first > found.txn.next() {
-            return Err(Error::corrupt(format!("{} begins at commit {first}, but the log before it ends at {}", path.display(), found.txn)));
+            return Err(Error::corrupt(format!(
+                "{} begins at commit {first}, but the log before it ends at {}",
+                path.display(),
+                found.txn
+            )));
         }
         let len = replay_file(&bytes, number, &path, &mut found, &mut visit)?;
         // Rows that will be shown must not vanish in a power loss that comes after.
@@ -298,10 +322,13 @@ fn replay_file(
     }
     let mut later = (at.next_multiple_of(8)..bytes.len().saturating_sub(RECORD_HEADER)).step_by(8);
     let is_hole = later.any(|at| {
-        bytes[at + 8..at + 16] == number.to_le_bytes() && read_record(bytes, at, number).is_some_and(|r| r.epoch >= found.epoch + 2)
+        is_of_file(bytes, at, number) && read_record(bytes, at, number).is_some_and(|r| r.epoch >= found.epoch + 2)
     });
     if is_hole {
-        return Err(Error::corrupt(format!("{} is corrupt at byte {at}: a synced commit does not match its checksum", path.display())));
+        return Err(Error::corrupt(format!(
+            "{} is corrupt at byte {at}: a synced commit does not match its checksum",
+            path.display()
+        )));
     }
     Ok(at as u64)
 }
@@ -321,6 +348,11 @@ fn read_record(bytes: &[u8], at: usize, number: u64) -> Option<Record<'_>> {
     is_whole.then_some(Record { epoch, txn, payload })
 }
 
+/// Whether a record that began here could be one of this file: cheap, and almost always false.
+fn is_of_file(bytes: &[u8], at: usize, number: u64) -> bool {
+    bytes.get(at + 8..at + 16) == Some(&number.to_le_bytes())
+}
+
 fn read_file_header(bytes: &[u8], number: u64) -> Option<Txn> {
     let mut d = Decoder::new(bytes.get(..28)?);
     let (magic, found, first, crc) = (d.take(8).ok()?, d.u64().ok()?, d.u64().ok()?, d.u32().ok()?);
@@ -331,3 +363,6 @@ fn decode_ops(payload: &[u8]) -> Result<Vec<Op>, tidalite_storage::codec::Malfor
     let mut d = Decoder::new(payload);
     (0..d.u32()?).map(|_| decode_op(&mut d)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,16 +12,35 @@ use tidalite_types::{ColumnId, TableId, TableSchema, Txn};
 
 #[derive(Clone, Debug)]
 pub enum Op {
-    CreateTable { table: TableId, schema: Arc<TableSchema> },
-    DropTable { table: TableId },
+    CreateTable {
+        table: TableId,
+        schema: Arc<TableSchema>,
+    },
+    DropTable {
+        table: TableId,
+    },
     /// A column added, dropped or renamed, or the table renamed: the whole schema as it is from here on.
-    SetSchema { table: TableId, schema: Arc<TableSchema> },
-    Truncate { table: TableId },
+    SetSchema {
+        table: TableId,
+        schema: Arc<TableSchema>,
+    },
+    Truncate {
+        table: TableId,
+    },
     /// The intervals `[lo, hi)` of the partitions removed.
-    DropPartitions { table: TableId, partitions: Vec<(i64, i64)> },
+    DropPartitions {
+        table: TableId,
+        partitions: Vec<(i64, i64)>,
+    },
     /// Strings that got ids in this commit.
-    Symbols { table: TableId, entries: Arc<Entries> },
-    Rows { table: TableId, run: Run },
+    Symbols {
+        table: TableId,
+        entries: Arc<Entries>,
+    },
+    Rows {
+        table: TableId,
+        run: Run,
+    },
 }
 
 impl Op {

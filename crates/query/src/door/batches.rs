@@ -52,9 +52,10 @@ fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Batc
         ColumnType::DoubleArray { dims } => double_arrays(array, target, rows_before, dims)?,
         ColumnType::Json => json(array, target, rows_before)?,
         ColumnType::Timestamp(unit) if is_text(array) => timestamps(array, target, rows_before, unit)?,
+        ColumnType::Date if array.data_type().is_integer() => days(array, target, rows_before)?,
         _ => plain(array, target, rows_before)?,
     };
-    Ok(BatchColumn { name: target.name.clone(), column_type: target.column_type, column, dictionary })
+    Ok(BatchColumn { name: target.name.clone(), column_type: target.column_type, column, dictionary, narrower: None })
 }
 
 fn refused(target: &Target, row: u64, why: &str) -> Error {
@@ -66,11 +67,11 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
     if array.data_type() == to {
         return Ok(array.clone());
     }
+    check_kinds(array, target, rows_before)?;
     let strict = CastOptions { safe: false, ..CastOptions::default() };
-    let error = match cast_with_options(array, to, &strict) {
-        Ok(array) => return Ok(array),
-        Err(error) => error,
-    };
+    if let Ok(array) = cast_with_options(array, to, &strict) {
+        return Ok(array);
+    }
     let lenient = CastOptions { safe: true, ..CastOptions::default() };
     if let Ok(out) = cast_with_options(array, to, &lenient)
         && let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && out.is_null(*row))
@@ -81,12 +82,41 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
             &format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
         ));
     }
+    Err(mismatch(array, target))
+}
+
+fn mismatch(array: &ArrayRef, target: &Target) -> Error {
     let from = super::type_of(array.data_type()).map_or_else(|| array.data_type().to_string(), |t| t.to_string());
-    let _ = error;
-    Err(Error::invalid(format!(
+    Error::invalid(format!(
         "column \"{}\" is of type {} but expression is of type {from}",
         target.name, target.column_type
-    )))
+    ))
+}
+
+/// Casts that Arrow makes but an assignment does not: a number is no time and no truth, a time no number, and digits
+/// after the point do not vanish.
+fn check_kinds(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<()> {
+    let from = array.data_type();
+    let is_time = |t: &DataType| matches!(t, DataType::Timestamp(..) | DataType::Date32 | DataType::Date64);
+    let is_fraction = |t: &DataType| t.is_floating() || t.is_decimal();
+    let to = arrow_type(target.column_type);
+    let refused_kinds = (is_fraction(from) && is_time(&to))
+        || (is_time(from) && (to.is_numeric() || to == DataType::Boolean))
+        || (from.is_numeric() && to == DataType::Boolean)
+        || (*from == DataType::Boolean && is_time(&to));
+    if refused_kinds {
+        return Err(mismatch(array, target));
+    }
+    if from.is_floating() && to.is_integer() {
+        let wide = cast_with_options(array, &DataType::Float64, &CastOptions::default());
+        let wide = wide.map_err(|e| Error::internal(e.to_string()))?;
+        let values = wide.as_primitive::<Float64Type>();
+        if let Some(row) = (0..values.len()).find(|row| values.is_valid(*row) && values.value(*row).fract() != 0.0) {
+            let why = format!("invalid input for type {}: {}", target.column_type, shown(array, row));
+            return Err(refused(target, rows_before + row as u64, &why));
+        }
+    }
+    Ok(())
 }
 
 fn shown(array: &ArrayRef, row: usize) -> String {
@@ -137,6 +167,13 @@ fn timestamps(array: &ArrayRef, target: &Target, rows_before: u64, unit: TimeUni
         values.push(parsed.map_or(0, |(value, _)| value));
     }
     Ok(with_nulls(Values::I64(values), text.nulls()))
+}
+
+/// An integer for a DATE counts milliseconds, QuestDB's unit.
+fn days(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
+    let array = cast(array, &DataType::Int64, target, rows_before)?;
+    let days = array.as_primitive::<Int64Type>().values().iter().map(|ms| ms.div_euclid(86_400_000) as i32);
+    Ok(with_nulls(Values::I32(days.collect()), array.nulls()))
 }
 
 fn values<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<T::Native> {

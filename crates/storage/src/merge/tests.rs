@@ -115,8 +115,14 @@ impl Table {
             }
             for block in 0..segment.block_count() {
                 let column = |id| segment.read(ColumnId(id), block).unwrap().map(|b| to_column(&b));
-                let (Some(ts), Some(arrival), text, Some(flags)) = (column(0), column(1), column(2), column(3)) else { panic!() };
-                let (Values::I64(ts), Values::I64(arrival), Values::Bit(flags)) = (ts.values, arrival.values, flags.values) else { panic!() };
+                let (Some(ts), Some(arrival), text, Some(flags)) = (column(0), column(1), column(2), column(3)) else {
+                    panic!()
+                };
+                let (Values::I64(ts), Values::I64(arrival), Values::Bit(flags)) =
+                    (ts.values, arrival.values, flags.values)
+                else {
+                    panic!()
+                };
                 for row in 0..ts.len() {
                     let has_text = text.as_ref().is_some_and(|t| t.is_valid(row));
                     if let (true, Some(Values::Views(views))) = (has_text, text.as_ref().map(|t| &t.values)) {
@@ -130,7 +136,9 @@ impl Table {
                 }
             }
             let (lo, hi) = segment.time_range();
-            assert!(!is_ordered || found[found.len() - segment.rows() as usize].0 == lo && found[found.len() - 1].0 == hi);
+            assert!(
+                !is_ordered || found[found.len() - segment.rows() as usize].0 == lo && found[found.len() - 1].0 == hi
+            );
             previous = Some(segment.clone());
         }
         assert!(found == self.expected, "{} rows found, {} expected", found.len(), self.expected.len());

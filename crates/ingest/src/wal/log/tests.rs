@@ -1,0 +1,145 @@
+use super::*;
+use tidalite_storage::fs::faulty::SimFs;
+use tidalite_types::TableId;
+
+const FILE_BYTES: u64 = 4096;
+
+fn disk() -> Arc<dyn Fs> {
+    let fs: Arc<dyn Fs> = Arc::new(SimFs::new(1));
+    fs.create_dir_all(Path::new(FOLDER)).unwrap();
+    fs.sync_dir(Path::new("")).unwrap();
+    fs
+}
+
+fn ops(count: usize) -> Vec<Op> {
+    (0..count).map(|i| Op::Truncate { table: TableId(i as u32) }).collect()
+}
+
+fn open(fs: &Arc<dyn Fs>, from: Txn) -> Result<(LogWriter, Vec<(Txn, usize)>)> {
+    let mut seen = Vec::new();
+    let found = replay(&**fs, from, |txn, ops| {
+        seen.push((txn, ops.len()));
+        Ok(())
+    })?;
+    Ok((LogWriter::begin(fs.clone(), found, FILE_BYTES)?, seen))
+}
+
+/// Writes commits of the given numbers of operations, each group synced.
+fn write(log: &mut LogWriter, groups: &[&[usize]]) {
+    let mut txn = log.txn;
+    for group in groups {
+        let mut records = Group::default();
+        for &count in *group {
+            txn = txn.next();
+            records.push(txn, &ops(count));
+        }
+        log.reserve(records.byte_count() as u64).unwrap();
+        log.append(&mut records).unwrap();
+        log.sync().unwrap();
+    }
+}
+
+fn files(fs: &Arc<dyn Fs>) -> Vec<String> {
+    fs.list(Path::new(FOLDER)).unwrap()
+}
+
+#[test]
+fn commits_come_back_in_order_over_many_files_and_openings() {
+    let fs = disk();
+    let mut expected = Vec::new();
+    for round in 0..4 {
+        let (mut log, seen) = open(&fs, Txn(0)).unwrap();
+        assert_eq!(seen, expected, "round {round}");
+        write(&mut log, &[&[1, 2], &[300], &[5], &[600, 1]]);
+        for count in [1, 2, 300, 5, 600, 1] {
+            expected.push((Txn(expected.len() as u64 + 1), count));
+        }
+    }
+    let (_, seen) = open(&fs, Txn(20)).unwrap();
+    assert_eq!(seen, expected[20..]);
+    assert!(files(&fs).len() > 4, "{:?}", files(&fs));
+}
+
+#[test]
+fn released_files_are_used_again_and_what_was_in_them_is_not_seen() {
+    let fs = disk();
+    let (mut log, _) = open(&fs, Txn(0)).unwrap();
+    for _ in 0..100 {
+        write(&mut log, &[&[200]]);
+        let txn = log.txn;
+        log.release(Txn(txn.0 - 1));
+        assert!(files(&fs).len() <= 3 + SPARES_MAX, "{:?}", files(&fs));
+    }
+    let last = log.txn;
+    drop(log);
+    let (_, seen) = open(&fs, Txn(last.0 - 1)).unwrap();
+    assert_eq!(seen, [(last, 200)]);
+}
+
+#[test]
+fn a_damaged_last_group_ends_the_log_and_damage_before_it_is_corruption() {
+    for (damaged_group, is_corrupt) in [(2, false), (1, true), (0, true)] {
+        let fs = disk();
+        let (mut log, _) = open(&fs, Txn(0)).unwrap();
+        let mut starts = Vec::new();
+        for _ in 0..3 {
+            starts.push(log.current.len);
+            write(&mut log, &[&[3, 4]]);
+        }
+        let path = log.current.path.clone();
+        drop(log);
+        let file = fs.open_write(&path).unwrap();
+        let at = starts[damaged_group] + RECORD_HEADER as u64 + 2;
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+        match open(&fs, Txn(0)) {
+            Ok((_, seen)) => {
+                assert!(!is_corrupt, "group {damaged_group}");
+                assert_eq!(seen.len(), 4, "the groups before it are all there");
+            }
+            Err(error) => {
+                assert!(is_corrupt, "group {damaged_group}: {error}");
+                assert_eq!(error.kind(), ErrorKind::Corrupt);
+                assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_a_reservation_and_the_log_goes_on_when_there_is_room() {
+    let sim = SimFs::new(2);
+    let fs: Arc<dyn Fs> = Arc::new(sim.clone());
+    fs.create_dir_all(Path::new(FOLDER)).unwrap();
+    let (mut log, _) = open(&fs, Txn(0)).unwrap();
+    write(&mut log, &[&[1]]);
+    // Creating, then allocating the next file; the removal of a leftover comes before.
+    for operation in 1..3 {
+        sim.fail_at(sim.operations() + operation, std::io::ErrorKind::StorageFull);
+        let error = log.reserve(FILE_BYTES).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        write(&mut log, &[&[1]]);
+    }
+    write(&mut log, &[&[900]]);
+    drop(log);
+    let (_, seen) = open(&fs, Txn(0)).unwrap();
+    assert_eq!(seen.iter().map(|s| s.1).collect::<Vec<_>>(), [1, 1, 1, 900]);
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_taken_until_the_log_is_opened_again() {
+    let sim = SimFs::new(3);
+    let fs: Arc<dyn Fs> = Arc::new(sim.clone());
+    fs.create_dir_all(Path::new(FOLDER)).unwrap();
+    let (mut log, _) = open(&fs, Txn(0)).unwrap();
+    write(&mut log, &[&[1]]);
+    let mut group = Group::default();
+    group.push(log.txn.next(), &ops(1));
+    log.append(&mut group).unwrap();
+    sim.fail_at(sim.operations(), std::io::ErrorKind::Other);
+    assert!(log.sync().is_err());
+    let error = log.reserve(1).unwrap_err();
+    assert!(error.to_string().contains("until the database is opened again"), "{error}");
+    assert!(log.sync().is_err(), "a later sync must not pretend");
+}
