@@ -4,8 +4,8 @@
 //! too; which old ones they replace. Nothing is visible until the manifest and `tables` say so.
 //!
 //! The rows are brought into time order (equal timestamps in order of arrival) and cut at partition borders. In a
-//! partition, segments that end before the first new row or begin after the last stay untouched; those between are
-//! written again together with the new rows, where whole blocks before and after the overlap are copied as they are.
+//! partition, segments that no new row falls into stay untouched; the others are written again together with the rows that
+//! do, where whole blocks before and after the overlap are copied as they are.
 //! So that segments do not stay small, a small last one before the new rows is taken in, too, in size tiers.
 //!
 //! Always: segments of one partition do not overlap afterwards, equal timestamps keep the order of arrival.
@@ -14,12 +14,16 @@
 use crate::segment::reader::SegmentMeta;
 use crate::segment::store::SEGMENTS_FOLDER;
 use crate::segment::{BlockSource, EncodedBlock, SegmentStore, SegmentWriter, to_column};
-use crate::{Error, Result, Run, Segment, TableSnapshot};
+use crate::{Block, BlockData, Error, Result, Run, Segment, TableSnapshot};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_kernels::{Stretch, gather, is_sorted, merge_columns, sort_permutation};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, SegmentId, Values};
+
+/// Text of one column that a block may have: what views can point into, with room for nothing to go wrong.
+const TEXT_BYTES_MAX: usize = 1 << 30;
 
 /// Segments are not made longer than this: the most rows that one late row makes a merge write again.
 pub const SEGMENT_ROWS_MAX: usize = 16 * BLOCK_ROWS;
@@ -96,45 +100,92 @@ impl Job<'_> {
             Some(_) => self.table.schema.partition(self.new.timestamps[from]),
             None => (i64::MIN, i64::MAX),
         };
-        let old = OldRows::new(self.overlapped(partition, from, to), self.table)?;
+        let segments: Vec<_> =
+            self.table.segments.iter().filter(|s| s.meta().partition == partition).cloned().collect();
+        for cluster in self.clusters(&segments, from, to) {
+            self.merge_cluster(partition, &segments[cluster.segments], cluster.rows)?;
+        }
+        Ok(())
+    }
+
+    /// Which new rows are written together with which segments: those that fall into a segment with it, those
+    /// between two segments with what was written before them or on their own. Segments without new rows stay.
+    fn clusters(&self, segments: &[Arc<Segment>], from: usize, to: usize) -> Vec<Cluster> {
+        let mut clusters: Vec<Cluster> = Vec::new();
+        let mut at = from;
+        let mut add = |segments: Range<usize>, rows: Range<usize>| match clusters.last_mut() {
+            _ if rows.is_empty() => {}
+            Some(last) if last.segments.end == segments.start && segments.is_empty() => last.rows.end = rows.end,
+            Some(last) if last.segments.is_empty() && last.segments.end == segments.start => {
+                (last.segments, last.rows.end) = (segments, rows.end);
+            }
+            _ => clusters.push(Cluster { segments, rows }),
+        };
+        if self.table.schema.designated.is_some() {
+            for (i, segment) in segments.iter().enumerate() {
+                let (lo, hi) = segment.time_range();
+                let before = at + self.new.timestamps[at..to].partition_point(|&ts| ts < lo);
+                // What has the segment's last timestamp arrived later: it comes after it.
+                let within = before + self.new.timestamps[before..to].partition_point(|&ts| ts < hi);
+                add(i..i, at..before);
+                add(i..i + 1, before..within);
+                at = within;
+            }
+        }
+        add(segments.len()..segments.len(), at..to);
+        let mut untouched = 0;
+        for cluster in &mut clusters {
+            cluster.take_in_small(segments, untouched);
+            untouched = cluster.segments.end;
+        }
+        clusters
+    }
+
+    fn merge_cluster(&mut self, partition: i64, segments: &[Arc<Segment>], new: Range<usize>) -> Result<()> {
+        let old = OldRows::new(segments.to_vec(), self.table)?;
         let mut plan = match self.table.schema.designated {
-            Some(_) => weave(&old.timestamps, &self.new.timestamps, from, to),
+            Some(_) => weave(&old.timestamps, &self.new.timestamps, new.start, new.end),
             // Without timestamps the order is that of arrival: what is there first.
             None => {
-                vec![Piece { is_new: false, from: 0, rows: old.rows }, Piece { is_new: true, from, rows: to - from }]
+                let old = Piece { is_new: false, from: 0, rows: old.rows };
+                vec![old, Piece { is_new: true, from: new.start, rows: new.len() }]
             }
         };
         plan.retain(|p| p.rows > 0);
-        for part in cut(&mut plan, old.rows + to - from) {
-            self.write_segment(partition, &old, &part)?;
+        for part in cut(&mut plan, old.rows + new.len()) {
+            self.write_segments(partition, &old, part)?;
         }
         self.merged.rewritten_rows += old.rows as u64;
         self.merged.removed.extend(old.segments.into_iter().map(|s| s.segment));
         Ok(())
     }
 
-    /// The segments of the partition that have to be written again, in order.
-    fn overlapped(&self, partition: i64, from: usize, to: usize) -> Vec<Arc<Segment>> {
-        let mut segments: Vec<_> =
-            self.table.segments.iter().filter(|s| s.meta().partition == partition).cloned().collect();
-        let (lo, hi) = match self.table.schema.designated {
-            Some(_) => (self.new.timestamps[from], self.new.timestamps[to - 1]),
-            None => (i64::MAX, i64::MAX),
-        };
-        let first = segments.partition_point(|s| s.time_range().1 <= lo);
-        let last = segments.partition_point(|s| s.time_range().0 <= hi).max(first);
-        let mut rows = to - from + segments[first..last].iter().map(|s| s.rows() as usize).sum::<usize>();
-        let mut start = first;
-        while start > 0 {
-            let before = segments[start - 1].rows() as usize;
-            if before > 2 * rows || before > SEGMENT_ROWS_MAX / 2 {
-                break;
-            }
-            rows += before;
-            start -= 1;
+    /// Writes one segment, or several when values are so long that a block of them would be too large.
+    fn write_segments(&mut self, partition: i64, old: &OldRows, pieces: Vec<Piece>) -> Result<()> {
+        let rows: usize = pieces.iter().map(|p| p.rows).sum();
+        let mut parts = vec![pieces];
+        if rows > 1 && self.has_large_block(old, &parts[0])? {
+            parts = split(&parts[0], rows.div_ceil(2));
+            return parts.into_iter().try_for_each(|part| self.write_segments(partition, old, part));
         }
-        segments.truncate(last);
-        segments.split_off(start)
+        parts.into_iter().try_for_each(|part| self.write_segment(partition, old, &part))
+    }
+
+    /// Whether a text column has more in one block than a block can hold.
+    fn has_large_block(&self, old: &OldRows, pieces: &[Piece]) -> Result<bool> {
+        let columns = self.table.schema.columns.iter().filter(|c| c.column_type.physical() == Physical::Views);
+        for column in columns {
+            for block in blocks(pieces) {
+                let new = side(&block, true);
+                let (from, rows) = side(&block, false);
+                if self.new.text_bytes(column.id, new.0, new.1) + old.text_bytes(column.id, from, rows)?
+                    > TEXT_BYTES_MAX
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn write_segment(&mut self, partition: i64, old: &OldRows, pieces: &[Piece]) -> Result<()> {
@@ -241,6 +292,27 @@ impl Part {
     }
 }
 
+/// New rows and the segments, by index in their partition, that are written again together with them.
+struct Cluster {
+    segments: Range<usize>,
+    rows: Range<usize>,
+}
+
+impl Cluster {
+    /// Takes in small segments right before it, in size tiers, but none before `untouched`.
+    fn take_in_small(&mut self, all: &[Arc<Segment>], untouched: usize) {
+        let mut rows = self.rows.len() + all[self.segments.clone()].iter().map(|s| s.rows() as usize).sum::<usize>();
+        while self.segments.start > untouched {
+            let before = all[self.segments.start - 1].rows() as usize;
+            if before > 2 * rows || before > SEGMENT_ROWS_MAX / 2 {
+                return;
+            }
+            rows += before;
+            self.segments.start -= 1;
+        }
+    }
+}
+
 /// Adjacent rows of the old or of the new ones, in the order of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
@@ -322,6 +394,17 @@ impl NewRows {
         self.runs.iter().any(|r| r.column(id).is_some())
     }
 
+    /// Bytes of text of a column in these rows, or a little more.
+    fn text_bytes(&self, id: ColumnId, from: usize, rows: usize) -> usize {
+        let all: usize = self.runs.iter().filter_map(|r| r.column(id)).map(|c| c.byte_count()).sum();
+        if all <= TEXT_BYTES_MAX / 2 {
+            return if rows == 0 { 0 } else { all };
+        }
+        let mut column = Column::with_capacity(Physical::Views, rows);
+        self.extend(id, from, rows, &mut column);
+        column.byte_count()
+    }
+
     fn extend(&self, id: ColumnId, from: usize, rows: usize, out: &mut Column) {
         if rows == 0 {
             return;
@@ -400,6 +483,23 @@ impl OldRows {
             return Ok(None);
         }
         old.segment.read_encoded(id, block)
+    }
+
+    /// Bytes of text of a column in these rows.
+    fn text_bytes(&self, id: ColumnId, mut from: usize, rows: usize) -> Result<usize> {
+        let (end, mut bytes) = (from + rows, 0);
+        while from < end {
+            let old = self.find(from);
+            let (block, at) = ((from - old.start) / BLOCK_ROWS, (from - old.start) % BLOCK_ROWS);
+            let count = (old.segment.block_rows(block) - at).min(end - from);
+            if let Some(Block { data: BlockData::Views { views, .. }, .. }) = old.segment.read(id, block)? {
+                // The first four bytes of a view are the length.
+                let lengths = views.chunks_exact(16).skip(at).take(count);
+                bytes += lengths.map(|v| u32::from_le_bytes([v[0], v[1], v[2], v[3]]) as usize).sum::<usize>();
+            }
+            from += count;
+        }
+        Ok(bytes)
     }
 
     fn extend(&self, id: ColumnId, mut from: usize, rows: usize, out: &mut Column) -> Result<()> {

@@ -175,6 +175,18 @@ fn late_rows_touch_only_the_segments_they_overlap_and_copy_whole_blocks() {
 }
 
 #[test]
+fn rows_far_apart_leave_the_segments_between_them_alone() {
+    let mut table = Table::new(true);
+    table.stage((0..4_000_000).map(|i| i * 1000).collect());
+    table.merge();
+    assert_eq!(table.version.segments.len(), 4);
+    table.stage(vec![5_001, 3_999_998_500, 4_000_000_000]);
+    let merged = table.merge();
+    assert_eq!(merged.removed.len(), 2, "the first and the last");
+    table.check();
+}
+
+#[test]
 fn equal_timestamps_keep_the_order_of_arrival() {
     let mut table = Table::new(true);
     for _ in 0..3 {
