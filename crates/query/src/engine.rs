@@ -183,7 +183,8 @@ impl Engine {
                 Partitions::List(names) => names.iter().map(|name| partition_named(&snapshot, name)).collect(),
                 Partitions::Where(predicate, words) => {
                     let starts = self.partitions_where(&catalog, &snapshot, predicate, words).await;
-                    starts.map_err(|e| placed(e, &Query { ast: no_query(), words: words.clone() }, &catalog))
+                    starts
+                        .map_err(|e| placed(e, &Query { ast: no_query(), tail: None, words: words.clone() }, &catalog))
                 }
             }
         }
@@ -272,7 +273,10 @@ impl Engine {
         let mut state = state.clone();
         state.register_catalog_list(Arc::new(tables));
         let logical = plan::typed_literals(state.statement_to_plan(statement).await?)?;
-        let logical = plan::in_time_order(logical)?;
+        let logical = match query.tail {
+            Some(rows) => plan::last_rows(logical, rows)?,
+            None => plan::in_time_order(logical)?,
+        };
         let schema = logical.schema().clone();
         let logical = state.optimize(&logical)?;
         let physical = state.query_planner().create_physical_plan(&logical, &state).await?;

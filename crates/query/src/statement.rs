@@ -35,6 +35,8 @@ pub enum Statement {
 #[derive(Clone, Debug)]
 pub struct Query {
     pub(crate) ast: Box<ast::Query>,
+    /// Only the last rows are wanted, so many.
+    pub(crate) tail: Option<u64>,
     pub(crate) words: Arc<Words>,
 }
 

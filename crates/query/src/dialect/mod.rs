@@ -202,8 +202,8 @@ impl<'a> Input<'a> {
 
     fn query(&mut self) -> Result<Query> {
         let mut ast = self.parser.parse_query().map_err(|e| from_parser(&e, &self.words))?;
-        rewrite::rewrite(&mut ast)?;
-        Ok(Query { ast, words: self.words.clone() })
+        let tail = rewrite::rewrite(&mut ast)?;
+        Ok(Query { ast, tail, words: self.words.clone() })
     }
 
     fn end(&mut self) -> Result<()> {

@@ -1,4 +1,5 @@
-//! What is changed in a query's tree before it is planned: names for computed columns, `LIMIT lo, hi`.
+//! What is changed in a query's tree before it is planned: names for computed columns, `LIMIT lo, hi` and
+//! `LIMIT -n`.
 
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -11,10 +12,18 @@ use std::ops::ControlFlow;
 /// The longest name made from an expression's text, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-pub(super) fn rewrite(query: &mut Query) -> Result<()> {
+/// Returns n when the statement ends in `LIMIT -n`, the last n rows; the tree then has no limit there.
+pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
+    let tail = match &query.limit_clause {
+        Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, .. }) => negative(limit),
+        _ => None,
+    };
+    if tail.is_some() {
+        query.limit_clause = None;
+    }
     match VisitMut::visit(query, &mut Rewriter) {
         ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Continue(()) => Ok(tail),
     }
 }
 
@@ -54,6 +63,11 @@ fn set_expr(mut body: &mut SetExpr) {
 
 /// QuestDB's `LIMIT lo, hi` are the rows after `lo` up to `hi`; the stock parser reads MySQL's offset and count.
 fn limit(query: &mut Query) -> Result<()> {
+    if let Some(LimitClause::LimitOffset { limit: Some(limit), .. }) = &query.limit_clause
+        && negative(limit).is_some()
+    {
+        return Err(Error::invalid("LIMIT -n is supported only at the end of a statement and without OFFSET"));
+    }
     if let Some(LimitClause::OffsetCommaLimit { offset, limit }) = &query.limit_clause {
         let (Some(lo), Some(hi)) = (integer(offset), integer(limit)) else {
             return Err(Error::invalid("LIMIT lo, hi takes two numbers that are not negative"));
@@ -66,6 +80,13 @@ fn limit(query: &mut Query) -> Result<()> {
         });
     }
     Ok(())
+}
+
+fn negative(expr: &Expr) -> Option<u64> {
+    match expr {
+        Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => integer(expr),
+        _ => None,
+    }
 }
 
 fn integer(expr: &Expr) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! A VALUES list of constants as a record batch, without the planner: it would take ten times as long.
 //!
-//! What is not a constant, or mixes kinds in a column, is left to the planner, which knows what to do or to say.
+//! What is not a constant is left to the planner.
 
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, RecordBatch, RecordBatchOptions, StringViewArray,
@@ -57,29 +57,25 @@ fn cell(expr: &Expr) -> Option<Cell<'_>> {
 }
 
 fn array(cells: &[Cell], column_type: Option<ColumnType>) -> Option<ArrayRef> {
-    let first = cells.iter().find(|cell| !matches!(cell, Cell::Null));
-    Some(match first {
-        None => Arc::new(NullArray::new(cells.len())),
-        Some(Cell::Bool(_)) => {
-            let values = cells.iter().map(|cell| match cell {
-                Cell::Null => Some(None),
-                Cell::Bool(value) => Some(Some(*value)),
-                _ => None,
-            });
-            Arc::new(values.collect::<Option<Vec<_>>>()?.into_iter().collect::<BooleanArray>())
-        }
-        Some(Cell::Number(_)) if !matches!(column_type, Some(ColumnType::Decimal { .. })) => numbers(cells)?,
-        Some(first) => {
-            let is_number = matches!(first, Cell::Number(_));
-            let values = cells.iter().map(|cell| match cell {
-                Cell::Null => Some(None),
-                Cell::Text(text) if !is_number => Some(Some(*text)),
-                Cell::Number(text) if is_number => Some(Some(text.as_ref())),
-                _ => None,
-            });
-            Arc::new(values.collect::<Option<Vec<_>>>()?.into_iter().collect::<StringViewArray>())
-        }
-    })
+    let all = |is: fn(&Cell) -> bool| cells.iter().all(|cell| matches!(cell, Cell::Null) || is(cell));
+    if all(|_| false) {
+        return Some(Arc::new(NullArray::new(cells.len())));
+    }
+    if all(|cell| matches!(cell, Cell::Bool(_))) {
+        let values = cells.iter().map(|cell| if let Cell::Bool(value) = cell { Some(*value) } else { None });
+        return Some(Arc::new(values.collect::<BooleanArray>()));
+    }
+    if all(|cell| matches!(cell, Cell::Number(_))) && !matches!(column_type, Some(ColumnType::Decimal { .. })) {
+        return numbers(cells);
+    }
+    // Also what is mixed: the text of a number is a number where one is wanted.
+    let texts = cells.iter().map(|cell| match cell {
+        Cell::Null => None,
+        Cell::Text(text) => Some(*text),
+        Cell::Number(text) => Some(text.as_ref()),
+        Cell::Bool(value) => Some(if *value { "true" } else { "false" }),
+    });
+    Some(Arc::new(texts.collect::<StringViewArray>()))
 }
 
 /// Integers if all are, else doubles.
