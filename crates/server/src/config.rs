@@ -40,6 +40,9 @@ pub const ENV_PREFIX: &str = "TIDALITE_";
 /// The settings file; named by `--config` or this variable.
 pub const ENV_CONFIG: &str = "TIDALITE_CONFIG";
 
+/// Variables of `tidalite sql`.
+const SHELL_ENV: [&str; 3] = ["TIDALITE_URL", "TIDALITE_USER", "TIDALITE_TOKEN"];
+
 /// For tests of slow disks; not documented to users.
 pub const ENV_SYNC_DELAY: &str = "TIDALITE_SYNC_DELAY_MS";
 

@@ -1,6 +1,6 @@
 //! What was given, as text, and where.
 
-use super::{ENV_CONFIG, ENV_PREFIX, ENV_SYNC_DELAY, SETTINGS, SettingError, find};
+use super::{ENV_CONFIG, ENV_PREFIX, ENV_SYNC_DELAY, SETTINGS, SHELL_ENV, SettingError, find};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -73,8 +73,10 @@ impl Given {
 
     fn read_env(&mut self, env: Vec<(String, String)>) {
         for (name, value) in env {
-            if name == ENV_CONFIG {
-            } else if name == ENV_SYNC_DELAY {
+            if name == ENV_CONFIG || SHELL_ENV.contains(&name.as_str()) {
+                continue;
+            }
+            if name == ENV_SYNC_DELAY {
                 self.sync_delay_ms = Some(value);
             } else if let Some(setting) = SETTINGS.iter().find(|s| s.env() == name) {
                 self.values.insert(setting.key, (value, Source::Env));

@@ -119,6 +119,10 @@ pub async fn read(
     result
 }
 
+/// A sender that is never slower than the parser would keep its thread from everyone else: it is left at least once
+/// in so many bytes.
+const YIELD_BYTES: usize = 256 << 10;
+
 async fn read_pieces(
     headers: &HeaderMap,
     body: &mut Incoming,
@@ -139,9 +143,15 @@ async fn read_pieces(
         take(piece).map_err(BodyError::Refused)
     };
     let mut compressed = 0;
+    let mut since_yield = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|e| BodyError::Gone(e.to_string()))?;
         let Ok(data) = frame.into_data() else { continue };
+        since_yield += data.len();
+        if since_yield >= YIELD_BYTES {
+            since_yield = 0;
+            tokio::task::yield_now().await;
+        }
         match &mut gzip {
             None => bounded(&data)?,
             Some(decoder) => {

@@ -81,8 +81,11 @@ impl Connection<'_> {
                 () = until(due), if due.is_some() => {}
                 ready = self.socket.readable(), if !full => {
                     ready.map_err(|e| broken(&e))?;
-                    if self.read_once()? == Some(0) {
-                        return self.end_of_input();
+                    match self.read_once()? {
+                        Some(0) => return self.end_of_input(),
+                        // A socket that is always ready would keep its thread from everyone else.
+                        Some(_) => tokio::task::yield_now().await,
+                        None => {}
                     }
                 }
             }
