@@ -1,7 +1,7 @@
 //! Text compared with a timestamp, a UUID or an IPv4 address is a constant of that type.
 //!
 //! The planner would cast it, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
-//! others, and says less well what is wrong.
+//! others, and says less well what is wrong. And zero compared with floating point is zero of either sign.
 
 use crate::door::{self, timestamps::parse_timestamp};
 use crate::{Error, Result};
@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use tidalite_types::{ColumnType, TimeUnit};
 
 pub(crate) fn typed_literals(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -25,6 +25,9 @@ pub(crate) fn typed_literals(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 fn rewritten(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
+    if let Some(expr) = zero_comparison(&expr, schema) {
+        return Ok(Transformed::yes(expr));
+    }
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right })
             if op.supports_propagation() && (is_text(&left) != is_text(&right)) =>
@@ -56,6 +59,35 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
             }
         }
         other => Ok(Transformed::no(other)),
+    }
+}
+
+/// Arrow orders −0 before 0, PostgreSQL and we hold them equal: a comparison with zero is made with the one of the two
+/// that gives the same answer for both.
+fn zero_comparison(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return None };
+    let (value, op) = if is_zero(right) { (left, *op) } else { (right, op.swap().filter(|_| is_zero(left))?) };
+    if is_zero(value) || !value.get_type(schema).is_ok_and(|t| t.is_floating()) {
+        return None;
+    }
+    let value = || value.as_ref().clone();
+    Some(match op {
+        Operator::Lt => value().lt(lit(-0.0)),
+        Operator::GtEq => value().gt_eq(lit(-0.0)),
+        Operator::Gt => value().gt(lit(0.0)),
+        Operator::LtEq => value().lt_eq(lit(0.0)),
+        Operator::Eq => value().gt_eq(lit(-0.0)).and(value().lt_eq(lit(0.0))),
+        Operator::NotEq => value().lt(lit(-0.0)).or(value().gt(lit(0.0))),
+        _ => return None,
+    })
+}
+
+fn is_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Float64(Some(v)), _) => *v == 0.0,
+        Expr::Literal(ScalarValue::Int64(Some(v)), _) => *v == 0,
+        Expr::Negative(inner) => is_zero(inner),
+        _ => false,
     }
 }
 
