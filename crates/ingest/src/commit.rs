@@ -61,7 +61,13 @@ fn narrowed(column: &BatchColumn) -> Option<BatchColumn> {
     let mut validity = column.column.validity.clone();
     validity.iter_mut().for_each(|v| v.truncate(values.len()));
     let name = column.name.clone();
-    Some(BatchColumn { name, column_type, column: Column { values, validity }, dictionary: Views::new(), narrower: None })
+    Some(BatchColumn {
+        name,
+        column_type,
+        column: Column { values, validity },
+        dictionary: Views::new(),
+        narrower: None,
+    })
 }
 
 /// The line of the first row that has a value for the column: where an error about the column as a whole is.
@@ -156,7 +162,8 @@ fn plan(overlay: &mut Overlay<'_>, batch: &Batch, may_create: bool) -> Result<Pl
             .map_err(|e| e.at_line(first_line))?;
         if schema.designated == Some(target.id) {
             if batch.timestamps.is_some() {
-                let message = format!("column \"{}\" is the designated timestamp and was given a second value", target.name);
+                let message =
+                    format!("column \"{}\" is the designated timestamp and was given a second value", target.name);
                 return Err(Error::invalid(message).at_line(line_of_column(batch, column)));
             }
             given = Some(converted.as_ref().map_or(&column.column, |c| &c.column).clone());

@@ -26,9 +26,11 @@ use tidalite_types::{BLOCK_ROWS, SegmentId, TableId, Txn};
 /// How often the thread looks for work when nobody asks.
 const TICK: Duration = Duration::from_millis(100);
 /// A table without commits for this long is merged, so that its rows leave memory.
-const QUIET: Duration = Duration::from_millis(500);
-/// A quiet table is not merged more often than this: a trickle of rows would be rewritten again and again.
-const QUIET_MERGE_INTERVAL: Duration = Duration::from_secs(2);
+const QUIET: Duration = Duration::from_millis(200);
+/// A table with fewer staged rows than this is a trickle...
+const TRICKLE_ROWS: usize = 4096;
+/// ...and not merged more often than this because it is quiet: the same last block would be written again and again.
+const TRICKLE_INTERVAL: Duration = Duration::from_secs(2);
 /// Staged rows are merged at the latest after this long.
 const STAGED_AGE_MAX: Duration = Duration::from_secs(60);
 /// After a failure nothing is tried for this long, unless somebody waits.
@@ -170,8 +172,8 @@ impl Jobs {
                 continue;
             }
             let age = now - *watched.staged_since.get_or_insert(now);
-            let is_quiet =
-                now - watched.changed >= QUIET && watched.merged.is_none_or(|at| now - at >= QUIET_MERGE_INTERVAL);
+            let is_trickle = staged.rows < TRICKLE_ROWS && watched.merged.is_some_and(|at| now - at < TRICKLE_INTERVAL);
+            let is_quiet = now - watched.changed >= QUIET && !is_trickle;
             let is_large = staged.bytes > limit / 8 || is_pressed && staged.rows >= BLOCK_ROWS;
             // Over the limit writers wait: then whatever frees a part of it counts.
             let frees_some = staged_bytes > limit && staged.bytes > staged_bytes / 64;

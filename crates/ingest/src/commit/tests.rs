@@ -3,7 +3,13 @@ use super::*;
 use tidalite_types::{Command, command::CreateTable};
 
 fn column(name: &str, column_type: ColumnType, values: Values) -> BatchColumn {
-    BatchColumn { name: name.to_owned(), column_type, column: Column::new(values), dictionary: Views::new(), narrower: None }
+    BatchColumn {
+        name: name.to_owned(),
+        column_type,
+        column: Column::new(values),
+        dictionary: Views::new(),
+        narrower: None,
+    }
 }
 
 fn longs(name: &str, values: &[i64]) -> BatchColumn {
