@@ -60,7 +60,7 @@ bench-ingest: build $(VENV)/ready ## Ingest beside other databases; see bench/in
 	TIDALITE_BIN=$(TIDALITE) PEERS=$(PEERS) $(VENV)/bin/python bench/ingest.py $${ARGS:-raw:cpu.ilp:1 raw:cpu.ilp:2}
 
 .PHONY: soak
-soak: build $(VENV)/ready ## The long tests: hours of kill -9, fuzzing and power loss
-	TIDALITE_SOAK=1 cargo test --release --workspace
+soak: build $(VENV)/ready ## The long tests: 500 rounds of kill -9, an hour of fuzzing
+	cargo test --release --workspace
 	SECONDS_EACH=3600 $(MAKE) fuzz
-	TIDALITE_SOAK=1 TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/clients
+	KILL_ROUNDS=500 TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/clients
