@@ -146,14 +146,28 @@ fn from_schema(error: &SchemaError) -> Error {
 
 fn from_plan(message: &str) -> Error {
     if let Some(name) = message.strip_prefix("table '").and_then(|m| m.strip_suffix("' not found")) {
-        return Error::table_not_found(name.rsplit('.').next().unwrap_or(name));
+        let parts: Vec<&str> = name.splitn(3, '.').collect();
+        return match parts[..] {
+            [_, schema, _] if schema != crate::tables::SCHEMA && schema != "information_schema" => {
+                let mut error = Error::new(ErrorKind::NotFound, format!("schema \"{schema}\" does not exist"));
+                error.subject = Some(schema.to_owned());
+                error
+            }
+            _ => Error::table_not_found(parts.last().unwrap_or(&name)),
+        };
+    }
+    if let Some(name) = message.strip_prefix("table function '").and_then(|m| m.strip_suffix("' not found")) {
+        let mut error = Error::new(ErrorKind::NotFound, format!("table function {name} does not exist"));
+        error.subject = Some(name.to_owned());
+        return error;
     }
     if let Some(rest) = message.strip_prefix("Invalid function '") {
         let name = rest.split('\'').next().unwrap_or_default();
         let mut error = Error::new(ErrorKind::NotFound, format!("function {name} does not exist"));
         error.subject = Some(name.to_lowercase());
-        if let Some(near) = rest.split('\'').nth(2).filter(|_| rest.contains("Did you mean")) {
-            error.hint = Some(format!("perhaps you meant \"{near}\""));
+        let suggested = rest.split("Did you mean '").nth(1).and_then(|near| near.split('\'').next());
+        if let Some(near) = crate::names::nearest(name, suggested.into_iter()) {
+            error.hint = Some(format!("perhaps you meant {near}"));
         }
         return error;
     }

@@ -47,15 +47,22 @@ impl Dialect for TidaliteDialect {
 }
 
 /// A query that begins with FROM and has no SELECT gets one: `FROM t WHERE …` is `SELECT * FROM t WHERE …`.
-/// The stock parser knows the short form only without clauses after it.
+/// The stock parser knows the short form only without clauses after it. `TABLE t` is `SELECT * FROM t`.
 pub(super) fn with_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut begins_query = true;
     for (at, token) in tokens.iter().enumerate() {
         let keyword = keyword(&token.token);
-        if begins_query && keyword == Some(Keyword::FROM) && !has_select(&tokens[at + 1..]) {
+        let is_from = keyword == Some(Keyword::FROM) && !has_select(&tokens[at + 1..]);
+        let is_table = keyword == Some(Keyword::TABLE);
+        if begins_query && (is_from || is_table) {
             out.push(TokenWithSpan::new(Token::make_keyword("select"), token.span));
             out.push(TokenWithSpan::new(Token::Mul, token.span));
+        }
+        if begins_query && is_table {
+            begins_query = false;
+            out.push(TokenWithSpan::new(Token::make_keyword("from"), token.span));
+            continue;
         }
         if !matches!(token.token, Token::Whitespace(_)) {
             begins_query = matches!(token.token, Token::LParen | Token::SemiColon)

@@ -3,8 +3,8 @@
 
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, Value,
-    VisitMut, VisitorMut, WildcardAdditionalOptions,
+    self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
+    Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -36,8 +36,22 @@ impl VisitorMut for Rewriter {
         if let Err(error) = limit(query) {
             return ControlFlow::Break(error);
         }
+        fetch(query);
         set_expr(&mut query.body);
         ControlFlow::Continue(())
+    }
+
+    /// What the planner would pass over in silence is refused.
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        match factor {
+            TableFactor::Table { sample: Some(_), .. } => {
+                ControlFlow::Break(Error::invalid("TABLESAMPLE is not supported"))
+            }
+            TableFactor::Table { version: Some(_), .. } => {
+                ControlFlow::Break(Error::invalid("versions of tables are not supported"))
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
 }
 
@@ -59,6 +73,22 @@ fn set_expr(mut body: &mut SetExpr) {
             _ => return,
         }
     }
+}
+
+/// `FETCH FIRST n ROWS ONLY` is `LIMIT n`.
+fn fetch(query: &mut Query) {
+    let Some(ast::Fetch { with_ties: false, percent: false, quantity }) = &query.fetch else { return };
+    let rows = quantity.clone().unwrap_or_else(|| Expr::Value(Value::Number("1".to_owned(), false).into()));
+    let offset = match query.limit_clause.take() {
+        None => None,
+        Some(LimitClause::LimitOffset { limit: None, offset, .. }) => offset,
+        limited => {
+            query.limit_clause = limited;
+            return;
+        }
+    };
+    query.fetch = None;
+    query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(rows), offset, limit_by: Vec::new() });
 }
 
 /// QuestDB's `LIMIT lo, hi` are the rows after `lo` up to `hi`; the stock parser reads MySQL's offset and count.
