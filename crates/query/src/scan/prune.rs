@@ -3,7 +3,7 @@
 use super::predicate::{Predicate, Test};
 use crate::Result;
 use std::collections::BTreeSet;
-use tidalite_storage::{Bounds, Segment, TableSnapshot};
+use tidalite_storage::{Bounds, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, ColumnId};
 
 /// One piece of work: at most a block's rows, of a segment or of a run.
@@ -65,10 +65,15 @@ pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Resul
     pruned.counts.segments = (kept.len(), all.len());
     for (index, run) in snapshot.runs.iter().enumerate() {
         pruned.counts.staged_rows.1 += run.rows;
-        let has_column = |p: &&Predicate| run.column(p.column).is_none() && p.test != Test::IsNull;
-        if run.rows > 0 && may_match_times(run.time_range) && predicates.iter().find(has_column).is_none() {
-            pruned.counts.staged_rows.0 += run.rows;
-            pruned.sources.push(run_source(index, run.rows, run.time_range));
+        // Every row is NULL in a column that the run does not have.
+        let matches_nothing = |p: &Predicate| run.column(p.column).is_none() && p.test != Test::IsNull;
+        if run.rows == 0 || !may_match_times(run.time_range) || predicates.iter().any(matches_nothing) {
+            continue;
+        }
+        let source = run_source(index, run, designated, may_match_times);
+        pruned.counts.staged_rows.0 += source.rows;
+        if source.rows > 0 {
+            pruned.sources.push(source);
         }
     }
     Ok(pruned)
@@ -101,9 +106,19 @@ fn segment_source(index: usize, segment: &Segment, predicates: &[Predicate]) -> 
     Ok(source)
 }
 
-fn run_source(run: usize, rows: usize, time_range: (i64, i64)) -> Source {
-    let pieces = (0..rows).step_by(BLOCK_ROWS).map(|from| Piece::Run { run, from, rows: BLOCK_ROWS.min(rows - from) });
-    Source { time_range, pieces: pieces.collect(), rows }
+/// The pieces of a run; of a sorted one those whose times can match.
+fn run_source(index: usize, run: &Run, designated: Option<ColumnId>, may_match: impl Fn((i64, i64)) -> bool) -> Source {
+    let times = designated.map_or(&[][..], |id| run.timestamps(id));
+    let mut source = Source { time_range: run.time_range, pieces: Vec::new(), rows: 0 };
+    for from in (0..run.rows).step_by(BLOCK_ROWS) {
+        let rows = BLOCK_ROWS.min(run.rows - from);
+        let range = times.get(from).copied().zip(times.get(from + rows - 1).copied());
+        if !run.is_sorted || range.is_none_or(&may_match) {
+            source.pieces.push(Piece::Run { run: index, from, rows });
+            source.rows += rows;
+        }
+    }
+    source
 }
 
 impl Source {
