@@ -128,3 +128,47 @@ fn now_ns() -> i64 {
 pub fn incomplete_line() -> Error {
     Error::new(ErrorKind::Invalid, "the connection ended within a line")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two lines with newlines of their own: escaped within quotes, and within a binary double.
+    fn text() -> Vec<u8> {
+        let mut text = b"t,h=a v=1i,s=\"x\\\ny\" 1\nt,h=b v=2i,d==\x10".to_vec();
+        text.extend_from_slice(&[b'\n', 0, 0, b'\n', 0, 0, 0, 0]);
+        text.extend_from_slice(b" 2\nt,h=c v=3i 3");
+        text
+    }
+
+    fn parsed(pieces: impl Iterator<Item = Vec<u8>>) -> Vec<Batch> {
+        let mut lines = Lines::new(LineOptions::default());
+        pieces.for_each(|piece| lines.push(&piece).unwrap());
+        lines.finish().unwrap();
+        lines.take()
+    }
+
+    #[test]
+    fn pieces_do_not_matter() {
+        let text = text();
+        let whole = parsed([text.clone()].into_iter());
+        assert_eq!(whole[0].rows, 3);
+        for size in 1..text.len() {
+            assert!(parsed(text.chunks(size).map(<[u8]>::to_vec)) == whole, "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn a_parser_given_back_forgets_its_rows_and_counts_anew() {
+        let pool = Pool::default();
+        let mut lines = pool.take(LineOptions::default());
+        lines.push(b"t v=1i 1\nt v=2").unwrap();
+        pool.give_back(lines);
+        let mut lines = pool.take(LineOptions::default());
+        assert_eq!((lines.rows(), lines.is_within_line()), (0, false));
+        assert_eq!(lines.push(b"t v=oops 1\n").unwrap_err().line, 1);
+        pool.give_back(lines);
+        let seconds = LineOptions { timestamp_unit: tidalite::line::LineTimeUnit::Seconds, ..LineOptions::default() };
+        assert_eq!(pool.take(seconds.clone()).parser.options().timestamp_unit, seconds.timestamp_unit);
+    }
+}

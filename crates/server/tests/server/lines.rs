@@ -162,3 +162,24 @@ fn senders_prove_who_they_are() {
     server.wait_for_log("authentication failed");
     assert_eq!(server.value("select count(*) from t"), 1);
 }
+
+#[test]
+fn two_clients_may_create_the_same_column_at_once() {
+    let data = folder();
+    let server = Server::start(&data, &[]);
+    let addresses = [server.http.clone(), server.http.clone()];
+    let values = ["1i", "\"text\""];
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let send = |(address, value): (String, &str)| {
+            let body = format!("race v={value} {TS}\n");
+            let head = format!("POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n", body.len());
+            crate::harness::request(&address, &head, body.as_bytes()).status
+        };
+        let both: Vec<_> = addresses.into_iter().zip(values).map(|one| scope.spawn(move || send(one))).collect();
+        both.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    // Whoever is second finds the column of the first: a number fits a text, not the other way round.
+    let kept = statuses.iter().filter(|s| **s == 204).count();
+    assert!(kept >= 1 && statuses.iter().all(|s| *s == 204 || *s == 400), "{statuses:?}");
+    assert_eq!(server.value("select count(*) from race"), kept);
+}
