@@ -510,3 +510,20 @@ fn placed_late(mut error: Error, query: &Query) -> Error {
     }
     error
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_one_statements_error() {
+        let config = EngineConfig { threads: 1, query_memory_bytes: 1 << 20, spill_folder: None };
+        let engine = Engine::new(&config).expect("threads start");
+        let panicked = futures::executor::block_on(engine.spawn(async { panic!("a bug") }.boxed()));
+        let () = match panicked {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Internal),
+            Ok(()) => panic!("the panic was lost"),
+        };
+        assert_eq!(futures::executor::block_on(engine.spawn(async { 1 }.boxed())).expect("the engine goes on"), 1);
+    }
+}

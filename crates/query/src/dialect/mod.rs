@@ -276,3 +276,6 @@ fn place_in(text: &str, words: &Words) -> Option<usize> {
     };
     words.offset(location)
 }
+
+#[cfg(test)]
+mod tests;

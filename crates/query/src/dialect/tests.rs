@@ -1,0 +1,72 @@
+//! Statements are understood or refused, whatever is done to them.
+
+use super::parse;
+use crate::statement::{Partitions, Statement};
+use tidalite_types::{ColumnType, Command, PartitionBy};
+
+const STATEMENTS: &[&str] = &[
+    "CREATE TABLE IF NOT EXISTS \"T é\" (ts TIMESTAMP, s SYMBOL CAPACITY 10 CACHE, d DECIMAL(10, 2), a DOUBLE[][]) TIMESTAMP(ts) PARTITION BY DAY WAL;",
+    "CREATE TABLE t AS (SELECT a, b FROM u), CAST(a AS LONG), INDEX(b CAPACITY 5) TIMESTAMP(a) PARTITION BY HOUR",
+    "CREATE TABLE t AS SELECT a FROM u WHERE a IN (1, 2) TIMESTAMP(a) PARTITION BY WEEK WITH maxUncommittedRows = 10, o3MaxLag = 1s",
+    "ALTER TABLE t DROP PARTITION LIST '2024-01-01', '2024-01-02'",
+    "ALTER TABLE t DROP PARTITION WHERE ts < '2024-01-01' AND x > 1",
+    "ALTER TABLE t ADD COLUMN IF NOT EXISTS a INT, b SYMBOL NOCACHE",
+    "INSERT INTO t (a, \"b c\") VALUES (1, 'x'), (-2.5, NULL)",
+    "INSERT INTO t SELECT * FROM u LIMIT 1, 10",
+    "EXPLAIN ANALYZE FROM t WHERE a::int = 1 -- why",
+    "WITH x AS (FROM t) SELECT avg(a), avg(b), a + b AS \"Sum\" FROM x GROUP BY /* all */ ALL ORDER BY 1 LIMIT -5",
+    "SELECT 'é''' || e'\\n', $1, interval '1 day', [1, 2][1] FROM t a LEFT JOIN u b USING (k) WHERE EXISTS (TABLE v)",
+    "SHOW CREATE TABLE `t`; ",
+    "RENAME TABLE 'a' TO b",
+    "CANCEL QUERY '12'",
+];
+
+#[test]
+fn mutilated_statements_do_not_panic() {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut next = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as usize % below.max(1)
+    };
+    for statement in STATEMENTS {
+        parse(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+        for _ in 0..400 {
+            let mut chars: Vec<char> = statement.chars().collect();
+            for _ in 0..next(4) + 1 {
+                let (from, other) = (next(chars.len()), next(chars.len()));
+                match next(5) {
+                    0 => chars.truncate(from),
+                    1 => drop(chars.drain(from.min(other)..from.max(other))),
+                    2 => chars.insert(from, ['\'', '"', '(', ')', ';', '\0', 'é', ',', '-', '/'][next(10)]),
+                    3 => chars.swap(from, other),
+                    _ => chars.extend_from_within(from.min(other)..from.max(other)),
+                }
+                if chars.is_empty() {
+                    break;
+                }
+            }
+            let text: String = chars.into_iter().collect();
+            if let Err(error) = parse(&text) {
+                let position = error.position.unwrap_or(0);
+                assert!(position <= text.len() && text.is_char_boundary(position), "{text:?}: {position}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_is_made_of_what_is_written() {
+    let Ok(Statement::Commands { commands, .. }) = parse(STATEMENTS[0]) else { panic!("it is understood") };
+    let [Command::CreateTable(create)] = &commands[..] else { panic!("it is one command") };
+    assert_eq!((create.name.as_str(), create.if_not_exists), ("T é", true));
+    assert_eq!(create.columns[3], ("a".to_owned(), ColumnType::DoubleArray { dims: 2 }));
+    assert_eq!((create.designated.as_deref(), create.partition_by), (Some("ts"), PartitionBy::Day));
+    let Ok(Statement::CreateTableAs(create)) = parse(STATEMENTS[2]) else { panic!("it is understood") };
+    assert_eq!((create.designated.as_deref(), create.partition_by), (Some("a"), PartitionBy::Week));
+    let Ok(Statement::DropPartitions { which: Partitions::List(names), .. }) = parse(STATEMENTS[3]) else {
+        panic!("it is understood")
+    };
+    assert_eq!(names[1].text, "2024-01-02");
+}
