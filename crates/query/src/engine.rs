@@ -103,6 +103,7 @@ impl Engine {
             .with_runtime_env(environment.clone())
             .with_default_features()
             .with_type_planner(Arc::new(dialect::SqlTypes))
+            .with_physical_optimizer_rule(Arc::new(crate::plan::TiesInOrder))
             .build();
         let mut base = base;
         for function in functions::scalars() {

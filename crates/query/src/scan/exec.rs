@@ -115,10 +115,16 @@ fn chains(spec: &ScanSpec, reader: &Reader, sources: &[Source]) -> Result<Vec<Ve
         let range = if is_descending { (!max, !min) } else { (min, max) };
         ranges.push((range, source));
     }
-    ranges.sort_by_key(|(range, _)| *range);
+    if is_descending {
+        ranges.sort_by_key(|(range, _)| *range);
+    }
     let mut chains: Vec<(i64, Vec<Piece>)> = Vec::new();
     for ((first, last), source) in ranges {
-        let index = chains.iter().position(|(end, _)| *end <= first).unwrap_or_else(|| {
+        // Going up, sources are in order of arrival, and equal times are taken from the first chain that has them: so a
+        // source goes to the last chain or behind it, never to one before.
+        let skipped = if is_descending { 0 } else { chains.len().saturating_sub(1) };
+        let found = chains.iter().skip(skipped).position(|(end, _)| *end <= first);
+        let index = found.map(|i| i + skipped).unwrap_or_else(|| {
             chains.push((first, Vec::new()));
             chains.len() - 1
         });
