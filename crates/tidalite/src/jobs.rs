@@ -23,6 +23,8 @@ use tidalite_storage::tables::{MergeInput, Staged};
 use tidalite_storage::{Segment, TableSnapshot, symbol_file};
 use tidalite_types::{BLOCK_ROWS, SegmentId, TableId, Txn};
 
+/// A third of the share of a thread of normal priority, when all want to run.
+const MERGE_NICENESS: i32 = 5;
 /// How often the thread looks for work when nobody asks.
 const TICK: Duration = Duration::from_millis(100);
 /// A table without commits for this long is merged, so that its rows leave memory.
@@ -76,8 +78,11 @@ impl Jobs {
         }
     }
 
-    /// Looks after the database until it closes.
+    /// Looks after the database until it closes. This thread, and those it starts to merge, give way to commits and
+    /// queries; when writers have to wait for the merge it gets the processors all the same.
     pub(crate) fn run(jobs: &Mutex<Jobs>, shared: &Shared) {
+        // Refused only where priorities do not exist: then merges compete like everybody.
+        let _ = rustix::process::nice(MERGE_NICENESS);
         while !shared.is_closing.load(SeqCst) {
             shared.wait_for_wish(TICK);
             let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
