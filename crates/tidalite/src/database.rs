@@ -1,27 +1,24 @@
 //! The database: one folder, opened once.
 
 use crate::jobs::Jobs;
-use crate::metrics::{Counters, Metric};
 use crate::session::{Host, Sessions};
-use crate::writer::{Committed, Request, RowsMode, Work, Writer};
+use crate::shared::{Shared, lock};
+use crate::writer::{Committed, Request, RowsMode, Work, Writer, closed, submit};
 use crate::{Activity, DatabaseConfig, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
 use futures::FutureExt;
-use futures::channel::oneshot;
 use futures::future::BoxFuture;
 use std::collections::VecDeque;
 use std::fs::{File, TryLockError};
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use tidalite_ingest::recover::{Recovered, recover};
 use tidalite_ingest::wal::log::Group;
-use tidalite_ingest::recover::{Persisted, Recovered, recover};
+use tidalite_storage::TableSnapshot;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
-use tidalite_storage::{TableSnapshot, Tables};
 use tidalite_types::{Batch, Command, TableSchema, Txn};
 
 /// A handle; clones share the database. Dropping the last one closes it as [`Database::close`] does.
@@ -46,38 +43,6 @@ struct Inner {
 /// A merge takes all that is staged of a table, up to twice the limit; a text column of it must stay below 2 GiB.
 const STAGING_BYTES_MAX: usize = 900 << 20;
 
-/// What the threads of a database share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub config: DatabaseConfig,
-    pub fs: Arc<dyn Fs>,
-    pub store: Arc<SegmentStore>,
-    pub tables: Arc<Tables>,
-    pub counters: Counters,
-    /// Taken before the lock of `tables`, never while holding it.
-    manifest: Mutex<ManifestState>,
-    pub is_closing: AtomicBool,
-    /// The id of the next segment.
-    pub next_segment: AtomicU64,
-    /// The number of the last checkpoint file written, published or not.
-    pub checkpoint_files: AtomicU64,
-    merge: Mutex<MergeSignal>,
-    wished: Condvar,
-}
-
-#[derive(Debug)]
-pub(crate) struct ManifestState {
-    pub manifest: Manifest,
-    /// How many symbols of each column are in the table's symbol file.
-    pub persisted: Persisted,
-}
-
-#[derive(Debug, Default)]
-struct MergeSignal {
-    is_wanted: bool,
-    failure: Option<String>,
-}
-
 impl Database {
     /// Opens or creates the folder, replays the log and starts the background threads. Blocks.
     pub fn open(config: DatabaseConfig) -> Result<Database> {
@@ -88,8 +53,10 @@ impl Database {
         let lock = File::create(config.data.join("lock")).map_err(|e| io("lock", e))?;
         lock.try_lock().map_err(|e| match e {
             TryLockError::WouldBlock => {
-                let mut error =
-                    Error::new(ErrorKind::Conflict, format!("data folder {} is in use by another process", config.data.display()));
+                let mut error = Error::new(
+                    ErrorKind::Conflict,
+                    format!("data folder {} is in use by another process", config.data.display()),
+                );
                 error.hint = Some("stop the other process, or connect to it instead of opening its folder".to_owned());
                 error
             }
@@ -104,26 +71,22 @@ impl Database {
         config.staging_bytes = config.staging_bytes.min(STAGING_BYTES_MAX);
         let store = SegmentStore::new(fs.clone(), config.cache_bytes);
         let (manifest, _) = Manifest::open(fs.clone())?;
-        let Recovered { catalog, versions, log, txn, persisted, replayed } = recover(&fs, &store, &manifest, config.log_file_bytes)?;
+        let Recovered { catalog, versions, log, txn, persisted, replayed } =
+            recover(&fs, &store, &manifest, config.log_file_bytes)?;
         let staged = versions.staged();
         tracing::info!(commits = replayed, staged_rows = staged.rows, last = txn.0, "opened the data folder");
-        let tables = Arc::new(Tables::from(versions));
-        let shared = Arc::new(Shared {
-            config,
-            fs,
-            store,
-            tables,
-            counters: Counters::default(),
-            next_segment: AtomicU64::new(manifest.state().next_segment.0.max(1)),
-            checkpoint_files: AtomicU64::new(manifest.state().checkpoint.file),
-            manifest: Mutex::new(ManifestState { manifest, persisted }),
-            is_closing: AtomicBool::new(false),
-            merge: Mutex::default(),
-            wished: Condvar::new(),
-        });
+        let shared = Arc::new(Shared::new(config, fs, store, versions.into(), manifest, persisted));
         let log_bytes = log.byte_count();
         let (sender, requests) = mpsc::channel();
-        let writer = Writer { shared: shared.clone(), requests, catalog, log, txn, waiting: VecDeque::new(), group: Group::default() };
+        let writer = Writer {
+            shared: shared.clone(),
+            requests,
+            catalog,
+            log,
+            txn,
+            waiting: VecDeque::new(),
+            group: Group::default(),
+        };
         let jobs = Arc::new(Mutex::new(Jobs::new(shared.clone(), sender.clone(), log_bytes)));
         let mut threads = vec![spawn("tidalite-log", move || writer.run())?];
         if shared.config.has_background_jobs {
@@ -245,85 +208,9 @@ impl Drop for Inner {
     }
 }
 
-/// Sends work to the commit thread; ready with its answer. Sent before this returns.
-pub(crate) fn submit(sender: &mpsc::Sender<Request>, work: Work) -> BoxFuture<'static, Result<Committed>> {
-    let (reply, answer) = oneshot::channel();
-    let is_sent = sender.send(Request { work, reply }).is_ok();
-    async move {
-        if !is_sent {
-            return Err(closed());
-        }
-        answer.await.unwrap_or_else(|_| Err(closed()))
-    }
-    .boxed()
-}
-
-fn closed() -> Error {
-    Error::new(ErrorKind::Unavailable, "the database is closed")
-}
-
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
     thread.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start thread {name}: {e}")))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, ManifestState> {
-        lock(&self.manifest)
-    }
-
-    /// Asks the jobs thread to look for work now.
-    pub(crate) fn ask_for_merge(&self) {
-        lock(&self.merge).is_wanted = true;
-        self.wished.notify_all();
-    }
-
-    /// Waits until somebody asked, or the time is over; takes the wish with it.
-    pub(crate) fn wait_for_wish(&self, timeout: Duration) {
-        let signal = lock(&self.merge);
-        let waited = self.wished.wait_timeout_while(signal, timeout, |s| !s.is_wanted);
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_wanted = false;
-    }
-
-    /// Notes the end of a merge.
-    pub(crate) fn merge_ended(&self, failure: Option<String>) {
-        lock(&self.merge).failure = failure;
-    }
-
-    /// Why the last merge failed, if it did.
-    pub(crate) fn merge_failure(&self) -> Option<String> {
-        lock(&self.merge).failure.clone()
-    }
-
-    /// Whether waiting for the merge is in vain.
-    pub(crate) fn merge_is_stuck(&self) -> bool {
-        self.is_closing.load(SeqCst) || lock(&self.merge).failure.is_some()
-    }
-
-    fn metrics(&self) -> Metrics {
-        let gauge = |name, help, value: usize| Metric { name, help, is_counter: false, value: value as f64 };
-        let (staged, tables) = (self.tables.read().staged(), self.tables.all().1);
-        let (mut segments, mut rows, mut bytes) = (0, 0, 0);
-        for segment in tables.iter().flat_map(|t| t.segments.iter()) {
-            segments += 1;
-            rows += segment.meta().rows as usize;
-            bytes += segment.meta().bytes as usize;
-        }
-        let mut metrics = self.counters.read();
-        metrics.extend([
-            gauge("tidalite_tables", "Tables.", tables.len()),
-            gauge("tidalite_segments", "Segments of all tables.", segments),
-            gauge("tidalite_segment_rows", "Rows in segments.", rows),
-            gauge("tidalite_segment_bytes", "Bytes of segments.", bytes),
-            gauge("tidalite_staged_rows", "Committed rows that are not in segments yet.", staged.rows),
-            gauge("tidalite_staged_bytes", "Memory of committed rows that are not in segments yet.", staged.bytes),
-        ]);
-        metrics
-    }
 }
 
 /// What statements may do to the database.

@@ -6,8 +6,8 @@
 //! Order: the log is synced up to the merged commits before the manifest names them, segments and symbols before the
 //! manifest, the manifest before readers see them; files go when neither manifest nor any reader has them.
 
-use crate::database::Shared;
-use crate::writer::{Request, Work};
+use crate::shared::Shared;
+use crate::writer::{Request, Work, submit};
 use crate::{Error, Result};
 use futures::executor::block_on;
 use std::collections::HashMap;
@@ -352,7 +352,7 @@ impl Jobs {
     }
 
     fn ask(&self, work: Work) -> impl Future<Output = Result<()>> + use<> {
-        let answer = self.requests.as_ref().map(|requests| crate::database::submit(requests, work));
+        let answer = self.requests.as_ref().map(|requests| submit(requests, work));
         async move {
             match answer {
                 Some(answer) => answer.await.map(drop),

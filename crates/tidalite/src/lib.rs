@@ -10,6 +10,7 @@ pub mod error;
 mod jobs;
 pub mod metrics;
 pub mod session;
+mod shared;
 mod writer;
 
 pub use config::DatabaseConfig;

@@ -8,13 +8,15 @@
 //! merge has caught up, above twice the limit nothing is taken until it has.
 
 use crate::config::Durability;
-use crate::database::Shared;
+use crate::shared::Shared;
 use crate::{Error, ErrorKind, Result};
+use futures::FutureExt;
 use futures::channel::oneshot;
+use futures::future::BoxFuture;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tidalite_ingest::apply::publish;
 use tidalite_ingest::catalog::Catalog;
@@ -342,4 +344,21 @@ impl From<tidalite_ingest::Error> for Error {
         to.line = error.line.map(u64::from);
         to
     }
+}
+
+/// Sends work to the commit thread; ready with its answer. Sent before this returns.
+pub(crate) fn submit(sender: &mpsc::Sender<Request>, work: Work) -> BoxFuture<'static, Result<Committed>> {
+    let (reply, answer) = oneshot::channel();
+    let is_sent = sender.send(Request { work, reply }).is_ok();
+    async move {
+        if !is_sent {
+            return Err(closed());
+        }
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+    .boxed()
+}
+
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorKind::Unavailable, "the database is closed")
 }

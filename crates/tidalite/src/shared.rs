@@ -1,0 +1,127 @@
+//! What the threads of a database share, and how they wake one another.
+
+use crate::metrics::{Counters, Metric};
+use crate::{DatabaseConfig, Metrics};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tidalite_ingest::recover::Persisted;
+use tidalite_storage::Tables;
+use tidalite_storage::fs::Fs;
+use tidalite_storage::manifest::Manifest;
+use tidalite_storage::segment::SegmentStore;
+
+/// What the threads of a database share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub config: DatabaseConfig,
+    pub fs: Arc<dyn Fs>,
+    pub store: Arc<SegmentStore>,
+    pub tables: Arc<Tables>,
+    pub counters: Counters,
+    /// Taken before the lock of `tables`, never while holding it.
+    manifest: Mutex<ManifestState>,
+    pub is_closing: AtomicBool,
+    /// The id of the next segment.
+    pub next_segment: AtomicU64,
+    /// The number of the last checkpoint file written, published or not.
+    pub checkpoint_files: AtomicU64,
+    merge: Mutex<MergeSignal>,
+    wished: Condvar,
+}
+
+#[derive(Debug)]
+pub(crate) struct ManifestState {
+    pub manifest: Manifest,
+    /// How many symbols of each column are in the table's symbol file.
+    pub persisted: Persisted,
+}
+
+#[derive(Debug, Default)]
+struct MergeSignal {
+    is_wanted: bool,
+    failure: Option<String>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: DatabaseConfig,
+        fs: Arc<dyn Fs>,
+        store: Arc<SegmentStore>,
+        tables: Tables,
+        manifest: Manifest,
+        persisted: Persisted,
+    ) -> Shared {
+        Shared {
+            config,
+            fs,
+            store,
+            tables: Arc::new(tables),
+            counters: Counters::default(),
+            next_segment: AtomicU64::new(manifest.state().next_segment.0.max(1)),
+            checkpoint_files: AtomicU64::new(manifest.state().checkpoint.file),
+            manifest: Mutex::new(ManifestState { manifest, persisted }),
+            is_closing: AtomicBool::new(false),
+            merge: Mutex::default(),
+            wished: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, ManifestState> {
+        lock(&self.manifest)
+    }
+
+    /// Asks the jobs thread to look for work now.
+    pub(crate) fn ask_for_merge(&self) {
+        lock(&self.merge).is_wanted = true;
+        self.wished.notify_all();
+    }
+
+    /// Waits until somebody asked, or the time is over; takes the wish with it.
+    pub(crate) fn wait_for_wish(&self, timeout: Duration) {
+        let signal = lock(&self.merge);
+        let waited = self.wished.wait_timeout_while(signal, timeout, |s| !s.is_wanted);
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_wanted = false;
+    }
+
+    /// Notes the end of a merge.
+    pub(crate) fn merge_ended(&self, failure: Option<String>) {
+        lock(&self.merge).failure = failure;
+    }
+
+    /// Why the last merge failed, if it did.
+    pub(crate) fn merge_failure(&self) -> Option<String> {
+        lock(&self.merge).failure.clone()
+    }
+
+    /// Whether waiting for the merge is in vain.
+    pub(crate) fn merge_is_stuck(&self) -> bool {
+        self.is_closing.load(SeqCst) || lock(&self.merge).failure.is_some()
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        let gauge = |name, help, value: usize| Metric { name, help, is_counter: false, value: value as f64 };
+        let (staged, tables) = (self.tables.read().staged(), self.tables.all().1);
+        let (mut segments, mut rows, mut bytes) = (0, 0, 0);
+        for segment in tables.iter().flat_map(|t| t.segments.iter()) {
+            segments += 1;
+            rows += segment.meta().rows as usize;
+            bytes += segment.meta().bytes as usize;
+        }
+        let mut metrics = self.counters.read();
+        metrics.extend([
+            gauge("tidalite_tables", "Tables.", tables.len()),
+            gauge("tidalite_segments", "Segments of all tables.", segments),
+            gauge("tidalite_segment_rows", "Rows in segments.", rows),
+            gauge("tidalite_segment_bytes", "Bytes of segments.", bytes),
+            gauge("tidalite_staged_rows", "Committed rows that are not in segments yet.", staged.rows),
+            gauge("tidalite_staged_bytes", "Memory of committed rows that are not in segments yet.", staged.bytes),
+        ]);
+        metrics
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
