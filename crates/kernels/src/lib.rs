@@ -1,14 +1,30 @@
 //! Pure loops over slices: no files, no tables, no errors. A fast loop has a plain twin that defines it.
 //!
-//! [`min_max()`] bounds; [`sort`] the order of timestamps; [`gather()`] rows by number; [`merge()`] two sorted runs.
-#![forbid(unsafe_code)]
+//! [`min_max()`] bounds; [`sort`] the order of timestamps; [`gather()`] rows by number; [`merge()`] two sorted runs;
+//! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences.
+//!
+//! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], and for memory that
+//! is written before it is read.
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+pub mod bitpack;
+pub mod delta;
 pub mod gather;
+pub mod in_range;
+pub mod int;
 pub mod merge;
 pub mod min_max;
 pub mod sort;
+pub mod widths;
 
+pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack};
+pub use delta::{deltas, sum_up};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};
+pub use in_range::packed_in_range;
+pub use int::Int;
+#[cfg(target_arch = "x86_64")]
+pub use int::has_avx2;
 pub use merge::{Stretch, merge, merge_columns, merge_slices};
 pub use min_max::{min_max, min_max_f32, min_max_f64};
 pub use sort::{is_sorted, sort_permutation};
+pub use widths::{WidthCounts, width_counts, width_of};

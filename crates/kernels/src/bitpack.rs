@@ -1,0 +1,213 @@
+//! Integers of one vector as their distances from a reference, `width` bits each.
+//!
+//! The bits lie in lines of 1,024: a line is as many words as fit, of 16, 32 or 64 bits by [`word_bits`], and word
+//! `l` of every line belongs to lane `l`. Row `r` is row `r / lanes` of lane `r % lanes`; the distances of a lane
+//! follow each other from the least significant bit of its word in the first line on. So a vector of 1,024 rows is
+//! exactly `width` lines, neighbouring rows are in neighbouring words, and every step is the same for all words of a
+//! line, which is what vector instructions want. A vector with fewer rows ends with the last line that holds any.
+//!
+//! The loops are written once and compiled twice, for AVX2 and for any processor; [`unpack_plain`] defines both.
+
+use crate::{Int, dispatch};
+use std::mem::MaybeUninit;
+
+/// Rows of a vector.
+pub const VECTOR: usize = 1024;
+pub const LINE_BYTES: usize = VECTOR / 8;
+/// 1,024 bits, little-endian words of [`word_bits`].
+pub type Line = [u8; LINE_BYTES];
+
+/// Bits of the words that distances of `width` bits are packed into.
+#[must_use]
+pub fn word_bits(width: u32) -> usize {
+    match width {
+        0..=16 => 16,
+        17..=32 => 32,
+        _ => 64,
+    }
+}
+
+/// Lines that `rows` distances of `width` bits take.
+#[must_use]
+pub fn line_count(width: u32, rows: usize) -> usize {
+    let bits = word_bits(width);
+    (rows.div_ceil(VECTOR / bits) * width as usize).div_ceil(bits)
+}
+
+/// The lowest `width` bits set.
+#[must_use]
+pub fn width_mask(width: u32) -> u64 {
+    if width == 0 { 0 } else { u64::MAX >> (64 - width) }
+}
+
+/// Room for the unpacked words of a vector, kept from vector to vector.
+pub(crate) struct Words {
+    pub u16s: [u16; VECTOR],
+    pub u32s: [u32; VECTOR],
+    pub u64s: [u64; VECTOR],
+}
+
+macro_rules! words {
+    ($unpack:ident, $pack:ident, $word:ty) => {
+        /// Unpacks the rows of all lanes that `lines` hold; what is behind them in `out` stays.
+        #[inline(always)]
+        pub(crate) fn $unpack(lines: &[Line], width: u32, rows: usize, out: &mut [$word; VECTOR]) {
+            const BITS: usize = <$word>::BITS as usize;
+            const BYTES: usize = BITS / 8;
+            const LANES: usize = VECTOR / BITS;
+            let mask = width_mask(width) as $word;
+            let lane_rows = out.as_chunks_mut::<LANES>().0;
+            for (row, out) in lane_rows[..rows.div_ceil(LANES)].iter_mut().enumerate() {
+                let bit = row * width as usize;
+                let (at, shift) = (bit / BITS, bit % BITS);
+                let low = lines[at].as_chunks::<BYTES>().0;
+                if shift + width as usize <= BITS {
+                    for lane in 0..LANES {
+                        out[lane] = <$word>::from_le_bytes(low[lane]) >> shift & mask;
+                    }
+                } else {
+                    let high = lines[at + 1].as_chunks::<BYTES>().0;
+                    for lane in 0..LANES {
+                        let word = <$word>::from_le_bytes(low[lane]) >> shift;
+                        out[lane] = (word | <$word>::from_le_bytes(high[lane]) << (BITS - shift)) & mask;
+                    }
+                }
+            }
+        }
+
+        /// Adds the words of `rows` rows to `lines`, which are zeros.
+        #[inline(always)]
+        fn $pack<T: Int>(values: &[T], reference: T, width: u32, lines: &mut [Line]) {
+            const BITS: usize = <$word>::BITS as usize;
+            const BYTES: usize = BITS / 8;
+            const LANES: usize = VECTOR / BITS;
+            let mask = width_mask(width) as $word;
+            for (row, values) in values.chunks(LANES).enumerate() {
+                let mut words = [0; LANES];
+                for (word, value) in words.iter_mut().zip(values) {
+                    *word = value.distance(reference) as $word & mask;
+                }
+                let bit = row * width as usize;
+                let (at, shift) = (bit / BITS, bit % BITS);
+                let low = lines[at].as_chunks_mut::<BYTES>().0;
+                for lane in 0..LANES {
+                    low[lane] = (<$word>::from_le_bytes(low[lane]) | words[lane] << shift).to_le_bytes();
+                }
+                if shift + width as usize > BITS {
+                    let high = lines[at + 1].as_chunks_mut::<BYTES>().0;
+                    for lane in 0..LANES {
+                        high[lane] = (words[lane] >> (BITS - shift)).to_le_bytes();
+                    }
+                }
+            }
+        }
+    };
+}
+
+words!(unpack_u16, pack_u16, u16);
+words!(unpack_u32, pack_u32, u32);
+words!(unpack_u64, pack_u64, u64);
+
+dispatch! {
+    fn pack_lines<T: Int>(values: &[T], reference: T, width: u32, lines: &mut [Line]) {
+        match width {
+            0 => {}
+            1..=16 => pack_u16(values, reference, width, lines),
+            17..=32 => pack_u32(values, reference, width, lines),
+            _ => pack_u64(values, reference, width, lines),
+        }
+    }
+}
+
+/// Appends the lines of at most [`VECTOR`] values. Of distances that do not fit `width` bits the upper ones are lost.
+///
+/// # Panics
+/// With more values, or a width above 64.
+pub fn pack<T: Int>(values: &[T], reference: T, width: u32, out: &mut Vec<u8>) {
+    assert!(values.len() <= VECTOR && width <= 64, "{} values of {width} bits", values.len());
+    let start = out.len();
+    out.resize(start + line_count(width, values.len()) * LINE_BYTES, 0);
+    pack_lines(values, reference, width, out[start..].as_chunks_mut().0);
+}
+
+/// Unpacks vector after vector onto the end of a column.
+pub struct Unpacker {
+    words: Words,
+}
+
+impl Default for Unpacker {
+    fn default() -> Unpacker {
+        Unpacker { words: Words { u16s: [0; VECTOR], u32s: [0; VECTOR], u64s: [0; VECTOR] } }
+    }
+}
+
+impl Unpacker {
+    #[must_use]
+    pub fn new() -> Unpacker {
+        Unpacker::default()
+    }
+
+    /// Appends `rows` values: `reference` plus the distances in `lines`, in the arithmetic of the type, which wraps.
+    ///
+    /// # Panics
+    /// With more than [`VECTOR`] rows, a width above 64, or fewer than [`line_count`] lines.
+    pub fn unpack<T: Int>(&mut self, lines: &[Line], width: u32, reference: T, rows: usize, out: &mut Vec<T>) {
+        assert!(rows <= VECTOR && width <= 64 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
+        out.reserve(rows);
+        unpack_lines(&mut self.words, lines, width, reference, &mut out.spare_capacity_mut()[..rows]);
+        // SAFETY: `unpack_lines` has written each of the `rows` elements behind the current end.
+        unsafe { out.set_len(out.len() + rows) }
+    }
+
+    pub(crate) fn words(&mut self) -> &mut Words {
+        &mut self.words
+    }
+}
+
+dispatch! {
+    fn unpack_lines<T: Int>(
+        words: &mut Words,
+        lines: &[Line],
+        width: u32,
+        reference: T,
+        out: &mut [MaybeUninit<T>],
+    ) {
+        let rows = out.len();
+        match width {
+            0 => out.iter_mut().for_each(|out| _ = out.write(reference)),
+            1..=16 => {
+                unpack_u16(lines, width, rows, &mut words.u16s);
+                for (out, word) in out.iter_mut().zip(&words.u16s) {
+                    out.write(reference.plus(u64::from(*word)));
+                }
+            }
+            17..=32 => {
+                unpack_u32(lines, width, rows, &mut words.u32s);
+                for (out, word) in out.iter_mut().zip(&words.u32s) {
+                    out.write(reference.plus(u64::from(*word)));
+                }
+            }
+            _ => {
+                unpack_u64(lines, width, rows, &mut words.u64s);
+                for (out, word) in out.iter_mut().zip(&words.u64s) {
+                    out.write(reference.plus(*word));
+                }
+            }
+        }
+    }
+}
+
+/// What defines packing: the distance of one row, bit by bit.
+#[must_use]
+pub fn unpack_plain(lines: &[Line], width: u32, row: usize) -> u64 {
+    let bits = word_bits(width);
+    let lanes = VECTOR / bits;
+    let (lane, first) = (row % lanes, row / lanes * width as usize);
+    (0..width as usize).fold(0, |distance, i| {
+        let (line, bit) = ((first + i) / bits, lane * bits + (first + i) % bits);
+        distance | u64::from(lines[line][bit / 8] >> (bit % 8) & 1) << i
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! The integers that kernels take, and the one place where instructions are chosen.
+
+/// An integer of up to 64 bits. Arithmetic wraps.
+pub trait Int: Copy + Default + Ord + Send + Sync + 'static {
+    /// `self − reference` as an unsigned number of the same width.
+    fn distance(self, reference: Self) -> u64;
+    /// The lower bits of `distance`, added.
+    fn plus(self, distance: u64) -> Self;
+    fn wrapping_plus(self, other: Self) -> Self;
+}
+
+macro_rules! int {
+    ($($int:ty, $unsigned:ty;)*) => { $(
+        impl Int for $int {
+            #[inline(always)]
+            fn distance(self, reference: $int) -> u64 {
+                self.wrapping_sub(reference) as $unsigned as u64
+            }
+            #[inline(always)]
+            fn plus(self, distance: u64) -> $int {
+                self.wrapping_add(distance as $int)
+            }
+            #[inline(always)]
+            fn wrapping_plus(self, other: $int) -> $int {
+                self.wrapping_add(other)
+            }
+        }
+    )* };
+}
+
+int! { i8, u8; i16, u16; i32, u32; i64, u64; u8, u8; u16, u16; u32, u32; u64, u64; }
+
+/// A function compiled for AVX2 and for any processor of the architecture, and the choice at run time. What it calls
+/// must be `#[inline(always)]` to be compiled along.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! dispatch {
+    (
+        $(#[$meta:meta])* $vis:vis fn $name:ident $(<$T:ident : $bound:path>)? ($($arg:ident : $type:ty),* $(,)?)
+        $(-> $out:ty)? $body:block
+    ) => {
+        $(#[$meta])*
+        $vis fn $name $(<$T: $bound>)? ($($arg: $type),*) $(-> $out)? {
+            #[inline(always)]
+            fn any $(<$T: $bound>)? ($($arg: $type),*) $(-> $out)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx2 $(<$T: $bound>)? ($($arg: $type),*) $(-> $out)? {
+                any($($arg),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            if $crate::has_avx2() {
+                // SAFETY: `has_avx2` has asked the processor for every feature that `avx2` enables.
+                return unsafe { avx2($($arg),*) };
+            }
+            any($($arg),*)
+        }
+    };
+}
+
+/// Whether the loops for AVX2 run here.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[must_use]
+pub fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
