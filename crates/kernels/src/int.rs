@@ -7,6 +7,7 @@ pub trait Int: Copy + Default + Ord + Send + Sync + 'static {
     /// The lower bits of `distance`, added.
     fn plus(self, distance: u64) -> Self;
     fn wrapping_plus(self, other: Self) -> Self;
+    fn wrapping_minus(self, other: Self) -> Self;
 }
 
 macro_rules! int {
@@ -23,6 +24,10 @@ macro_rules! int {
             #[inline(always)]
             fn wrapping_plus(self, other: $int) -> $int {
                 self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn wrapping_minus(self, other: $int) -> $int {
+                self.wrapping_sub(other)
             }
         }
     )* };

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidalite_storage::Segment;
 use tidalite_storage::fs::{Fs, os::OsFs};
+use tidalite_storage::segment::Effort;
 use tidalite_storage::segment::{BlockSource, SegmentMeta, SegmentStore, SegmentWriter, encode};
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, SegmentId, TableId, TimeUnit, Values, Views};
 
@@ -32,7 +33,11 @@ fn columns() -> Vec<(&'static str, ColumnType, Values)> {
     let timestamp = ColumnType::Timestamp(TimeUnit::Nanos);
     vec![
         ("i64, 0 to 100", ColumnType::Long, Values::I64((0..ROWS).map(|_| rng.i64(0..=100)).collect())),
-        ("i64, 300 values far apart", ColumnType::Long, Values::I64((0..ROWS).map(|_| rng.i64(0..300) << 40).collect())),
+        (
+            "i64, 300 values far apart",
+            ColumnType::Long,
+            Values::I64((0..ROWS).map(|_| rng.i64(0..300) << 40).collect()),
+        ),
         ("i64, random", ColumnType::Long, Values::I64((0..ROWS).map(|_| rng.i64(..)).collect())),
         (
             "timestamp, 4,000 rows each",
@@ -90,7 +95,7 @@ fn main() {
 fn report(fs: &Arc<dyn Fs>, first: SegmentId, name: &str, column_type: ColumnType, column: &Column, logical: usize) {
     let encoded = measure(|| {
         for block in 0..BLOCKS {
-            black_box(encode(column_type, column, block * BLOCK_ROWS, BLOCK_ROWS));
+            black_box(encode(column_type, column, block * BLOCK_ROWS, BLOCK_ROWS, Effort::Fresh));
         }
     });
     let mut id = first;

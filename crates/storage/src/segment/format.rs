@@ -24,8 +24,7 @@ const FOOTER_HEAD_BYTES: usize = 16;
 const COLUMN_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 48;
 
-/// How the values of a chunk are laid out. The tags not listed are for run-length, bit-packed frames of reference,
-/// delta, ALP and FSST.
+/// How the values of a chunk are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Encoding {
@@ -37,11 +36,22 @@ pub enum Encoding {
     Dict = 2,
     /// The smallest value, and the distance from it in 0, 1, 2 or 4 bytes a row.
     Narrow = 3,
+    /// One value that all rows have.
+    Constant = 4,
+    /// Integers as distances from a reference of their vector, in bits.
+    Packed = 5,
+    /// Integers as differences from the row before, these as `Packed`.
+    Delta = 6,
+    /// Values and where the rows end that have them.
+    Runs = 7,
+    /// As `Dict`, the codes in bits.
+    PackedDict = 8,
 }
 
 impl Encoding {
     fn from_tag(tag: u8) -> Option<Encoding> {
-        [Encoding::Nulls, Encoding::Plain, Encoding::Dict, Encoding::Narrow].into_iter().find(|e| *e as u8 == tag)
+        use Encoding::{Constant, Delta, Dict, Narrow, Nulls, Packed, PackedDict, Plain, Runs};
+        [Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict].into_iter().find(|e| *e as u8 == tag)
     }
 }
 
@@ -59,7 +69,8 @@ pub struct Entry {
     pub has_validity: bool,
     pub has_zones: bool,
     pub zone: Zone,
-    /// `Dict`: how many distinct values. `Narrow`: bytes per row.
+    /// `Dict`, `PackedDict`: how many distinct values. `Narrow`: bytes per row. `Delta`: how often differences were
+    /// taken. `Runs`: how many. `Constant` of bits: the bit.
     pub parameter: u32,
     /// Of views: bytes of the data they point into.
     pub data_bytes: u32,

@@ -10,6 +10,7 @@ pub mod reader;
 pub mod store;
 pub mod writer;
 
+pub use encoding::choice::Effort;
 pub use encoding::{EncodedBlock, encode, to_column};
 pub use reader::{Segment, SegmentMeta};
 pub use store::{SegmentStore, StoreStats};

@@ -5,6 +5,7 @@
 //!
 //! Crash: at any point; a file that no manifest names is removed at the next open.
 
+use super::encoding::choice::Effort;
 use super::encoding::{EncodedBlock, encode};
 use super::format::{self, Entry};
 use crate::fs::{File, Fs};
@@ -39,6 +40,7 @@ pub struct SegmentWriter {
     columns: Vec<(ColumnId, ColumnType)>,
     /// By column in the order of the caller, then by block.
     entries: Vec<Vec<Entry>>,
+    effort: Effort,
     rows: u64,
     is_last_block_short: bool,
     /// Bytes not written yet, which belong at `written`.
@@ -63,12 +65,20 @@ impl SegmentWriter {
             file,
             columns: columns.to_vec(),
             entries: vec![Vec::new(); columns.len()],
+            effort: Effort::Fresh,
             rows: 0,
             is_last_block_short: false,
             buffer: format::header().to_vec(),
             written: 0,
             unsynced: 0,
         })
+    }
+
+    /// How rows that come as rows are encoded from now on; [`Effort::Fresh`] without it.
+    #[must_use]
+    pub fn with_effort(mut self, effort: Effort) -> SegmentWriter {
+        self.effort = effort;
+        self
     }
 
     /// Appends a block of `rows` rows, [`BLOCK_ROWS`] in all blocks but the last. `columns` are in the order given
@@ -103,7 +113,7 @@ impl SegmentWriter {
                         column.values.physical()
                     )));
                 }
-                self.write_encoded(index, &encode(column_type, column, *from, rows))
+                self.write_encoded(index, &encode(column_type, column, *from, rows, self.effort))
             }
         }
     }

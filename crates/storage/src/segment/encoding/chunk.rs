@@ -1,14 +1,16 @@
 //! The sections of a chunk: written one after the other, found again from the footer's entry.
 
+use super::choice::Payload;
 use super::{EncodedBlock, zones};
 use crate::segment::format::{Encoding, Entry, aligned};
 use crate::{Bounds, Zone};
 use bytes::Bytes;
 use std::ops::Range;
+use tidalite_kernels::{LINE_BYTES, line_count};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, VECTOR_ROWS};
 
-/// A chunk being written: bounds first, then [`Chunk::begin`], then the payload's sections.
+/// A chunk being written: bounds first, then its payload.
 pub(super) struct Chunk {
     pub rows: usize,
     /// Absent when no row is NULL.
@@ -52,17 +54,19 @@ impl Chunk {
         self.validity.as_ref().is_none_or(|v| v.words().iter().skip(vector * words).take(words).any(|w| *w != 0))
     }
 
-    pub fn begin(&mut self, encoding: Encoding, parameter: u32, data_bytes: u32) {
-        (self.encoding, self.parameter, self.data_bytes) = (encoding, parameter, data_bytes);
+    /// Writes everything but the footer's entry. Bounds and zones are set before.
+    pub fn write(&mut self, payload: &Payload<'_>) {
+        (self.encoding, self.parameter, self.data_bytes) = (payload.encoding, payload.parameter, payload.data_bytes);
         let (zones, validity) = (std::mem::take(&mut self.zones), self.validity.take());
         self.section(bytemuck::cast_slice(&zones));
         if let Some(validity) = &validity {
             self.section(bytemuck::cast_slice(validity.words()));
         }
         (self.zones, self.validity) = (zones, validity);
+        payload.sections.iter().for_each(|section| self.section(section));
     }
 
-    pub fn section(&mut self, bytes: &[u8]) {
+    fn section(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             let start = aligned(self.bytes.len());
             self.bytes.reserve_exact(start - self.bytes.len() + bytes.len());
@@ -95,6 +99,7 @@ pub struct Layout {
     first: Range<usize>,
     data: Range<usize>,
     codes: Range<usize>,
+    payload: Range<usize>,
     /// Bytes of a code or distance.
     pub code_bytes: usize,
     /// Length of the chunk.
@@ -102,26 +107,10 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// What the entry says; nothing was compared with the bytes that are there.
     pub fn of(entry: &Entry, physical: Physical, rows: usize) -> Result<Layout, String> {
-        let code_bytes = match entry.encoding {
-            Encoding::Nulls | Encoding::Plain => 0,
-            Encoding::Dict => code_bytes(entry.parameter as usize).ok_or("an impossible number of distinct values")?,
-            Encoding::Narrow if matches!(entry.parameter, 0 | 1 | 2 | 4) => entry.parameter as usize,
-            Encoding::Narrow => return Err(format!("distances of {} bytes", entry.parameter)),
-        };
-        let values = match entry.encoding {
-            Encoding::Nulls => 0,
-            Encoding::Plain => rows,
-            Encoding::Dict => entry.parameter as usize,
-            Encoding::Narrow => 1,
-        };
-        let first_bytes = match physical {
-            Physical::Bit if entry.encoding == Encoding::Plain => rows.div_ceil(64) * 8,
-            Physical::Bit if entry.encoding != Encoding::Nulls => return Err("bits that are not plain".to_owned()),
-            Physical::Bit => 0,
-            _ => values * physical.width().unwrap_or(16),
-        };
-        let mut end = 0;
+        let parts = Parts::of(entry, physical, rows)?;
+        let mut end = 0usize;
         let mut place = |bytes: usize| {
             let start = if bytes == 0 { end } else { aligned(end) };
             end = start + bytes;
@@ -129,10 +118,18 @@ impl Layout {
         };
         let zones = place(if entry.has_zones { zones::bytes(rows) } else { 0 });
         let validity = place(if entry.has_validity { rows.div_ceil(64) * 8 } else { 0 });
-        let first = place(first_bytes);
-        let data = place(if physical == Physical::Views { entry.data_bytes as usize } else { 0 });
-        let codes = place(rows * code_bytes);
-        Ok(Layout { zones, validity, first, data, codes, code_bytes, bytes: end })
+        let first = place(parts.first);
+        let data = place(parts.data);
+        let codes = place(parts.codes);
+        let start = aligned(codes.end);
+        let payload = match entry.encoding {
+            // Their length is the entry's, their own structure says the rest.
+            Encoding::Constant | Encoding::Packed | Encoding::Delta | Encoding::Runs => {
+                place((entry.bytes as usize).saturating_sub(start))
+            }
+            Encoding::Nulls | Encoding::Plain | Encoding::Dict | Encoding::Narrow | Encoding::PackedDict => place(0),
+        };
+        Ok(Layout { zones, validity, first, data, codes, payload, code_bytes: parts.code_bytes, bytes: end })
     }
 
     pub fn zones<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
@@ -156,6 +153,11 @@ impl Layout {
         &chunk[self.codes.clone()]
     }
 
+    /// What [`Encoding`]s that say their own structure have.
+    pub fn payload<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
+        &chunk[self.payload.clone()]
+    }
+
     pub fn validity_bytes(&self, chunk: &Bytes) -> Bytes {
         chunk.slice(self.validity.clone())
     }
@@ -169,7 +171,62 @@ impl Layout {
     }
 }
 
-/// Bytes of the codes of a dictionary; `None` when no dictionary has that size.
+/// Lengths of the sections that the entry alone tells.
+#[derive(Default)]
+struct Parts {
+    first: usize,
+    data: usize,
+    codes: usize,
+    code_bytes: usize,
+}
+
+impl Parts {
+    fn of(entry: &Entry, physical: Physical, rows: usize) -> Result<Parts, String> {
+        let is_bits = physical == Physical::Bit;
+        let width = physical.width().unwrap_or(16);
+        let data = if physical == Physical::Views { entry.data_bytes as usize } else { 0 };
+        let distinct = entry.parameter as usize;
+        let impossible = "an impossible number of distinct values";
+        Ok(match entry.encoding {
+            Encoding::Plain if is_bits => Parts { first: rows.div_ceil(64) * 8, ..Parts::default() },
+            Encoding::Plain => Parts { first: rows * width, data, ..Parts::default() },
+            Encoding::Dict | Encoding::Narrow | Encoding::PackedDict if is_bits => {
+                return Err("bits that are not plain".to_owned());
+            }
+            Encoding::Dict => {
+                let code_bytes = code_bytes(distinct).ok_or(impossible)?;
+                Parts { first: distinct * width, data, codes: rows * code_bytes, code_bytes }
+            }
+            Encoding::PackedDict => {
+                let codes = packed_code_bytes(distinct, rows).ok_or(impossible)?;
+                Parts { first: distinct * width, data, codes, code_bytes: 0 }
+            }
+            Encoding::Narrow if matches!(entry.parameter, 0 | 1 | 2 | 4) => {
+                let code_bytes = entry.parameter as usize;
+                Parts { first: width, data, codes: rows * code_bytes, code_bytes }
+            }
+            Encoding::Narrow => return Err(format!("distances of {} bytes", entry.parameter)),
+            Encoding::Nulls | Encoding::Constant | Encoding::Packed | Encoding::Delta | Encoding::Runs => {
+                Parts::default()
+            }
+        })
+    }
+}
+
+/// Bits of the codes of a dictionary; `None` when no dictionary has that size.
+#[must_use]
+pub fn code_bits(distinct: usize) -> Option<u32> {
+    matches!(distinct, 1..=65_536).then(|| usize::BITS - (distinct - 1).leading_zeros())
+}
+
+/// Bytes of the codes of all rows, packed vector by vector.
+fn packed_code_bytes(distinct: usize, rows: usize) -> Option<usize> {
+    let bits = code_bits(distinct)?;
+    let lines = rows / VECTOR_ROWS * line_count(bits, VECTOR_ROWS) + line_count(bits, rows % VECTOR_ROWS);
+    Some(lines * LINE_BYTES)
+}
+
+/// Bytes of the codes of a dictionary whose codes are not packed; `None` when no dictionary has that size.
 #[must_use]
 pub fn code_bytes(distinct: usize) -> Option<usize> {
     match distinct {

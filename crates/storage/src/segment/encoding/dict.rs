@@ -1,44 +1,66 @@
-//! The distinct values of a block in order, and a code a row.
+//! The distinct values of a block in order, and a code a row in as few bits as they need.
 //!
 //! Speed of writing decides what is tried: a sample of 1024 rows rules out most blocks that would not pay, and the
 //! rest give up at the first value too many.
 
-use super::chunk::{Chunk, code_bytes};
+use super::EncodedBlock;
+use super::choice::{Effort, Payload, Scheme, Source};
+use super::chunk::{Layout, code_bits};
 use super::fixed::Fixed;
+use crate::segment::format::Encoding;
+use tidalite_kernels::{LINE_BYTES, Unpacker, line_count};
+use tidalite_types::VECTOR_ROWS;
+
+pub(super) struct Dict;
+
+impl<T: Fixed> Scheme<T> for Dict {
+    fn estimate(&self, source: &Source<'_, T>) -> Option<usize> {
+        let distinct = sample(source.values, distinct_max(source.rows(), size_of::<T>(), source.plain_bytes()))?;
+        Some(distinct * size_of::<T>() + source.rows() * code_bits(distinct)? as usize / 8)
+    }
+
+    fn encode<'a>(&self, source: &Source<'a, T>) -> Option<Payload<'a>> {
+        let limit = distinct_max(source.rows(), size_of::<T>(), source.plain_bytes());
+        let dictionary = build(source.values, limit, sample(source.values, limit)?)?;
+        let distinct = bytemuck::cast_slice(&dictionary.values).to_vec();
+        let mut payload = Payload::new(Encoding::PackedDict, dictionary.values.len() as u32, distinct);
+        payload.sections.push(packed(&dictionary.codes, dictionary.values.len()).into());
+        Some(payload)
+    }
+
+    fn weight(&self, _: Effort) -> usize {
+        // A look-up a row: several times slower than adding, but less than what it saves.
+        115
+    }
+}
 
 pub(super) struct Dictionary<T> {
     pub values: Vec<T>,
-    pub codes: Codes,
+    pub codes: Vec<u16>,
 }
 
-pub(super) enum Codes {
-    /// There is one value.
-    None,
-    U8(Vec<u8>),
-    U16(Vec<u16>),
+/// The codes of all rows in the bits that `distinct` values ask for.
+pub(super) fn packed(codes: &[u16], distinct: usize) -> Vec<u8> {
+    let bits = code_bits(distinct).expect("no dictionary has more values than codes");
+    let mut out = Vec::with_capacity(codes.len().div_ceil(VECTOR_ROWS) * line_count(bits, VECTOR_ROWS) * LINE_BYTES);
+    codes.chunks(VECTOR_ROWS).for_each(|vector| tidalite_kernels::pack(vector, 0, bits, &mut out));
+    out
 }
 
-impl Codes {
-    /// Codes in the width that `distinct` values ask for, `ranks` giving the place of each in the order.
-    pub fn ranked(codes: &[u16], ranks: &[u16], distinct: usize) -> Codes {
-        match code_bytes(distinct) {
-            Some(0) => Codes::None,
-            Some(1) => Codes::U8(codes.iter().map(|c| ranks[usize::from(*c)] as u8).collect()),
-            _ => Codes::U16(codes.iter().map(|c| ranks[usize::from(*c)]).collect()),
-        }
+/// The opposite of [`packed`].
+pub(super) fn unpacked(packed: &[u8], distinct: usize, rows: usize) -> Vec<u16> {
+    let bits = code_bits(distinct).unwrap_or(16);
+    let (mut unpacker, mut codes) = (Unpacker::new(), Vec::with_capacity(rows));
+    let lines = packed.as_chunks().0;
+    for at in (0..rows).step_by(VECTOR_ROWS) {
+        let lines = &lines[at / VECTOR_ROWS * line_count(bits, VECTOR_ROWS)..];
+        unpacker.unpack(lines, bits, 0, (rows - at).min(VECTOR_ROWS), &mut codes);
     }
-
-    pub fn write(&self, chunk: &mut Chunk) {
-        match self {
-            Codes::None => {}
-            Codes::U8(codes) => chunk.section(codes),
-            Codes::U16(codes) => chunk.section(bytemuck::cast_slice(codes)),
-        }
-    }
+    codes
 }
 
-/// The most distinct values that make a dictionary worth it: a quarter less than `best` bytes, and codes of two
-/// bytes only where eight rows share a value, since each costs a look-up in a table that leaves the cache.
+/// The most distinct values that make a dictionary worth it: a quarter less than `best` bytes, and codes of more than
+/// a byte only where eight rows share a value, since each costs a look-up in a table that leaves the cache.
 pub(super) fn distinct_max(rows: usize, width: usize, best: usize) -> usize {
     let budget = best / 4 * 3;
     let by_one = (budget.saturating_sub(rows) / width).min(256);
@@ -48,19 +70,34 @@ pub(super) fn distinct_max(rows: usize, width: usize, best: usize) -> usize {
 
 const SAMPLE_ROWS: usize = 1024;
 
-/// How many distinct values a sample has; `None` when there cannot be so few as `limit`.
+/// How many distinct values there are, judged by a sample; `None` when there cannot be so few as `limit`.
 pub(super) fn sample<T: Fixed>(values: &[T], limit: usize) -> Option<usize> {
-    if limit == 0 || values.len() <= SAMPLE_ROWS {
-        return (limit > 0).then_some(limit);
+    if limit == 0 {
+        return None;
     }
     // An odd stride, so that it does not run in step with data that repeats every power of two.
     let stride = (values.len() / SAMPLE_ROWS) | 1;
     let mut table = Table::<T>::new(2 * SAMPLE_ROWS);
-    values.iter().step_by(stride).for_each(|v| {
-        table.code(*v);
-    });
-    let distinct = table.values.len();
-    (distinct <= sample_distinct_max(limit, values.len() / stride)).then_some(distinct)
+    let mut seen = Vec::new();
+    for value in values.iter().step_by(stride) {
+        let code = usize::from(table.code(*value));
+        if code == seen.len() {
+            seen.push(0u32);
+        }
+        seen[code] += 1;
+    }
+    judge(&seen, values.len() / stride, values.len(), limit)
+}
+
+/// How many distinct values all `rows` have when those of a sample were seen so often.
+pub(super) fn judge(seen: &[u32], sample: usize, rows: usize, limit: usize) -> Option<usize> {
+    if rows > SAMPLE_ROWS && seen.len() > sample_distinct_max(limit, sample) {
+        return None;
+    }
+    // Values seen once stand for the square root of the rows that each row of the sample stands for.
+    let once = seen.iter().filter(|n| **n == 1).count();
+    let unseen = once as f64 * ((rows as f64 / sample.max(1) as f64).sqrt() - 1.0);
+    Some((seen.len() + unseen.max(0.0) as usize).clamp(1, limit))
 }
 
 /// 8,192 evenly frequent values show 963 times in a sample of 1,024, so that 15 of 16 still may pay.
@@ -84,7 +121,12 @@ pub(super) fn build<T: Fixed>(values: &[T], limit: usize, expected: usize) -> Op
     order.sort_unstable();
     let order: Vec<u16> = order.into_iter().map(|(_, code)| code).collect();
     let sorted: Vec<T> = order.iter().map(|code| table.values[usize::from(*code)]).collect();
-    Some(Dictionary { codes: Codes::ranked(&codes, &ranks(&order), sorted.len()), values: sorted })
+    Some(Dictionary { codes: ranked(&codes, &ranks(&order)), values: sorted })
+}
+
+/// The codes as places in the order.
+pub(super) fn ranked(codes: &[u16], ranks: &[u16]) -> Vec<u16> {
+    codes.iter().map(|code| ranks[usize::from(*code)]).collect()
 }
 
 /// The place of each code in `order`.
@@ -168,8 +210,21 @@ pub(super) fn look_up<T: Copy + bytemuck::Zeroable>(distinct: &[T], codes: &[u8]
             table[..distinct.len()].copy_from_slice(distinct);
             codes.iter().map(|c| table[usize::from(*c)]).collect()
         }
-        _ => bytemuck::cast_slice::<u8, u16>(codes).iter().map(|c| distinct[usize::from(*c)]).collect(),
+        _ => look_up_codes(distinct, bytemuck::cast_slice::<u8, u16>(codes)),
     }
+}
+
+/// The values of all rows of a block that is [`Encoding::Dict`] or [`Encoding::PackedDict`].
+pub(super) fn values_of<T: Copy + bytemuck::Zeroable>(distinct: &[T], layout: &Layout, block: &EncodedBlock) -> Vec<T> {
+    let codes = layout.codes(&block.bytes);
+    match block.entry.encoding {
+        Encoding::PackedDict => look_up_codes(distinct, &unpacked(codes, distinct.len(), block.rows)),
+        _ => look_up(distinct, codes, layout.code_bytes, block.rows),
+    }
+}
+
+fn look_up_codes<T: Copy>(distinct: &[T], codes: &[u16]) -> Vec<T> {
+    codes.iter().map(|code| distinct[usize::from(*code)]).collect()
 }
 
 pub(super) fn check_codes(codes: &[u8], bytes: usize, distinct: u32) -> Result<(), String> {
@@ -178,5 +233,13 @@ pub(super) fn check_codes(codes: &[u8], bytes: usize, distinct: u32) -> Result<(
         1 => codes.iter().max().map(|c| u32::from(*c)),
         _ => codes.chunks_exact(2).map(|c| u32::from(u16::from_le_bytes([c[0], c[1]]))).max(),
     };
+    below(greatest, distinct)
+}
+
+pub(super) fn check_packed(packed: &[u8], distinct: u32, rows: usize) -> Result<(), String> {
+    below(unpacked(packed, distinct as usize, rows).into_iter().max().map(u32::from), distinct)
+}
+
+fn below(greatest: Option<u32>, distinct: u32) -> Result<(), String> {
     if greatest.is_some_and(|c| c >= distinct) { Err("a code past its dictionary".to_owned()) } else { Ok(()) }
 }

@@ -1,10 +1,15 @@
 //! Values of fixed width: which encoding a block gets, and the way back.
 
+use super::choice::{Effort, Payload, Scheme, Source, choose};
 use super::chunk::{Chunk, Layout};
-use super::{EncodedBlock, dict, narrow, nulls, zones};
+use super::delta::Delta;
+use super::dict::{self, Dict};
+use super::packed::{Packed, PackedWide};
+use super::runs::Runs;
+use super::{EncodedBlock, constant, narrow, nulls, zones};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
-use crate::segment::format::{ALIGNMENT, Encoding};
+use crate::segment::format::Encoding;
 use bytemuck::Pod;
 use tidalite_kernels::{min_max, min_max_f32, min_max_f64};
 use tidalite_types::VECTOR_ROWS;
@@ -20,12 +25,8 @@ pub(super) trait Fixed: Pod + Send {
     fn sort_key(self) -> Self::Bits;
 }
 
-/// An integer whose distance from another one can be stored instead of itself.
+/// An integer that has bounds and can be a distance from another one.
 pub(super) trait Integer: Fixed + Ord {
-    /// `self − lo`, when it is known to be non-negative and fits.
-    fn distance(self, lo: Self) -> Option<u32>;
-    /// As `distance`, known to fit.
-    fn distance_wrapping(self, lo: Self) -> u32;
     fn plus(self, distance: u32) -> Self;
     fn to_i64(self) -> Option<i64>;
 }
@@ -92,16 +93,8 @@ wide_fixed! {
 }
 
 macro_rules! integer {
-    ($($value:ty, $unsigned:ty;)*) => { $(
+    ($($value:ty)*) => { $(
         impl Integer for $value {
-            #[inline]
-            fn distance(self, lo: $value) -> Option<u32> {
-                u32::try_from(self.wrapping_sub(lo) as $unsigned).ok()
-            }
-            #[inline]
-            fn distance_wrapping(self, lo: $value) -> u32 {
-                self.wrapping_sub(lo) as $unsigned as u32
-            }
             #[inline]
             fn plus(self, distance: u32) -> $value {
                 self.wrapping_add(distance as $value)
@@ -113,23 +106,56 @@ macro_rules! integer {
     )* };
 }
 
-integer! { i8, u8; i16, u16; i32, u32; i64, u64; i128, u128; u32, u32; }
+integer! { i8 i16 i32 i64 i128 u32 }
 
-pub(super) fn encode_ints<T: Integer + Default>(chunk: &mut Chunk, values: &[T], has_bounds: bool) {
-    let filled = nulls::fill_with_neighbours(values, chunk.validity.as_ref());
-    let pairs: Vec<(T, T)> = filled.chunks(VECTOR_ROWS).filter_map(min_max).collect();
+/// The first value of `bytes`, wherever they lie.
+pub(super) fn raw<T: Pod>(bytes: &[u8]) -> T {
+    bytemuck::pod_read_unaligned(&bytes[..size_of::<T>()])
+}
+
+/// What may serve each type, those that are read fastest first.
+pub(super) trait Schemes: Sized + 'static {
+    fn schemes(effort: Effort) -> &'static [&'static dyn Scheme<Self>];
+}
+
+macro_rules! schemes {
+    ($($value:ty: fresh $fresh:expr, sealed $sealed:expr;)*) => { $(
+        impl Schemes for $value {
+            fn schemes(effort: Effort) -> &'static [&'static dyn Scheme<$value>] {
+                match effort {
+                    Effort::Fresh => &$fresh,
+                    Effort::Sealed => &$sealed,
+                }
+            }
+        }
+    )* };
+}
+
+schemes! {
+    i8: fresh [&Packed, &Runs], sealed [&Packed, &Runs];
+    i16: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict];
+    i32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)];
+    i64: fresh [&Packed, &Runs, &Dict, &Delta(1)], sealed [&Packed, &Runs, &Dict, &Delta(1), &Delta(2)];
+    i128: fresh [&PackedWide, &Runs, &Dict], sealed [&PackedWide, &Runs, &Dict];
+    u32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)];
+    f32: fresh [&Runs, &Dict], sealed [&Runs, &Dict];
+    f64: fresh [&Runs, &Dict], sealed [&Runs, &Dict];
+    [u8; 16]: fresh [&Runs, &Dict], sealed [&Runs, &Dict];
+}
+
+pub(super) fn encode_ints<T: Integer + Default + Schemes>(
+    chunk: &mut Chunk,
+    values: &[T],
+    has_bounds: bool,
+    effort: Effort,
+) {
+    let validity = chunk.validity.clone();
+    let filled = nulls::fill_with_neighbours(values, validity.as_ref());
     if has_bounds {
+        let pairs: Vec<(T, T)> = filled.chunks(VECTOR_ROWS).filter_map(min_max).collect();
         zones::set_int(chunk, pairs.iter().map(|(lo, hi)| Some((lo.to_i64()?, hi.to_i64()?))));
     }
-    let lo = pairs.iter().map(|p| p.0).min().unwrap_or_default();
-    let hi = pairs.iter().map(|p| p.1).max().unwrap_or_default();
-    let distance_bytes = hi.distance(lo).map(narrow::distance_bytes).filter(|bytes| *bytes < size_of::<T>());
-    let best = chunk.rows * distance_bytes.unwrap_or(size_of::<T>());
-    match (dictionary(&filled, best), distance_bytes) {
-        (Some(dictionary), _) => write_dict(chunk, &dictionary),
-        (None, Some(bytes)) if is_worth_it::<T>(chunk.rows) => narrow::write(chunk, &filled, lo, bytes),
-        (None, _) => write_plain(chunk, values),
-    }
+    write(chunk, &Source { given: values, values: &filled, validity: validity.as_ref(), effort });
 }
 
 macro_rules! encode_floats {
@@ -143,55 +169,37 @@ macro_rules! encode_floats {
     };
 }
 
-pub(super) trait Float: Fixed {
+pub(super) trait Float: Fixed + Schemes {
     fn pairs(values: &[Self]) -> Vec<(f64, f64)>;
 }
 
 encode_floats!(f32, min_max_f32);
 encode_floats!(f64, min_max_f64);
 
-pub(super) fn encode_floats<T: Float>(chunk: &mut Chunk, values: &[T]) {
-    let filled = nulls::fill_with_neighbours(values, chunk.validity.as_ref());
+pub(super) fn encode_floats<T: Float>(chunk: &mut Chunk, values: &[T], effort: Effort) {
+    let validity = chunk.validity.clone();
+    let filled = nulls::fill_with_neighbours(values, validity.as_ref());
     zones::set_float(chunk, T::pairs(&filled).into_iter());
-    write_dict_or_plain(chunk, values, &filled);
+    write(chunk, &Source { given: values, values: &filled, validity: validity.as_ref(), effort });
 }
 
-pub(super) fn encode_b16(chunk: &mut Chunk, values: &[[u8; 16]]) {
-    let filled = nulls::fill_with_neighbours(values, chunk.validity.as_ref());
-    write_dict_or_plain(chunk, values, &filled);
+pub(super) fn encode_b16(chunk: &mut Chunk, values: &[[u8; 16]], effort: Effort) {
+    let validity = chunk.validity.clone();
+    let filled = nulls::fill_with_neighbours(values, validity.as_ref());
+    write(chunk, &Source { given: values, values: &filled, validity: validity.as_ref(), effort });
 }
 
-fn write_dict_or_plain<T: Fixed>(chunk: &mut Chunk, values: &[T], filled: &[T]) {
-    match dictionary(filled, size_of_val(values)) {
-        Some(dictionary) => write_dict(chunk, &dictionary),
-        None => write_plain(chunk, values),
+fn write<T: Fixed + Schemes>(chunk: &mut Chunk, source: &Source<'_, T>) {
+    if constant::is_constant(source.values) {
+        return chunk.write(&constant::payload(&source.values[0]));
     }
-}
-
-/// Blocks of a few lines stay plain: the padding would eat the gain.
-fn is_worth_it<T>(rows: usize) -> bool {
-    rows * size_of::<T>() > 4 * ALIGNMENT
-}
-
-/// The dictionary of `values` if it is clearly smaller than `best` bytes.
-fn dictionary<T: Fixed>(values: &[T], best: usize) -> Option<dict::Dictionary<T>> {
-    if !is_worth_it::<T>(values.len()) {
-        return None;
+    match choose(source, T::schemes(source.effort)) {
+        Some(payload) => chunk.write(&payload),
+        None => {
+            let zeroed = nulls::fill_with(source.given, source.validity, T::zeroed());
+            chunk.write(&Payload::new(Encoding::Plain, 0, bytemuck::cast_slice(&zeroed)));
+        }
     }
-    let limit = dict::distinct_max(values.len(), size_of::<T>(), best);
-    dict::build(values, limit, dict::sample(values, limit)?)
-}
-
-fn write_plain<T: Fixed>(chunk: &mut Chunk, values: &[T]) {
-    chunk.begin(Encoding::Plain, 0, 0);
-    let zeroed = nulls::fill_with(values, chunk.validity.as_ref(), T::zeroed());
-    chunk.section(bytemuck::cast_slice(&zeroed));
-}
-
-fn write_dict<T: Fixed>(chunk: &mut Chunk, dictionary: &dict::Dictionary<T>) {
-    chunk.begin(Encoding::Dict, dictionary.values.len() as u32, 0);
-    chunk.section(bytemuck::cast_slice(&dictionary.values));
-    dictionary.codes.write(chunk);
 }
 
 pub(super) fn decode_narrow(block: &EncodedBlock, layout: &Layout) -> Result<BlockData, String> {
@@ -226,7 +234,7 @@ pub(super) fn decode_dict(block: &EncodedBlock, layout: &Layout) -> BlockData {
 
 fn dict_as<T: Pod + Send>(block: &EncodedBlock, layout: &Layout) -> BlockData {
     let distinct: Vec<T> = collect(layout.first(&block.bytes));
-    let mut values = dict::look_up(&distinct, layout.codes(&block.bytes), layout.code_bytes, block.rows);
+    let mut values = dict::values_of(&distinct, layout, block);
     nulls::zero_nulls(&mut values, layout.validity(&block.bytes));
     BlockData::Fixed(share(values))
 }

@@ -9,18 +9,27 @@
 //! plain       values                            views: views | data
 //! dict        distinct values | codes           views: views | data | codes
 //! narrow      smallest value | distances
+//! packed dict as dict, codes in bits
+//! others      a payload, whose structure its own file says
 //! ```
 //!
 //! Always: the same rows give the same bytes. What decodes has zeros, empty values or false under NULL.
 //!
-//! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`fixed`] values of fixed width;
-//! [`narrow`], [`dict`], [`views`] the encodings; [`zones`] bounds of vectors.
+//! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`choice`] which encoding; [`fixed`]
+//! values of fixed width; [`constant`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`], [`narrow`], [`views`] the
+//! encodings; [`zones`] bounds of vectors.
 
+pub mod choice;
 pub mod chunk;
+mod constant;
+mod delta;
 mod dict;
 mod fixed;
+mod frames;
 mod narrow;
 mod nulls;
+mod packed;
+mod runs;
 mod views;
 pub mod zones;
 
@@ -28,6 +37,7 @@ use crate::segment::buffer::{collect, share};
 use crate::segment::format::{Encoding, Entry};
 use crate::{Block, BlockData, Zone};
 use bytes::Bytes;
+use choice::{Effort, Payload};
 use chunk::{Chunk, Layout};
 use std::sync::LazyLock;
 use tidalite_types::column_type::Physical;
@@ -71,6 +81,16 @@ impl EncodedBlock {
                 }
                 dict::check_codes(layout.codes(&self.bytes), layout.code_bytes, self.entry.parameter)
             }
+            (Encoding::PackedDict, physical) => {
+                if physical == Physical::Views {
+                    views::check_views(layout.first(&self.bytes), layout.data(&self.bytes))?;
+                }
+                dict::check_packed(layout.codes(&self.bytes), self.entry.parameter, self.rows)
+            }
+            (Encoding::Constant, _) => constant::check(layout.payload(&self.bytes), self),
+            (Encoding::Packed, _) => packed::check(layout.payload(&self.bytes), self),
+            (Encoding::Delta, _) => delta::check(layout.payload(&self.bytes), self),
+            (Encoding::Runs, _) => runs::check(layout.payload(&self.bytes), self),
             (Encoding::Nulls | Encoding::Plain | Encoding::Narrow, _) => Ok(()),
         }
     }
@@ -85,24 +105,31 @@ impl EncodedBlock {
             Encoding::Nulls => Some(zeros(self.rows.div_ceil(64) * 8)),
             _ => self.entry.has_validity.then(|| layout.validity_bytes(&self.bytes)),
         };
+        let (payload, valid) = (layout.payload(&self.bytes), layout.validity(&self.bytes));
         let data = match self.entry.encoding {
             Encoding::Nulls => null_data(self.physical, self.rows),
             Encoding::Plain => plain_data(self, &layout),
-            Encoding::Dict if self.physical == Physical::Views => views::decode_dict(self, &layout),
-            Encoding::Dict => fixed::decode_dict(self, &layout),
+            Encoding::Dict | Encoding::PackedDict if self.physical == Physical::Views => {
+                views::decode_dict(self, &layout)
+            }
+            Encoding::Dict | Encoding::PackedDict => fixed::decode_dict(self, &layout),
             Encoding::Narrow => fixed::decode_narrow(self, &layout)?,
+            Encoding::Constant => constant::decode(payload, valid, self),
+            Encoding::Packed => packed::decode(payload, valid, self)?,
+            Encoding::Delta => delta::decode(payload, valid, self)?,
+            Encoding::Runs => runs::decode(payload, valid, self)?,
         };
         let null_count = self.entry.zone.null_count as usize;
         Ok(Block { rows: self.rows, physical: self.physical, null_count, validity, data })
     }
 }
 
-/// Encodes rows `from..from + rows` of `column`.
+/// Encodes rows `from..from + rows` of `column`, in the way that `effort` finds.
 ///
 /// # Panics
 /// When there are no rows, more than [`BLOCK_ROWS`], fewer in the column, or it does not hold that type.
 #[must_use]
-pub fn encode(column_type: ColumnType, column: &Column, from: usize, rows: usize) -> EncodedBlock {
+pub fn encode(column_type: ColumnType, column: &Column, from: usize, rows: usize, effort: Effort) -> EncodedBlock {
     let physical = column_type.physical();
     assert!((1..=BLOCK_ROWS).contains(&rows) && from + rows <= column.len(), "{rows} rows of {}", column.len());
     assert_eq!(column.values.physical(), physical, "values of a {column_type} column");
@@ -114,19 +141,19 @@ pub fn encode(column_type: ColumnType, column: &Column, from: usize, rows: usize
     let mut chunk = Chunk::new(rows, validity, null_count);
     match &column.values {
         Values::Bit(bits) => encode_bits(&mut chunk, bits, from),
-        Values::Views(views) => views::encode(&mut chunk, &views.views()[from..from + rows], views.data()),
+        Values::Views(views) => views::encode(&mut chunk, &views.views()[from..from + rows], views.data(), effort),
         // Ids have no order: their bounds would say nothing.
         Values::U32(values) => {
-            fixed::encode_ints(&mut chunk, &values[from..from + rows], column_type != ColumnType::Symbol)
+            fixed::encode_ints(&mut chunk, &values[from..from + rows], column_type != ColumnType::Symbol, effort)
         }
-        Values::I8(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
-        Values::I16(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
-        Values::I32(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
-        Values::I64(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
-        Values::I128(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true),
-        Values::F32(values) => fixed::encode_floats(&mut chunk, &values[from..from + rows]),
-        Values::F64(values) => fixed::encode_floats(&mut chunk, &values[from..from + rows]),
-        Values::B16(values) => fixed::encode_b16(&mut chunk, &values[from..from + rows]),
+        Values::I8(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true, effort),
+        Values::I16(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true, effort),
+        Values::I32(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true, effort),
+        Values::I64(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true, effort),
+        Values::I128(values) => fixed::encode_ints(&mut chunk, &values[from..from + rows], true, effort),
+        Values::F32(values) => fixed::encode_floats(&mut chunk, &values[from..from + rows], effort),
+        Values::F64(values) => fixed::encode_floats(&mut chunk, &values[from..from + rows], effort),
+        Values::B16(values) => fixed::encode_b16(&mut chunk, &values[from..from + rows], effort),
     }
     chunk.finish(physical)
 }
@@ -141,8 +168,10 @@ fn encode_bits(chunk: &mut Chunk, bits: &Bitmap, from: usize) {
     let has_true = words.iter().any(|w| *w != 0);
     let has_false = words.iter().zip(valid.words()).any(|(word, valid)| *word != *valid);
     chunk.set_bounds(crate::Bounds::Int(i64::from(!has_false), i64::from(has_true)));
-    chunk.begin(Encoding::Plain, 0, 0);
-    chunk.section(bytemuck::cast_slice(&words));
+    if has_true != has_false {
+        return chunk.write(&constant::bit_payload(has_true));
+    }
+    chunk.write(&Payload::new(Encoding::Plain, 0, bytemuck::cast_slice(&words)));
 }
 
 fn plain_data(block: &EncodedBlock, layout: &Layout) -> BlockData {

@@ -1,7 +1,7 @@
 //! NULL rows on the way in and out.
 //!
-//! On the way in they get the first value of their vector, so that they neither widen bounds nor add distinct
-//! values; on the way out they are zeros again, which lets sums run without a mask.
+//! On the way in they get a value of their vector, mostly the one before them, so that they neither widen bounds nor
+//! add distinct values or runs; on the way out they are zeros again, which lets sums run without a mask.
 
 use crate::segment::buffer::collect;
 use std::borrow::Cow;
@@ -14,19 +14,33 @@ pub(super) fn slice(validity: &Bitmap, from: usize, rows: usize) -> Option<Bitma
     (own.count_ones() < rows).then_some(own)
 }
 
-/// The values with NULL rows replaced by the first value of their vector, or of the block where that has none.
+/// The values with NULL rows replaced by the value before them in their vector, the first ones by the first value of
+/// the vector; where a vector has none, by the value before it or the first of the block.
 pub(super) fn fill_with_neighbours<'a, T: Copy>(values: &'a [T], validity: Option<&Bitmap>) -> Cow<'a, [T]> {
     let Some(validity) = validity else { return Cow::Borrowed(values) };
     let mut filled = values.to_vec();
     let first_of =
         |words: &[u64]| words.iter().position(|w| *w != 0).map(|i| i * 64 + words[i].trailing_zeros() as usize);
     let Some(first) = first_of(validity.words()) else { return Cow::Owned(filled) };
-    let of_block = values[first];
+    let mut filler = values[first];
     for (vector, words) in filled.chunks_mut(VECTOR_ROWS).zip(validity.words().chunks(VECTOR_ROWS / 64)) {
-        let filler = first_of(words).map_or(of_block, |row| vector[row]);
-        fill_nulls(vector, words, filler);
+        filler = first_of(words).map_or(filler, |row| vector[row]);
+        vector.chunks_mut(64).zip(words).for_each(|(rows, word)| filler = fill_forward(rows, *word, filler));
     }
     Cow::Owned(filled)
+}
+
+/// Gives rows whose bit is clear the value before them, and returns the last one.
+fn fill_forward<T: Copy>(rows: &mut [T], word: u64, mut filler: T) -> T {
+    match word {
+        0 => rows.fill(filler),
+        u64::MAX => filler = rows.last().copied().unwrap_or(filler),
+        word => rows.iter_mut().enumerate().for_each(|(bit, row)| {
+            filler = if word >> bit & 1 == 1 { *row } else { filler };
+            *row = filler;
+        }),
+    }
+    filler
 }
 
 /// The values with NULL rows replaced by `filler`.

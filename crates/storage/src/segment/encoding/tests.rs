@@ -136,7 +136,8 @@ fn every_type_comes_back_with_right_zones() {
             let rows = sizes[round % sizes.len()];
             let from = if round % 3 == 0 { 0 } else { rng.usize(..100) };
             let column = random_column(&mut rng, column_type, from + rows);
-            let block = encode(column_type, &column, from, rows);
+            let effort = if round % 2 == 0 { Effort::Fresh } else { Effort::Sealed };
+            let block = encode(column_type, &column, from, rows, effort);
             block.check().unwrap();
             let mut expected = Column::with_capacity(column_type.physical(), rows);
             expected.extend_from_range(&column, from, rows);
@@ -147,7 +148,11 @@ fn every_type_comes_back_with_right_zones() {
             assert!(same_zone(block.zone(), expected_zone), "{column_type} {:?} {expected_zone:?}", block.zone());
             check_vectors(column_type, &column, from, &block);
             seen.insert((column_type.physical(), block.entry.encoding as u8, block.entry.parameter > 256));
-            assert_eq!(encode(column_type, &expected, 0, rows).bytes, block.bytes, "the same rows give the same bytes");
+            assert_eq!(
+                encode(column_type, &expected, 0, rows, effort).bytes,
+                block.bytes,
+                "the same rows give the same bytes"
+            );
         }
     }
     // Bits are only plain or NULL, bytes too narrow for a dictionary; the others have three ways and more.
@@ -168,17 +173,17 @@ fn check_vectors(column_type: ColumnType, column: &Column, from: usize, block: &
 
 #[test]
 fn what_repeats_is_small_and_plain_is_shared() {
-    let encoded = |t, values| encode(t, &Column::new(values), 0, BLOCK_ROWS);
+    let encoded = |t, values| encode(t, &Column::new(values), 0, BLOCK_ROWS, Effort::Fresh);
     let long = ColumnType::Long;
     let small_range = encoded(long, Values::I64((0..BLOCK_ROWS as i64).map(|i| i * 7919 % 200 - 100).collect()));
-    assert_eq!((small_range.entry.encoding, small_range.entry.parameter), (Encoding::Narrow, 1));
+    assert_eq!(small_range.entry.encoding, Encoding::Packed);
     assert!(small_range.bytes.len() < BLOCK_ROWS + 2_000);
     let stamps =
         Values::I64((0..BLOCK_ROWS as i64).map(|i| 1_451_606_400_000_000_000 + i / 4_000 * 10_000_000_000).collect());
     let stamps = encoded(ColumnType::Timestamp(TimeUnit::Nanos), stamps);
-    assert_eq!((stamps.entry.encoding, stamps.entry.parameter), (Encoding::Dict, 17));
+    assert_eq!((stamps.entry.encoding, stamps.entry.parameter), (Encoding::Runs, 17));
     let same = encoded(ColumnType::Double, Values::F64(vec![2.5; BLOCK_ROWS]));
-    assert_eq!((same.entry.encoding, same.bytes.len()), (Encoding::Dict, 8));
+    assert_eq!((same.entry.encoding, same.bytes.len()), (Encoding::Constant, 8));
     let mut rng = fastrand::Rng::with_seed(1);
     let random = encoded(ColumnType::Double, Values::F64((0..BLOCK_ROWS).map(|_| rng.f64()).collect()));
     assert_eq!(random.entry.encoding, Encoding::Plain);
@@ -187,8 +192,8 @@ fn what_repeats_is_small_and_plain_is_shared() {
     let mut text = Views::new();
     (0..BLOCK_ROWS).for_each(|i| text.push(format!("a longer text with number {}", i % 300).as_bytes()));
     let text = encoded(ColumnType::Varchar, Values::Views(text));
-    assert_eq!((text.entry.encoding, text.entry.parameter), (Encoding::Dict, 300));
-    let nulls = encode(long, &Column::nulls(Physical::I64, 100), 0, 100);
+    assert_eq!((text.entry.encoding, text.entry.parameter), (Encoding::PackedDict, 300));
+    let nulls = encode(long, &Column::nulls(Physical::I64, 100), 0, 100, Effort::Fresh);
     assert_eq!((nulls.entry.encoding, nulls.bytes.len()), (Encoding::Nulls, 0));
 }
 
@@ -196,7 +201,7 @@ fn what_repeats_is_small_and_plain_is_shared() {
 fn a_chunk_whose_structure_is_wrong_is_refused() {
     let mut text = Views::new();
     (0..2_000).for_each(|i| text.push(format!("number {} of twenty", i % 20).as_bytes()));
-    let good = encode(ColumnType::Varchar, &Column::new(Values::Views(text)), 0, 2_000);
+    let good = encode(ColumnType::Varchar, &Column::new(Values::Views(text)), 0, 2_000, Effort::Fresh);
     let layout = Layout::of(&good.entry, good.physical, good.rows).unwrap();
     good.check().unwrap();
     let with = |at: usize, byte: u8| {
@@ -205,7 +210,7 @@ fn a_chunk_whose_structure_is_wrong_is_refused() {
         EncodedBlock { bytes: Bytes::from(bytes), ..good.clone() }.check()
     };
     let codes_at = good.bytes.len() - layout.codes(&good.bytes).len();
-    assert!(with(codes_at + 5, 20).is_err(), "a code past the dictionary");
+    assert!(with(codes_at + 5, 255).is_err(), "a code past the dictionary");
     assert!(with(1, 200).is_err(), "a view longer than the data");
     assert!(with(13, 99).is_err(), "a view far into the data");
     let shorter = EncodedBlock { bytes: good.bytes.slice(1..), ..good.clone() };

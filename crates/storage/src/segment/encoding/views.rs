@@ -1,8 +1,8 @@
 //! Values of variable length: as views and data, or as a dictionary of them and codes.
 
+use super::choice::{Effort, Payload};
 use super::chunk::{Chunk, Layout};
-use super::dict::{self, Codes};
-use super::{EncodedBlock, nulls};
+use super::{EncodedBlock, dict, nulls};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
 use crate::segment::format::Encoding;
@@ -11,25 +11,31 @@ use std::hash::BuildHasher;
 use tidalite_types::ViewsRef;
 use tidalite_types::views::{INLINE_BYTES, view_bytes};
 
-pub(super) fn encode(chunk: &mut Chunk, views: &[u128], data: &[u8]) {
-    let filled = nulls::fill_with_neighbours(views, chunk.validity.as_ref());
+pub(super) fn encode(chunk: &mut Chunk, views: &[u128], data: &[u8], effort: Effort) {
+    let validity = chunk.validity.clone();
+    let filled = nulls::fill_with_neighbours(views, validity.as_ref());
     let source = ViewsRef { views: &filled, data };
-    match dictionary(source) {
-        Some(dictionary) => {
-            let (distinct, distinct_data) = compact(dictionary.values.iter().copied(), data);
-            chunk.begin(Encoding::Dict, distinct.len() as u32, distinct_data.len() as u32);
-            chunk.section(bytemuck::cast_slice(&distinct));
-            chunk.section(&distinct_data);
-            dictionary.codes.write(chunk);
-        }
-        None => {
-            let zeroed = nulls::fill_with(views, chunk.validity.as_ref(), 0);
-            let (own, own_data) = compact(zeroed.iter().copied(), data);
-            chunk.begin(Encoding::Plain, 0, own_data.len() as u32);
-            chunk.section(bytemuck::cast_slice(&own));
-            chunk.section(&own_data);
-        }
-    }
+    let payload = dictionary_payload(source, effort).unwrap_or_else(|| {
+        let zeroed = nulls::fill_with(views, validity.as_ref(), 0);
+        let (own, own_data) = compact(zeroed.iter().copied(), data);
+        with_views(Encoding::Plain, 0, own, own_data)
+    });
+    chunk.write(&payload);
+}
+
+fn dictionary_payload(source: ViewsRef<'_>, _effort: Effort) -> Option<Payload<'static>> {
+    let dictionary = dictionary(source)?;
+    let (distinct, distinct_data) = compact(dictionary.values.iter().copied(), source.data);
+    let codes = dict::packed(&dictionary.codes, distinct.len());
+    let mut payload = with_views(Encoding::PackedDict, distinct.len() as u32, distinct, distinct_data);
+    payload.sections.push(codes.into());
+    Some(payload)
+}
+
+fn with_views(encoding: Encoding, parameter: u32, views: Vec<u128>, data: Vec<u8>) -> Payload<'static> {
+    let data_bytes = data.len() as u32;
+    let sections = vec![bytemuck::cast_slice(&views).to_vec().into(), data.into()];
+    Payload { encoding, parameter, data_bytes, sections }
 }
 
 /// The views with only the data they need, in their order.
@@ -76,7 +82,7 @@ fn dictionary(source: ViewsRef<'_>) -> Option<dict::Dictionary<u128>> {
     let mut order: Vec<u16> = (0..distinct.views.len()).map(|i| i as u16).collect();
     order.sort_unstable_by(|a, b| distinct.bytes(*a).cmp(distinct.bytes(*b)));
     let values: Vec<u128> = order.iter().map(|i| distinct.views[usize::from(*i)]).collect();
-    Some(dict::Dictionary { codes: Codes::ranked(&codes, &dict::ranks(&order), values.len()), values })
+    Some(dict::Dictionary { codes: dict::ranked(&codes, &dict::ranks(&order)), values })
 }
 
 /// Distinct views by content, codes in order of appearance.
@@ -125,7 +131,7 @@ fn same(a: u128, b: u128, data: &[u8]) -> bool {
 
 pub(super) fn decode_dict(block: &EncodedBlock, layout: &Layout) -> BlockData {
     let distinct: Vec<u128> = collect(layout.first(&block.bytes));
-    let mut views = dict::look_up(&distinct, layout.codes(&block.bytes), layout.code_bytes, block.rows);
+    let mut views = dict::values_of(&distinct, layout, block);
     nulls::zero_nulls(&mut views, layout.validity(&block.bytes));
     BlockData::Views { views: share(views), data: layout.data_bytes(&block.bytes) }
 }

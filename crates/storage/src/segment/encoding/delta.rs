@@ -1,0 +1,169 @@
+//! Integers as differences from the row before, or as differences of these: for values that step evenly, such as
+//! timestamps. A vector is decoded without the others.
+//!
+//! ```text
+//! firsts    the value of the first row of each vector
+//! steps     where differences were taken twice: second row − first row of each vector
+//! frames    the differences; those of rows that have none are the reference of their vector
+//! ```
+//!
+//! Everything is as wide as the values, and sums wrap.
+
+use super::EncodedBlock;
+use super::choice::{Effort, Payload, Scheme, Source};
+use super::fixed::raw;
+use super::frames::{Framed, Frames, FramesWriter, Plan, plan_both_ways};
+use crate::BlockData;
+use crate::segment::buffer::share;
+use crate::segment::format::Encoding;
+use tidalite_kernels::{Unpacker, deltas, min_max, sum_up};
+use tidalite_types::VECTOR_ROWS;
+use tidalite_types::column_type::Physical;
+
+/// An integer of 32 or 64 bits, as 64.
+pub(super) trait Widened: Framed {
+    fn widened(self) -> i64;
+}
+
+impl Widened for i32 {
+    fn widened(self) -> i64 {
+        i64::from(self)
+    }
+}
+
+impl Widened for u32 {
+    fn widened(self) -> i64 {
+        i64::from(self)
+    }
+}
+
+impl Widened for i64 {
+    fn widened(self) -> i64 {
+        self
+    }
+}
+
+/// How often differences are taken: once or twice.
+pub(super) struct Delta(pub usize);
+
+impl<T: Widened> Scheme<T> for Delta {
+    fn estimate(&self, source: &Source<'_, T>) -> Option<usize> {
+        let sample = source.sample();
+        let own = size_of::<T>() * (1 + self.0) + 3;
+        let bytes = sample.iter().map(|vector| Differences::of(vector, self.0).plan.bytes + own);
+        Some(source.scale(&sample, bytes.sum()))
+    }
+
+    fn encode<'a>(&self, source: &Source<'a, T>) -> Option<Payload<'a>> {
+        let mut writer = FramesWriter::new(source.plain_bytes() / 4);
+        let (mut firsts, mut steps) = (Vec::new(), Vec::new());
+        for vector in source.values.chunks(VECTOR_ROWS) {
+            let differences = Differences::of(vector, self.0);
+            if differences.plan.width as usize > 8 * size_of::<T>() {
+                return None;
+            }
+            firsts.extend_from_slice(bytemuck::bytes_of(&vector[0]));
+            if self.0 == 2 {
+                steps.extend_from_slice(&differences.step.to_le_bytes()[..size_of::<T>()]);
+            }
+            writer.push(&differences.values[..vector.len()], differences.plan, size_of::<T>());
+        }
+        firsts.extend_from_slice(&steps);
+        Some(Payload::new(Encoding::Delta, self.0 as u32, writer.finish(firsts)))
+    }
+
+    fn weight(&self, effort: Effort) -> usize {
+        // Sums take time, and what they give cannot be compared before.
+        match effort {
+            Effort::Fresh => 125,
+            Effort::Sealed => 115,
+        }
+    }
+}
+
+/// The differences of a vector, and how they are packed.
+struct Differences {
+    values: [i64; VECTOR_ROWS],
+    plan: Plan<i64>,
+    /// Second value − first, when there is one.
+    step: i64,
+}
+
+impl Differences {
+    fn of<T: Widened>(vector: &[T], order: usize) -> Differences {
+        let rows = vector.len();
+        let mut widened = [0; VECTOR_ROWS];
+        vector.iter().zip(&mut widened).for_each(|(v, out)| *out = v.widened());
+        let mut values = [0; VECTOR_ROWS];
+        deltas(&widened[..rows], &mut values[1..]);
+        let step = if rows > 1 { values[1] } else { 0 };
+        if order == 2 {
+            widened = values;
+            deltas(&widened[1..rows.max(1)], &mut values[2..]);
+        }
+        let real = &values[order.min(rows)..rows];
+        let plan = match min_max(real) {
+            Some((lo, hi)) => plan_both_ways(real, lo, hi),
+            None => Plan::simple(0, 0, 0),
+        };
+        values[..order].fill(plan.reference);
+        Differences { values, plan, step }
+    }
+}
+
+/// Firsts, steps (none when taken once) and differences.
+struct Parts<'a> {
+    firsts: &'a [u8],
+    steps: &'a [u8],
+    frames: Frames<'a>,
+}
+
+fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<Parts<'a>, String> {
+    let width = match block.physical {
+        Physical::I32 | Physical::U32 => 4,
+        Physical::I64 => 8,
+        physical => return Err(format!("differences of {physical:?}")),
+    };
+    let order = block.entry.parameter as usize;
+    if !(1..=2).contains(&order) {
+        return Err(format!("differences taken {order} times"));
+    }
+    let bytes = block.rows.div_ceil(VECTOR_ROWS) * width;
+    let head = payload.get(..order * bytes).ok_or("its first values are cut off")?;
+    let (firsts, steps) = head.split_at(bytes);
+    Ok(Parts { firsts, steps, frames: Frames::parse(payload, order * bytes, block.rows, width)? })
+}
+
+pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> {
+    split(payload, block)?.frames.check()
+}
+
+pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> Result<BlockData, String> {
+    let parts = split(payload, block)?;
+    Ok(BlockData::Fixed(match block.physical {
+        Physical::I64 => share(values::<i64>(&parts, validity, block.rows)),
+        // Sums of unsigned and signed numbers have the same bits.
+        _ => share(values::<i32>(&parts, validity, block.rows)),
+    }))
+}
+
+fn values<T: Widened>(parts: &Parts<'_>, validity: &[u8], rows: usize) -> Vec<T> {
+    let mut unpacker = Unpacker::new();
+    let mut out = Vec::with_capacity(rows);
+    let at = |bytes: &[u8], i: usize| raw::<T>(&bytes[i * size_of::<T>()..]);
+    for i in 0..parts.frames.vector_count() {
+        let frame = parts.frames.vector::<T>(i);
+        let start = out.len();
+        frame.unpack(&mut unpacker, &mut out);
+        let vector = &mut out[start..];
+        if !parts.steps.is_empty() {
+            // The differences that belong to rows 0 and 1 are references: after them the sum is the step.
+            let before = at(parts.steps, i).wrapping_minus(vector[0]);
+            sum_up(vector, vector.get(1).map_or(before, |second| before.wrapping_minus(*second)));
+        }
+        let before = at(parts.firsts, i).wrapping_minus(vector[0]);
+        sum_up(vector, before);
+    }
+    super::nulls::zero_nulls(&mut out, validity);
+    out
+}

@@ -1,0 +1,294 @@
+//! Vectors of integers in few bits: each has a reference and a width, and keeps apart the few values that would need
+//! a greater width.
+//!
+//! ```text
+//! references        one a vector, as wide as the values but at most 8 bytes
+//! exception counts  u16 a vector
+//! widths            u8 a vector, 0 to 64
+//! zeros             to a multiple of 64
+//! lines             of all vectors, as `kernels::bitpack` lays them out
+//! positions         u16 an exception: its row in its vector, ascending
+//! exceptions        as wide as references: what stands there instead
+//! ```
+
+use super::fixed::raw;
+use crate::segment::format::aligned;
+use std::ops::Range;
+use tidalite_kernels::bitpack::width_mask;
+use tidalite_kernels::{Int, LINE_BYTES, Line, Unpacker, line_count, width_counts, width_of};
+use tidalite_types::VECTOR_ROWS;
+
+/// How a vector is packed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan<T> {
+    pub reference: T,
+    pub width: u32,
+    /// Values that need a greater width, or a smaller reference.
+    pub exceptions: usize,
+    /// Bytes of lines and exceptions.
+    pub bytes: usize,
+}
+
+impl<T: Framed> Plan<T> {
+    /// Every value fits.
+    pub fn simple(reference: T, width: u32, rows: usize) -> Plan<T> {
+        Plan { reference, width, exceptions: 0, bytes: line_count(width, rows) * LINE_BYTES }
+    }
+}
+
+/// An integer in the form that the file has it.
+pub(super) trait Framed: Int + bytemuck::Pod {}
+impl<T: Int + bytemuck::Pod> Framed for T {}
+
+/// The most exceptions of a vector: each is patched on its own, which costs time.
+const EXCEPTIONS_MAX: usize = 64;
+
+/// The reference and width that take the least, of values between `lo` and `hi`.
+pub(super) fn plan<T: Framed>(values: &[T], lo: T, hi: T) -> Plan<T> {
+    let full = width_of(&[hi], lo);
+    let all = Plan::simple(lo, full, values.len());
+    if full <= 1 {
+        return all;
+    }
+    let upper = best_width(&width_counts(values, lo), full, values.len(), size_of::<T>()).map(|w| w.plan(lo));
+    upper.filter(|p| p.bytes < all.bytes).unwrap_or(all)
+}
+
+/// As [`plan`], when a few values may lie far below the others, too: differences jump both ways.
+pub(super) fn plan_both_ways(values: &[i64], lo: i64, hi: i64) -> Plan<i64> {
+    let upwards = plan(values, lo, hi);
+    if upwards.width <= 1 && upwards.bytes <= LINE_BYTES {
+        return upwards;
+    }
+    let full = width_of(&[hi], lo);
+    // How far each lies below the greatest: its distance in the mirror.
+    let mut mirrored = [0; VECTOR_ROWS];
+    values.iter().zip(&mut mirrored).for_each(|(v, out)| *out = hi.wrapping_sub(*v));
+    let counts = width_counts(&mirrored[..values.len()], 0);
+    let downwards = best_width(&counts, full, values.len(), 8);
+    let downwards = downwards.map(|w| w.plan(hi.wrapping_sub(width_mask(w.width) as i64)));
+    let others = [downwards, around_median(values)].into_iter().flatten().filter(|p| p.bytes < upwards.bytes);
+    others.min_by_key(|p| p.bytes).unwrap_or(upwards)
+}
+
+/// The reference chosen so that the middle of the values fits: outliers may lie on both sides.
+fn around_median(values: &[i64]) -> Option<Plan<i64>> {
+    let mut sorted = [0; 64];
+    let step = (values.len() / 64).max(1);
+    let picked = values.iter().step_by(step).take(64).zip(&mut sorted).map(|(v, out)| *out = *v).count();
+    let sorted = &mut sorted[..picked];
+    sorted.sort_unstable();
+    let median = sorted[picked / 2];
+    // Each value as far as it is from the median, up or down: width w > 0 serves median − 2^(w−1) to
+    // median + 2^(w−1) − 1, width 0 the median.
+    let mut folded = [0u64; VECTOR_ROWS];
+    for (value, out) in values.iter().zip(&mut folded) {
+        let distance = value.wrapping_sub(median);
+        *out = ((distance ^ distance >> 63) as u64) << 1 | u64::from(distance != 0);
+    }
+    let counts = width_counts(&folded[..values.len()], 0);
+    let best = best_width(&counts, 64, values.len(), 8)?;
+    let half = if best.width == 0 { 0 } else { 1i64 << (best.width - 1) };
+    Some(best.plan(median.wrapping_sub(half)))
+}
+
+struct Width {
+    width: u32,
+    exceptions: usize,
+    bytes: usize,
+}
+
+impl Width {
+    fn plan<T>(&self, reference: T) -> Plan<T> {
+        Plan { reference, width: self.width, exceptions: self.exceptions, bytes: self.bytes }
+    }
+}
+
+/// The width below `full` that takes the least together with its exceptions, which need more.
+fn best_width(counts: &[u32; 65], full: u32, rows: usize, value_bytes: usize) -> Option<Width> {
+    let mut exceptions = 0;
+    let mut best: Option<Width> = None;
+    for width in (0..full).rev() {
+        exceptions += counts[width as usize + 1] as usize;
+        if exceptions > EXCEPTIONS_MAX {
+            break;
+        }
+        let bytes = line_count(width, rows) * LINE_BYTES + exceptions * (2 + value_bytes);
+        if best.as_ref().is_none_or(|best| bytes <= best.bytes) {
+            best = Some(Width { width, exceptions, bytes });
+        }
+    }
+    best
+}
+
+/// Packs vector after vector.
+pub(super) struct FramesWriter {
+    references: Vec<u8>,
+    exception_counts: Vec<u16>,
+    widths: Vec<u8>,
+    lines: Vec<u8>,
+    positions: Vec<u16>,
+    exceptions: Vec<u8>,
+}
+
+impl FramesWriter {
+    /// `bytes` is about what will come.
+    pub fn new(bytes: usize) -> FramesWriter {
+        FramesWriter {
+            references: Vec::new(),
+            exception_counts: Vec::new(),
+            widths: Vec::new(),
+            lines: Vec::with_capacity(bytes),
+            positions: Vec::new(),
+            exceptions: Vec::new(),
+        }
+    }
+
+    /// Values in units of `T`; of each the lower `value_bytes` go into the file.
+    pub fn push<T: Framed>(&mut self, values: &[T], plan: Plan<T>, value_bytes: usize) {
+        self.references.extend_from_slice(&bytemuck::bytes_of(&plan.reference)[..value_bytes]);
+        self.widths.push(plan.width as u8);
+        tidalite_kernels::pack(values, plan.reference, plan.width, &mut self.lines);
+        let before = self.positions.len();
+        if plan.exceptions > 0 {
+            for (row, value) in values.iter().enumerate() {
+                let distance = value.distance(plan.reference);
+                if plan.width < 64 && distance >> plan.width != 0 {
+                    self.positions.push(row as u16);
+                    self.exceptions.extend_from_slice(&bytemuck::bytes_of(value)[..value_bytes]);
+                }
+            }
+        }
+        self.exception_counts.push((self.positions.len() - before) as u16);
+    }
+
+    /// Appends everything to `out`, whose length is where a chunk's payload stands at.
+    pub fn finish(self, mut out: Vec<u8>) -> Vec<u8> {
+        out.extend_from_slice(&self.references);
+        out.extend_from_slice(bytemuck::cast_slice(&self.exception_counts));
+        out.extend_from_slice(&self.widths);
+        if !self.lines.is_empty() {
+            out.resize(aligned(out.len()), 0);
+        }
+        out.extend_from_slice(&self.lines);
+        out.extend_from_slice(bytemuck::cast_slice(&self.positions));
+        out.extend_from_slice(&self.exceptions);
+        out
+    }
+}
+
+/// Frames as they lie in a chunk; each range was found inside.
+pub(super) struct Frames<'a> {
+    bytes: &'a [u8],
+    rows: usize,
+    value_bytes: usize,
+    vectors: Vec<Vector>,
+}
+
+/// Where the parts of one vector are.
+struct Vector {
+    reference: usize,
+    width: u32,
+    lines: Range<usize>,
+    positions: Range<usize>,
+    exceptions: Range<usize>,
+}
+
+/// One vector: what its rows are distances from, and the rows that are something else.
+pub(super) struct Frame<'a, T> {
+    pub rows: usize,
+    pub reference: T,
+    pub width: u32,
+    pub lines: &'a [Line],
+    positions: &'a [u8],
+    exceptions: &'a [u8],
+    value_bytes: usize,
+}
+
+impl<'a> Frames<'a> {
+    /// The frames that begin `at` bytes into `bytes` and fill the rest. Everything is checked but that positions
+    /// ascend and lie inside, which is [`Frames::check`]'s.
+    pub fn parse(bytes: &'a [u8], at: usize, rows: usize, value_bytes: usize) -> Result<Frames<'a>, String> {
+        let count = rows.div_ceil(VECTOR_ROWS);
+        let header_end = at + count * (value_bytes + 3);
+        let header = bytes.get(at..header_end).ok_or("the head of its vectors is cut off")?;
+        let (counts, widths) = header[count * value_bytes..].split_at(2 * count);
+        let exceptions_of = |i: usize| usize::from(u16::from_le_bytes([counts[2 * i], counts[2 * i + 1]]));
+        let rows_of = |i: usize| (rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
+        if let Some(width) = widths.iter().find(|w| usize::from(**w) > 8 * value_bytes) {
+            return Err(format!("distances of {width} bits between values of {value_bytes} bytes"));
+        }
+        let lines: usize = (0..count).map(|i| line_count(u32::from(widths[i]), rows_of(i)) * LINE_BYTES).sum();
+        let exceptions: usize = (0..count).map(exceptions_of).sum();
+        let mut line_at = if lines == 0 { header_end } else { aligned(header_end) };
+        let mut position_at = line_at + lines;
+        let mut exception_at = position_at + 2 * exceptions;
+        if exception_at + value_bytes * exceptions != bytes.len() {
+            return Err(format!("{} bytes of vectors", bytes.len()));
+        }
+        let vector = |i: usize| {
+            let take = |at: &mut usize, bytes: usize| {
+                *at += bytes;
+                *at - bytes..*at
+            };
+            let (width, exceptions) = (u32::from(widths[i]), exceptions_of(i));
+            Vector {
+                reference: at + i * value_bytes,
+                width,
+                lines: take(&mut line_at, line_count(width, rows_of(i)) * LINE_BYTES),
+                positions: take(&mut position_at, 2 * exceptions),
+                exceptions: take(&mut exception_at, value_bytes * exceptions),
+            }
+        };
+        Ok(Frames { bytes, rows, value_bytes, vectors: (0..count).map(vector).collect() })
+    }
+
+    /// Exceptions stand where there are rows.
+    pub fn check(&self) -> Result<(), String> {
+        for (i, vector) in self.vectors.iter().enumerate() {
+            let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
+            let positions = positions(&self.bytes[vector.positions.clone()]);
+            if !positions.clone().is_sorted_by(|a, b| a < b) || positions.last().is_some_and(|last| last >= rows) {
+                return Err(format!("exceptions of vector {i} out of place"));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn vector_count(&self) -> usize {
+        self.vectors.len()
+    }
+
+    pub fn vector<T: Framed>(&self, i: usize) -> Frame<'a, T> {
+        let vector = &self.vectors[i];
+        Frame {
+            rows: (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS),
+            reference: raw(&self.bytes[vector.reference..vector.reference + self.value_bytes]),
+            width: vector.width,
+            lines: self.bytes[vector.lines.clone()].as_chunks().0,
+            positions: &self.bytes[vector.positions.clone()],
+            exceptions: &self.bytes[vector.exceptions.clone()],
+            value_bytes: self.value_bytes,
+        }
+    }
+}
+
+fn positions(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + Clone {
+    bytes.as_chunks().0.iter().map(|two| usize::from(u16::from_le_bytes(*two)))
+}
+
+impl<T: Framed> Frame<'_, T> {
+    /// Row and value of each exception.
+    pub fn exceptions(&self) -> impl Iterator<Item = (usize, T)> {
+        positions(self.positions).zip(self.exceptions.chunks_exact(self.value_bytes).map(raw))
+    }
+
+    /// Appends the rows.
+    pub fn unpack(&self, unpacker: &mut Unpacker, out: &mut Vec<T>) {
+        let start = out.len();
+        unpacker.unpack(self.lines, self.width, self.reference, self.rows, out);
+        for (row, value) in self.exceptions() {
+            out[start + row] = value;
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Integers as distances from the reference of their vector, in as few bits as they need: see [`frames`].
+
+use super::EncodedBlock;
+use super::choice::{Effort, Payload, Scheme, Source};
+use super::frames::{Framed, Frames, FramesWriter, plan};
+use crate::BlockData;
+use crate::segment::buffer::share;
+use crate::segment::format::Encoding;
+use tidalite_kernels::{Unpacker, min_max};
+use tidalite_types::VECTOR_ROWS;
+use tidalite_types::column_type::Physical;
+
+pub(super) struct Packed;
+
+impl<T: Framed> Scheme<T> for Packed {
+    fn estimate(&self, source: &Source<'_, T>) -> Option<usize> {
+        let sample = source.sample();
+        let bytes = sample.iter().filter_map(|v| min_max(v).map(|(lo, hi)| plan(v, lo, hi).bytes + size_of::<T>() + 3));
+        Some(source.scale(&sample, bytes.sum()))
+    }
+
+    fn encode<'a>(&self, source: &Source<'a, T>) -> Option<Payload<'a>> {
+        let mut writer = FramesWriter::new(source.plain_bytes() / 2);
+        for vector in source.values.chunks(VECTOR_ROWS) {
+            let (lo, hi) = min_max(vector)?;
+            writer.push(vector, plan(vector, lo, hi), size_of::<T>());
+        }
+        Some(Payload::new(Encoding::Packed, 0, writer.finish(Vec::new())))
+    }
+
+    fn weight(&self, _: Effort) -> usize {
+        100
+    }
+}
+
+/// [`Packed`] for integers of sixteen bytes, when all of them fit eight.
+pub(super) struct PackedWide;
+
+impl Scheme<i128> for PackedWide {
+    fn estimate(&self, source: &Source<'_, i128>) -> Option<usize> {
+        let sample: Vec<i64> = narrowed(&source.sample().concat())?;
+        let bytes = sample.chunks(VECTOR_ROWS).filter_map(|v| min_max(v).map(|(lo, hi)| plan(v, lo, hi).bytes + 11));
+        Some(source.scale(&source.sample(), bytes.sum()))
+    }
+
+    fn encode<'a>(&self, source: &Source<'a, i128>) -> Option<Payload<'a>> {
+        let values: Vec<i64> = narrowed(source.values)?;
+        let source = Source { given: &values, values: &values, validity: source.validity, effort: source.effort };
+        let payload = Packed.encode(&source)?;
+        let sections = payload.sections.into_iter().map(|section| section.into_owned().into()).collect();
+        Some(Payload { encoding: payload.encoding, parameter: 0, data_bytes: 0, sections })
+    }
+
+    fn weight(&self, _: Effort) -> usize {
+        100
+    }
+}
+
+fn narrowed(values: &[i128]) -> Option<Vec<i64>> {
+    values.iter().map(|v| i64::try_from(*v).ok()).collect()
+}
+
+/// Bytes of references and exceptions; `None` when values of that type are not packed.
+pub(super) fn value_bytes(physical: Physical) -> Option<usize> {
+    match physical {
+        Physical::I8 | Physical::I16 | Physical::I32 | Physical::U32 | Physical::I64 => physical.width(),
+        Physical::I128 => Some(8),
+        _ => None,
+    }
+}
+
+pub(super) fn frames<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<Frames<'a>, String> {
+    let bytes = value_bytes(block.physical).ok_or_else(|| format!("packed values of {:?}", block.physical))?;
+    Frames::parse(payload, 0, block.rows, bytes)
+}
+
+pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> {
+    frames(payload, block)?.check()
+}
+
+pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> Result<BlockData, String> {
+    let frames = frames(payload, block)?;
+    Ok(BlockData::Fixed(match block.physical {
+        Physical::I8 => share(values::<i8>(&frames, validity, block.rows)),
+        Physical::I16 => share(values::<i16>(&frames, validity, block.rows)),
+        Physical::I32 => share(values::<i32>(&frames, validity, block.rows)),
+        Physical::U32 => share(values::<u32>(&frames, validity, block.rows)),
+        Physical::I64 => share(values::<i64>(&frames, validity, block.rows)),
+        _ => share(values::<i64>(&frames, validity, block.rows).into_iter().map(i128::from).collect()),
+    }))
+}
+
+fn values<T: Framed>(frames: &Frames<'_>, validity: &[u8], rows: usize) -> Vec<T> {
+    let mut unpacker = Unpacker::new();
+    let mut out = Vec::with_capacity(rows);
+    (0..frames.vector_count()).for_each(|i| frames.vector::<T>(i).unpack(&mut unpacker, &mut out));
+    super::nulls::zero_nulls(&mut out, validity);
+    out
+}

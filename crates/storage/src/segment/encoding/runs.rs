@@ -1,0 +1,104 @@
+//! Values that repeat: each once, and the row at which it ends.
+//!
+//! ```text
+//! values  of the physical width, one a run
+//! lasts   u16, the last row of each run; they ascend, and the last one is the last row of the block
+//! ```
+
+use super::EncodedBlock;
+use super::choice::{Effort, Payload, Scheme, Source};
+use super::fixed::Fixed;
+use crate::BlockData;
+use crate::segment::buffer::{collect, share};
+use crate::segment::format::Encoding;
+
+pub(super) struct Runs;
+
+impl<T: Fixed> Scheme<T> for Runs {
+    fn estimate(&self, source: &Source<'_, T>) -> Option<usize> {
+        let sample = source.sample();
+        let changes: usize = sample.iter().map(|vector| changes(vector)).sum();
+        // The vectors of a sample do not follow each other: between them nothing was counted.
+        let runs = source.scale(&sample, changes) + 1;
+        let bytes = runs * (size_of::<T>() + 2);
+        (bytes < source.plain_bytes() / 2).then_some(bytes)
+    }
+
+    fn encode<'a>(&self, source: &Source<'a, T>) -> Option<Payload<'a>> {
+        let runs_max = source.plain_bytes() / (size_of::<T>() + 2);
+        if changes(source.values) >= runs_max {
+            return None;
+        }
+        let (mut values, mut lasts) = (Vec::new(), Vec::<u16>::new());
+        for (row, pair) in source.values.windows(2).enumerate() {
+            if pair[0].bits() != pair[1].bits() {
+                values.push(pair[0]);
+                lasts.push(row as u16);
+            }
+        }
+        values.push(*source.values.last()?);
+        lasts.push((source.rows() - 1) as u16);
+        let mut payload = bytemuck::cast_slice(&values).to_vec();
+        payload.extend_from_slice(bytemuck::cast_slice(&lasts));
+        Some(Payload::new(Encoding::Runs, lasts.len() as u32, payload))
+    }
+
+    fn weight(&self, _: Effort) -> usize {
+        100
+    }
+}
+
+/// How often a value differs from the one before.
+fn changes<T: Fixed>(values: &[T]) -> usize {
+    // Pairs in slices whose counts fit a byte, so that many are counted at once.
+    let pairs = values.len().saturating_sub(1);
+    let count = |at: usize| {
+        let len = 128.min(pairs - at);
+        let (a, b) = (&values[at..at + len], &values[at + 1..at + 1 + len]);
+        usize::from(a.iter().zip(b).fold(0u8, |n, (a, b)| n + u8::from(a.bits() != b.bits())))
+    };
+    (0..pairs).step_by(128).map(count).sum()
+}
+
+fn width(block: &EncodedBlock) -> Result<usize, String> {
+    block.physical.width().ok_or_else(|| format!("runs of {:?}", block.physical))
+}
+
+/// Values and last rows.
+fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<(&'a [u8], Vec<u16>), String> {
+    let (width, runs) = (width(block)?, block.entry.parameter as usize);
+    if runs == 0 || runs > block.rows || payload.len() != runs * (width + 2) {
+        return Err(format!("{runs} runs in {} bytes", payload.len()));
+    }
+    let (values, lasts) = payload.split_at(runs * width);
+    Ok((values, collect(lasts)))
+}
+
+pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> {
+    let (_, lasts) = split(payload, block)?;
+    if !lasts.is_sorted_by(|a, b| a < b) || lasts.last().map(|last| usize::from(*last) + 1) != Some(block.rows) {
+        return Err("runs that do not follow each other".to_owned());
+    }
+    Ok(())
+}
+
+pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> Result<BlockData, String> {
+    Ok(BlockData::Fixed(match width(block)? {
+        1 => share(values::<u8>(payload, validity, block)?),
+        2 => share(values::<u16>(payload, validity, block)?),
+        4 => share(values::<u32>(payload, validity, block)?),
+        8 => share(values::<u64>(payload, validity, block)?),
+        _ => share(values::<u128>(payload, validity, block)?),
+    }))
+}
+
+fn values<T: bytemuck::Pod>(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> Result<Vec<T>, String> {
+    let (distinct, lasts) = split(payload, block)?;
+    let distinct: Vec<T> = collect(distinct);
+    let mut out = Vec::with_capacity(block.rows);
+    for (value, last) in distinct.into_iter().zip(lasts) {
+        out.resize(usize::from(last) + 1, value);
+    }
+    super::nulls::zero_nulls(&mut out, validity);
+    Ok(out)
+}
