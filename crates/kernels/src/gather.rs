@@ -52,6 +52,66 @@ fn gather_views(views: &Views, rows: &[u32]) -> Views {
     out
 }
 
+/// As [`gather`] into `out`, whose memory is used again; text stays where it is and `column` is left without it.
+///
+/// # Panics
+/// As [`gather`], and when the columns have different physical types.
+pub fn gather_into(column: &mut Column, rows: &[u32], out: &mut Column) {
+    out.validity = column.validity.as_ref().map(|v| gather_bits(v, rows));
+    macro_rules! fill {
+        ($($kind:ident),*) => {
+            match (&mut column.values, &mut out.values) {
+                $((Values::$kind(v), Values::$kind(out)) => {
+                    out.clear();
+                    out.extend(rows.iter().map(|row| v[*row as usize]));
+                })*
+                (Values::Bit(v), Values::Bit(out)) => *out = gather_bits(v, rows),
+                (Values::Views(v), Values::Views(out)) => *out = std::mem::take(v).reordered(rows),
+                (a, b) => unreachable!("{:?} gathered into {:?}", a.physical(), b.physical()),
+            }
+        };
+    }
+    fill!(I8, I16, I32, I64, I128, F32, F64, U32, B16)
+}
+
+/// A row of one of several columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub run: u32,
+    pub row: u32,
+}
+
+/// Appends the values at `places` to `out`, those of a NULL where a run has no such column.
+///
+/// # Panics
+/// When a place is past its column, a column has another physical type, or more than 2 GiB of text come together.
+pub fn gather_places(runs: &[Option<&Column>], places: &[Place], out: &mut Values) {
+    macro_rules! fill {
+        ($($kind:ident),*) => {
+            match out {
+                $(Values::$kind(out) => {
+                    let slices: Vec<&[_]> = runs.iter().map(|run| match run.map(|c| &c.values) {
+                        Some(Values::$kind(values)) => values.as_slice(),
+                        None => &[],
+                        Some(other) => unreachable!("{:?} in a column of another type", other.physical()),
+                    }).collect();
+                    if runs.iter().all(Option::is_some) {
+                        out.extend(places.iter().map(|p| slices[p.run as usize][p.row as usize]));
+                    } else {
+                        let value = |p: &Place| slices[p.run as usize].get(p.row as usize).copied().unwrap_or_default();
+                        out.extend(places.iter().map(value));
+                    }
+                })*
+                Values::Bit(_) | Values::Views(_) => places.iter().for_each(|p| match runs[p.run as usize] {
+                    Some(column) => out.extend_from_range(&column.values, p.row as usize, 1),
+                    None => out.extend_default(1),
+                }),
+            }
+        };
+    }
+    fill!(I8, I16, I32, I64, I128, F32, F64, U32, B16)
+}
+
 /// What defines [`gather`].
 #[must_use]
 pub fn gather_plain(column: &Column, rows: &[u32]) -> Column {

@@ -13,14 +13,23 @@
 
 use crate::segment::reader::SegmentMeta;
 use crate::segment::store::SEGMENTS_FOLDER;
-use crate::segment::{BlockSource, EncodedBlock, SegmentStore, SegmentWriter, to_column};
-use crate::{Block, BlockData, Error, Result, Run, Segment, TableSnapshot};
+use crate::segment::{SegmentStore, SegmentSummary};
+use crate::{Error, Result, Segment, TableSnapshot};
+use new_rows::NewRows;
+use old_rows::OldRows;
+use pieces::{BlockPlan, Piece, row_count, split, split_evenly};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use tidalite_kernels::{Stretch, gather, is_sorted, merge_columns, sort_permutation};
 use tidalite_types::column_type::Physical;
-use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, SegmentId, Values};
+use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnType, SegmentId};
+use write::{SegmentPlan, for_each, write_segments};
+
+mod build;
+mod new_rows;
+mod old_rows;
+mod pieces;
+mod write;
 
 /// Text of one column that a block may have: what views can point into, with room for nothing to go wrong.
 const TEXT_BYTES_MAX: usize = 1 << 30;
@@ -38,49 +47,83 @@ pub struct Merged {
     pub written_bytes: u64,
 }
 
-/// Merges all runs of `table`. `next_segment` gives ids never used before. On an error nothing was changed; files
-/// written so far are removed as far as possible.
+/// Merges all runs of `table` on up to `threads` threads. `next_segment` gives ids never used before. On an error
+/// nothing was changed; files written so far are removed as far as possible.
 pub fn merge(
     store: &Arc<SegmentStore>,
     table: &TableSnapshot,
+    threads: usize,
     next_segment: &mut dyn FnMut() -> SegmentId,
 ) -> Result<Merged> {
-    let mut merged = Merged::default();
-    let mut job = Job { store, table, new: NewRows::of(table)?, next_segment, merged: &mut merged };
-    let result = job.run();
-    if result.is_err() {
-        for segment in &merged.added {
-            store.forget(segment.meta().id);
-            let _ = store.fs().remove(&segment.path());
-        }
+    let dir = SegmentStore::dir(table.id);
+    if table.segments.is_empty() {
+        store.fs().create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+        let parent = Path::new(SEGMENTS_FOLDER);
+        store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
     }
-    result.map(|()| merged)
+    let job = Job { table, new: NewRows::of(table)? };
+    let clusters = job.clusters();
+    let drafts = for_each(clusters.len(), threads, |i| job.draft(&clusters[i]))?;
+    let metas: Vec<Vec<SegmentMeta>> =
+        drafts.iter().map(|d| d.segments.iter().map(|s| job.meta(d, s, next_segment())).collect()).collect();
+    let written = job.write(store, drafts, &metas, threads).and_then(|written| {
+        store.fs().sync_dir(&dir).map_err(|e| Error::io("sync", &dir, e))?;
+        Ok(written)
+    });
+    let metas = metas.into_iter().flatten();
+    let written = written.inspect_err(|_| {
+        metas.clone().for_each(|meta| drop(store.fs().remove(&SegmentStore::path(table.id, meta.id))));
+    })?;
+    let segment = |(meta, summary): (SegmentMeta, SegmentSummary)| {
+        Arc::new(Segment::open(store.clone(), table.id, SegmentMeta { bytes: summary.bytes, ..meta }))
+    };
+    let removed: Vec<_> = clusters.iter().flat_map(|c| c.segments.iter().cloned()).collect();
+    Ok(Merged {
+        staged_rows: job.new.rows as u64,
+        rewritten_rows: removed.iter().map(|s| s.rows()).sum(),
+        written_bytes: written.iter().map(|s| s.bytes).sum(),
+        added: metas.zip(written).map(segment).collect(),
+        removed,
+    })
 }
 
 struct Job<'a> {
-    store: &'a Arc<SegmentStore>,
     table: &'a TableSnapshot,
     new: NewRows,
-    next_segment: &'a mut dyn FnMut() -> SegmentId,
-    merged: &'a mut Merged,
+}
+
+/// New rows and the segments that are written again together with them.
+struct Cluster {
+    partition: i64,
+    segments: Vec<Arc<Segment>>,
+    rows: Range<usize>,
+    /// Whether rows can still come in order behind it.
+    is_last: bool,
+}
+
+/// What a cluster becomes.
+struct Draft {
+    partition: i64,
+    old: OldRows,
+    segments: Vec<SegmentDraft>,
+}
+
+struct SegmentDraft {
+    rows: usize,
+    time_range: (i64, i64),
+    blocks: Vec<BlockPlan>,
 }
 
 impl Job<'_> {
-    fn run(&mut self) -> Result<()> {
-        let dir = SegmentStore::dir(self.table.id);
-        if self.table.segments.is_empty() {
-            self.store.fs().create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
-            let parent = Path::new(SEGMENTS_FOLDER);
-            self.store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
-        }
+    fn clusters(&self) -> Vec<Cluster> {
+        let mut clusters = Vec::new();
         let mut at = 0;
         while at < self.new.rows {
             let end = self.partition_end(at);
-            self.merge_partition(at, end)?;
+            self.add_clusters(at, end, &mut clusters);
             at = end;
         }
-        self.merged.staged_rows = self.new.rows as u64;
-        self.store.fs().sync_dir(&dir).map_err(|e| Error::io("sync", &dir, e))
+        clusters
     }
 
     /// The end of the new rows that lie in the same partition as row `at`.
@@ -95,31 +138,39 @@ impl Job<'_> {
         at + self.new.timestamps[at..].partition_point(|&ts| ts < hi)
     }
 
-    fn merge_partition(&mut self, from: usize, to: usize) -> Result<()> {
-        let (partition, _) = match self.table.schema.designated {
-            Some(_) => self.table.schema.partition(self.new.timestamps[from]),
-            None => (i64::MIN, i64::MAX),
+    fn add_clusters(&self, from: usize, to: usize, clusters: &mut Vec<Cluster>) {
+        let partition = match self.table.schema.designated {
+            Some(_) => self.table.schema.partition(self.new.timestamps[from]).0,
+            None => i64::MIN,
         };
         let segments: Vec<_> =
             self.table.segments.iter().filter(|s| s.meta().partition == partition).cloned().collect();
-        for cluster in self.clusters(&segments, from, to) {
-            self.merge_cluster(partition, &segments[cluster.segments], cluster.rows)?;
+        let mut spans = self.spans(&segments, from, to);
+        let mut untouched = 0;
+        for span in &mut spans {
+            span.take_in_small(&segments, untouched);
+            untouched = span.segments.end;
         }
-        Ok(())
+        clusters.extend(join_spans(spans, &segments).into_iter().map(|span| Cluster {
+            partition,
+            is_last: span.segments.end == segments.len(),
+            segments: segments[span.segments].to_vec(),
+            rows: span.rows,
+        }));
     }
 
     /// Which new rows are written together with which segments: those that fall into a segment with it, those
     /// between two segments with what was written before them or on their own. Segments without new rows stay.
-    fn clusters(&self, segments: &[Arc<Segment>], from: usize, to: usize) -> Vec<Cluster> {
-        let mut clusters: Vec<Cluster> = Vec::new();
+    fn spans(&self, segments: &[Arc<Segment>], from: usize, to: usize) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
         let mut at = from;
-        let mut add = |segments: Range<usize>, rows: Range<usize>| match clusters.last_mut() {
+        let mut add = |segments: Range<usize>, rows: Range<usize>| match spans.last_mut() {
             _ if rows.is_empty() => {}
             Some(last) if last.segments.end == segments.start && segments.is_empty() => last.rows.end = rows.end,
             Some(last) if last.segments.is_empty() && last.segments.end == segments.start => {
                 (last.segments, last.rows.end) = (segments, rows.end);
             }
-            _ => clusters.push(Cluster { segments, rows }),
+            _ => spans.push(Span { segments, rows }),
         };
         if self.table.schema.designated.is_some() {
             for (i, segment) in segments.iter().enumerate() {
@@ -133,54 +184,44 @@ impl Job<'_> {
             }
         }
         add(segments.len()..segments.len(), at..to);
-        let mut untouched = 0;
-        for cluster in &mut clusters {
-            cluster.take_in_small(segments, untouched);
-            untouched = cluster.segments.end;
-        }
-        clusters
+        spans
     }
 
-    fn merge_cluster(&mut self, partition: i64, segments: &[Arc<Segment>], new: Range<usize>) -> Result<()> {
-        let old = OldRows::new(segments.to_vec(), self.table)?;
-        let mut plan = match self.table.schema.designated {
-            Some(_) => weave(&old.timestamps, &self.new.timestamps, new.start, new.end),
-            // Without timestamps the order is that of arrival: what is there first.
-            None => {
-                let old = Piece { is_new: false, from: 0, rows: old.rows };
-                vec![old, Piece { is_new: true, from: new.start, rows: new.len() }]
-            }
+    fn draft(&self, cluster: &Cluster) -> Result<Draft> {
+        let old = OldRows::new(&cluster.segments, self.table)?;
+        let plan = old.weave(&self.new.timestamps, cluster.rows.clone())?;
+        let mut segments = Vec::new();
+        for part in cut(plan, &old, cluster.is_last) {
+            self.draft_segments(&old, part, &mut segments)?;
+        }
+        Ok(Draft { partition: cluster.partition, old, segments })
+    }
+
+    /// One segment, or several when values are so long that a block of them would be too large.
+    fn draft_segments(&self, old: &OldRows, pieces: Vec<Piece>, drafts: &mut Vec<SegmentDraft>) -> Result<()> {
+        let rows = row_count(&pieces);
+        if rows > 1 && self.has_large_block(old, &pieces)? {
+            let mut parts = split(&pieces, rows.div_ceil(2)).into_iter();
+            return parts.try_for_each(|part| self.draft_segments(old, part, drafts));
+        }
+        let time = |is_new: bool, row: usize| match self.table.schema.designated {
+            Some(_) if is_new => Ok(self.new.timestamps[row]),
+            _ => old.timestamp(row),
         };
-        plan.retain(|p| p.rows > 0);
-        for part in cut(&mut plan, old.rows + new.len()) {
-            self.write_segments(partition, &old, part)?;
-        }
-        self.merged.rewritten_rows += old.rows as u64;
-        self.merged.removed.extend(old.segments.into_iter().map(|s| s.segment));
+        let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
+        let time_range = (time(first.is_new, first.range().start)?, time(last.is_new, last.range().end - 1)?);
+        let blocks = split(&pieces, BLOCK_ROWS).into_iter().map(BlockPlan::new).collect();
+        drafts.push(SegmentDraft { rows, time_range, blocks });
         Ok(())
-    }
-
-    /// Writes one segment, or several when values are so long that a block of them would be too large.
-    fn write_segments(&mut self, partition: i64, old: &OldRows, pieces: Vec<Piece>) -> Result<()> {
-        let rows: usize = pieces.iter().map(|p| p.rows).sum();
-        let mut parts = vec![pieces];
-        if rows > 1 && self.has_large_block(old, &parts[0])? {
-            parts = split(&parts[0], rows.div_ceil(2));
-            return parts.into_iter().try_for_each(|part| self.write_segments(partition, old, part));
-        }
-        parts.into_iter().try_for_each(|part| self.write_segment(partition, old, &part))
     }
 
     /// Whether a text column has more in one block than a block can hold.
     fn has_large_block(&self, old: &OldRows, pieces: &[Piece]) -> Result<bool> {
         let columns = self.table.schema.columns.iter().filter(|c| c.column_type.physical() == Physical::Views);
         for column in columns {
-            for block in blocks(pieces) {
-                let new = side(&block, true);
-                let (from, rows) = side(&block, false);
-                if self.new.text_bytes(column.id, new.0, new.1) + old.text_bytes(column.id, from, rows)?
-                    > TEXT_BYTES_MAX
-                {
+            for block in split(pieces, BLOCK_ROWS) {
+                let new = self.new.text_bytes(column.id, &block, TEXT_BYTES_MAX / 2);
+                if new + old.text_bytes(column.id, &block)? > TEXT_BYTES_MAX {
                     return Ok(true);
                 }
             }
@@ -188,120 +229,52 @@ impl Job<'_> {
         Ok(false)
     }
 
-    fn write_segment(&mut self, partition: i64, old: &OldRows, pieces: &[Piece]) -> Result<()> {
-        let id = (self.next_segment)();
-        let path = SegmentStore::path(self.table.id, id);
-        let written = self.write_file(&path, old, pieces);
-        let (summary, time_range) = written.inspect_err(|_| drop(self.store.fs().remove(&path)))?;
-        let meta = SegmentMeta { id, rows: summary.rows, bytes: summary.bytes, partition, time_range };
-        self.merged.written_bytes += summary.bytes;
-        self.merged.added.push(Arc::new(Segment::open(self.store.clone(), self.table.id, meta)));
-        Ok(())
+    fn meta(&self, draft: &Draft, segment: &SegmentDraft, id: SegmentId) -> SegmentMeta {
+        let (partition, time_range) = (draft.partition, segment.time_range);
+        SegmentMeta { id, rows: segment.rows as u64, bytes: 0, partition, time_range }
     }
 
-    fn write_file(
+    fn write(
         &self,
-        path: &Path,
-        old: &OldRows,
-        pieces: &[Piece],
-    ) -> Result<(crate::segment::SegmentSummary, (i64, i64))> {
-        let columns: Vec<(ColumnId, ColumnType)> = self
-            .table
-            .schema
-            .columns
-            .iter()
-            .filter(|c| old.has(c.id) || self.new.has(c.id))
-            .map(|c| (c.id, c.column_type))
-            .collect();
-        let mut writer = SegmentWriter::create(&**self.store.fs(), path, &columns)?;
-        for block in blocks(pieces) {
-            let rows = block.iter().map(|p| p.rows).sum();
-            let parts: Vec<Part> =
-                columns.iter().map(|&(id, t)| self.part(id, t.physical(), old, &block, rows)).collect::<Result<_>>()?;
-            let sources: Vec<BlockSource<'_>> = parts.iter().map(Part::source).collect();
-            writer.write_block(rows, &sources)?;
+        store: &SegmentStore,
+        drafts: Vec<Draft>,
+        metas: &[Vec<SegmentMeta>],
+        threads: usize,
+    ) -> Result<Vec<SegmentSummary>> {
+        let (olds, segments): (Vec<OldRows>, Vec<_>) = drafts.into_iter().map(|d| (d.old, d.segments)).unzip();
+        let mut plans = Vec::new();
+        for ((old, segments), metas) in olds.iter().zip(segments).zip(metas) {
+            let columns = self.columns(old);
+            plans.extend(segments.into_iter().zip(metas).map(|(segment, meta)| SegmentPlan {
+                path: SegmentStore::path(self.table.id, meta.id),
+                columns: columns.clone(),
+                blocks: segment.blocks,
+                old,
+            }));
         }
-        let time = |piece: &Piece, row: usize| match self.table.schema.designated {
-            None => 0,
-            Some(_) if piece.is_new => self.new.timestamps[row],
-            Some(_) => old.timestamps[row],
-        };
-        let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
-        let time_range = (time(&first, first.from), time(&last, last.from + last.rows - 1));
-        Ok((writer.finish()?, time_range))
+        write_segments(store, &plans, &self.new, threads)
     }
 
-    /// One column of one block.
-    fn part(&self, id: ColumnId, physical: Physical, old: &OldRows, block: &[Piece], rows: usize) -> Result<Part> {
-        if let [Piece { is_new: false, from, rows }] = *block
-            && let Some(encoded) = old.whole_block(id, from, rows)?
-        {
-            return Ok(Part::Encoded(encoded));
-        }
-        // Both sides are taken in order, so that each gives one range of its rows.
-        let old_rows = side(block, false);
-        let new_rows = side(block, true);
-        let mut column = Column::with_capacity(physical, rows);
-        if new_rows.1 == 0 || old_rows.1 == 0 {
-            self.new.extend(id, new_rows.0, new_rows.1, &mut column);
-            old.extend(id, old_rows.0, old_rows.1, &mut column)?;
-            return Ok(Part::Column(column));
-        }
-        let mut left = Column::with_capacity(physical, old_rows.1);
-        old.extend(id, old_rows.0, old_rows.1, &mut left)?;
-        self.new.extend(id, new_rows.0, new_rows.1, &mut column);
-        let stretches: Vec<Stretch> = block
-            .iter()
-            .map(|p| {
-                let start = if p.is_new { new_rows.0 } else { old_rows.0 };
-                Stretch { is_right: p.is_new, from: (p.from - start) as u32, count: p.rows as u32 }
-            })
-            .collect();
-        Ok(Part::Column(merge_columns(&left, &column, &stretches)))
+    fn columns(&self, old: &OldRows) -> Vec<(ColumnId, ColumnType)> {
+        let columns = self.table.schema.columns.iter();
+        columns.filter(|c| old.has(c.id) || self.new.has(c.id)).map(|c| (c.id, c.column_type)).collect()
     }
 }
 
-/// First row and number of rows that a block takes from one side.
-fn side(block: &[Piece], is_new: bool) -> (usize, usize) {
-    let mut pieces = block.iter().filter(|p| p.is_new == is_new);
-    let from = pieces.clone().next().map_or(0, |p| p.from);
-    (from, pieces.by_ref().map(|p| p.rows).sum())
-}
-
-/// The order of old rows and of new rows `from..to`, equal timestamps old first.
-fn weave(old: &[i64], new: &[i64], from: usize, to: usize) -> Vec<Piece> {
-    let stretches = tidalite_kernels::merge(old, &new[from..to]);
-    let piece = |s: Stretch| {
-        let start = if s.is_right { from } else { 0 };
-        Piece { is_new: s.is_right, from: start + s.from as usize, rows: s.count as usize }
-    };
-    stretches.into_iter().map(piece).collect()
-}
-
-enum Part {
-    Encoded(EncodedBlock),
-    Column(Column),
-}
-
-impl Part {
-    fn source(&self) -> BlockSource<'_> {
-        match self {
-            Part::Encoded(block) => BlockSource::Encoded(block),
-            Part::Column(column) => BlockSource::Rows { column, from: 0 },
-        }
-    }
-}
-
-/// New rows and the segments, by index in their partition, that are written again together with them.
-struct Cluster {
+/// New rows and segments, by index in their partition.
+struct Span {
     segments: Range<usize>,
     rows: Range<usize>,
 }
 
-impl Cluster {
+impl Span {
+    fn row_count(&self, all: &[Arc<Segment>]) -> usize {
+        self.rows.len() + all[self.segments.clone()].iter().map(|s| s.rows() as usize).sum::<usize>()
+    }
+
     /// Takes in small segments right before it, in size tiers, but none before `untouched`.
     fn take_in_small(&mut self, all: &[Arc<Segment>], untouched: usize) {
-        let mut rows = self.rows.len() + all[self.segments.clone()].iter().map(|s| s.rows() as usize).sum::<usize>();
+        let mut rows = self.row_count(all);
         while self.segments.start > untouched {
             let before = all[self.segments.start - 1].rows() as usize;
             if before > 2 * rows || before > SEGMENT_ROWS_MAX / 2 {
@@ -313,209 +286,43 @@ impl Cluster {
     }
 }
 
-/// Adjacent rows of the old or of the new ones, in the order of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
-    is_new: bool,
-    from: usize,
-    rows: usize,
+/// Joins neighbours that fit one segment: both are written again anyway.
+fn join_spans(spans: Vec<Span>, all: &[Arc<Segment>]) -> Vec<Span> {
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some(last)
+                if last.segments.end == span.segments.start
+                    && last.rows.end == span.rows.start
+                    && last.row_count(all) + span.row_count(all) <= SEGMENT_ROWS_MAX =>
+            {
+                (last.segments.end, last.rows.end) = (span.segments.end, span.rows.end);
+            }
+            _ => joined.push(span),
+        }
+    }
+    joined
 }
 
-/// Deals the pieces out to segments of at most [`SEGMENT_ROWS_MAX`] rows. Old rows behind the last new one that fill
-/// blocks start a segment of their own, so that their blocks can be copied.
-fn cut(plan: &mut Vec<Piece>, rows: usize) -> Vec<Vec<Piece>> {
-    let suffix = plan.pop_if(|p| !p.is_new && p.rows >= BLOCK_ROWS && p.rows < rows);
-    let mut segments = split(plan, SEGMENT_ROWS_MAX);
-    segments.extend(suffix.map(|p| split(&[p], SEGMENT_ROWS_MAX)).into_iter().flatten());
+/// Deals the pieces out to segments of at most [`SEGMENT_ROWS_MAX`] rows. The whole blocks of old rows behind the last
+/// new one make segments of their own, so that they can be copied. Segments that rows can follow in order are filled.
+fn cut(mut plan: Vec<Piece>, old: &OldRows, is_last: bool) -> Vec<Vec<Piece>> {
+    let mut suffix = None;
+    if let Some(last) = plan.last_mut().filter(|p| !p.is_new) {
+        let (start, end) = (old.block_start(last.range().start), last.range().end);
+        if end >= start + BLOCK_ROWS {
+            suffix = Some(Piece { from: start as u32, rows: (end - start) as u32, ..*last });
+            last.rows = start as u32 - last.from;
+        }
+    }
+    plan.retain(|p| p.rows > 0);
+    let mut segments = if is_last && suffix.is_none() {
+        split(&plan, SEGMENT_ROWS_MAX)
+    } else {
+        split_evenly(&plan, SEGMENT_ROWS_MAX)
+    };
+    segments.extend(suffix.map(|piece| split(&[piece], SEGMENT_ROWS_MAX)).into_iter().flatten());
     segments
-}
-
-fn blocks(pieces: &[Piece]) -> Vec<Vec<Piece>> {
-    split(pieces, BLOCK_ROWS)
-}
-
-fn split(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
-    let (mut parts, mut part, mut room) = (Vec::new(), Vec::new(), rows_max);
-    for &piece in pieces {
-        let mut rest = piece;
-        while rest.rows > 0 {
-            let rows = rest.rows.min(room);
-            part.push(Piece { rows, ..rest });
-            rest = Piece { from: rest.from + rows, rows: rest.rows - rows, ..rest };
-            room -= rows;
-            if room == 0 {
-                parts.push(std::mem::take(&mut part));
-                room = rows_max;
-            }
-        }
-    }
-    if !part.is_empty() {
-        parts.push(part);
-    }
-    parts
-}
-
-/// The staged rows in the order they will have.
-struct NewRows {
-    rows: usize,
-    /// Empty in a table without a designated timestamp.
-    timestamps: Vec<i64>,
-    runs: Arc<Vec<Arc<Run>>>,
-    /// For each run the number of rows before it.
-    starts: Vec<usize>,
-    /// If the runs are not in order as they are: for each row its place in `joined`.
-    order: Option<Vec<u32>>,
-    joined: Vec<(ColumnId, Column)>,
-}
-
-impl NewRows {
-    fn of(table: &TableSnapshot) -> Result<NewRows> {
-        let runs = table.runs.clone();
-        let starts: Vec<usize> = runs.iter().scan(0, |at, r| Some(std::mem::replace(at, *at + r.rows))).collect();
-        let rows: usize = runs.iter().map(|r| r.rows).sum();
-        if u32::try_from(rows).is_err() {
-            return Err(Error::new(tidalite_types::ErrorKind::Internal, format!("a merge of {rows} rows at once")));
-        }
-        let mut new = NewRows { rows, timestamps: Vec::new(), runs, starts, order: None, joined: Vec::new() };
-        let Some(designated) = table.schema.designated else { return Ok(new) };
-        new.timestamps = new.runs.iter().flat_map(|r| r.timestamps(designated)).copied().collect();
-        if !is_sorted(&new.timestamps) {
-            new.order = Some(sort_permutation(&new.timestamps));
-        }
-        if let Some(order) = &new.order {
-            new.timestamps = order.iter().map(|&row| new.timestamps[row as usize]).collect();
-            let present = table.schema.columns.iter().filter(|c| new.has(c.id));
-            new.joined = present.map(|c| (c.id, crate::staging::join_column(&new.runs, c.id, rows))).collect();
-        }
-        Ok(new)
-    }
-
-    fn has(&self, id: ColumnId) -> bool {
-        self.runs.iter().any(|r| r.column(id).is_some())
-    }
-
-    /// Bytes of text of a column in these rows, or a little more.
-    fn text_bytes(&self, id: ColumnId, from: usize, rows: usize) -> usize {
-        let all: usize = self.runs.iter().filter_map(|r| r.column(id)).map(|c| c.byte_count()).sum();
-        if all <= TEXT_BYTES_MAX / 2 {
-            return if rows == 0 { 0 } else { all };
-        }
-        let mut column = Column::with_capacity(Physical::Views, rows);
-        self.extend(id, from, rows, &mut column);
-        column.byte_count()
-    }
-
-    fn extend(&self, id: ColumnId, from: usize, rows: usize, out: &mut Column) {
-        if rows == 0 {
-            return;
-        }
-        if let Some(order) = &self.order {
-            match self.joined.iter().find(|(c, _)| *c == id) {
-                Some((_, column)) => out.extend_from_range(&gather(column, &order[from..from + rows]), 0, rows),
-                None => out.extend_null(rows),
-            }
-            return;
-        }
-        let (mut from, end) = (from, from + rows);
-        let mut index = self.starts.partition_point(|&start| start <= from) - 1;
-        while from < end {
-            let (run, start) = (&self.runs[index], self.starts[index]);
-            let count = (start + run.rows - from).min(end - from);
-            match run.column(id) {
-                Some(column) => out.extend_from_range(column, from - start, count),
-                None => out.extend_null(count),
-            }
-            from += count;
-            index += 1;
-        }
-    }
-}
-
-/// The rows of the segments to be replaced, in their order.
-struct OldRows {
-    segments: Vec<OldSegment>,
-    rows: usize,
-    /// Empty in a table without a designated timestamp.
-    timestamps: Vec<i64>,
-}
-
-struct OldSegment {
-    segment: Arc<Segment>,
-    /// Rows of the segments before it.
-    start: usize,
-    columns: Vec<ColumnId>,
-}
-
-impl OldRows {
-    fn new(segments: Vec<Arc<Segment>>, table: &TableSnapshot) -> Result<OldRows> {
-        let mut old = OldRows { segments: Vec::with_capacity(segments.len()), rows: 0, timestamps: Vec::new() };
-        for segment in segments {
-            if let Some(designated) = table.schema.designated {
-                for block in 0..segment.block_count() {
-                    match segment.read(designated, block)?.map(|b| to_column(&b).values) {
-                        Some(Values::I64(values)) => old.timestamps.extend(values),
-                        _ => return Err(Error::corrupt(format!("{} has no timestamps", segment.path().display()))),
-                    }
-                }
-            }
-            let columns = segment.columns()?;
-            let rows = segment.rows() as usize;
-            old.segments.push(OldSegment { segment, start: old.rows, columns });
-            old.rows += rows;
-        }
-        Ok(old)
-    }
-
-    fn has(&self, id: ColumnId) -> bool {
-        self.segments.iter().any(|s| s.columns.contains(&id))
-    }
-
-    /// The segment of a row.
-    fn find(&self, row: usize) -> &OldSegment {
-        &self.segments[self.segments.partition_point(|s| s.start <= row) - 1]
-    }
-
-    /// The block that consists of exactly these rows, as it is in its file.
-    fn whole_block(&self, id: ColumnId, from: usize, rows: usize) -> Result<Option<EncodedBlock>> {
-        let old = self.find(from);
-        let (block, at) = ((from - old.start) / BLOCK_ROWS, (from - old.start) % BLOCK_ROWS);
-        if at != 0 || old.segment.block_rows(block) != rows {
-            return Ok(None);
-        }
-        old.segment.read_encoded(id, block)
-    }
-
-    /// Bytes of text of a column in these rows.
-    fn text_bytes(&self, id: ColumnId, mut from: usize, rows: usize) -> Result<usize> {
-        let (end, mut bytes) = (from + rows, 0);
-        while from < end {
-            let old = self.find(from);
-            let (block, at) = ((from - old.start) / BLOCK_ROWS, (from - old.start) % BLOCK_ROWS);
-            let count = (old.segment.block_rows(block) - at).min(end - from);
-            if let Some(Block { data: BlockData::Views { views, .. }, .. }) = old.segment.read(id, block)? {
-                // The first four bytes of a view are the length.
-                let lengths = views.chunks_exact(16).skip(at).take(count);
-                bytes += lengths.map(|v| u32::from_le_bytes([v[0], v[1], v[2], v[3]]) as usize).sum::<usize>();
-            }
-            from += count;
-        }
-        Ok(bytes)
-    }
-
-    fn extend(&self, id: ColumnId, mut from: usize, rows: usize, out: &mut Column) -> Result<()> {
-        let end = from + rows;
-        while from < end {
-            let old = self.find(from);
-            let (block, at) = ((from - old.start) / BLOCK_ROWS, (from - old.start) % BLOCK_ROWS);
-            let count = (old.segment.block_rows(block) - at).min(end - from);
-            match old.segment.read(id, block)? {
-                Some(block) => out.extend_from_range(&to_column(&block), at, count),
-                None => out.extend_null(count),
-            }
-            from += count;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

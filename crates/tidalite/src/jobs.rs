@@ -204,7 +204,7 @@ impl Jobs {
         // The manifest must not know of commits that the log could still lose: neither of rows nor of the schema.
         block_on(self.ask(Work::Sync))?;
         let mut next_segment = || self.next_segment();
-        let merged = merge(&self.shared.store, &input.version, &mut next_segment)?;
+        let merged = merge(&self.shared.store, &input.version, self.shared.config.merge_threads, &mut next_segment)?;
         let is_shown = self.publish(&input, &merged, merged_txn).inspect_err(|_| {
             // The edit may have reached the disk all the same: the files can go after the next one that did.
             self.doubtful.lock().unwrap_or_else(PoisonError::into_inner).extend(merged.added.iter().cloned());

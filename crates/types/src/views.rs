@@ -96,6 +96,15 @@ impl Views {
         }
     }
 
+    /// Row `rows[i]` as row `i`; the data stays as it is, also where no row needs it any more.
+    ///
+    /// # Panics
+    /// When a row is past the end.
+    #[must_use]
+    pub fn reordered(self, rows: &[u32]) -> Views {
+        Views { views: rows.iter().map(|row| self.views[*row as usize]).collect(), data: self.data }
+    }
+
     /// Drops the rows from `rows` on, and their data: it lies behind that of the rows before them.
     pub fn truncate(&mut self, rows: usize) {
         let dropped = self.views.get(rows..).unwrap_or_default();

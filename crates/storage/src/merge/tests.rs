@@ -1,8 +1,10 @@
 use super::*;
+use crate::Run;
 use crate::fs::Fs;
 use crate::fs::os::OsFs;
+use crate::segment::to_column;
 use std::collections::HashMap;
-use tidalite_types::{Bitmap, ColumnSchema, PartitionBy, TableId, TableSchema, TimeUnit, Txn};
+use tidalite_types::{Bitmap, Column, ColumnSchema, PartitionBy, TableId, TableSchema, TimeUnit, Txn, Values};
 
 const DAY: i64 = 86_400_000_000;
 
@@ -56,6 +58,7 @@ struct Table {
     store: Arc<SegmentStore>,
     version: TableSnapshot,
     next: u64,
+    threads: usize,
     /// Timestamp, arrival and whether the text is there, in the order expected.
     expected: Vec<(i64, i64, bool)>,
     _dir: tempfile::TempDir,
@@ -73,7 +76,7 @@ impl Table {
             runs: Arc::default(),
             symbols: Arc::new(HashMap::new()),
         };
-        Table { store: SegmentStore::new(fs, 64 << 20), version, next: 1, expected: Vec::new(), _dir: dir }
+        Table { store: SegmentStore::new(fs, 64 << 20), version, next: 1, threads: 1, expected: Vec::new(), _dir: dir }
     }
 
     fn stage(&mut self, timestamps: Vec<i64>) {
@@ -88,7 +91,7 @@ impl Table {
 
     fn merge(&mut self) -> Merged {
         let next = &mut self.next;
-        let merged = merge(&self.store, &self.version, &mut || {
+        let merged = merge(&self.store, &self.version, self.threads, &mut || {
             *next += 1;
             SegmentId(*next)
         });
@@ -223,4 +226,27 @@ fn any_order_of_arrival_gives_the_same_table() {
             table.check();
         }
     }
+}
+
+/// The bytes of all segment files, by path.
+fn files(table: &Table) -> Vec<Vec<u8>> {
+    table.version.segments.iter().map(|s| std::fs::read(table._dir.path().join(s.path())).unwrap()).collect()
+}
+
+#[test]
+fn the_files_do_not_depend_on_the_number_of_threads() {
+    let build = |threads| {
+        let mut table = Table::new(true);
+        table.threads = threads;
+        let mut random = fastrand::Rng::with_seed(7);
+        for _ in 0..3 {
+            table.stage((0..300_000).map(|_| random.i64(0..3 * DAY)).collect());
+            table.stage((0..100_000).map(|i| DAY + i * 1000).collect());
+            table.merge();
+        }
+        table.check();
+        files(&table)
+    };
+    let one = build(1);
+    assert!(build(2) == one && build(5) == one);
 }

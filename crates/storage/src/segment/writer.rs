@@ -95,6 +95,21 @@ impl SegmentWriter {
         Ok(())
     }
 
+    /// Appends the next block of one column, by its place in those given to `create`. Columns may come one after the
+    /// other; at the end all have the same blocks.
+    pub fn write_column_block(&mut self, index: usize, block: &EncodedBlock) -> Result<()> {
+        let blocks = self.entries[index].len();
+        if index == 0 {
+            self.rows += block.rows as u64;
+        }
+        let rows_before = blocks as u64 * BLOCK_ROWS as u64;
+        let rows = self.rows.saturating_sub(rows_before).min(BLOCK_ROWS as u64);
+        if block.rows as u64 != rows || block.physical != self.columns[index].1.physical() {
+            return Err(self.misused(&format!("block {blocks} of {} rows of {:?}", block.rows, block.physical)));
+        }
+        self.write_encoded(index, block)
+    }
+
     fn write_column(&mut self, index: usize, rows: usize, source: &BlockSource<'_>) -> Result<()> {
         let column_type = self.columns[index].1;
         match source {
@@ -151,6 +166,9 @@ impl SegmentWriter {
     pub fn finish(mut self) -> Result<SegmentSummary> {
         if self.rows == 0 {
             return Err(self.misused("no rows"));
+        }
+        if self.entries.iter().any(|blocks| blocks.len() != self.entries[0].len()) {
+            return Err(self.misused("columns of different lengths"));
         }
         let mut order: Vec<usize> = (0..self.columns.len()).collect();
         order.sort_by_key(|i| self.columns[*i].0);

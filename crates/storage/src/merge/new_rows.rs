@@ -1,0 +1,118 @@
+//! The staged rows in the order they will have. They stay in their runs: a place says which and where.
+
+use super::pieces::Piece;
+use crate::{Error, Result, Run, TableSnapshot};
+use std::sync::Arc;
+use tidalite_kernels::gather::{Place, gather_places};
+use tidalite_kernels::{is_sorted, sort_permutation};
+use tidalite_types::{Bitmap, Column, ColumnId, Values};
+
+#[derive(Debug)]
+pub(super) struct NewRows {
+    pub rows: usize,
+    /// In order; empty in a table without a designated timestamp.
+    pub timestamps: Vec<i64>,
+    runs: Arc<Vec<Arc<Run>>>,
+    /// For each run the number of rows before it.
+    starts: Vec<usize>,
+    /// Of each row in order; absent when the runs are in order as they are.
+    places: Option<Vec<Place>>,
+}
+
+impl NewRows {
+    pub fn of(table: &TableSnapshot) -> Result<NewRows> {
+        let runs = table.runs.clone();
+        let starts: Vec<usize> = runs.iter().scan(0, |at, r| Some(std::mem::replace(at, *at + r.rows))).collect();
+        let rows: usize = runs.iter().map(|r| r.rows).sum();
+        if u32::try_from(rows).is_err() {
+            return Err(Error::new(tidalite_types::ErrorKind::Internal, format!("a merge of {rows} rows at once")));
+        }
+        let mut new = NewRows { rows, timestamps: Vec::new(), runs, starts, places: None };
+        let Some(designated) = table.schema.designated else { return Ok(new) };
+        new.timestamps.reserve_exact(rows);
+        new.runs.iter().for_each(|r| new.timestamps.extend_from_slice(r.timestamps(designated)));
+        if !is_sorted(&new.timestamps) {
+            new.sort();
+        }
+        Ok(new)
+    }
+
+    fn sort(&mut self) {
+        let order = sort_permutation(&self.timestamps);
+        let mut all = Vec::with_capacity(self.rows);
+        for (run, of) in self.runs.iter().enumerate() {
+            all.extend((0..of.rows as u32).map(|row| Place { run: run as u32, row }));
+        }
+        self.timestamps = order.iter().map(|&row| self.timestamps[row as usize]).collect();
+        self.places = Some(order.iter().map(|&row| all[row as usize]).collect());
+    }
+
+    pub fn has(&self, id: ColumnId) -> bool {
+        self.runs.iter().any(|r| r.column(id).is_some())
+    }
+
+    /// Bytes of text of a column in these rows, or more.
+    pub fn text_bytes(&self, id: ColumnId, pieces: &[Piece], most: usize) -> usize {
+        let all: usize = self.runs.iter().filter_map(|r| r.column(id)).map(|c| c.byte_count()).sum();
+        if all <= most {
+            return if pieces.iter().any(|p| p.is_new) { all } else { 0 };
+        }
+        let text = |row: usize| {
+            let place = self.place(row);
+            match self.runs[place.run as usize].column(id).map(|c| &c.values) {
+                Some(Values::Views(views)) => views.get(place.row as usize).len(),
+                _ => 0,
+            }
+        };
+        pieces.iter().filter(|p| p.is_new).flat_map(|p| p.range()).map(text).sum()
+    }
+
+    fn place(&self, row: usize) -> Place {
+        match &self.places {
+            Some(places) => places[row],
+            None => {
+                let run = self.starts.partition_point(|&start| start <= row) - 1;
+                Place { run: run as u32, row: (row - self.starts[run]) as u32 }
+            }
+        }
+    }
+
+    /// Appends the rows of a piece.
+    pub fn append(&self, id: ColumnId, piece: Piece, out: &mut Column) {
+        match &self.places {
+            Some(places) => self.append_places(id, &places[piece.range()], out),
+            None => self.append_range(id, piece, out),
+        }
+    }
+
+    fn append_range(&self, id: ColumnId, piece: Piece, out: &mut Column) {
+        let (mut from, end) = (piece.range().start, piece.range().end);
+        let mut index = self.starts.partition_point(|&start| start <= from) - 1;
+        while from < end {
+            let (run, start) = (&self.runs[index], self.starts[index]);
+            let count = (start + run.rows - from).min(end - from);
+            match run.column(id) {
+                Some(column) => out.extend_from_range(column, from - start, count),
+                None => out.extend_null(count),
+            }
+            from += count;
+            index += 1;
+        }
+    }
+
+    fn append_places(&self, id: ColumnId, places: &[Place], out: &mut Column) {
+        let columns: Vec<Option<&Column>> = self.runs.iter().map(|r| r.column(id).map(Arc::as_ref)).collect();
+        let before = out.len();
+        gather_places(&columns, places, &mut out.values);
+        let has_nulls = columns.iter().any(|c| c.is_none_or(|c| c.validity.is_some()));
+        match (&mut out.validity, has_nulls) {
+            (None, false) => {}
+            (Some(validity), false) => validity.extend_filled(places.len(), true),
+            (validity, true) => {
+                let validity = validity.get_or_insert_with(|| Bitmap::filled(before, true));
+                let is_valid = |p: &Place| columns[p.run as usize].is_some_and(|c| c.is_valid(p.row as usize));
+                places.iter().for_each(|place| validity.push(is_valid(place)));
+            }
+        }
+    }
+}

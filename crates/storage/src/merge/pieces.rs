@@ -1,0 +1,140 @@
+//! The order of a merge's result, as adjacent rows of the one or the other side.
+//!
+//! Rows that no piece names are not in the result.
+
+use std::ops::Range;
+use tidalite_types::BLOCK_ROWS;
+
+/// Adjacent rows of the old or of the new ones, in the order of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub is_new: bool,
+    pub from: u32,
+    pub rows: u32,
+}
+
+impl Piece {
+    pub fn range(self) -> Range<usize> {
+        self.from as usize..self.from as usize + self.rows as usize
+    }
+}
+
+/// Appends rows, to the last piece where they follow it.
+pub(super) fn push(pieces: &mut Vec<Piece>, is_new: bool, rows: Range<usize>) {
+    if rows.is_empty() {
+        return;
+    }
+    let (from, count) = (rows.start as u32, rows.len() as u32);
+    match pieces.last_mut() {
+        Some(last) if last.is_new == is_new && last.from + last.rows == from => last.rows += count,
+        _ => pieces.push(Piece { is_new, from, rows: count }),
+    }
+}
+
+pub(super) fn row_count(pieces: &[Piece]) -> usize {
+    pieces.iter().map(|p| p.rows as usize).sum()
+}
+
+/// Deals the pieces out to parts of `rows_max` rows, the last of fewer.
+pub(super) fn split(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
+    let (mut parts, mut part, mut room) = (Vec::new(), Vec::new(), rows_max as u32);
+    for &piece in pieces {
+        let mut rest = piece;
+        while rest.rows > 0 {
+            let rows = rest.rows.min(room);
+            part.push(Piece { rows, ..rest });
+            rest = Piece { from: rest.from + rows, rows: rest.rows - rows, ..rest };
+            room -= rows;
+            if room == 0 {
+                parts.push(std::mem::take(&mut part));
+                room = rows_max as u32;
+            }
+        }
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+/// As [`split`], into as few parts, but of about the same size: whole blocks in all but the last.
+pub(super) fn split_evenly(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
+    let rows = row_count(pieces);
+    let parts = rows.div_ceil(rows_max).max(1);
+    split(pieces, rows.div_ceil(parts).next_multiple_of(BLOCK_ROWS).min(rows_max))
+}
+
+/// One block of the result: `pieces` one after the other, then, where they interleave finely, rows `picks` of that.
+#[derive(Debug)]
+pub(super) struct BlockPlan {
+    pub rows: usize,
+    pub pieces: Vec<Piece>,
+    pub picks: Option<Vec<u32>>,
+}
+
+/// Where pieces are shorter than this, the rows of each side are collected first and then picked: copying a piece of
+/// eight bytes a row costs as much as picking about ten rows.
+const PIECE_ROWS_MIN: usize = 10;
+
+impl BlockPlan {
+    pub fn new(pieces: Vec<Piece>) -> BlockPlan {
+        let rows = row_count(&pieces);
+        if pieces.len() < 4 || rows / pieces.len() >= PIECE_ROWS_MIN {
+            return BlockPlan { rows, pieces, picks: None };
+        }
+        let (mut sides, mut new) = (Vec::new(), Vec::new());
+        for piece in &pieces {
+            push(if piece.is_new { &mut new } else { &mut sides }, piece.is_new, piece.range());
+        }
+        let mut next = [0, row_count(&sides) as u32];
+        let mut picks = Vec::with_capacity(rows);
+        for piece in &pieces {
+            let at = &mut next[usize::from(piece.is_new)];
+            picks.extend(*at..*at + piece.rows);
+            *at += piece.rows;
+        }
+        sides.extend(new);
+        BlockPlan { rows, pieces: sides, picks: Some(picks) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(pieces: &[Piece]) -> Vec<(bool, usize)> {
+        pieces.iter().flat_map(|p| p.range().map(|row| (p.is_new, row))).collect()
+    }
+
+    #[test]
+    fn a_plan_by_picks_has_the_rows_in_the_order_of_its_pieces() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for rows_max in [1, 3, 30] {
+            // Gaps on both sides: rows that are left out.
+            let (mut pieces, mut at) = (Vec::new(), [0, 1000]);
+            for piece in 0..500 {
+                let from = at[piece % 2] + rng.usize(0..2);
+                let end = from + rng.usize(1..=rows_max);
+                push(&mut pieces, piece % 2 == 1, from..end);
+                at[piece % 2] = end;
+            }
+            let plan = BlockPlan::new(pieces.clone());
+            assert_eq!(plan.picks.is_some(), rows_max < 30);
+            let collected = rows(&plan.pieces);
+            let picked = plan.picks.map(|p| p.iter().map(|row| collected[*row as usize]).collect());
+            assert_eq!(picked.unwrap_or(collected), rows(&pieces));
+        }
+    }
+
+    #[test]
+    fn even_parts_are_as_few_and_of_whole_blocks() {
+        let piece = |rows| [Piece { is_new: false, from: 7, rows }];
+        let sizes = |rows: u32| -> Vec<usize> {
+            split_evenly(&piece(rows), 4 * BLOCK_ROWS).iter().map(|part| row_count(part)).collect()
+        };
+        let block = BLOCK_ROWS;
+        assert_eq!(sizes(4 * block as u32), [4 * block]);
+        assert_eq!(sizes(4 * block as u32 + 2), [3 * block, block + 2]);
+        assert_eq!(sizes(9 * block as u32), [3 * block, 3 * block, 3 * block]);
+    }
+}

@@ -1,0 +1,250 @@
+//! Builds and writes segments on several threads.
+//!
+//! In: plans of segments, each with its columns. Out: the segments in their files, synced, column after column in each.
+//! A task is one column of one segment; threads take the next task from one counter, so that they finish together.
+//! Whoever has built what belongs next writes it and what others have ready behind it.
+//!
+//! Always: the bytes of the files do not depend on the number of threads. What is built ahead of its turn is limited.
+
+use super::build::Builder;
+use super::new_rows::NewRows;
+use super::old_rows::OldRows;
+use super::pieces::BlockPlan;
+use crate::segment::{EncodedBlock, SegmentStore, SegmentSummary, SegmentWriter};
+use crate::{Error, Result};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use tidalite_types::{ColumnId, ColumnType, ErrorKind};
+
+#[derive(Debug)]
+pub(super) struct SegmentPlan<'a> {
+    pub path: PathBuf,
+    pub columns: Vec<(ColumnId, ColumnType)>,
+    pub blocks: Vec<BlockPlan>,
+    pub old: &'a OldRows,
+}
+
+/// Encoded bytes that wait for their turn.
+const AHEAD_BYTES_MAX: usize = 64 << 20;
+/// Values that are worth a thread.
+const THREAD_VALUES_MIN: usize = 1 << 18;
+
+/// Writes the segments; on an error some of their files may be there.
+pub(super) fn write_segments(
+    store: &SegmentStore,
+    plans: &[SegmentPlan<'_>],
+    new: &NewRows,
+    threads: usize,
+) -> Result<Vec<SegmentSummary>> {
+    let values: usize = plans.iter().map(|p| p.columns.len() * p.blocks.iter().map(|b| b.rows).sum::<usize>()).sum();
+    let first_tasks = plans.iter().scan(0, |at, p| Some(std::mem::replace(at, *at + p.columns.len())));
+    let output = Output {
+        store,
+        plans,
+        new,
+        first_tasks: first_tasks.collect(),
+        task_count: plans.iter().map(|p| p.columns.len()).sum(),
+        next_task: AtomicUsize::new(0),
+        queue: Mutex::default(),
+        changed: Condvar::new(),
+        files: Mutex::default(),
+    };
+    on_threads(threads.min(values / THREAD_VALUES_MIN), || output.work());
+    let queue = output.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let files = output.files.into_inner().unwrap_or_else(PoisonError::into_inner);
+    queue.failure.map_or(Ok(files.finished), Err)
+}
+
+/// Runs `work` on this thread and on so many more that they are `threads`. A panic in one is one here.
+fn on_threads(threads: usize, work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(&work);
+        }
+        work();
+    });
+}
+
+/// The results of `make` for every number below `count`, in order.
+pub(super) fn for_each<T: Send>(
+    count: usize,
+    threads: usize,
+    make: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
+    on_threads(threads.min(count), || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                return;
+            }
+            let result = make(at);
+            if result.is_err() {
+                next.store(count, Ordering::Relaxed);
+            }
+            lock(&made).push((at, result));
+        }
+    });
+    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.sort_unstable_by_key(|(at, _)| *at);
+    made.into_iter().map(|(_, result)| result).collect()
+}
+
+struct Output<'a> {
+    store: &'a SegmentStore,
+    plans: &'a [SegmentPlan<'a>],
+    new: &'a NewRows,
+    /// The number of the first column of each segment.
+    first_tasks: Vec<usize>,
+    task_count: usize,
+    next_task: AtomicUsize,
+    queue: Mutex<Queue>,
+    /// What is due changed, or room was made.
+    changed: Condvar,
+    /// Taken by whoever writes, before and never while holding `queue`.
+    files: Mutex<Files>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// The task whose blocks are written now.
+    due: usize,
+    /// Blocks built and not yet taken to be written, by task.
+    ready: BTreeMap<usize, Ready>,
+    bytes: usize,
+    is_being_written: bool,
+    failure: Option<Error>,
+}
+
+#[derive(Default)]
+struct Ready {
+    blocks: VecDeque<EncodedBlock>,
+    is_complete: bool,
+}
+
+#[derive(Default)]
+struct Files {
+    open: Option<SegmentWriter>,
+    finished: Vec<SegmentSummary>,
+}
+
+impl Output<'_> {
+    fn work(&self) {
+        // The others must not wait for what a panicking thread was to build.
+        let guard = StopOnPanic(self);
+        let mut builder = Builder::default();
+        loop {
+            let task = self.next_task.fetch_add(1, Ordering::Relaxed);
+            if task >= self.task_count {
+                break;
+            }
+            match self.build(task, &mut builder) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.fail(error);
+                    break;
+                }
+            }
+        }
+        drop(guard);
+    }
+
+    /// The segment of a task, and which of its columns it is.
+    fn place(&self, task: usize) -> (usize, usize) {
+        let segment = self.first_tasks.partition_point(|&first| first <= task) - 1;
+        (segment, task - self.first_tasks[segment])
+    }
+
+    /// Builds a column of a segment; false when another thread failed.
+    fn build(&self, task: usize, builder: &mut Builder) -> Result<bool> {
+        let (segment, column) = self.place(task);
+        let plan = &self.plans[segment];
+        for (at, block) in plan.blocks.iter().enumerate() {
+            let encoded = builder.block(plan.columns[column], plan.old, self.new, block)?;
+            if !self.hand_over(task, encoded, at + 1 == plan.blocks.len())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn hand_over(&self, task: usize, block: EncodedBlock, is_last: bool) -> Result<bool> {
+        let mut queue = lock(&self.queue);
+        // The task that is due never waits, so there is always one that goes on.
+        while queue.failure.is_none() && task != queue.due && queue.bytes > AHEAD_BYTES_MAX {
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        if queue.failure.is_some() {
+            return Ok(false);
+        }
+        queue.bytes += block.bytes.len();
+        let ready = queue.ready.entry(task).or_default();
+        ready.blocks.push_back(block);
+        ready.is_complete = is_last;
+        if task == queue.due && !queue.is_being_written {
+            queue.is_being_written = true;
+            self.write(queue)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes what is due until the next block is not there.
+    fn write<'q>(&'q self, mut queue: MutexGuard<'q, Queue>) -> Result<()> {
+        loop {
+            let due = queue.due;
+            let Ready { blocks, is_complete } = queue.ready.remove(&due).unwrap_or_default();
+            if blocks.is_empty() {
+                queue.is_being_written = false;
+                return Ok(());
+            }
+            queue.bytes -= blocks.iter().map(|b| b.bytes.len()).sum::<usize>();
+            queue.due += usize::from(is_complete);
+            drop(queue);
+            self.changed.notify_all();
+            self.write_blocks(due, &blocks, is_complete)?;
+            queue = lock(&self.queue);
+        }
+    }
+
+    fn write_blocks(&self, task: usize, blocks: &VecDeque<EncodedBlock>, is_complete: bool) -> Result<()> {
+        let (segment, column) = self.place(task);
+        let plan = &self.plans[segment];
+        let mut files = lock(&self.files);
+        let mut writer = match files.open.take() {
+            Some(writer) => writer,
+            None => SegmentWriter::create(&**self.store.fs(), &plan.path, &plan.columns)?,
+        };
+        blocks.iter().try_for_each(|block| writer.write_column_block(column, block))?;
+        if is_complete && column + 1 == plan.columns.len() {
+            files.finished.push(writer.finish()?);
+        } else {
+            files.open = Some(writer);
+        }
+        Ok(())
+    }
+
+    fn fail(&self, error: Error) {
+        let mut queue = lock(&self.queue);
+        queue.failure.get_or_insert(error);
+        drop(queue);
+        self.next_task.store(self.task_count, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+}
+
+struct StopOnPanic<'a>(&'a Output<'a>);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(Error::new(ErrorKind::Internal, "a merge panicked".to_owned()));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
