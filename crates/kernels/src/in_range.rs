@@ -4,7 +4,7 @@
 //! distances.
 
 use crate::bitpack::{Line, Unpacker, VECTOR, line_count, unpack_u16, unpack_u32, unpack_u64, word_bits};
-use crate::dispatch;
+use crate::{Int, dispatch};
 
 /// A bit for each row of a vector, least significant first.
 pub type Mask = [u64; VECTOR / 64];
@@ -41,8 +41,79 @@ pub fn clear_behind(mask: &mut Mask, rows: usize) {
     }
 }
 
+/// An integer whose values can be compared 64 at a time.
+pub trait Comparable: Int {
+    /// Bit `i` says whether `values[i]` is at least `lo` and at most `hi`, which is not smaller.
+    fn bits(values: &[Self; 64], lo: Self, hi: Self) -> u64;
+}
+
+macro_rules! comparable {
+    ($($int:ty, $unsigned:ty;)*) => { $(
+        impl Comparable for $int {
+            #[inline(always)]
+            fn bits(values: &[$int; 64], lo: $int, hi: $int) -> u64 {
+                let span = hi.wrapping_sub(lo) as $unsigned;
+                let mut hits = [0u8; 64];
+                for (hit, value) in hits.iter_mut().zip(values) {
+                    *hit = 0u8.wrapping_sub(u8::from(value.wrapping_sub(lo) as $unsigned <= span));
+                }
+                first_bits(&hits)
+            }
+        }
+    )* };
+}
+
+comparable! { i8, u8; i16, u16; i32, u32; i64, u64; u8, u8; u16, u16; u32, u32; u64, u64; }
+
+/// The upper bit of each byte.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn first_bits(bytes: &[u8; 64]) -> u64 {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_movemask_epi8};
+    let mut bits = 0;
+    for (i, sixteen) in bytes.as_chunks::<16>().0.iter().enumerate() {
+        // SAFETY: every processor of this architecture has SSE2, and the sixteen bytes may lie anywhere.
+        let mask = unsafe { _mm_movemask_epi8(_mm_loadu_si128(sixteen.as_ptr().cast())) };
+        bits |= (mask as u64) << (16 * i);
+    }
+    bits
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn first_bits(bytes: &[u8; 64]) -> u64 {
+    first_bits_plain(bytes)
+}
+
+/// What defines `first_bits`.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn first_bits_plain(bytes: &[u8; 64]) -> u64 {
+    bytes.iter().enumerate().fold(0, |bits, (i, byte)| bits | u64::from(byte >> 7) << i)
+}
+
+dispatch! {
+    /// The rows of at most [`VECTOR`] values that are at least `lo` and at most `hi`.
+    #[must_use]
+    pub fn values_in_range<T: Comparable>(values: &[T], lo: T, hi: T) -> Mask {
+        let mut mask = [0; VECTOR / 64];
+        if lo > hi {
+            return mask;
+        }
+        let (whole, rest) = values.as_chunks::<64>();
+        for (mask, values) in mask.iter_mut().zip(whole) {
+            *mask = T::bits(values, lo, hi);
+        }
+        if !rest.is_empty() {
+            let mut padded = [T::default(); 64];
+            padded[..rest.len()].copy_from_slice(rest);
+            mask[whole.len()] = T::bits(&padded, lo, hi) & u64::MAX >> (64 - rest.len());
+        }
+        mask
+    }
+}
+
 macro_rules! compare {
-    ($compare:ident, $words:ident, $unpack:ident, $bits:ident, $word:ty) => {
+    ($compare:ident, $words:ident, $unpack:ident, $word:ty) => {
         dispatch! {
             fn $compare(
                 unpacker: &mut Unpacker,
@@ -57,38 +128,58 @@ macro_rules! compare {
                 $unpack(lines, width, rows, words);
                 let sixty_fours = words.as_chunks::<64>().0;
                 for (mask, words) in mask.iter_mut().zip(sixty_fours).take(rows.div_ceil(64)) {
-                    *mask = $bits(words, lo, hi - lo);
+                    *mask = <$word>::bits(words, lo, hi);
                 }
             }
-        }
-
-        /// Bit `i` says whether `words[i]` is at least `lo` and at most `lo + span`.
-        #[inline(always)]
-        fn $bits(words: &[$word; 64], lo: $word, span: $word) -> u64 {
-            // Bytes of 0 and 1 first, which vector instructions do, then eight of them at once into their bits.
-            let mut hits = [0u8; 64];
-            for (hit, word) in hits.iter_mut().zip(words) {
-                *hit = u8::from(word.wrapping_sub(lo) <= span);
-            }
-            let mut mask = 0;
-            for (i, eight) in hits.as_chunks::<8>().0.iter().enumerate() {
-                // The product brings bit 0 of byte i to bit 56 + i.
-                let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-                mask |= bits << (8 * i);
-            }
-            mask
         }
     };
 }
 
-compare!(compare_u16, u16s, unpack_u16, bits_u16, u16);
-compare!(compare_u32, u32s, unpack_u32, bits_u32, u32);
-compare!(compare_u64, u64s, unpack_u64, bits_u64, u64);
+compare!(compare_u16, u16s, unpack_u16, u16);
+compare!(compare_u32, u32s, unpack_u32, u32);
+compare!(compare_u64, u64s, unpack_u64, u64);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bitpack::{pack, unpack_plain, width_mask};
+
+    #[test]
+    fn first_bits_are_those_of_the_plain_twin() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        for _ in 0..200 {
+            let mut bytes = [0; 64];
+            bytes.iter_mut().for_each(|byte| *byte = rng.u8(..));
+            assert_eq!(first_bits(&bytes), first_bits_plain(&bytes));
+        }
+    }
+
+    fn check_values<T: Comparable + std::fmt::Debug>(values: &[T], lo: T, hi: T) {
+        let mask = values_in_range(values, lo, hi);
+        for row in 0..VECTOR {
+            let is_hit = values.get(row).is_some_and(|v| (lo..=hi).contains(v));
+            assert_eq!(mask[row / 64] >> (row % 64) & 1 == 1, is_hit, "row {row}: {values:?} {lo:?} {hi:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_compared_with_their_sign() {
+        let mut rng = fastrand::Rng::with_seed(2);
+        for rows in [0, 1, 63, 64, 65, 1000, 1024] {
+            let values: Vec<i64> = (0..rows).map(|_| rng.i64(..) >> rng.u32(0..64)).collect();
+            let pick = |rng: &mut fastrand::Rng| values.get(rng.usize(..1024)).copied().unwrap_or(0);
+            for _ in 0..20 {
+                let (lo, hi) = (pick(&mut rng), pick(&mut rng));
+                check_values(&values, lo, hi);
+                check_values(&values, i64::MIN, hi);
+                check_values(&values, lo, i64::MAX);
+                check_values(&values.iter().map(|v| *v as i32).collect::<Vec<_>>(), lo as i32, hi as i32);
+                check_values(&values.iter().map(|v| *v as u32).collect::<Vec<_>>(), lo as u32, hi as u32);
+                check_values(&values.iter().map(|v| *v as i16).collect::<Vec<_>>(), lo as i16, hi as i16);
+                check_values(&values.iter().map(|v| *v as i8).collect::<Vec<_>>(), lo as i8, hi as i8);
+            }
+        }
+    }
 
     #[test]
     fn masks_say_what_each_row_says() {
