@@ -11,6 +11,7 @@ pub mod store;
 pub mod writer;
 
 pub use encoding::choice::Effort;
+pub use encoding::compare::{Comparison, Constant, Interval};
 pub use encoding::{EncodedBlock, encode, to_column};
 pub use reader::{Segment, SegmentMeta};
 pub use store::{SegmentStore, StoreStats};

@@ -2,6 +2,7 @@
 
 use super::EncodedBlock;
 use super::choice::Payload;
+use super::compare::{Wanted, each_in};
 use super::fixed::{Fixed, raw};
 use crate::BlockData;
 use crate::segment::buffer::share;
@@ -58,4 +59,13 @@ fn bits(block: &EncodedBlock, validity: &[u8]) -> bytes::Bytes {
         words.iter_mut().zip(valid).for_each(|(word, valid)| *word &= valid);
     }
     share(words)
+}
+
+pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
+    let is_inside = match block.physical {
+        Physical::Bit => wanted.interval.has_int(block.entry.parameter.into()),
+        physical => each_in(payload, physical, wanted.interval)?[0],
+    };
+    mask.fill(if is_inside { u64::MAX } else { 0 });
+    Some(())
 }

@@ -11,8 +11,10 @@
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
+use super::compare::{Wanted, of_vector};
 use super::fixed::raw;
 use super::frames::{Framed, Frames, FramesWriter, Plan, plan_both_ways};
+use super::plain::{Limited, in_vector};
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
@@ -118,6 +120,23 @@ struct Parts<'a> {
     frames: Frames<'a>,
 }
 
+impl Parts<'_> {
+    /// Appends the values of one vector.
+    fn vector<T: Widened>(&self, i: usize, unpacker: &mut Unpacker, out: &mut Vec<T>) {
+        let at = |bytes: &[u8]| raw::<T>(&bytes[i * size_of::<T>()..]);
+        let start = out.len();
+        self.frames.vector::<T>(i).unpack(unpacker, out);
+        let vector = &mut out[start..];
+        if !self.steps.is_empty() {
+            // The differences that belong to rows 0 and 1 are references: after them the sum is the step.
+            let before = at(self.steps).wrapping_minus(vector[0]);
+            sum_up(vector, vector.get(1).map_or(before, |second| before.wrapping_minus(*second)));
+        }
+        let before = at(self.firsts).wrapping_minus(vector[0]);
+        sum_up(vector, before);
+    }
+}
+
 fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<Parts<'a>, String> {
     let width = match block.physical {
         Physical::I32 | Physical::U32 => 4,
@@ -150,20 +169,28 @@ pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> R
 fn values<T: Widened>(parts: &Parts<'_>, validity: &[u8], rows: usize) -> Vec<T> {
     let mut unpacker = Unpacker::new();
     let mut out = Vec::with_capacity(rows);
-    let at = |bytes: &[u8], i: usize| raw::<T>(&bytes[i * size_of::<T>()..]);
-    for i in 0..parts.frames.vector_count() {
-        let frame = parts.frames.vector::<T>(i);
-        let start = out.len();
-        frame.unpack(&mut unpacker, &mut out);
-        let vector = &mut out[start..];
-        if !parts.steps.is_empty() {
-            // The differences that belong to rows 0 and 1 are references: after them the sum is the step.
-            let before = at(parts.steps, i).wrapping_minus(vector[0]);
-            sum_up(vector, vector.get(1).map_or(before, |second| before.wrapping_minus(*second)));
-        }
-        let before = at(parts.firsts, i).wrapping_minus(vector[0]);
-        sum_up(vector, before);
-    }
+    (0..parts.frames.vector_count()).for_each(|i| parts.vector(i, &mut unpacker, &mut out));
     super::nulls::zero_nulls(&mut out, validity);
     out
+}
+
+/// Decodes the vectors that are looked at, one at a time.
+pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
+    let parts = split(payload, block).ok()?;
+    let (lo, hi) = wanted.interval.of_i64()?;
+    match block.physical {
+        Physical::I64 => compare::<i64>(&parts, lo, hi, wanted, mask),
+        Physical::U32 => compare::<u32>(&parts, lo, hi, wanted, mask),
+        _ => compare::<i32>(&parts, lo, hi, wanted, mask),
+    }
+    Some(())
+}
+
+fn compare<T: Widened + Limited>(parts: &Parts<'_>, lo: i64, hi: i64, wanted: &Wanted<'_>, mask: &mut [u64]) {
+    let (mut unpacker, mut values) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
+    for i in wanted.vectors() {
+        values.clear();
+        parts.vector::<T>(i, &mut unpacker, &mut values);
+        in_vector(&values, lo, hi, of_vector(mask, i));
+    }
 }

@@ -6,9 +6,10 @@
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::chunk::{Layout, code_bits};
+use super::compare::{Wanted, each_in, of_vector, put};
 use super::fixed::Fixed;
 use crate::segment::format::Encoding;
-use tidalite_kernels::{LINE_BYTES, Unpacker, line_count};
+use tidalite_kernels::{LINE_BYTES, Unpacker, line_count, packed_in_range};
 use tidalite_types::VECTOR_ROWS;
 
 pub(super) struct Dict;
@@ -242,4 +243,35 @@ pub(super) fn check_packed(packed: &[u8], distinct: u32, rows: usize) -> Result<
 
 fn below(greatest: Option<u32>, distinct: u32) -> Result<(), String> {
     if greatest.is_some_and(|c| c >= distinct) { Err("a code past its dictionary".to_owned()) } else { Ok(()) }
+}
+
+/// Entries are compared once; codes, which are in the order of the entries, as a range of numbers.
+pub(super) fn rows_in(
+    distinct: &[u8],
+    codes: &[u8],
+    block: &EncodedBlock,
+    wanted: &Wanted<'_>,
+    mask: &mut [u64],
+) -> Option<()> {
+    let inside = each_in(distinct, block.physical, wanted.interval)?;
+    let (Some(first), Some(last)) = (inside.iter().position(|i| *i), inside.iter().rposition(|i| *i)) else {
+        mask.fill(0);
+        return Some(());
+    };
+    if inside[first..=last].iter().any(|i| !*i) {
+        // NaNs with a sign are before all numbers here, and not so compared.
+        let codes = unpacked(codes, inside.len(), block.rows);
+        codes.iter().enumerate().for_each(|(row, code)| put(mask, row, inside[usize::from(*code)]));
+        return Some(());
+    }
+    let bits = code_bits(inside.len())?;
+    let (mut unpacker, lines) = (Unpacker::new(), codes.as_chunks().0);
+    for i in wanted.vectors() {
+        let rows = (block.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
+        let lines = &lines[i * line_count(bits, VECTOR_ROWS)..];
+        let words = packed_in_range(&mut unpacker, lines, bits, rows, first as u64, last as u64);
+        let mask = of_vector(mask, i);
+        mask.copy_from_slice(&words[..mask.len()]);
+    }
+    Some(())
 }

@@ -16,11 +16,12 @@
 //! Always: the same rows give the same bytes. What decodes has zeros, empty values or false under NULL.
 //!
 //! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`choice`] which encoding; [`fixed`]
-//! values of fixed width; [`constant`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`], [`narrow`], [`views`] the
-//! encodings; [`zones`] bounds of vectors.
+//! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
+//! [`narrow`], [`views`] the encodings; [`zones`] bounds of vectors; [`compare`] comparisons without decoding.
 
 pub mod choice;
 pub mod chunk;
+pub mod compare;
 mod constant;
 mod delta;
 mod dict;
@@ -29,6 +30,7 @@ mod frames;
 mod narrow;
 mod nulls;
 mod packed;
+mod plain;
 mod runs;
 mod views;
 pub mod zones;
@@ -91,7 +93,8 @@ impl EncodedBlock {
             (Encoding::Packed, _) => packed::check(layout.payload(&self.bytes), self),
             (Encoding::Delta, _) => delta::check(layout.payload(&self.bytes), self),
             (Encoding::Runs, _) => runs::check(layout.payload(&self.bytes), self),
-            (Encoding::Nulls | Encoding::Plain | Encoding::Narrow, _) => Ok(()),
+            (Encoding::Narrow, _) => narrow::check(self.physical),
+            (Encoding::Nulls | Encoding::Plain, _) => Ok(()),
         }
     }
 
@@ -223,5 +226,7 @@ fn words(bytes: &Bytes) -> Vec<u64> {
     collect(bytes)
 }
 
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -2,11 +2,12 @@
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
+use super::compare::{Wanted, of_vector, put};
 use super::frames::{Framed, Frames, FramesWriter, plan};
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
-use tidalite_kernels::{Unpacker, min_max};
+use tidalite_kernels::{Unpacker, min_max, packed_in_range};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
@@ -96,4 +97,34 @@ fn values<T: Framed>(frames: &Frames<'_>, validity: &[u8], rows: usize) -> Vec<T
     (0..frames.vector_count()).for_each(|i| frames.vector::<T>(i).unpack(&mut unpacker, &mut out));
     super::nulls::zero_nulls(&mut out, validity);
     out
+}
+
+pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
+    let frames = frames(payload, block).ok()?;
+    let (lo, hi) = wanted.interval.of_i64()?;
+    match block.physical {
+        Physical::I8 => compare::<i8>(&frames, lo, hi, wanted, mask),
+        Physical::I16 => compare::<i16>(&frames, lo, hi, wanted, mask),
+        Physical::I32 => compare::<i32>(&frames, lo, hi, wanted, mask),
+        Physical::U32 => compare::<u32>(&frames, lo, hi, wanted, mask),
+        _ => compare::<i64>(&frames, lo, hi, wanted, mask),
+    }
+    Some(())
+}
+
+fn compare<T: Framed + Into<i64>>(frames: &Frames<'_>, lo: i64, hi: i64, wanted: &Wanted<'_>, mask: &mut [u64]) {
+    let mut unpacker = Unpacker::new();
+    for i in wanted.vectors() {
+        let frame = frames.vector::<T>(i);
+        let mask = of_vector(mask, i);
+        // Bounds as distances: what is below the reference has none, and references are the smallest of their vector.
+        let reference: i64 = frame.reference.into();
+        let distance = |bound: i64| bound.wrapping_sub(reference) as u64;
+        let (from, to) = if lo > hi || hi < reference { (1, 0) } else { (distance(lo.max(reference)), distance(hi)) };
+        let words = packed_in_range(&mut unpacker, frame.lines, frame.width, frame.rows, from, to);
+        mask.copy_from_slice(&words[..mask.len()]);
+        for (row, value) in frame.exceptions() {
+            put(mask, row, wanted.interval.has_int(i128::from(value.into())));
+        }
+    }
 }

@@ -7,6 +7,7 @@
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
+use super::compare::{Wanted, each_in, set};
 use super::fixed::Fixed;
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
@@ -101,4 +102,17 @@ fn values<T: bytemuck::Pod>(payload: &[u8], validity: &[u8], block: &EncodedBloc
     }
     super::nulls::zero_nulls(&mut out, validity);
     Ok(out)
+}
+
+pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
+    let (values, lasts) = split(payload, block).ok()?;
+    let mut from = 0;
+    for (is_inside, last) in each_in(values, block.physical, wanted.interval)?.into_iter().zip(lasts) {
+        let to = usize::from(last) + 1;
+        if is_inside {
+            set(mask, from, to);
+        }
+        from = to;
+    }
+    Some(())
 }

@@ -69,6 +69,121 @@ pub(crate) fn random_column(rng: &mut fastrand::Rng, column_type: ColumnType, ro
     column
 }
 
+/// Columns that look like those of real tables, some rows of some NULL.
+pub(crate) fn shapes(rng: &mut fastrand::Rng, rows: usize) -> Vec<(&'static str, ColumnType, Column)> {
+    let start = 1_451_606_400_000_000i64;
+    let timestamp = ColumnType::Timestamp(TimeUnit::Micros);
+    let count = rows as i64;
+    let mut walk = start;
+    let mut jittered = || {
+        walk += 900 + rng.i64(0..200);
+        walk
+    };
+    let walk: Vec<i64> = (0..rows).map(|_| jittered()).collect();
+    let mut i64s = |make: &mut dyn FnMut(&mut fastrand::Rng, i64) -> i64| -> Values {
+        Values::I64((0..count).map(|i| make(rng, i)).collect())
+    };
+    let longs = vec![
+        ("even steps", timestamp, i64s(&mut |_, i| start + i * 1_000)),
+        ("jitter around even steps", timestamp, i64s(&mut |rng, i| start + i * 1_000 + rng.i64(0..300))),
+        ("rows of one time", timestamp, i64s(&mut |_, i| start + i / 400 * 1_000_000)),
+        ("gaps", timestamp, i64s(&mut |rng, i| start + i * 1_000 + i / 900 * (1 << 40) + rng.i64(0..4))),
+        ("growing steps", ColumnType::Long, i64s(&mut |_, i| i * i * 7 - 3 * i)),
+        ("outliers above", ColumnType::Long, i64s(&mut |rng, i| if i % 300 == 7 { 1 << 60 } else { rng.i64(0..50) })),
+        ("outliers below", ColumnType::Long, i64s(&mut |rng, i| if i % 300 == 7 { i64::MIN } else { rng.i64(0..50) })),
+        ("extremes", ColumnType::Long, i64s(&mut |rng, _| [i64::MIN, i64::MAX, 0, -1][rng.usize(..4)])),
+        ("extremes in turn", ColumnType::Long, i64s(&mut |_, i| if i % 2 == 0 { i64::MIN } else { i64::MAX })),
+        ("far apart", ColumnType::Long, i64s(&mut |rng, _| rng.i64(0..90) << 50)),
+        ("17 bits", ColumnType::Long, i64s(&mut |rng, _| rng.i64(-60_000..60_000))),
+        ("40 bits", ColumnType::Long, i64s(&mut |rng, _| rng.i64(0..1 << 40))),
+        ("random", ColumnType::Long, i64s(&mut |rng, _| rng.i64(..))),
+        ("same", ColumnType::Long, i64s(&mut |_, _| 42)),
+        ("walk", timestamp, Values::I64(walk)),
+    ];
+    let mut columns = longs;
+    let cyclic = (0..rows).map(|i| (i % 700) as u32).collect();
+    columns.push(("cyclic symbols", ColumnType::Symbol, Values::U32(cyclic)));
+    let symbols = (0..rows).map(|_| rng.u32(..1_000)).collect();
+    columns.push(("symbols", ColumnType::Symbol, Values::U32(symbols)));
+    let addresses = (0..rows).map(|i| if i % 2 == 0 { u32::MAX } else { rng.u32(..3) }).collect();
+    columns.push(("addresses", ColumnType::Ipv4, Values::U32(addresses)));
+    let steps = (0..rows).map(|i| i32::MIN + i as i32 * 3).collect();
+    columns.push(("dates", ColumnType::Date, Values::I32(steps)));
+    let wrapping = (0..rows).map(|i| if i % 2 == 0 { i32::MIN } else { i32::MAX }).collect();
+    columns.push(("int extremes", ColumnType::Int, Values::I32(wrapping)));
+    columns.push(("bytes", ColumnType::Byte, Values::I8((0..rows).map(|_| rng.i8(-8..8)).collect())));
+    columns.push(("shorts", ColumnType::Short, Values::I16((0..rows).map(|_| rng.i16(..)).collect())));
+    let decimal = ColumnType::Decimal { precision: 30, scale: 2 };
+    columns.push(("decimals", decimal, Values::I128((0..rows).map(|_| i128::from(rng.i32(..))).collect())));
+    let wide = (0..rows).map(|_| i128::from(rng.i64(..3)) << 90).collect();
+    columns.push(("wide decimals", decimal, Values::I128(wide)));
+    let floats = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.5, f64::INFINITY];
+    let floats = (0..rows).map(|_| floats[rng.usize(..6)]).collect();
+    columns.push(("doubles", ColumnType::Double, Values::F64(floats)));
+    columns.push(("all true", ColumnType::Boolean, Values::Bit(Bitmap::filled(rows, true))));
+    columns.push(("flags", ColumnType::Boolean, Values::Bit((0..rows).map(|i| i / 100 % 2 == 0).collect())));
+    let with_nulls = |(i, (name, column_type, values)): (usize, (&'static str, ColumnType, Values))| {
+        let validity = (i % 3 == 1).then(|| (0..rows).map(|_| rng.usize(..20) > 0).collect());
+        (name, column_type, Column { values, validity })
+    };
+    columns.into_iter().enumerate().map(with_nulls).collect()
+}
+
+#[test]
+fn real_shapes_come_back_with_right_zones() {
+    let mut rng = fastrand::Rng::with_seed(4);
+    let mut seen = std::collections::HashSet::new();
+    for rows in [1, 2, 3, 1_023, 1_024, 1_025, 2_049, 30_000, 65_536] {
+        for (name, column_type, column) in shapes(&mut rng, rows) {
+            for effort in [Effort::Fresh, Effort::Sealed] {
+                let block = encode(column_type, &column, 0, rows, effort);
+                block.check().unwrap_or_else(|problem| panic!("{name}: {problem}"));
+                // NULL rows come back as zeros, whatever was there.
+                let mut expected = Column::with_capacity(column_type.physical(), 0);
+                (0..rows).for_each(|row| match column.is_valid(row) {
+                    true => expected.extend_from_range(&column, row, 1),
+                    false => expected.extend_null(1),
+                });
+                assert_same(&expected, &to_column(&block.decode().unwrap()));
+                assert!(same_zone(block.zone(), naive_zone(column_type, &column, 0, rows)), "{name}");
+                check_vectors(column_type, &column, 0, &block);
+                seen.insert(block.entry.encoding as u8);
+            }
+        }
+    }
+    assert!([1, 4, 5, 6, 7, 8].iter().all(|tag| seen.contains(tag)), "{seen:?}");
+}
+
+#[test]
+fn sealed_blocks_are_small() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let mut bits = std::collections::HashMap::new();
+    for (name, column_type, column) in shapes(&mut rng, BLOCK_ROWS) {
+        let column = Column::new(column.values);
+        let block = encode(column_type, &column, 0, BLOCK_ROWS, Effort::Sealed);
+        bits.insert(name, 8.0 * block.bytes.len() as f64 / BLOCK_ROWS as f64);
+    }
+    // What the values carry, and a fraction of a bit for bounds and references of vectors.
+    for (name, most) in [
+        ("even steps", 0.5),
+        ("jitter around even steps", 10.5),
+        ("walk", 8.5),
+        ("gaps", 3.5),
+        ("growing steps", 0.6),
+        ("outliers above", 6.8),
+        ("outliers below", 6.8),
+        ("17 bits", 17.5),
+        ("same", 0.01),
+        ("cyclic symbols", 0.6),
+        ("symbols", 10.2),
+        ("dates", 0.5),
+        ("decimals", 32.5),
+        ("all true", 0.0),
+    ] {
+        assert!(bits[name] <= most, "{name}: {:.2} bits", bits[name]);
+    }
+}
+
 /// Bits, so that NaNs and the two zeros are told apart.
 pub(crate) fn assert_same(a: &Column, b: &Column) {
     let bits = |c: &Column| match &c.values {

@@ -1,0 +1,253 @@
+//! Which rows of a block satisfy a comparison with a constant, told without decoding where the encoding allows it.
+//!
+//! Every comparison is turned into bounds that the value must lie between, or must not. What bounds of the block and
+//! of its vectors decide is not looked at further; packed vectors are compared in their bits, dictionaries and runs
+//! once an entry. A row that is NULL satisfies nothing.
+
+use super::chunk::Layout;
+use super::fixed::raw;
+use super::{EncodedBlock, constant, delta, dict, packed, plain, runs, zones};
+use crate::segment::buffer::collect;
+use crate::segment::format::Encoding;
+use crate::{Bounds, Zone};
+use tidalite_types::VECTOR_ROWS;
+use tidalite_types::column_type::Physical;
+
+/// Words of the mask of a vector.
+pub(super) const WORDS: usize = VECTOR_ROWS / 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// Constants as bounds of blocks have them: booleans are 0 and 1, dates and timestamps numbers, decimals without their
+/// point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Constant {
+    Int(i128),
+    /// A NaN equals itself and is greater than every number, and −0 is 0.
+    Float(f64),
+}
+
+/// Values from a smallest to a greatest one, both included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Interval {
+    /// Nothing when the first is greater.
+    Ints(i128, i128),
+    /// A NaN as the greatest includes NaN, one as the smallest leaves only that.
+    Floats(f64, f64),
+}
+
+impl Interval {
+    pub(super) fn has_int(self, value: i128) -> bool {
+        matches!(self, Interval::Ints(lo, hi) if (lo..=hi).contains(&value))
+    }
+
+    pub(super) fn has_float(self, value: f64) -> bool {
+        matches!(self, Interval::Floats(lo, hi) if at_most(lo, value) && at_most(value, hi))
+    }
+
+    /// The bounds for values that fit 64 bits; the first is greater when there are none inside.
+    pub(super) fn of_i64(self) -> Option<(i64, i64)> {
+        let Interval::Ints(lo, hi) = self else { return None };
+        if lo > hi || lo > i128::from(i64::MAX) || hi < i128::from(i64::MIN) {
+            return Some((1, 0));
+        }
+        Some((i64::try_from(lo).unwrap_or(i64::MIN), i64::try_from(hi).unwrap_or(i64::MAX)))
+    }
+
+    /// Whether all values of a zone lie inside, or none; `None` when that is not known.
+    fn decide(self, bounds: Bounds) -> Option<bool> {
+        let (is_inside, is_apart) = match (self, bounds) {
+            (Interval::Ints(lo, hi), Bounds::Int(min, max)) => {
+                let (min, max) = (i128::from(min), i128::from(max));
+                (lo <= min && max <= hi, max < lo || hi < min)
+            }
+            (Interval::Floats(lo, hi), Bounds::Float(min, max)) => {
+                (at_most(lo, min) && at_most(max, hi), !at_most(lo, max) || !at_most(min, hi))
+            }
+            _ => (false, false),
+        };
+        if is_inside { Some(true) } else { is_apart.then_some(false) }
+    }
+}
+
+fn at_most(a: f64, b: f64) -> bool {
+    b.is_nan() || a <= b
+}
+
+impl Comparison {
+    /// The interval, and whether the values outside of it are meant; `None` when no value satisfies it.
+    fn interval(self, constant: Constant) -> Option<(Interval, bool)> {
+        let interval = match constant {
+            Constant::Int(c) => match self {
+                Comparison::Equal | Comparison::NotEqual => Interval::Ints(c, c),
+                Comparison::Less => Interval::Ints(i128::MIN, c.checked_sub(1)?),
+                Comparison::LessOrEqual => Interval::Ints(i128::MIN, c),
+                Comparison::Greater => Interval::Ints(c.checked_add(1)?, i128::MAX),
+                Comparison::GreaterOrEqual => Interval::Ints(c, i128::MAX),
+            },
+            Constant::Float(c) => match self {
+                Comparison::Equal | Comparison::NotEqual => Interval::Floats(c, c),
+                Comparison::Less if c == f64::NEG_INFINITY => return None,
+                Comparison::Less if c.is_nan() => Interval::Floats(f64::NEG_INFINITY, f64::INFINITY),
+                Comparison::Less => Interval::Floats(f64::NEG_INFINITY, c.next_down()),
+                Comparison::LessOrEqual => Interval::Floats(f64::NEG_INFINITY, c),
+                Comparison::Greater if c.is_nan() => return None,
+                Comparison::Greater if c == f64::INFINITY => Interval::Floats(f64::NAN, f64::NAN),
+                Comparison::Greater => Interval::Floats(c.next_up(), f64::NAN),
+                Comparison::GreaterOrEqual => Interval::Floats(c, f64::NAN),
+            },
+        };
+        Some((interval, self == Comparison::NotEqual))
+    }
+}
+
+/// Writes the rows of an encoding that lie in an interval; only vectors that are wanted have to be looked at.
+pub(super) struct Wanted<'a> {
+    pub interval: Interval,
+    /// For each vector what is known without looking at it.
+    pub decided: &'a [Option<bool>],
+}
+
+impl Wanted<'_> {
+    pub fn vectors(&self) -> impl Iterator<Item = usize> {
+        self.decided.iter().enumerate().filter(|(_, decided)| decided.is_none()).map(|(vector, _)| vector)
+    }
+}
+
+impl EncodedBlock {
+    /// A bit for each row that satisfies the comparison, least significant first; bits behind the last row are clear.
+    /// `None` when that takes decoding, or the constant is of another kind than the values.
+    #[must_use]
+    pub fn compare(&self, comparison: Comparison, constant: Constant) -> Option<Vec<u64>> {
+        let Some((interval, is_outside)) = comparison.interval(constant) else {
+            return Some(vec![0; self.rows.div_ceil(64)]);
+        };
+        let mut mask = self.rows_in(interval)?;
+        if is_outside {
+            mask.iter_mut().for_each(|word| *word = !*word);
+            self.clear_nulls(&mut mask)?;
+        }
+        Some(mask)
+    }
+
+    /// As [`EncodedBlock::compare`]: the rows whose value lies in `interval`.
+    #[must_use]
+    pub fn rows_in(&self, interval: Interval) -> Option<Vec<u64>> {
+        if !fits(self.physical, interval) {
+            return None;
+        }
+        let words = self.rows.div_ceil(64);
+        let mut mask = vec![0; words];
+        if let Some(is_inside) = interval.decide(self.entry.zone.bounds) {
+            mask.fill(if is_inside { u64::MAX } else { 0 });
+        } else if self.entry.encoding != Encoding::Nulls {
+            self.look(interval, &mut mask)?;
+        }
+        self.clear_nulls(&mut mask)?;
+        Some(mask)
+    }
+
+    fn look(&self, interval: Interval, mask: &mut [u64]) -> Option<()> {
+        let layout = Layout::of(&self.entry, self.physical, self.rows).ok()?;
+        let vector_zones: Vec<Zone> = zones::of_vectors(self).ok()?;
+        let decided: Vec<Option<bool>> = vector_zones.iter().map(|zone| interval.decide(zone.bounds)).collect();
+        let wanted = Wanted { interval, decided: &decided };
+        let payload = layout.payload(&self.bytes);
+        match self.entry.encoding {
+            Encoding::Nulls => {}
+            Encoding::Plain => plain::rows_in(layout.first(&self.bytes), self, &wanted, mask)?,
+            Encoding::Constant => constant::rows_in(payload, self, &wanted, mask)?,
+            Encoding::Packed => packed::rows_in(payload, self, &wanted, mask)?,
+            Encoding::Delta => delta::rows_in(payload, self, &wanted, mask)?,
+            Encoding::Runs => runs::rows_in(payload, self, &wanted, mask)?,
+            Encoding::PackedDict => {
+                dict::rows_in(layout.first(&self.bytes), layout.codes(&self.bytes), self, &wanted, mask)?;
+            }
+            Encoding::Dict | Encoding::Narrow => return None,
+        }
+        for (words, decided) in mask.chunks_mut(WORDS).zip(decided) {
+            if let Some(is_inside) = decided {
+                words.fill(if is_inside { u64::MAX } else { 0 });
+            }
+        }
+        Some(())
+    }
+
+    /// Clears the bits of NULL rows and those behind the last row.
+    fn clear_nulls(&self, mask: &mut [u64]) -> Option<()> {
+        if self.entry.encoding == Encoding::Nulls {
+            mask.fill(0);
+        } else if self.entry.has_validity {
+            let layout = Layout::of(&self.entry, self.physical, self.rows).ok()?;
+            let valid: Vec<u64> = collect(layout.validity(&self.bytes));
+            mask.iter_mut().zip(valid).for_each(|(word, valid)| *word &= valid);
+        } else if !self.rows.is_multiple_of(64)
+            && let Some(last) = mask.last_mut()
+        {
+            *last &= u64::MAX >> (64 - self.rows % 64);
+        }
+        Some(())
+    }
+}
+
+fn fits(physical: Physical, interval: Interval) -> bool {
+    match physical {
+        Physical::F32 | Physical::F64 => matches!(interval, Interval::Floats(..)),
+        Physical::B16 | Physical::Views => false,
+        _ => matches!(interval, Interval::Ints(..)),
+    }
+}
+
+/// Whether each of the values that lie one after the other is in `interval`; `None` of types that are not compared.
+pub(super) fn each_in(values: &[u8], physical: Physical, interval: Interval) -> Option<Vec<bool>> {
+    let width = physical.width()?;
+    let test: fn(&[u8], Interval) -> bool = match physical {
+        Physical::I8 => |v, interval| interval.has_int(raw::<i8>(v).into()),
+        Physical::I16 => |v, interval| interval.has_int(raw::<i16>(v).into()),
+        Physical::I32 => |v, interval| interval.has_int(raw::<i32>(v).into()),
+        Physical::I64 => |v, interval| interval.has_int(raw::<i64>(v).into()),
+        Physical::I128 => |v, interval| interval.has_int(raw::<i128>(v)),
+        Physical::U32 => |v, interval| interval.has_int(raw::<u32>(v).into()),
+        Physical::F32 => |v, interval| interval.has_float(raw::<f32>(v).into()),
+        Physical::F64 => |v, interval| interval.has_float(raw::<f64>(v)),
+        Physical::Bit | Physical::B16 | Physical::Views => return None,
+    };
+    Some(values.chunks_exact(width).map(|value| test(value, interval)).collect())
+}
+
+/// Sets the bits of rows `from..to`.
+pub(super) fn set(mask: &mut [u64], from: usize, to: usize) {
+    let (first, last) = (from / 64, to / 64);
+    let (head, tail) = (u64::MAX << (from % 64), (1u64 << (to % 64)) - 1);
+    if first == last {
+        return mask[first] |= head & tail;
+    }
+    mask[first] |= head;
+    mask[first + 1..last].fill(u64::MAX);
+    if tail != 0 {
+        mask[last] |= tail;
+    }
+}
+
+/// Sets or clears the bit of a row.
+pub(super) fn put(mask: &mut [u64], row: usize, is_inside: bool) {
+    let bit = 1 << (row % 64);
+    mask[row / 64] = mask[row / 64] & !bit | if is_inside { bit } else { 0 };
+}
+
+/// The words of one vector, fewer than [`WORDS`] in the last one.
+pub(super) fn of_vector(mask: &mut [u64], vector: usize) -> &mut [u64] {
+    let end = mask.len().min((vector + 1) * WORDS);
+    &mut mask[vector * WORDS..end]
+}
+
+#[cfg(test)]
+mod tests;

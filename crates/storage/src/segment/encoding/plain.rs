@@ -1,0 +1,70 @@
+//! Values as memory has them, compared where they lie.
+
+use super::EncodedBlock;
+use super::compare::{Wanted, each_in, of_vector, put};
+use crate::segment::buffer::collect;
+use tidalite_kernels::{Comparable, values_in_range};
+use tidalite_types::VECTOR_ROWS;
+use tidalite_types::column_type::Physical;
+
+pub(super) fn rows_in(values: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
+    match (block.physical, wanted.interval.of_i64()) {
+        (Physical::Bit, Some((lo, hi))) => {
+            let (has_false, has_true) = (lo <= 0 && hi >= 0, lo <= 1 && hi >= 1);
+            let words: Vec<u64> = collect(values);
+            for (mask, word) in mask.iter_mut().zip(words) {
+                *mask = if has_true { word } else { 0 } | if has_false { !word } else { 0 };
+            }
+        }
+        (Physical::I8, Some((lo, hi))) => vectors::<i8>(values, lo, hi, wanted, mask),
+        (Physical::I16, Some((lo, hi))) => vectors::<i16>(values, lo, hi, wanted, mask),
+        (Physical::I32, Some((lo, hi))) => vectors::<i32>(values, lo, hi, wanted, mask),
+        (Physical::U32, Some((lo, hi))) => vectors::<u32>(values, lo, hi, wanted, mask),
+        (Physical::I64, Some((lo, hi))) => vectors::<i64>(values, lo, hi, wanted, mask),
+        _ => {
+            let rows = each_in(values, block.physical, wanted.interval)?;
+            rows.into_iter().enumerate().for_each(|(row, is_inside)| put(mask, row, is_inside));
+        }
+    }
+    Some(())
+}
+
+fn vectors<T: Limited>(values: &[u8], lo: i64, hi: i64, wanted: &Wanted<'_>, mask: &mut [u64]) {
+    for vector in wanted.vectors() {
+        let at = vector * VECTOR_ROWS * size_of::<T>();
+        let end = values.len().min(at + VECTOR_ROWS * size_of::<T>());
+        let values: Vec<T> = collect(&values[at..end]);
+        in_vector(&values, lo, hi, of_vector(mask, vector));
+    }
+}
+
+/// An integer whose type has its own smallest and greatest value.
+pub(super) trait Limited: Comparable + bytemuck::Pod {
+    const MIN: i64;
+    const MAX: i64;
+    /// A value between them.
+    fn limited(value: i64) -> Self;
+}
+
+macro_rules! limited {
+    ($($int:ty)*) => { $(
+        impl Limited for $int {
+            const MIN: i64 = <$int>::MIN as i64;
+            const MAX: i64 = <$int>::MAX as i64;
+            fn limited(value: i64) -> $int {
+                value.clamp(<$int as Limited>::MIN, <$int as Limited>::MAX) as $int
+            }
+        }
+    )* };
+}
+
+limited! { i8 i16 i32 i64 u32 }
+
+/// The rows of one vector of values between `lo` and `hi`.
+pub(super) fn in_vector<T: Limited>(values: &[T], lo: i64, hi: i64, mask: &mut [u64]) {
+    if lo > hi || lo > T::MAX || hi < T::MIN {
+        return mask.fill(0);
+    }
+    let words = values_in_range(values, T::limited(lo), T::limited(hi));
+    mask.copy_from_slice(&words[..mask.len()]);
+}
