@@ -1,14 +1,18 @@
 //! Pure loops over slices: no files, no tables, no errors. A fast loop has a plain twin that defines it.
 //!
 //! [`min_max()`] bounds; [`sort`] the order of timestamps; [`gather()`] rows by number; [`merge()`] two sorted runs;
-//! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences.
+//! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
+//! [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols.
 //!
 //! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], and for memory that
 //! is written before it is read.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+pub mod alp;
+pub mod alp_rd;
 pub mod bitpack;
 pub mod delta;
+pub mod fsst;
 pub mod gather;
 pub mod in_range;
 pub mod int;

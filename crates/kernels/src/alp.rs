@@ -1,0 +1,288 @@
+//! Floating point that was written as short decimals, as integers and back: ALP with one scale.
+//!
+//! In: values of a vector and a scale `s`. Out: integers `d` with value = `d / 10^s` (for negative `s`,
+//! `d · 10^-s`), rounded once, and the rows that no such `d` gives bit for bit: −0, NaN, infinities, numbers with
+//! more digits.
+//!
+//! ALP as published multiplies by 10^f and then by an inexact 10^-e, so that a pair (e, f) has to be found with which
+//! few values miss. Division is exact instead: every decimal of up to 15 places whose digits fit 51 bits comes back,
+//! one scale says all, and `d / 10^s` never decreases as `d` grows, which lets a comparison run on the integers.
+//! Division is slow, so the fast path multiplies by 10^-s as a sum of two doubles, `fma(d, hi, d · lo)`, whose error
+//! before rounding is below 2^-104 of the result; the quotient is either a double or at least `2^-54 · 10^-s` away
+//! from where rounding turns, and 10^15 < 2^50: both round to the same double.
+
+use crate::bitpack::{Line, Unpacker, VECTOR, Words, line_count, unpack_u16, unpack_u32, unpack_u64};
+use std::mem::MaybeUninit;
+use std::ops::RangeInclusive;
+
+/// Scales that a vector can have.
+pub const SCALES: RangeInclusive<i8> = -15..=15;
+/// Integers are from `-INT_MAX` to `INT_MAX`: below, adding [`MAGIC`] turns a double into its integer.
+pub const INT_MAX: i64 = (1 << 51) - 1;
+
+const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+/// 2^52 + 2^51: the last bits of `MAGIC + d` are those of the integer `d`.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+const MAGIC_BITS: i64 = MAGIC.to_bits() as i64;
+
+/// `f64` or `f32`; a narrow one is computed as a wide one and rounded at the end.
+pub trait Decimal: Copy + sealed::Sealed {
+    fn wide(self) -> f64;
+    /// Rounds.
+    fn narrow(wide: f64) -> Self;
+    fn same_bits(self, other: Self) -> bool;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+impl Decimal for f64 {
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn narrow(wide: f64) -> f64 {
+        wide
+    }
+    #[inline(always)]
+    fn same_bits(self, other: f64) -> bool {
+        self.to_bits() == other.to_bits()
+    }
+}
+
+impl Decimal for f32 {
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn narrow(wide: f64) -> f32 {
+        wide as f32
+    }
+    #[inline(always)]
+    fn same_bits(self, other: f32) -> bool {
+        self.to_bits() == other.to_bits()
+    }
+}
+
+/// What defines the encoding: the value of integer `d` at scale `scale`.
+#[inline]
+#[must_use]
+pub fn value<T: Decimal>(d: i64, scale: i8) -> T {
+    let power = POWERS[usize::from(scale.unsigned_abs())];
+    T::narrow(if scale >= 0 { d as f64 / power } else { d as f64 * power })
+}
+
+/// Unpacks the distances of a vector and appends `value(base + distance, scale)` for each; where a sum is not within
+/// [`INT_MAX`], any value.
+///
+/// # Panics
+/// When the scale is not one of [`SCALES`], or as [`Unpacker::unpack`].
+pub fn unpack<T: Decimal>(
+    unpacker: &mut Unpacker,
+    lines: &[Line],
+    width: u32,
+    (base, scale): (i64, i8),
+    rows: usize,
+    out: &mut Vec<T>,
+) {
+    assert!(SCALES.contains(&scale), "scale {scale}");
+    assert!(rows <= VECTOR && width <= 64 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
+    out.reserve(rows);
+    unpack_any(unpacker.words(), lines, width, (base, scale), &mut out.spare_capacity_mut()[..rows]);
+    // SAFETY: `unpack_any` has written each of the `rows` elements behind the current end.
+    unsafe { out.set_len(out.len() + rows) }
+}
+
+type Room<T> = [MaybeUninit<T>];
+
+fn unpack_any<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut Room<T>) {
+    #[cfg(target_arch = "x86_64")]
+    if has_fma() {
+        // SAFETY: the features were found.
+        return unsafe { unpack_fma(words, lines, width, of, out) };
+    }
+    unpack_plain(words, lines, width, of, out);
+}
+
+fn unpack_plain<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut Room<T>) {
+    let rows = out.len();
+    match width {
+        0 => out.fill(MaybeUninit::new(value(of.0, of.1))),
+        1..=16 => {
+            unpack_u16(lines, width, rows, &mut words.u16s);
+            values_plain(words.u16s.iter().map(|x| u64::from(*x)), of, out);
+        }
+        17..=32 => {
+            unpack_u32(lines, width, rows, &mut words.u32s);
+            values_plain(words.u32s.iter().map(|x| u64::from(*x)), of, out);
+        }
+        _ => {
+            unpack_u64(lines, width, rows, &mut words.u64s);
+            values_plain(words.u64s.iter().copied(), of, out);
+        }
+    }
+}
+
+fn values_plain<T: Decimal>(distances: impl Iterator<Item = u64>, (base, scale): (i64, i8), out: &mut Room<T>) {
+    out.iter_mut().zip(distances).for_each(|(out, x)| _ = out.write(value(base.wrapping_add(x as i64), scale)));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_fma() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn unpack_fma<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut Room<T>) {
+    let rows = out.len();
+    match width {
+        0 => out.fill(MaybeUninit::new(value(of.0, of.1))),
+        1..=16 => {
+            unpack_u16(lines, width, rows, &mut words.u16s);
+            values_fma(words.u16s.iter().map(|x| u64::from(*x)), of, out);
+        }
+        17..=32 => {
+            unpack_u32(lines, width, rows, &mut words.u32s);
+            values_fma(words.u32s.iter().map(|x| u64::from(*x)), of, out);
+        }
+        _ => {
+            unpack_u64(lines, width, rows, &mut words.u64s);
+            values_fma(words.u64s.iter().copied(), of, out);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn values_fma<T: Decimal>(distances: impl Iterator<Item = u64>, (base, scale): (i64, i8), out: &mut Room<T>) {
+    let (hi, lo) = factor_fma(scale);
+    let base = base.wrapping_add(MAGIC_BITS);
+    for (out, x) in out.iter_mut().zip(distances) {
+        let d = f64::from_bits(base.wrapping_add(x as i64) as u64) - MAGIC;
+        out.write(T::narrow(d.mul_add(hi, d * lo)));
+    }
+}
+
+/// 10^-scale as a sum, to 2^-106 of itself.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn factor_fma(scale: i8) -> (f64, f64) {
+    let power = POWERS[usize::from(scale.unsigned_abs())];
+    if scale <= 0 {
+        return (power, 0.0);
+    }
+    let hi = 1.0 / power;
+    // What is left of 1 is a double: the remainder of a division always is.
+    (hi, (-hi).mul_add(power, 1.0) / power)
+}
+
+/// Marks a row without an integer in [`integers`].
+pub const MISS: i64 = i64::MIN;
+
+/// The integers of `values` at `scale` into `out`, [`MISS`] where none gives the value back; smallest, greatest and
+/// the number of misses. Smallest is greater than greatest when all miss.
+///
+/// # Panics
+/// When the scale is not one of [`SCALES`].
+pub fn integers<T: Decimal>(values: &[T], scale: i8, out: &mut [i64]) -> (i64, i64, usize) {
+    assert!(SCALES.contains(&scale), "scale {scale}");
+    #[cfg(target_arch = "x86_64")]
+    if has_fma() {
+        // SAFETY: the features were found.
+        return unsafe { integers_fma(values, scale, out) };
+    }
+    integers_plain(values, scale, out)
+}
+
+fn integers_plain<T: Decimal>(values: &[T], scale: i8, out: &mut [i64]) -> (i64, i64, usize) {
+    let (mut lo, mut hi, mut misses) = (i64::MAX, i64::MIN, 0);
+    for (out, v) in out.iter_mut().zip(values) {
+        *out = integer(*v, scale);
+        if *out == MISS {
+            misses += 1;
+        } else {
+            lo = lo.min(*out);
+            hi = hi.max(*out);
+        }
+    }
+    (lo, hi, misses)
+}
+
+/// The integer that gives `v` back; [`MISS`] if there is none.
+#[must_use]
+pub fn integer<T: Decimal>(v: T, scale: i8) -> i64 {
+    let power = POWERS[usize::from(scale.unsigned_abs())];
+    let shifted = if scale >= 0 { v.wide() * power } else { v.wide() / power };
+    let rounded = (shifted + MAGIC) - MAGIC;
+    // Also false for a NaN.
+    if !(rounded.abs() <= INT_MAX as f64) {
+        return MISS;
+    }
+    let d = rounded as i64;
+    if value::<T>(d, scale).same_bits(v) { d } else { MISS }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn integers_fma<T: Decimal>(values: &[T], scale: i8, out: &mut [i64]) -> (i64, i64, usize) {
+    let (hi, lo) = factor_fma(scale);
+    // The other way round an error in the last place does no harm: what it makes miss by one is found by the check.
+    let up = if scale >= 0 { POWERS[scale as usize] } else { 1.0 / POWERS[usize::from(scale.unsigned_abs())] };
+    let out = &mut out[..values.len()];
+    for (out, v) in out.iter_mut().zip(values) {
+        let moved = v.wide() * up + MAGIC;
+        let d = moved - MAGIC;
+        let back = T::narrow(d.mul_add(hi, d * lo));
+        let is_exact = back.same_bits(*v) & (d.abs() <= INT_MAX as f64);
+        *out = if is_exact { (moved.to_bits() as i64).wrapping_sub(MAGIC_BITS) } else { MISS };
+    }
+    // Apart, or the compiler does none of it in lanes.
+    let (mut least, mut most, mut misses) = (i64::MAX, i64::MIN, 0u64);
+    for d in out {
+        let is_miss = *d == MISS;
+        let low = if is_miss { i64::MAX } else { *d };
+        least = least.min(low);
+        most = most.max(*d);
+        misses += u64::from(is_miss);
+    }
+    (least, most, misses as usize)
+}
+
+/// The smallest scale that gives `v` back, with its integer; `None` when no scale does.
+#[must_use]
+pub fn least_scale<T: Decimal>(v: T) -> Option<(i8, i64)> {
+    let places = (0..=*SCALES.end()).find_map(|s| Some((s, integer(v, s))).filter(|(_, d)| *d != MISS))?;
+    let (mut scale, mut d) = places;
+    // Zeros at the end of a whole number are not worth bits.
+    while scale > *SCALES.start() && scale <= 0 && d % 10 == 0 && integer(v, scale - 1) != MISS {
+        (scale, d) = (scale - 1, d / 10);
+    }
+    Some((scale, d))
+}
+
+/// The integers whose value is at least `constant`, where `or_equal`, or else greater: all from the one given on.
+/// A NaN is greater than every number.
+#[must_use]
+pub fn first_from<T: Decimal>(constant: f64, or_equal: bool, scale: i8) -> i64 {
+    let is_from = |d: i64| {
+        let v = value::<T>(d, scale).wide();
+        if or_equal { v >= constant } else { v > constant }
+    };
+    let (mut lo, mut hi) = (-INT_MAX, INT_MAX + 1);
+    while lo < hi {
+        let middle = lo + (hi - lo) / 2;
+        if is_from(middle) { hi = middle } else { lo = middle + 1 }
+    }
+    lo
+}
+
+#[cfg(test)]
+mod tests;

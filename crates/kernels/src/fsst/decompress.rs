@@ -1,0 +1,105 @@
+//! Codes to text: a symbol is stored as 8 bytes, and the next one begins behind those that count.
+
+use super::{ESCAPE, SYMBOL_BYTES_MAX, SymbolTable};
+
+/// Bytes that a text being decompressed needs behind its end.
+pub const SLACK_BYTES: usize = 64;
+
+pub struct Decompressor {
+    symbols: [u64; 256],
+    /// 0 of codes without a symbol.
+    lens: [u8; 256],
+}
+
+impl std::fmt::Debug for Decompressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decompressor").finish_non_exhaustive()
+    }
+}
+
+impl Decompressor {
+    #[must_use]
+    pub fn new(table: &SymbolTable) -> Decompressor {
+        let mut own = Decompressor { symbols: [0; 256], lens: [0; 256] };
+        for (code, symbol) in table.symbols.iter().enumerate() {
+            (own.symbols[code], own.lens[code]) = (symbol.bytes, symbol.len);
+        }
+        own
+    }
+
+    /// How many bytes of text `codes` stand for; `None` if one of them has no symbol or the byte behind an escape is
+    /// missing.
+    #[must_use]
+    pub fn text_bytes(&self, codes: &[u8]) -> Option<usize> {
+        let mut codes = codes.iter();
+        let mut bytes = 0;
+        while let Some(code) = codes.next() {
+            bytes += match (*code, self.lens[usize::from(*code)]) {
+                (ESCAPE, _) => {
+                    codes.next()?;
+                    1
+                }
+                (_, 0) => return None,
+                (_, len) => usize::from(len),
+            };
+        }
+        Some(bytes)
+    }
+
+    /// Writes the text of `codes` to the beginning of `text` and says how long it is. What comes behind it changes.
+    ///
+    /// Stops where less than 8 bytes are left for a symbol: with [`SLACK_BYTES`] more than the text takes it is
+    /// whole.
+    pub fn decompress(&self, codes: &[u8], text: &mut [u8]) -> usize {
+        let (mut at, mut end) = self.decompress_lines(codes, text);
+        while let Some(code) = codes.get(at) {
+            let Some(out) = text[end..].first_chunk_mut::<SYMBOL_BYTES_MAX>() else { return end };
+            if *code == ESCAPE {
+                let Some(byte) = codes.get(at + 1) else { return end };
+                out[0] = *byte;
+                (at, end) = (at + 2, end + 1);
+            } else {
+                *out = self.symbols[usize::from(*code)].to_le_bytes();
+                (at, end) = (at + 1, end + usize::from(self.lens[usize::from(*code)]));
+            }
+        }
+        end
+    }
+
+    /// Eight codes at a time, as far as there is room for them; how many were read, how much is written.
+    #[inline]
+    fn decompress_lines(&self, codes: &[u8], text: &mut [u8]) -> (usize, usize) {
+        let (mut at, mut end) = (0, 0);
+        while at + 9 <= codes.len() && end + 8 * SYMBOL_BYTES_MAX <= text.len() {
+            let line: [u8; 8] = codes[at..at + 8].try_into().expect("eight codes");
+            let escapes = escapes_in(u64::from_le_bytes(line));
+            let symbols = (escapes.trailing_zeros() / 8) as usize;
+            if escapes == 0 {
+                line.into_iter().for_each(|code| end = self.put(code, text, end));
+                at += 8;
+            } else {
+                line[..symbols].iter().for_each(|code| end = self.put(*code, text, end));
+                // The line is followed by a code at least.
+                text[end] = codes[at + symbols + 1];
+                (at, end) = (at + symbols + 2, end + 1);
+            }
+        }
+        (at, end)
+    }
+
+    /// # Panics
+    /// When less than 8 bytes are left.
+    #[inline(always)]
+    fn put(&self, code: u8, text: &mut [u8], end: usize) -> usize {
+        text[end..end + SYMBOL_BYTES_MAX].copy_from_slice(&self.symbols[usize::from(code)].to_le_bytes());
+        end + usize::from(self.lens[usize::from(code)])
+    }
+}
+
+/// The highest bit of each byte that is [`ESCAPE`].
+#[inline(always)]
+fn escapes_in(line: u64) -> u64 {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let is_seven_ones = (line & !HIGH) + 0x0101_0101_0101_0101;
+    line & is_seven_ones & HIGH
+}
