@@ -2,15 +2,16 @@
 //! `cargo run --release -p tidalite-storage --example encoding_speed [NAME]`.
 //!
 //! Each column is 16 blocks, encoded for both efforts; only columns whose name contains NAME, when it is given. Rates
-//! are the best of several runs: `encode` and `decode` in GB/s of logical bytes (rows times the width of the type),
-//! block by block, so that a decoded block is in the cache and gone before the next; `compare` in billions of values a
-//! second, of a constant that about a third of the values are below, in blocks that bounds do not decide.
+//! are the best of several runs: `encode` and `decode` in GB/s of logical bytes (rows times the width of the type, of
+//! text its bytes), block by block, so that a decoded block is in the cache and gone before the next; `compare` in
+//! billions of values a second, of a constant that about a third of the values are below, in blocks that bounds do not
+//! decide.
 
 use std::hint::black_box;
 use std::time::Instant;
 use tidalite_storage::Bounds;
 use tidalite_storage::segment::{Comparison, Constant, Effort, EncodedBlock, encode};
-use tidalite_types::{BLOCK_ROWS, Column, ColumnType, TimeUnit, Values};
+use tidalite_types::{BLOCK_ROWS, Column, ColumnType, TimeUnit, Values, Views};
 
 const BLOCKS: usize = 16;
 const ROWS: usize = BLOCKS * BLOCK_ROWS;
@@ -54,6 +55,25 @@ fn columns() -> Vec<(&'static str, ColumnType, Values)> {
     let counter = (0..ROWS as i64).map(|i| i * 3 + (i % 7)).map(|v| v as i32).collect();
     let cyclic = (0..ROWS).map(|i| (i % 4_000) as u32).collect();
     let flags = (0..ROWS).map(|i| i / 5_000 % 2 == 0).collect();
+    let mut pick = |count: usize| (random.unit() * count as f64) as usize;
+    let text = |make: &mut dyn FnMut() -> String| {
+        let mut views = Views::new();
+        (0..ROWS).for_each(|_| views.push(make().as_bytes()));
+        Values::Views(views)
+    };
+    let urls = text(&mut || {
+        let (folder, language) = (["shop", "news"][pick(2)], ["en", "de"][pick(2)]);
+        format!("https://www.example.com/{folder}/item?id={}&lang={language}", pick(100_000))
+    });
+    let lines = text(&mut || {
+        let (user, ms, status) = (pick(10_000), pick(2_000), [200, 404, 500][pick(3)]);
+        format!("GET /api/v2/users/{user}/orders took {ms} ms, status {status}")
+    });
+    let agents = text(&mut || {
+        let version = pick(400);
+        format!("Mozilla/5.0 (Windows NT 10.0; rv:{version}) Gecko/20100101 Firefox/{version}")
+    });
+    let hex = text(&mut || format!("request {:016x}", pick(1 << 52)));
     let mut columns: Vec<_> = doubles.into_iter().map(|(name, v)| (name, ColumnType::Double, v)).collect();
     columns.extend([
         ("i64 timestamp, 1 ms with jitter", timestamp, Values::I64(jittered)),
@@ -67,6 +87,10 @@ fn columns() -> Vec<(&'static str, ColumnType, Values)> {
         ("i32 counter", ColumnType::Int, Values::I32(counter)),
         ("u32 symbols, skewed 1,000", ColumnType::Symbol, Values::U32(skewed)),
         ("u32 symbols, cyclic 4,000", ColumnType::Symbol, Values::U32(cyclic)),
+        ("text, urls", ColumnType::Varchar, urls),
+        ("text, lines of a log", ColumnType::Varchar, lines),
+        ("text, 400 agents", ColumnType::Varchar, agents),
+        ("text, request and 13 random digits", ColumnType::Varchar, hex),
         ("boolean, in stretches", ColumnType::Boolean, Values::Bit(flags)),
         ("i64 all the same", ColumnType::Long, Values::I64(vec![42; ROWS])),
     ]);
@@ -102,6 +126,7 @@ fn measure(mut run: impl FnMut()) -> f64 {
 fn logical_bytes(values: &Values) -> f64 {
     match values {
         Values::Bit(_) => ROWS as f64 / 8.0,
+        Values::Views(views) => views.iter().map(|text| text.len() as f64).sum(),
         values => ROWS as f64 * values.physical().width().unwrap_or(16) as f64,
     }
 }

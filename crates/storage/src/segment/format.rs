@@ -46,12 +46,23 @@ pub enum Encoding {
     Runs = 7,
     /// As `Dict`, the codes in bits.
     PackedDict = 8,
+    /// Floating point as the integers of a decimal scale of their vector, in bits.
+    Alp = 9,
+    /// Floating point as codes of the left parts and right parts, in bits.
+    AlpRd = 10,
+    /// Text as codes of frequent symbols.
+    Fsst = 11,
+    /// As `PackedDict`, the distinct values as `Fsst`.
+    FsstDict = 12,
 }
 
 impl Encoding {
     fn from_tag(tag: u8) -> Option<Encoding> {
-        use Encoding::{Constant, Delta, Dict, Narrow, Nulls, Packed, PackedDict, Plain, Runs};
-        [Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict].into_iter().find(|e| *e as u8 == tag)
+        use Encoding::{Alp, AlpRd, Constant, Delta, Dict, Fsst, FsstDict};
+        use Encoding::{Narrow, Nulls, Packed, PackedDict, Plain, Runs};
+        [Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict, Alp, AlpRd, Fsst, FsstDict]
+            .into_iter()
+            .find(|e| *e as u8 == tag)
     }
 }
 
@@ -69,7 +80,7 @@ pub struct Entry {
     pub has_validity: bool,
     pub has_zones: bool,
     pub zone: Zone,
-    /// `Dict`, `PackedDict`: how many distinct values. `Narrow`: bytes per row. `Delta`: how often differences were
+    /// `Dict`, `PackedDict`, `FsstDict`: how many distinct values. `Narrow`: bytes per row. `Delta`: how often differences were
     /// taken. `Runs`: how many. `Constant` of bits: the bit.
     pub parameter: u32,
     /// Of views: bytes of the data they point into.

@@ -92,7 +92,7 @@ impl<'a> Payload<'a> {
 }
 
 /// Blocks of a few lines stay plain: the padding would eat the gain.
-const BYTES_MIN: usize = 4 * ALIGNMENT;
+pub(super) const BYTES_MIN: usize = 4 * ALIGNMENT;
 
 /// The payload of the scheme that takes the least, `None` when plain values are as good. Schemes before others win at
 /// equal size.

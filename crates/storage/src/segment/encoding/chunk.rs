@@ -124,9 +124,14 @@ impl Layout {
         let start = aligned(codes.end);
         let payload = match entry.encoding {
             // Their length is the entry's, their own structure says the rest.
-            Encoding::Constant | Encoding::Packed | Encoding::Delta | Encoding::Runs => {
-                place((entry.bytes as usize).saturating_sub(start))
-            }
+            Encoding::Constant
+            | Encoding::Packed
+            | Encoding::Delta
+            | Encoding::Runs
+            | Encoding::Alp
+            | Encoding::AlpRd
+            | Encoding::Fsst
+            | Encoding::FsstDict => place((entry.bytes as usize).saturating_sub(start)),
             Encoding::Nulls | Encoding::Plain | Encoding::Dict | Encoding::Narrow | Encoding::PackedDict => place(0),
         };
         Ok(Layout { zones, validity, first, data, codes, payload, code_bytes: parts.code_bytes, bytes: end })
@@ -190,7 +195,7 @@ impl Parts {
         Ok(match entry.encoding {
             Encoding::Plain if is_bits => Parts { first: rows.div_ceil(64) * 8, ..Parts::default() },
             Encoding::Plain => Parts { first: rows * width, data, ..Parts::default() },
-            Encoding::Dict | Encoding::Narrow | Encoding::PackedDict if is_bits => {
+            Encoding::Dict | Encoding::Narrow | Encoding::PackedDict | Encoding::FsstDict if is_bits => {
                 return Err("bits that are not plain".to_owned());
             }
             Encoding::Dict => {
@@ -206,8 +211,16 @@ impl Parts {
                 Parts { first: width, data, codes: rows * code_bytes, code_bytes }
             }
             Encoding::Narrow => return Err(format!("distances of {} bytes", entry.parameter)),
-            Encoding::Nulls | Encoding::Constant | Encoding::Packed | Encoding::Delta | Encoding::Runs => {
-                Parts::default()
+            Encoding::Nulls
+            | Encoding::Constant
+            | Encoding::Packed
+            | Encoding::Delta
+            | Encoding::Runs
+            | Encoding::Alp
+            | Encoding::AlpRd
+            | Encoding::Fsst => Parts::default(),
+            Encoding::FsstDict => {
+                Parts { codes: packed_code_bytes(distinct, rows).ok_or(impossible)?, ..Parts::default() }
             }
         })
     }

@@ -6,7 +6,7 @@
 
 use super::chunk::Layout;
 use super::fixed::raw;
-use super::{EncodedBlock, constant, delta, dict, packed, plain, runs, zones};
+use super::{EncodedBlock, alp, constant, delta, dict, packed, plain, runs, zones};
 use crate::segment::buffer::collect;
 use crate::segment::format::Encoding;
 use crate::{Bounds, Zone};
@@ -171,7 +171,9 @@ impl EncodedBlock {
             Encoding::PackedDict => {
                 dict::rows_in(layout.first(&self.bytes), layout.codes(&self.bytes), self, &wanted, mask)?;
             }
-            Encoding::Dict | Encoding::Narrow => return None,
+            Encoding::Alp => alp::rows_in(payload, self, &wanted, mask)?,
+            // The first two are no longer written; the others have to be decoded.
+            Encoding::Dict | Encoding::Narrow | Encoding::AlpRd | Encoding::Fsst | Encoding::FsstDict => return None,
         }
         for (words, decided) in mask.chunks_mut(WORDS).zip(decided) {
             if let Some(is_inside) = decided {

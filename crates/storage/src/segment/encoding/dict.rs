@@ -219,9 +219,14 @@ pub(super) fn look_up<T: Copy + bytemuck::Zeroable>(distinct: &[T], codes: &[u8]
 pub(super) fn values_of<T: Copy + bytemuck::Zeroable>(distinct: &[T], layout: &Layout, block: &EncodedBlock) -> Vec<T> {
     let codes = layout.codes(&block.bytes);
     match block.entry.encoding {
-        Encoding::PackedDict => look_up_codes(distinct, &unpacked(codes, distinct.len(), block.rows)),
+        Encoding::PackedDict => look_up_packed(distinct, codes, block.rows),
         _ => look_up(distinct, codes, layout.code_bytes, block.rows),
     }
+}
+
+/// The entries that packed codes stand for.
+pub(super) fn look_up_packed<T: Copy>(distinct: &[T], packed: &[u8], rows: usize) -> Vec<T> {
+    look_up_codes(distinct, &unpacked(packed, distinct.len(), rows))
 }
 
 fn look_up_codes<T: Copy>(distinct: &[T], codes: &[u16]) -> Vec<T> {

@@ -1,5 +1,7 @@
 //! Values of fixed width: which encoding a block gets, and the way back.
 
+use super::alp::Alp;
+use super::alp_rd::AlpRd;
 use super::choice::{Effort, Payload, Scheme, Source, choose};
 use super::chunk::{Chunk, Layout};
 use super::delta::Delta;
@@ -138,8 +140,8 @@ schemes! {
     i64: fresh [&Packed, &Runs, &Dict, &Delta(1)], sealed [&Packed, &Runs, &Dict, &Delta(1), &Delta(2)];
     i128: fresh [&PackedWide, &Runs, &Dict], sealed [&PackedWide, &Runs, &Dict];
     u32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)];
-    f32: fresh [&Runs, &Dict], sealed [&Runs, &Dict];
-    f64: fresh [&Runs, &Dict], sealed [&Runs, &Dict];
+    f32: fresh [&Alp, &Runs, &Dict], sealed [&Alp, &Runs, &Dict, &AlpRd];
+    f64: fresh [&Alp, &Runs, &Dict], sealed [&Alp, &Runs, &Dict, &AlpRd];
     [u8; 16]: fresh [&Runs, &Dict], sealed [&Runs, &Dict];
 }
 

@@ -162,6 +162,25 @@ impl FramesWriter {
         self.exception_counts.push((self.positions.len() - before) as u16);
     }
 
+    /// As [`FramesWriter::push`], with exceptions that the caller knows: their rows, ascending, and what stands there.
+    pub fn push_with<T: Framed>(
+        &mut self,
+        values: &[T],
+        (reference, width): (T, u32),
+        exceptions: impl Iterator<Item = (usize, T)>,
+        value_bytes: usize,
+    ) {
+        self.references.extend_from_slice(&bytemuck::bytes_of(&reference)[..value_bytes]);
+        self.widths.push(width as u8);
+        tidalite_kernels::pack(values, reference, width, &mut self.lines);
+        let before = self.positions.len();
+        for (row, value) in exceptions {
+            self.positions.push(row as u16);
+            self.exceptions.extend_from_slice(&bytemuck::bytes_of(&value)[..value_bytes]);
+        }
+        self.exception_counts.push((self.positions.len() - before) as u16);
+    }
+
     /// Appends everything to `out`, whose length is where a chunk's payload stands at.
     pub fn finish(self, mut out: Vec<u8>) -> Vec<u8> {
         out.extend_from_slice(&self.references);

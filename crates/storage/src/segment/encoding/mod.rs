@@ -17,8 +17,11 @@
 //!
 //! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`choice`] which encoding; [`fixed`]
 //! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
-//! [`narrow`], [`views`] the encodings; [`zones`] bounds of vectors; [`compare`] comparisons without decoding.
+//! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`] the encodings; [`zones`] bounds of vectors; [`compare`]
+//! comparisons without decoding.
 
+mod alp;
+mod alp_rd;
 pub mod choice;
 pub mod chunk;
 pub mod compare;
@@ -27,6 +30,7 @@ mod delta;
 mod dict;
 mod fixed;
 mod frames;
+mod fsst;
 mod narrow;
 mod nulls;
 mod packed;
@@ -93,6 +97,9 @@ impl EncodedBlock {
             (Encoding::Packed, _) => packed::check(layout.payload(&self.bytes), self),
             (Encoding::Delta, _) => delta::check(layout.payload(&self.bytes), self),
             (Encoding::Runs, _) => runs::check(layout.payload(&self.bytes), self),
+            (Encoding::Alp, _) => alp::check(layout.payload(&self.bytes), self),
+            (Encoding::AlpRd, _) => alp_rd::check(layout.payload(&self.bytes), self),
+            (Encoding::Fsst | Encoding::FsstDict, _) => fsst::check(&layout, self),
             (Encoding::Narrow, _) => narrow::check(self.physical),
             (Encoding::Nulls | Encoding::Plain, _) => Ok(()),
         }
@@ -121,6 +128,9 @@ impl EncodedBlock {
             Encoding::Packed => packed::decode(payload, valid, self)?,
             Encoding::Delta => delta::decode(payload, valid, self)?,
             Encoding::Runs => runs::decode(payload, valid, self)?,
+            Encoding::Alp => alp::decode(payload, valid, self)?,
+            Encoding::AlpRd => alp_rd::decode(payload, valid, self)?,
+            Encoding::Fsst | Encoding::FsstDict => fsst::decode(&layout, self)?,
         };
         let null_count = self.entry.zone.null_count as usize;
         Ok(Block { rows: self.rows, physical: self.physical, null_count, validity, data })

@@ -120,6 +120,21 @@ pub(crate) fn shapes(rng: &mut fastrand::Rng, rows: usize) -> Vec<(&'static str,
     let floats = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.5, f64::INFINITY];
     let floats = (0..rows).map(|_| floats[rng.usize(..6)]).collect();
     columns.push(("doubles", ColumnType::Double, Values::F64(floats)));
+    let prices = (0..rows).map(|i| f64::from(rng.i32(..100_000)) / if i < 1_500 { 100.0 } else { 8.0 }).collect();
+    columns.push(("prices", ColumnType::Double, Values::F64(prices)));
+    let temperatures = (0..rows).map(|_| f32::from(rng.i16(-400..400)) / 10.0).collect();
+    columns.push(("temperatures", ColumnType::Float, Values::F32(temperatures)));
+    let full = (0..rows).map(|i| 100.0 + i as f64 + rng.f64()).collect();
+    columns.push(("full precision", ColumnType::Double, Values::F64(full)));
+    let mut text = |make: &mut dyn FnMut(&mut fastrand::Rng) -> String| {
+        let mut views = Views::new();
+        (0..rows).for_each(|_| views.push(make(rng).as_bytes()));
+        Values::Views(views)
+    };
+    let lines = text(&mut |rng| format!("GET /orders/{} took {} ms", rng.u32(..), rng.u16(..900)));
+    columns.push(("lines", ColumnType::Varchar, lines));
+    let names = text(&mut |rng| format!("a name of an instrument with number {}", rng.u8(..100)));
+    columns.push(("names", ColumnType::Varchar, names));
     columns.push(("all true", ColumnType::Boolean, Values::Bit(Bitmap::filled(rows, true))));
     columns.push(("flags", ColumnType::Boolean, Values::Bit((0..rows).map(|i| i / 100 % 2 == 0).collect())));
     let with_nulls = |(i, (name, column_type, values)): (usize, (&'static str, ColumnType, Values))| {

@@ -1,8 +1,8 @@
 //! Values of variable length: as views and data, or as a dictionary of them and codes.
 
-use super::choice::{Effort, Payload};
+use super::choice::{BYTES_MIN, Effort, Payload};
 use super::chunk::{Chunk, Layout};
-use super::{EncodedBlock, dict, nulls};
+use super::{EncodedBlock, dict, fsst, nulls};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
 use crate::segment::format::Encoding;
@@ -15,21 +15,49 @@ pub(super) fn encode(chunk: &mut Chunk, views: &[u128], data: &[u8], effort: Eff
     let validity = chunk.validity.clone();
     let filled = nulls::fill_with_neighbours(views, validity.as_ref());
     let source = ViewsRef { views: &filled, data };
-    let payload = dictionary_payload(source, effort).unwrap_or_else(|| {
-        let zeroed = nulls::fill_with(views, validity.as_ref(), 0);
-        let (own, own_data) = compact(zeroed.iter().copied(), data);
-        with_views(Encoding::Plain, 0, own, own_data)
+    let zeroed = nulls::fill_with(views, validity.as_ref(), 0);
+    let given = ViewsRef { views: &zeroed, data };
+    chunk.write(&match effort {
+        Effort::Fresh => fresh(source).unwrap_or_else(|| plain(given)),
+        Effort::Sealed => sealed(source, given),
     });
-    chunk.write(&payload);
 }
 
-fn dictionary_payload(source: ViewsRef<'_>, _effort: Effort) -> Option<Payload<'static>> {
+fn plain(given: ViewsRef<'_>) -> Payload<'static> {
+    let (own, own_data) = compact(given.views.iter().copied(), given.data);
+    with_views(Encoding::Plain, 0, own, own_data)
+}
+
+/// Symbols are found too slowly for rows that may be merged again soon.
+fn fresh(source: ViewsRef<'_>) -> Option<Payload<'static>> {
     let dictionary = dictionary(source)?;
     let (distinct, distinct_data) = compact(dictionary.values.iter().copied(), source.data);
     let codes = dict::packed(&dictionary.codes, distinct.len());
     let mut payload = with_views(Encoding::PackedDict, distinct.len() as u32, distinct, distinct_data);
     payload.sections.push(codes.into());
     Some(payload)
+}
+
+/// What takes least: the values, a dictionary of them, either in symbols. The percentages are for what reading them
+/// takes longer.
+fn sealed(source: ViewsRef<'_>, given: ViewsRef<'_>) -> Payload<'static> {
+    let plain = plain(given);
+    if plain.bytes() <= BYTES_MIN {
+        return plain;
+    }
+    let symbol_dictionary = || {
+        let dictionary = dictionary(source)?;
+        let codes = dict::packed(&dictionary.codes, dictionary.values.len());
+        fsst::dictionary_payload(ViewsRef { views: &dictionary.values, data: source.data }, codes)
+    };
+    let options = [(fresh(source), 105), (symbol_dictionary(), 108), (fsst::payload(given), 115)];
+    let weighed = options.into_iter().filter_map(|(payload, percent)| payload.map(|p| (p.bytes() * percent / 100, p)));
+    let plain_bytes = plain.bytes();
+    weighed
+        .chain([(plain_bytes, plain)])
+        .min_by_key(|(cost, _)| *cost)
+        .map(|(_, payload)| payload)
+        .expect("plain at least")
 }
 
 fn with_views(encoding: Encoding, parameter: u32, views: Vec<u128>, data: Vec<u8>) -> Payload<'static> {
