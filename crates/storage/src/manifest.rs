@@ -122,6 +122,10 @@ impl Manifest {
         let read = replay(&bytes, &path)?;
         // What of the tail is not a record must not come back to life behind the next edit.
         file.set_len(read.len).map_err(|e| Error::io("truncate", &path, e))?;
+        // If the last sync of this file failed and only the process died, the system shows bytes that it counts as
+        // written but the disk does not have: a sync would not save them unless they are written again.
+        let good = &bytes[..read.len as usize];
+        file.write_all_at(good, 0).map_err(|e| Error::io("write", &path, e))?;
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         // The name of this one must last before the others go.
         fs.sync_dir(Path::new("")).map_err(|e| Error::io("sync", Path::new("."), e))?;

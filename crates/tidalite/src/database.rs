@@ -132,6 +132,27 @@ impl Database {
         self.inner.shared.tables.all()
     }
 
+    /// Submits work of several writers so that it becomes one group of the log, in this order.
+    #[cfg(test)]
+    pub(crate) fn submit_together(&self, works: Vec<Work>) -> Vec<BoxFuture<'static, Result<Committed>>> {
+        let (requests, answers): (Vec<_>, Vec<_>) = works
+            .into_iter()
+            .map(|work| {
+                let (reply, answer) = futures::channel::oneshot::channel();
+                let answer = async move { answer.await.unwrap_or_else(|_| Err(closed())) };
+                (Request { work, reply }, answer.boxed())
+            })
+            .unzip();
+        drop(self.inner.submit(Work::Together(requests)));
+        answers
+    }
+
+    /// One step of what runs in the background.
+    #[cfg(test)]
+    pub(crate) fn jobs(&self) -> std::sync::MutexGuard<'_, Jobs> {
+        lock(&self.inner.jobs)
+    }
+
     /// What runs now.
     #[must_use]
     pub fn activity(&self) -> Vec<Activity> {

@@ -145,6 +145,22 @@ impl Jobs {
         failure.map_or(Ok(()), Err)
     }
 
+    /// Merges one table, without the checkpoint that may be due.
+    #[cfg(test)]
+    pub(crate) fn merge_now(&mut self, table: TableId) -> Result<()> {
+        let replaced = self.merge_table(table)?;
+        self.obsolete.extend(replaced);
+        self.purge();
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn checkpoint_now(&mut self) -> Result<()> {
+        self.checkpoint()?;
+        self.purge();
+        Ok(())
+    }
+
     fn merge_failed(&self, table: TableId, error: Error) -> Error {
         self.shared.counters.merge_failures.fetch_add(1, Relaxed);
         let name = self.shared.tables.read().get(table).map_or_else(String::new, |t| t.schema.name.clone());

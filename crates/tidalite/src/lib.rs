@@ -23,3 +23,5 @@ pub use tidalite_types as types;
 
 #[cfg(test)]
 mod crash_tests;
+#[cfg(test)]
+mod simulation;

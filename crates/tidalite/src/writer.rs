@@ -46,6 +46,9 @@ pub(crate) enum Work {
     Release(Txn),
     /// Staging shrank: held answers may go.
     Wake,
+    /// Requests that form one group: for the simulation, where nothing may hang on when a thread wakes up.
+    #[cfg(test)]
+    Together(Vec<Request>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +171,10 @@ impl Writer {
 
     /// Does what is about the log and not about rows, and answers; false for everything else.
     fn is_served(&mut self, request: &mut Request) -> bool {
+        #[cfg(test)]
+        if let Work::Together(requests) = &mut request.work {
+            self.waiting.extend(requests.drain(..));
+        }
         let done = match request.work {
             // Every commit that anybody can know of is in the log by now.
             Work::Sync => self.log.sync(),
@@ -176,6 +183,8 @@ impl Writer {
                 Ok(())
             }
             Work::Wake => Ok(()),
+            #[cfg(test)]
+            Work::Together(_) => Ok(()),
             Work::Rows { .. } | Work::Command(_) => return false,
         };
         let (nobody, _) = oneshot::channel();
@@ -211,7 +220,7 @@ impl Writer {
             Work::Command(command) => {
                 commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from)
             }
-            Work::Sync | Work::Release(_) | Work::Wake => return,
+            _ => return,
         };
         match decided {
             Err(error) => drop(reply.send(Err(error))),
@@ -334,7 +343,7 @@ fn log_room(work: &Work) -> u64 {
             (byte_count(work) + columns + 4096) as u64
         }
         Work::Command(_) => 256 << 10,
-        Work::Sync | Work::Release(_) | Work::Wake => 0,
+        _ => 0,
     }
 }
 

@@ -292,7 +292,12 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Res
             )));
         }
         let len = replay_file(&bytes, number, &path, &mut found, &mut visit)?;
-        // Rows that will be shown must not vanish in a power loss that comes after.
+        // Rows that will be shown must not vanish in a power loss that comes after. The last file was perhaps left after
+        // a failed sync; then the system shows bytes that it counts as written but the disk does not have, and syncs
+        // them only if they are written again.
+        if i + 1 == numbers.len() {
+            file.write_all_at(&bytes[..len as usize], 0).map_err(|e| Error::io("write", &path, e))?;
+        }
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         found.files.push_back((number, found.txn, len));
     }

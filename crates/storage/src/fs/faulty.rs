@@ -12,6 +12,8 @@
 //!   goes for the names of folders too. A rename within a folder is one change, to another folder it is two;
 //! - nothing of a file without a name, however often it was synced.
 //!
+//! What [`SimFs::killed`] finds is what reads showed: only the process is gone, and what was not synced can still be lost.
+//!
 //! A failed sync may have written any of its sectors and forgets which were left: a later sync that succeeds does
 //! not make them durable, though reads show them until the power goes (as Linux does since 4.13).
 
@@ -39,6 +41,19 @@ pub struct Operation {
     pub path: PathBuf,
 }
 
+/// How the disk is until told otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mood {
+    #[default]
+    Well,
+    /// Nothing can grow; what has its space can be written. Some files can still be created, empty.
+    Full,
+    /// Nothing can be changed.
+    ReadOnly,
+    /// One in so many operations fails, reads and openings as well.
+    Erratic { one_in: u32 },
+}
+
 #[derive(Debug)]
 struct Disk {
     rng: Rng,
@@ -48,6 +63,8 @@ struct Disk {
     failures: BTreeMap<u64, io::ErrorKind>,
     crash_at: Option<u64>,
     is_crashed: bool,
+    mood: Mood,
+    failed: Vec<Operation>,
 }
 
 impl SimFs {
@@ -66,6 +83,8 @@ impl SimFs {
             failures: BTreeMap::new(),
             crash_at: None,
             is_crashed: false,
+            mood: Mood::Well,
+            failed: Vec::new(),
         };
         SimFs { disk: Arc::new(Mutex::new(disk)) }
     }
@@ -92,6 +111,23 @@ impl SimFs {
         self.lock().crash_at = Some(operation);
     }
 
+    pub fn set_mood(&self, mood: Mood) {
+        self.lock().mood = mood;
+    }
+
+    /// Nothing is to fail from now on, and the power stays, unless it went already.
+    pub fn calm(&self) {
+        let mut disk = self.lock();
+        (disk.mood, disk.crash_at) = (Mood::Well, None);
+        disk.failures.clear();
+    }
+
+    /// What failed since the last call; power losses are not among it.
+    #[must_use]
+    pub fn take_failed(&self) -> Vec<Operation> {
+        std::mem::take(&mut self.lock().failed)
+    }
+
     /// The power goes now.
     pub fn crash(&self) {
         self.lock().is_crashed = true;
@@ -110,6 +146,16 @@ impl SimFs {
         let names = disk.names.survivor(&mut rng);
         let files = names.files().into_iter().map(|id| (id, disk.files[&id].survivor(&mut rng))).collect();
         SimFs::with(seed, names, files)
+    }
+
+    /// The disk as it is after the process that used it died, with the power on. That process reaches it no more.
+    #[must_use]
+    pub fn killed(&self) -> SimFs {
+        let mut disk = self.lock();
+        disk.is_crashed = true;
+        let seed = disk.rng.next();
+        let files = disk.names.reachable().into_iter().map(|id| (id, disk.files[&id].clone())).collect();
+        SimFs::with(seed, disk.names.clone(), files)
     }
 
     fn lock(&self) -> MutexGuard<'_, Disk> {
@@ -137,7 +183,7 @@ impl Disk {
     }
 
     /// Counts an operation and decides what becomes of it.
-    fn begin(&mut self, what: &'static str, path: &Path) -> io::Result<Fate> {
+    fn begin(&mut self, what: &'static str, path: &Path, grows: bool) -> io::Result<Fate> {
         self.check_power()?;
         let number = self.history.len() as u64;
         self.history.push(Operation { what, path: path.to_owned() });
@@ -145,8 +191,30 @@ impl Disk {
             self.is_crashed = true;
             return Ok(Fate::Crashes { happens: self.rng.next() & 1 == 1 });
         }
-        let failure = self.failures.remove(&number);
-        Ok(failure.map_or(Fate::Succeeds, |kind| Fate::Fails(io::Error::new(kind, "simulated failure"))))
+        let told = self.failures.remove(&number);
+        let Some(kind) = told.or_else(|| self.mood_fails(what, grows)) else { return Ok(Fate::Succeeds) };
+        self.failed.push(Operation { what, path: path.to_owned() });
+        Ok(Fate::Fails(io::Error::new(kind, "simulated failure")))
+    }
+
+    fn mood_fails(&mut self, what: &'static str, grows: bool) -> Option<io::ErrorKind> {
+        match self.mood {
+            Mood::Well => None,
+            Mood::Full if grows || what == "create" && self.rng.next() & 1 == 1 => Some(io::ErrorKind::StorageFull),
+            Mood::Full => None,
+            Mood::ReadOnly => Some(io::ErrorKind::ReadOnlyFilesystem),
+            Mood::Erratic { one_in } => (self.rng.below(one_in as usize) == 0).then_some(io::ErrorKind::Other),
+        }
+    }
+
+    /// Whether something that changes nothing fails: it is not counted.
+    fn check_read(&mut self, what: &'static str, path: &Path) -> io::Result<()> {
+        self.check_power()?;
+        if matches!(self.mood, Mood::Erratic { .. }) && self.mood_fails(what, false).is_some() {
+            self.failed.push(Operation { what, path: path.to_owned() });
+            return Err(io::Error::other("simulated failure"));
+        }
+        Ok(())
     }
 
     /// Does `change` unless it is to fail.
@@ -154,9 +222,10 @@ impl Disk {
         &mut self,
         what: &'static str,
         path: &Path,
+        grows: bool,
         change: impl FnOnce(&mut Disk) -> io::Result<T>,
     ) -> io::Result<T> {
-        match self.begin(what, path)? {
+        match self.begin(what, path, grows)? {
             Fate::Succeeds => change(self),
             Fate::Fails(error) => Err(error),
             Fate::Crashes { happens } => {
@@ -180,8 +249,8 @@ fn power_loss() -> io::Error {
 
 impl Fs for SimFs {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        let disk = self.lock();
-        disk.check_power()?;
+        let mut disk = self.lock();
+        disk.check_read("open", path)?;
         Ok(self.file(disk.names.file(path)?, path))
     }
 
@@ -190,7 +259,7 @@ impl Fs for SimFs {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        let id = self.lock().change("create", path, |disk| {
+        let id = self.lock().change("create", path, false, |disk| {
             let id = disk.files.last_key_value().map_or(0, |(id, _)| id + 1);
             disk.names.create(path, Node::File(id))?;
             disk.files.insert(id, Content::default());
@@ -200,25 +269,25 @@ impl Fs for SimFs {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.lock().change("rename", from, |disk| disk.names.rename(from, to))
+        self.lock().change("rename", from, false, |disk| disk.names.rename(from, to))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.lock().change("remove", path, |disk| disk.names.remove(path))
+        self.lock().change("remove", path, false, |disk| disk.names.remove(path))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        let disk = self.lock();
-        disk.check_power()?;
+        let mut disk = self.lock();
+        disk.check_read("list", dir)?;
         Ok(disk.names.list(dir))
     }
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.lock().change("create_dir_all", dir, |disk| disk.names.create_dir_all(dir))
+        self.lock().change("create_dir_all", dir, false, |disk| disk.names.create_dir_all(dir))
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.lock().change("sync_dir", dir, |disk| disk.names.sync(dir))
+        self.lock().change("sync_dir", dir, false, |disk| disk.names.sync(dir))
     }
 }
 
@@ -232,20 +301,22 @@ struct SimFile {
 impl File for SimFile {
     fn len(&self) -> io::Result<u64> {
         let mut disk = self.fs.lock();
-        disk.check_power()?;
+        disk.check_read("len", &self.path)?;
         Ok(disk.content(self.id).len())
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let mut disk = self.fs.lock();
-        disk.check_power()?;
+        disk.check_read("read", &self.path)?;
         disk.content(self.id).read(buffer, offset)
     }
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut disk = self.fs.lock();
-        let (part, result) = match disk.begin("write", &self.path)? {
+        let grows = offset + bytes.len() as u64 > disk.content(self.id).len();
+        let (part, result) = match disk.begin("write", &self.path, grows)? {
             Fate::Succeeds => (bytes.len(), Ok(())),
+            Fate::Fails(error) if disk.mood == Mood::ReadOnly => (0, Err(error)),
             Fate::Fails(error) => (disk.rng.below(bytes.len() + 1), Err(error)),
             Fate::Crashes { happens } => {
                 (if happens { bytes.len() } else { disk.rng.below(bytes.len() + 1) }, Err(power_loss()))
@@ -256,14 +327,16 @@ impl File for SimFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.fs.lock().change("set_len", &self.path, |disk| {
+        self.fs.lock().change("set_len", &self.path, false, |disk| {
             disk.content(self.id).set_len(len);
             Ok(())
         })
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        self.fs.lock().change("allocate", &self.path, |disk| {
+        let mut disk = self.fs.lock();
+        let grows = len > disk.content(self.id).len();
+        disk.change("allocate", &self.path, grows, |disk| {
             let content = disk.content(self.id);
             content.set_len(len.max(content.len()));
             Ok(())
@@ -272,7 +345,7 @@ impl File for SimFile {
 
     fn sync(&self) -> io::Result<()> {
         let mut disk = self.fs.lock();
-        match disk.begin("sync", &self.path)? {
+        match disk.begin("sync", &self.path, false)? {
             Fate::Succeeds | Fate::Crashes { happens: true } => disk.content(self.id).sync(),
             Fate::Crashes { happens: false } => {}
             Fate::Fails(error) => {

@@ -154,6 +154,20 @@ impl Names {
         files
     }
 
+    /// The files that have a name, or may have one again after the power went.
+    pub fn reachable(&self) -> Vec<u64> {
+        let folders = self.folders.values().chain([&self.root]);
+        let nodes = folders.flat_map(|f| {
+            let changed = f.unsynced.iter().filter_map(|change| change.set.as_ref().map(|(_, node)| node));
+            f.entries.values().chain(f.durable.values()).chain(changed)
+        });
+        let mut files: Vec<u64> =
+            nodes.filter_map(|node| if let Node::File(id) = node { Some(*id) } else { None }).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// The folders the disk may have after the power went.
     pub fn survivor(&self, rng: &mut Rng) -> Names {
         let mut survivor = Names::default();

@@ -1,0 +1,297 @@
+//! What the database should hold, as plainly as it can be said: tables are lists of rows in order of arrival.
+
+use std::collections::HashSet;
+use tidalite_types::schema::same_name;
+use tidalite_types::{ColumnType, Command, ErrorKind, PartitionBy, TimeUnit};
+
+/// Everything of a fixed width is an integer (floating point by its bits), everything else bytes (symbols by name).
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cell {
+    Null,
+    Int(i128),
+    Bytes(Box<[u8]>),
+}
+
+/// Short, because a story shows many.
+impl std::fmt::Debug for Cell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Cell::Null => f.write_str("-"),
+            Cell::Int(value) => value.fmt(f),
+            Cell::Bytes(bytes) => write!(f, "{:?}", String::from_utf8_lossy(bytes)),
+        }
+    }
+}
+
+pub type Row = Vec<Cell>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    pub name: String,
+    pub columns: Vec<ColumnModel>,
+    pub partition_by: PartitionBy,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnModel {
+    pub name: String,
+    pub column_type: ColumnType,
+    pub is_designated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub schema: Schema,
+    /// In order of arrival.
+    pub rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model {
+    /// In order of creation.
+    pub tables: Vec<Table>,
+}
+
+/// Rows for one table, as a client sends them.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    pub table: String,
+    pub columns: Vec<(String, ColumnType)>,
+    pub cells: Vec<Row>,
+    pub timestamps: Option<(TimeUnit, Vec<i64>)>,
+}
+
+/// One commit.
+#[derive(Clone, Debug)]
+pub enum Change {
+    Rows { batches: Vec<Rows>, may_create: bool },
+    Command(Command),
+}
+
+impl Schema {
+    pub fn designated(&self) -> Option<(usize, TimeUnit)> {
+        let at = self.columns.iter().position(|c| c.is_designated)?;
+        match self.columns[at].column_type {
+            ColumnType::Timestamp(unit) => Some((at, unit)),
+            _ => None,
+        }
+    }
+
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| same_name(&c.name, name))
+    }
+
+    fn push(&mut self, name: &str, column_type: ColumnType, is_designated: bool) -> Result<(), ErrorKind> {
+        if self.find(name).is_some() {
+            return Err(ErrorKind::Conflict);
+        }
+        self.columns.push(ColumnModel { name: name.to_owned(), column_type, is_designated });
+        Ok(())
+    }
+}
+
+impl Table {
+    /// The rows in the order in which queries give them: by time, equal times in order of arrival.
+    pub fn ordered(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        if let Some((at, _)) = self.schema.designated() {
+            rows.sort_by(|a, b| a[at].cmp(&b[at]));
+        }
+        rows
+    }
+
+    fn widen(&mut self) {
+        let width = self.schema.columns.len();
+        self.rows.iter_mut().for_each(|row| row.resize(width, Cell::Null));
+    }
+}
+
+impl Model {
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.tables.iter().position(|t| same_name(&t.schema.name, name))
+    }
+
+    /// Does it, or says why it is refused: then nothing has changed.
+    pub fn apply(&mut self, change: &Change) -> Result<(), ErrorKind> {
+        match change {
+            Change::Rows { batches, may_create } => self.apply_rows(batches, *may_create),
+            Change::Command(command) => self.apply_command(command),
+        }
+    }
+
+    fn apply_rows(&mut self, batches: &[Rows], may_create: bool) -> Result<(), ErrorKind> {
+        let mut schemas: Vec<Schema> = self.tables.iter().map(|t| t.schema.clone()).collect();
+        let mut times = Vec::new();
+        for batch in batches {
+            times.push(fit(&mut schemas, batch, may_create)?);
+        }
+        self.tables.extend(
+            schemas[self.tables.len()..].iter().map(|schema| Table { schema: schema.clone(), rows: Vec::new() }),
+        );
+        for (table, schema) in self.tables.iter_mut().zip(schemas) {
+            table.schema = schema;
+            table.widen();
+        }
+        for (batch, times) in batches.iter().zip(times) {
+            let at = self.find(&batch.table).expect("it was there or created");
+            append(&mut self.tables[at], batch, &times);
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, name: &str) -> Result<&mut Table, ErrorKind> {
+        let at = self.find(name).ok_or(ErrorKind::NotFound)?;
+        Ok(&mut self.tables[at])
+    }
+
+    fn apply_command(&mut self, command: &Command) -> Result<(), ErrorKind> {
+        match command {
+            Command::CreateTable(create) => {
+                if self.find(&create.name).is_some() {
+                    return if create.if_not_exists { Ok(()) } else { Err(ErrorKind::Conflict) };
+                }
+                let mut schema =
+                    Schema { name: create.name.clone(), columns: Vec::new(), partition_by: create.partition_by };
+                for (name, column_type) in &create.columns {
+                    let is_designated = create.designated.as_ref().is_some_and(|d| same_name(d, name));
+                    schema.push(name, *column_type, is_designated)?;
+                }
+                self.tables.push(Table { schema, rows: Vec::new() });
+            }
+            Command::DropTable { table, if_exists } => match self.find(table) {
+                Some(at) => drop(self.tables.remove(at)),
+                None if *if_exists => {}
+                None => return Err(ErrorKind::NotFound),
+            },
+            Command::Truncate { table } => self.table(table)?.rows.clear(),
+            Command::RenameTable { table, to } => {
+                let at = self.find(table).ok_or(ErrorKind::NotFound)?;
+                if self.find(to).is_some_and(|other| other != at) {
+                    return Err(ErrorKind::Conflict);
+                }
+                self.tables[at].schema.name.clone_from(to);
+            }
+            Command::AddColumn { table, column, column_type, if_not_exists } => {
+                let table = self.table(table)?;
+                if *if_not_exists && table.schema.find(column).is_some() {
+                    return Ok(());
+                }
+                table.schema.push(column, *column_type, false)?;
+                table.widen();
+            }
+            Command::DropColumn { table, column } => {
+                let table = self.table(table)?;
+                let at = table.schema.find(column).ok_or(ErrorKind::NotFound)?;
+                if table.schema.columns[at].is_designated {
+                    return Err(ErrorKind::Invalid);
+                }
+                table.schema.columns.remove(at);
+                table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+            }
+            Command::RenameColumn { table, column, to } => {
+                let schema = &mut self.table(table)?.schema;
+                let at = schema.find(column).ok_or(ErrorKind::NotFound)?;
+                if schema.find(to).is_some_and(|other| other != at) {
+                    return Err(ErrorKind::Conflict);
+                }
+                schema.columns[at].name.clone_from(to);
+            }
+            Command::DropPartitions { table, partitions } => {
+                let table = self.table(table)?;
+                let by = table.schema.partition_by;
+                let Some((at, unit)) = table.schema.designated().filter(|_| by != PartitionBy::None) else {
+                    return Err(ErrorKind::Invalid);
+                };
+                let start = |ts: i64| by.interval(ts, unit).0;
+                let dropped: HashSet<i64> = partitions.iter().map(|ts| start(*ts)).collect();
+                table.rows.retain(|row| !dropped.contains(&start(time(&row[at]))));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The designated timestamp of a row; it has one.
+pub fn time(cell: &Cell) -> i64 {
+    match cell {
+        Cell::Int(ts) => *ts as i64,
+        other => panic!("{other:?} is no timestamp"),
+    }
+}
+
+/// Makes the table and columns that a batch needs; gives its timestamps in the table's unit.
+fn fit(schemas: &mut Vec<Schema>, batch: &Rows, may_create: bool) -> Result<Vec<i64>, ErrorKind> {
+    let found = schemas.iter().position(|s| same_name(&s.name, &batch.table));
+    let Some(at) = found else {
+        if !may_create {
+            return Err(ErrorKind::NotFound);
+        }
+        let mut schema = Schema { name: batch.table.clone(), columns: Vec::new(), partition_by: PartitionBy::None };
+        for (name, column_type) in &batch.columns {
+            schema.push(name, *column_type, false)?;
+        }
+        if let Some((unit, _)) = &batch.timestamps {
+            let unit = if *unit == TimeUnit::Nanos { TimeUnit::Nanos } else { TimeUnit::Micros };
+            schema.push("timestamp", ColumnType::Timestamp(unit), true)?;
+            schema.partition_by = PartitionBy::Day;
+        }
+        schemas.push(schema);
+        return fit(schemas, batch, may_create);
+    };
+    let mut schema = schemas[at].clone();
+    for (name, column_type) in &batch.columns {
+        if schema.find(name).is_none() {
+            if !may_create {
+                return Err(ErrorKind::NotFound);
+            }
+            schema.push(name, *column_type, false)?;
+        }
+    }
+    let times = match (schema.designated(), &batch.timestamps) {
+        (None, Some(_)) => return Err(ErrorKind::Invalid),
+        (None, None) => Vec::new(),
+        (Some((designated, unit)), given) => {
+            let named = batch.columns.iter().position(|(name, _)| schema.find(name) == Some(designated));
+            match (given, named) {
+                (Some((from, values)), None) => {
+                    values.iter().map(|ts| in_unit(*ts, *from, unit)).collect::<Option<_>>().ok_or(ErrorKind::Invalid)?
+                }
+                // Which only a shortened story does: values of another unit.
+                (None, Some(column)) if batch.columns[column].1 != schema.columns[designated].column_type => {
+                    return Err(ErrorKind::Internal);
+                }
+                (None, Some(column)) => batch
+                    .cells
+                    .iter()
+                    .map(|row| match &row[column] {
+                        Cell::Int(ts) => Ok(*ts as i64),
+                        _ => Err(ErrorKind::Invalid),
+                    })
+                    .collect::<Result<_, _>>()?,
+                _ => return Err(ErrorKind::Invalid),
+            }
+        }
+    };
+    schemas[at] = schema;
+    Ok(times)
+}
+
+fn in_unit(ts: i64, from: TimeUnit, to: TimeUnit) -> Option<i64> {
+    let scaled = i128::from(ts) * i128::from(to.per_second());
+    i64::try_from(scaled.div_euclid(i128::from(from.per_second()))).ok()
+}
+
+fn append(table: &mut Table, batch: &Rows, times: &[i64]) {
+    let width = table.schema.columns.len();
+    let places: Vec<usize> =
+        batch.columns.iter().map(|(name, _)| table.schema.find(name).expect("it was there or created")).collect();
+    let designated = table.schema.designated();
+    for (number, cells) in batch.cells.iter().enumerate() {
+        let mut row = vec![Cell::Null; width];
+        cells.iter().zip(&places).for_each(|(cell, at)| row[*at] = cell.clone());
+        if let Some((at, _)) = designated {
+            row[at] = Cell::Int(i128::from(times[number]));
+        }
+        table.rows.push(row);
+    }
+}

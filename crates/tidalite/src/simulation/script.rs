@@ -1,0 +1,352 @@
+//! What happens, drawn from a seed: which client sends what, and what goes wrong meanwhile.
+
+use super::model::{Cell, Change, Model, Row, Rows, Table};
+use super::values::{Style, cell};
+use tidalite_storage::fs::faulty::Mood;
+use tidalite_types::command::CreateTable;
+use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit};
+
+/// One step of a story. Each makes sense after any others, so that a story can be shortened.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Commits that reach the log together, in this order.
+    Commit(Vec<Change>),
+    /// Merges everything and writes a checkpoint.
+    Settle,
+    /// Merges the table, if it is there.
+    Merge(String),
+    Checkpoint,
+    /// A reader takes a snapshot of everything and keeps it.
+    Pin,
+    /// The oldest reader looks at its snapshot again and leaves.
+    Unpin,
+    Check,
+    CheckSql,
+    /// An orderly close, and opening again.
+    Reopen,
+    /// The process dies and starts again.
+    Kill,
+    /// The power goes.
+    PowerLoss { survivor: u64 },
+    Mood(Mood),
+    /// Something goes wrong `after` so many file operations of the action.
+    During { after: u64, fault: Fault, action: Box<Action> },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    Fails(std::io::ErrorKind),
+    PowerLoss { survivor: u64 },
+    Kill,
+}
+
+/// What kind of story it is.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub steps: usize,
+    pub log_file_bytes: u64,
+    pub is_synced: bool,
+    /// Rows of one table past which it is emptied.
+    rows_max: usize,
+    /// Out of a thousand steps, faults.
+    faults: u32,
+    tables: usize,
+    types: Vec<ColumnType>,
+    batch_rows_max: usize,
+    /// Whether now and then a commit is larger than a block.
+    has_large_commits: bool,
+}
+
+pub struct Script {
+    rng: fastrand::Rng,
+    pub plan: Plan,
+    /// In nanoseconds.
+    now: i64,
+    mood_steps: u32,
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+const TYPES: [ColumnType; 21] = [
+    ColumnType::Boolean,
+    ColumnType::Byte,
+    ColumnType::Short,
+    ColumnType::Int,
+    ColumnType::Long,
+    ColumnType::Float,
+    ColumnType::Double,
+    ColumnType::Decimal { precision: 9, scale: 2 },
+    ColumnType::Decimal { precision: 18, scale: 3 },
+    ColumnType::Decimal { precision: 38, scale: 18 },
+    ColumnType::Timestamp(TimeUnit::Millis),
+    ColumnType::Timestamp(TimeUnit::Micros),
+    ColumnType::Timestamp(TimeUnit::Nanos),
+    ColumnType::Date,
+    ColumnType::Symbol,
+    ColumnType::Varchar,
+    ColumnType::Binary,
+    ColumnType::Uuid,
+    ColumnType::Ipv4,
+    ColumnType::DoubleArray { dims: 1 },
+    ColumnType::Json,
+];
+
+impl Script {
+    pub fn new(seed: u64) -> Script {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let has_large_commits = rng.u32(..40) == 0;
+        let mut types: Vec<ColumnType> = TYPES.to_vec();
+        rng.shuffle(&mut types);
+        types.truncate(if has_large_commits { 4 } else { rng.usize(1..=TYPES.len()) });
+        let plan = Plan {
+            steps: if has_large_commits { 150 } else { rng.usize(200..2000) },
+            log_file_bytes: [4 << 10, 16 << 10, 64 << 10][rng.usize(..3)],
+            is_synced: rng.u32(..8) != 0,
+            rows_max: if has_large_commits { 300_000 } else { [50, 400, 2000][rng.usize(..3)] },
+            faults: [0, 5, 30, 100][rng.usize(..4)],
+            tables: rng.usize(1..=5),
+            types,
+            batch_rows_max: [1, 4, 30][rng.usize(..3)],
+            has_large_commits,
+        };
+        Script { rng, plan, now: 1_700_000_000 * SECOND, mood_steps: 0 }
+    }
+
+    pub fn next(&mut self, model: &Model) -> Action {
+        if self.mood_steps > 0 {
+            self.mood_steps -= 1;
+            if self.mood_steps == 0 {
+                return Action::Mood(Mood::Well);
+            }
+        }
+        let action = self.sound(model);
+        if self.rng.u32(..1000) >= self.plan.faults {
+            return action;
+        }
+        if self.rng.u32(..6) == 0 && self.mood_steps == 0 {
+            self.mood_steps = self.rng.u32(1..30);
+            let moods = [Mood::Full, Mood::ReadOnly, Mood::Erratic { one_in: self.rng.u32(2..40) }];
+            return Action::Mood(moods[self.rng.usize(..3)]);
+        }
+        let fault = match self.rng.u32(..5) {
+            0 | 1 => Fault::PowerLoss { survivor: self.rng.u64(..) },
+            2 => Fault::Kill,
+            3 => Fault::Fails(std::io::ErrorKind::Other),
+            _ => Fault::Fails(std::io::ErrorKind::StorageFull),
+        };
+        let after = if self.rng.bool() { self.rng.u64(..4) } else { self.rng.u64(..40) };
+        Action::During { after, fault, action: Box::new(action) }
+    }
+
+    /// Without anything going wrong.
+    fn sound(&mut self, model: &Model) -> Action {
+        match self.rng.u32(..1000) {
+            0..4 => Action::Settle,
+            4..16 => Action::Merge(self.table_name()),
+            16..20 => Action::Checkpoint,
+            20..25 => Action::Pin,
+            25..30 => Action::Unpin,
+            30..45 => Action::Check,
+            45..46 => Action::CheckSql,
+            46..49 => Action::Reopen,
+            49..52 => Action::Kill,
+            52..55 => Action::PowerLoss { survivor: self.rng.u64(..) },
+            _ => {
+                let count = if self.rng.u32(..4) == 0 { self.rng.usize(2..8) } else { 1 };
+                let mut model_after = Schemas::of(model);
+                Action::Commit((0..count).map(|_| self.change(model, &mut model_after)).collect())
+            }
+        }
+    }
+
+    fn table_name(&mut self) -> String {
+        let name = format!("t{}", self.rng.usize(..self.plan.tables));
+        if self.rng.u32(..20) == 0 { name.to_uppercase() } else { name }
+    }
+
+    /// The name of a column says its type, so that two clients never disagree about it.
+    fn column(&mut self) -> (String, ColumnType) {
+        let column_type = self.plan.types[self.rng.usize(..self.plan.types.len())];
+        (self.column_name(column_type), column_type)
+    }
+
+    fn column_name(&mut self, column_type: ColumnType) -> String {
+        let name = format!("{column_type} {}", self.rng.u32(..2)).replace(['(', ',', ')'], "_");
+        if self.rng.u32(..30) == 0 { name.to_lowercase() } else { name }
+    }
+
+    fn change(&mut self, model: &Model, schemas: &mut Schemas) -> Change {
+        let full = model.tables.iter().find(|t| t.rows.len() > self.plan.rows_max);
+        let change = match full {
+            Some(table) if self.rng.u32(..4) == 0 => Change::Command(self.removal(table)),
+            _ if self.rng.u32(..12) == 0 => Change::Command(self.command(model)),
+            _ => {
+                let tables = if self.rng.u32(..10) == 0 { self.rng.usize(2..4) } else { 1 };
+                let may_create = self.rng.u32(..4) != 0;
+                Change::Rows { batches: (0..tables).map(|_| self.rows(schemas)).collect(), may_create }
+            }
+        };
+        // What it does to the rows is of no matter here.
+        let _ = schemas.0.apply(&change);
+        change
+    }
+
+    fn removal(&mut self, table: &Table) -> Command {
+        let name = table.schema.name.clone();
+        match self.rng.u32(..4) {
+            0 => Command::Truncate { table: name },
+            1 => Command::DropTable { table: name, if_exists: self.rng.bool() },
+            _ => self.drop_partitions(table),
+        }
+    }
+
+    fn drop_partitions(&mut self, table: &Table) -> Command {
+        let name = table.schema.name.clone();
+        let Some((at, _)) = table.schema.designated().filter(|_| table.schema.partition_by != PartitionBy::None) else {
+            return Command::Truncate { table: name };
+        };
+        let mut partitions = Vec::new();
+        for _ in 0..self.rng.usize(1..6) {
+            if !table.rows.is_empty() {
+                partitions.push(super::model::time(&table.rows[self.rng.usize(..table.rows.len())][at]));
+            }
+        }
+        Command::DropPartitions { table: name, partitions }
+    }
+
+    fn command(&mut self, model: &Model) -> Command {
+        let table = self.table_name();
+        match self.rng.u32(..14) {
+            0..4 => self.create_table(table),
+            4 => Command::DropTable { table, if_exists: self.rng.bool() },
+            5 => Command::Truncate { table },
+            6 | 7 => Command::RenameTable { table, to: self.table_name() },
+            8 | 9 => {
+                let (column, column_type) = self.column();
+                Command::AddColumn { table, column, column_type, if_not_exists: self.rng.bool() }
+            }
+            10 => Command::DropColumn { table, column: self.column().0 },
+            11 | 12 => {
+                let (column, column_type) = self.column();
+                Command::RenameColumn { table, column, to: self.column_name(column_type) }
+            }
+            _ => match model.find(&table) {
+                Some(at) => self.drop_partitions(&model.tables[at]),
+                None => Command::DropPartitions { table, partitions: vec![self.now] },
+            },
+        }
+    }
+
+    fn create_table(&mut self, name: String) -> Command {
+        let mut columns: Vec<(String, ColumnType)> = Vec::new();
+        for _ in 0..self.rng.usize(..6) {
+            let column = self.column();
+            if !columns.iter().any(|c| c.0.eq_ignore_ascii_case(&column.0)) {
+                columns.push(column);
+            }
+        }
+        let mut designated = None;
+        if self.rng.u32(..6) != 0 || columns.is_empty() {
+            designated = Some("timestamp".to_owned());
+            let at = self.rng.usize(..=columns.len());
+            let unit = [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos][self.rng.usize(..3)];
+            columns.insert(at, ("timestamp".to_owned(), ColumnType::Timestamp(unit)));
+        }
+        let by = [
+            PartitionBy::None,
+            PartitionBy::Hour,
+            PartitionBy::Day,
+            PartitionBy::Week,
+            PartitionBy::Month,
+            PartitionBy::Year,
+        ];
+        let partition_by = if designated.is_some() { by[self.rng.usize(..6)] } else { PartitionBy::None };
+        Command::CreateTable(CreateTable { name, columns, designated, partition_by, if_not_exists: self.rng.bool() })
+    }
+
+    fn rows(&mut self, schemas: &Schemas) -> Rows {
+        let table = self.table_name();
+        let known = schemas.0.find(&table).map(|at| &schemas.0.tables[at].schema);
+        let mut columns: Vec<(String, ColumnType)> = Vec::new();
+        for column in known.into_iter().flat_map(|s| &s.columns).filter(|c| !c.is_designated) {
+            if self.rng.u32(..5) != 0 {
+                columns.push((column.name.clone(), column.column_type));
+            }
+        }
+        if self.rng.u32(..8) == 0 {
+            self.rng.shuffle(&mut columns);
+        }
+        if known.is_none() || self.rng.u32(..12) == 0 {
+            let column = self.column();
+            if !columns.iter().any(|c| c.0.eq_ignore_ascii_case(&column.0)) {
+                columns.push(column);
+            }
+        }
+        let mut count = self.rng.usize(1..=self.plan.batch_rows_max);
+        match self.rng.u32(..200) {
+            0 => count = 0,
+            1 | 2 => count *= 20,
+            3..10 if self.plan.has_large_commits => count = self.rng.usize(1000..150_000),
+            _ => {}
+        }
+        let has_time = known.is_none_or(|s| s.designated().is_some()) != (self.rng.u32(..100) == 0);
+        let timestamps = has_time.then(|| {
+            let unit = [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos][self.rng.usize(..3)];
+            (unit, self.times(count).into_iter().map(|ns| ns.div_euclid(SECOND / unit.per_second())).collect())
+        });
+        let styles: Vec<Style> = columns.iter().map(|_| Style::draw(&mut self.rng)).collect();
+        let cells: Vec<Row> = (0..count)
+            .map(|row| {
+                let cells = columns.iter().zip(&styles);
+                cells.map(|((_, column_type), style)| cell(&mut self.rng, *column_type, *style, row)).collect()
+            })
+            .collect();
+        let mut rows = Rows { table, columns, cells, timestamps };
+        // As INSERT does it: the designated timestamp is one of the columns.
+        if let (Some(designated), Some((unit, times))) = (known.and_then(|s| s.designated()), &rows.timestamps)
+            && designated.1 == *unit
+            && self.rng.bool()
+        {
+            rows.columns.push(("TimeStamp".to_owned(), ColumnType::Timestamp(*unit)));
+            rows.cells.iter_mut().zip(times).for_each(|(row, ts)| row.push(Cell::Int((*ts).into())));
+            rows.timestamps = None;
+        }
+        rows
+    }
+
+    fn times(&mut self, count: usize) -> Vec<i64> {
+        let step = [1, 1_000, SECOND / 10, SECOND, 60 * SECOND, 3600 * SECOND][self.rng.usize(..6)];
+        let way = self.rng.u32(..12);
+        let base = match way {
+            0..6 => self.now,
+            6 | 7 => self.now - self.rng.i64(..3600 * SECOND),
+            8 => self.now - self.rng.i64(..60 * 86_400) * SECOND,
+            // Of a few moments, so that many rows share theirs.
+            9 => 1_700_000_000 * SECOND + self.rng.i64(..5) * SECOND,
+            10 => -self.rng.i64(..1_000_000) * SECOND,
+            _ => 1_700_000_000 * SECOND,
+        };
+        let times: Vec<i64> = (0..count as i64)
+            .map(|n| match way {
+                0..5 => base + n * step,
+                5 | 9 | 11 => base,
+                6 => base - n * step,
+                _ => base + self.rng.i64(..=step.saturating_mul(10)),
+            })
+            .collect();
+        if way < 5 {
+            self.now = (base + count as i64 * step).min(1_900_000_000 * SECOND);
+        }
+        times
+    }
+}
+
+/// The tables as the commits of a group before this one leave them, without rows.
+struct Schemas(Model);
+
+impl Schemas {
+    fn of(model: &Model) -> Schemas {
+        let tables = model.tables.iter().map(|t| Table { schema: t.schema.clone(), rows: Vec::new() });
+        Schemas(Model { tables: tables.collect() })
+    }
+}

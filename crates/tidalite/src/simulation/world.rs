@@ -1,0 +1,392 @@
+//! One database on a simulated disk, and beside it what it should hold.
+//!
+//! Always: a commit that was acknowledged is in the model. One that failed while the disk did is in doubt: it may turn
+//! up when the database is opened again, alone or with those of its group before it, and until then must not be seen.
+
+use super::cells::{read, to_batch};
+use super::model::{Change, Model, Table};
+use super::script::{Action, Fault, Plan};
+use super::sql;
+use crate::writer::{RowsMode, Work};
+use crate::{Database, DatabaseConfig, Error, ErrorKind};
+use futures::executor::block_on;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tidalite_storage::TableSnapshot;
+use tidalite_storage::fs::Fs;
+use tidalite_storage::fs::faulty::{Mood, SimFs};
+use crate::config::Durability;
+
+pub struct World {
+    fs: SimFs,
+    /// Not there only while it is opened.
+    db: Option<Database>,
+    config: DatabaseConfig,
+    pub model: Model,
+    /// Groups that failed since the last commit that did not.
+    in_doubt: Vec<Vec<Change>>,
+    /// What a power loss cannot take, and the commits since.
+    durable: Model,
+    since: Vec<Change>,
+    pins: VecDeque<(Vec<Arc<TableSnapshot>>, Vec<Table>)>,
+    mood: Mood,
+    /// Whether the log may refuse commits until it is opened again.
+    is_broken: bool,
+    pub counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Commits, merges, openings, checks: calls of the database.
+    pub calls: u64,
+    pub rows: u64,
+    pub openings: u64,
+    pub power_losses: u64,
+    pub failures: u64,
+    pub checks: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, other: Counts) {
+        self.calls += other.calls;
+        self.rows += other.rows;
+        self.openings += other.openings;
+        self.power_losses += other.power_losses;
+        self.failures += other.failures;
+        self.checks += other.checks;
+    }
+}
+
+enum End {
+    Orderly,
+    Kill,
+    PowerLoss(u64),
+}
+
+impl World {
+    pub fn new(plan: &Plan, seed: u64) -> Result<World, String> {
+        let config = DatabaseConfig {
+            has_background_jobs: false,
+            merge_threads: 1,
+            query_threads: 1,
+            log_file_bytes: plan.log_file_bytes,
+            durability: if plan.is_synced { Durability::Sync } else { Durability::Os },
+            ..DatabaseConfig::new("")
+        };
+        let mut world = World {
+            fs: SimFs::new(seed),
+            db: None,
+            config,
+            model: Model::default(),
+            in_doubt: Vec::new(),
+            durable: Model::default(),
+            since: Vec::new(),
+            pins: VecDeque::new(),
+            mood: Mood::Well,
+            is_broken: false,
+            counts: Counts::default(),
+        };
+        world.open(&Model::default(), &[])?;
+        Ok(world)
+    }
+
+    pub fn step(&mut self, action: &Action) -> Result<(), String> {
+        match action {
+            Action::Commit(changes) => self.commit(changes),
+            Action::Settle => {
+                let result = self.db().settle();
+                if result.is_ok() {
+                    self.all_is_durable();
+                }
+                self.job(result)
+            }
+            Action::Merge(name) => {
+                let (_, tables) = self.db().all_tables();
+                let found = tables.iter().find(|t| t.schema.name.eq_ignore_ascii_case(name)).map(|t| t.id);
+                drop(tables);
+                let result = found.map_or(Ok(()), |id| self.db().jobs().merge_now(id));
+                self.job(result)
+            }
+            Action::Checkpoint => {
+                let result = self.db().jobs().checkpoint_now();
+                self.job(result)
+            }
+            Action::Pin => {
+                let (_, tables) = self.db().all_tables();
+                if let Some(found) = self.read(&tables)? {
+                    self.pins.push_back((tables, found));
+                }
+                Ok(())
+            }
+            Action::Unpin => self.unpin(),
+            Action::Check => self.check(),
+            Action::CheckSql => self.check_sql(),
+            Action::Reopen => self.reopen(End::Orderly),
+            Action::Kill => self.reopen(End::Kill),
+            Action::PowerLoss { survivor } => self.reopen(End::PowerLoss(*survivor)),
+            Action::Mood(mood) => {
+                self.mood = *mood;
+                self.fs.set_mood(*mood);
+                Ok(())
+            }
+            Action::During { after, fault, action } => self.during(*after, *fault, action),
+        }
+    }
+
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open between steps")
+    }
+
+    fn during(&mut self, after: u64, fault: Fault, action: &Action) -> Result<(), String> {
+        let at = self.fs.operations() + after;
+        match fault {
+            Fault::Fails(kind) => self.fs.fail_at(at, kind),
+            Fault::PowerLoss { .. } | Fault::Kill => self.fs.crash_at(at),
+        }
+        let disk = self.fs.clone();
+        self.step(action)?;
+        if disk.is_crashed() && self.fs.is_crashed() {
+            return match fault {
+                Fault::PowerLoss { survivor } => self.reopen(End::PowerLoss(survivor)),
+                _ => self.reopen(End::Kill),
+            };
+        }
+        self.fs.calm();
+        self.fs.set_mood(self.mood);
+        Ok(())
+    }
+
+    fn commit(&mut self, changes: &[Change]) -> Result<(), String> {
+        let works = changes.iter().map(|change| match change {
+            Change::Rows { batches, may_create } => {
+                let mode = if *may_create { RowsMode::Create } else { RowsMode::Insert };
+                Work::Rows { batches: batches.iter().map(to_batch).collect(), mode }
+            }
+            Change::Command(command) => Work::Command(command.clone()),
+        });
+        let works: Vec<Work> = works.collect();
+        let answers: Vec<crate::Result<()>> =
+            self.db().submit_together(works).into_iter().map(|a| block_on(a).map(drop)).collect();
+        self.counts.calls += changes.len() as u64;
+        let may_fail = self.note_failures();
+        // What a group would do if it all went well; looked at only where it did not.
+        let mut if_well: Option<Model> = None;
+        let mut doubtful = Vec::new();
+        for (change, answer) in changes.iter().zip(answers) {
+            match answer {
+                Ok(()) if !doubtful.is_empty() => return Err(format!("{change:?} was taken after one that failed")),
+                Err(error) if error.kind == ErrorKind::Unavailable && may_fail => {
+                    let model = if_well.get_or_insert_with(|| self.model.clone());
+                    if model.apply(change).is_ok() {
+                        doubtful.push(change.clone());
+                    }
+                }
+                answer => {
+                    let model = if_well.as_mut().unwrap_or(&mut self.model);
+                    let expected = model.apply(change);
+                    let got = answer.as_ref().map(drop).map_err(|e: &Error| e.kind);
+                    if expected != got {
+                        return Err(format!("{change:?}: expected {expected:?}, got {answer:?}"));
+                    }
+                    if expected.is_ok() {
+                        self.counts.rows += rows_of(change);
+                        // A later commit that is there shows that those in doubt are not.
+                        self.in_doubt.clear();
+                        if self.config.durability != Durability::Sync {
+                            self.since.push(change.clone());
+                        }
+                    }
+                }
+            }
+        }
+        if !doubtful.is_empty() {
+            self.in_doubt.push(doubtful);
+        }
+        Ok(())
+    }
+
+    /// Whether something may be refused now because the disk failed.
+    fn note_failures(&mut self) -> bool {
+        let failed = self.fs.take_failed();
+        self.counts.failures += failed.len() as u64;
+        let breaks = |what: &str| ["write", "sync"].contains(&what);
+        self.is_broken |= failed.iter().any(|op| op.path.starts_with("log") && breaks(op.what));
+        !failed.is_empty() || self.is_broken || self.fs.is_crashed()
+    }
+
+    /// The end of a merge or checkpoint.
+    fn job(&mut self, result: crate::Result<()>) -> Result<(), String> {
+        self.counts.calls += 1;
+        let may_fail = self.note_failures();
+        match result {
+            Err(error) if !may_fail || error.kind != ErrorKind::Unavailable && error.kind != ErrorKind::NotFound => {
+                Err(format!("a merge or checkpoint failed without a reason: {error:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn all_is_durable(&mut self) {
+        if self.config.durability != Durability::Sync {
+            self.durable = self.model.clone();
+            self.since.clear();
+        }
+    }
+
+    fn reopen(&mut self, end: End) -> Result<(), String> {
+        let in_doubt = std::mem::take(&mut self.in_doubt);
+        let db = self.db.take().expect("it is open between steps");
+        self.pins.clear();
+        let (base, since) = match &end {
+            End::Orderly => {
+                let result = db.close();
+                self.job(result)?;
+                if self.fs.is_crashed() {
+                    // The process is gone, then; a power loss is a step of its own.
+                    self.fs = self.fs.killed();
+                }
+                (self.model.clone(), Vec::new())
+            }
+            End::Kill => {
+                self.fs = self.fs.killed();
+                (self.model.clone(), Vec::new())
+            }
+            End::PowerLoss(survivor) => {
+                self.fs.crash();
+                self.fs = self.fs.survivor(*survivor);
+                self.counts.power_losses += 1;
+                match self.config.durability {
+                    Durability::Sync => (self.model.clone(), Vec::new()),
+                    _ => (self.durable.clone(), std::mem::take(&mut self.since)),
+                }
+            }
+        };
+        drop(db);
+        self.fs.set_mood(self.mood);
+        let mut doubts = Vec::new();
+        if !since.is_empty() {
+            doubts.push(since.clone());
+        }
+        doubts.extend(in_doubt.into_iter().map(|group| since.iter().cloned().chain(group).collect()));
+        self.open(&base, &doubts)
+    }
+
+    /// Opens the disk. What is found then is `base` and of one of the groups in doubt so many commits from its start.
+    fn open(&mut self, base: &Model, doubts: &[Vec<Change>]) -> Result<(), String> {
+        self.counts.calls += 1;
+        self.counts.openings += 1;
+        let _ = self.fs.take_failed();
+        let open = |fs: &SimFs| Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, self.config.clone(), None);
+        let db = match open(&self.fs) {
+            Ok(db) => db,
+            Err(error) if self.fs.take_failed().is_empty() && !self.fs.is_crashed() => {
+                return Err(format!("it does not open: {error}"));
+            }
+            Err(_) => {
+                if self.fs.is_crashed() {
+                    self.fs = self.fs.survivor(self.counts.calls);
+                }
+                self.fs.calm();
+                self.mood = Mood::Well;
+                open(&self.fs).map_err(|error| format!("it does not open after a failure at opening: {error}"))?
+            }
+        };
+        // A failure that an opening survived may have poisoned nothing.
+        self.is_broken = false;
+        let _ = self.fs.take_failed();
+        self.fs.set_mood(Mood::Well);
+        let tables = db.all_tables().1;
+        let found = Model { tables: tables.iter().map(|t| read(t)).collect::<Result<_, _>>()? };
+        self.fs.set_mood(self.mood);
+        self.db = Some(db);
+        self.counts.checks += 1;
+        self.model = choose(&found, base, doubts)?;
+        self.all_is_durable();
+        Ok(())
+    }
+
+    /// What a reader sees of these tables; nothing while reads may fail and did.
+    fn read(&mut self, tables: &[Arc<TableSnapshot>]) -> Result<Option<Vec<Table>>, String> {
+        let found: Result<Vec<Table>, String> = tables.iter().map(|t| read(t)).collect();
+        let failed = self.fs.take_failed();
+        self.is_broken |= failed.iter().any(|op| op.path.starts_with("log"));
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(_) if !failed.is_empty() || self.fs.is_crashed() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        self.counts.calls += 1;
+        self.counts.checks += 1;
+        let tables = self.db().all_tables().1;
+        match self.read(&tables)? {
+            Some(found) => compare(&found, &self.model),
+            None => Ok(()),
+        }
+    }
+
+    fn check_sql(&mut self) -> Result<(), String> {
+        self.counts.calls += 1;
+        self.fs.set_mood(Mood::Well);
+        let result = if self.fs.is_crashed() { Ok(()) } else { sql::check(self.db(), &self.model) };
+        self.fs.set_mood(self.mood);
+        result
+    }
+
+    fn unpin(&mut self) -> Result<(), String> {
+        let Some((tables, before)) = self.pins.pop_front() else { return Ok(()) };
+        self.counts.calls += 1;
+        match self.read(&tables)? {
+            Some(now) if now != before => Err("a snapshot changed under its reader".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn rows_of(change: &Change) -> u64 {
+    match change {
+        Change::Rows { batches, .. } => batches.iter().map(|b| b.cells.len() as u64).sum(),
+        Change::Command(_) => 0,
+    }
+}
+
+/// Which of the models it may be is what was found.
+fn choose(found: &Model, base: &Model, doubts: &[Vec<Change>]) -> Result<Model, String> {
+    let Err(difference) = compare(&found.tables, base) else { return Ok(base.clone()) };
+    for group in doubts {
+        let mut model = base.clone();
+        for change in group {
+            let _ = model.apply(change);
+            if compare(&found.tables, &model).is_ok() {
+                return Ok(model);
+            }
+        }
+    }
+    let commits: Vec<usize> = doubts.iter().map(Vec::len).collect();
+    Err(format!("after opening, with commits in doubt {commits:?}: {difference}"))
+}
+
+/// `found` in order of creation, its rows in the order of queries.
+fn compare(found: &[Table], model: &Model) -> Result<(), String> {
+    let names = |tables: &[Table]| tables.iter().map(|t| t.schema.name.clone()).collect::<Vec<_>>();
+    if names(found) != names(&model.tables) {
+        return Err(format!("tables are {:?} instead of {:?}", names(found), names(&model.tables)));
+    }
+    for (found, expected) in found.iter().zip(&model.tables) {
+        let name = &found.schema.name;
+        if found.schema != expected.schema {
+            return Err(format!("the schema is {:#?} instead of {:#?}", found.schema, expected.schema));
+        }
+        if found.rows.len() != expected.rows.len() {
+            return Err(format!("{name} has {} rows instead of {}", found.rows.len(), expected.rows.len()));
+        }
+        let differs = found.rows.iter().zip(expected.ordered()).position(|(a, b)| a != b);
+        if let Some(row) = differs {
+            let (found, expected) = (&found.rows[row], expected.ordered()[row]);
+            return Err(format!("row {row} of {name} is {found:?} instead of {expected:?}"));
+        }
+    }
+    Ok(())
+}
