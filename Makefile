@@ -24,7 +24,7 @@ demo: ## Builds, starts the server with some data in it, says how to query it
 	$(TIDALITE) demo
 
 .PHONY: test
-test: test-rust tidy test-clients fuzz ## Runs all tests
+test: test-rust tidy test-clients simulate fuzz ## Runs all tests
 
 .PHONY: test-rust
 test-rust: ## Unit, SQL and server tests
@@ -46,6 +46,11 @@ $(VENV)/ready: tests/clients/requirements.txt
 .PHONY: fuzz
 fuzz: ## The line parser for a minute; SECONDS_EACH=600 for longer
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh line $${SECONDS_EACH:-60}
+
+.PHONY: simulate
+simulate: ## Random clients, faults and power losses for a minute; MINUTES=30 FROM=1000 or SEED=7
+	SIMULATE_SECONDS=$$(( $${MINUTES:-1} * 60 )) SIMULATE_FROM=$${FROM:-} SIMULATE_SEED=$${SEED:-} \
+		cargo test --release --workspace --lib simulation -- --nocapture
 
 .PHONY: lint
 lint: ## Clippy, with warnings as errors

@@ -99,7 +99,9 @@ impl Manifest {
         let Some(number) = newest else {
             for folder in ["log", "segments"] {
                 if !fs.list(Path::new(folder)).map_err(io)?.is_empty() {
-                    return Err(Error::corrupt(format!("the folder has {folder} but no manifest that says what they are")));
+                    return Err(Error::corrupt(format!(
+                        "the folder has {folder} but no manifest that says what they are"
+                    )));
                 }
             }
             let (file, len) = write_snapshot(&*fs, 1, &State::default())?;

@@ -310,7 +310,8 @@ fn a_failed_operation_refuses_commits_or_is_repaired_and_loses_nothing() {
         let restarted = fs.killed();
         let shown = content(&open(&restarted).unwrap_or_else(|e| panic!("restart after {operation}: {e}")));
         for seed in 0..3 {
-            let lost = open(&restarted.survivor(seed)).unwrap_or_else(|e| panic!("fault at {operation}, power loss: {e}"));
+            let lost =
+                open(&restarted.survivor(seed)).unwrap_or_else(|e| panic!("fault at {operation}, power loss: {e}"));
             assert_eq!(content(&lost), shown, "fault at operation {operation}, restart, power loss");
         }
         let again = open(&fs.survivor(operation)).unwrap_or_else(|e| panic!("fault at operation {operation}: {e}"));

@@ -1,6 +1,8 @@
 //! Cells into columns of a batch, and columns of the storage back into cells.
 
-use super::model::{Cell, ColumnModel, Row, Rows, Schema, Table};
+use super::model::{Cell, ColumnModel, Rows, Schema, Table};
+use std::collections::HashMap;
+use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
 use tidalite_storage::segment::to_column;
 use tidalite_types::column_type::Physical;
@@ -25,7 +27,10 @@ pub fn to_batch(rows: &Rows) -> Batch {
         table: rows.table.clone(),
         rows: rows.cells.len(),
         columns: columns.collect(),
-        timestamps: rows.timestamps.as_ref().map(|(unit, values)| BatchTimestamps { unit: *unit, values: values.clone() }),
+        timestamps: rows
+            .timestamps
+            .as_ref()
+            .map(|(unit, values)| BatchTimestamps { unit: *unit, values: values.clone() }),
         lines: Vec::new(),
     }
 }
@@ -33,19 +38,15 @@ pub fn to_batch(rows: &Rows) -> Batch {
 fn to_values(column_type: ColumnType, cells: &[&Cell]) -> (Values, Views) {
     let mut dictionary = Views::new();
     let int = |cell: &Cell| if let Cell::Int(v) = cell { *v } else { 0 };
-    let bytes = |cell: &Cell| if let Cell::Bytes(v) = cell { v.to_vec() } else { Vec::new() };
     let ints = || cells.iter().map(|c| int(c));
     if column_type == ColumnType::Symbol {
-        let mut known: Vec<&[u8]> = Vec::new();
+        let mut known: HashMap<&[u8], u32> = HashMap::new();
         let codes = cells.iter().map(|cell| {
             let Cell::Bytes(text) = cell else { return 0 };
-            let found = known.iter().position(|k| **k == **text);
-            let code = found.unwrap_or_else(|| {
-                known.push(text);
+            *known.entry(text).or_insert_with(|| {
                 dictionary.push(text);
-                known.len() - 1
-            });
-            code as u32
+                dictionary.len() as u32 - 1
+            })
         });
         return (Values::U32(codes.collect()), dictionary);
     }
@@ -66,7 +67,7 @@ fn to_values(column_type: ColumnType, cells: &[&Cell]) -> (Values, Views) {
         Physical::B16 => Values::B16(ints().map(i128::to_le_bytes).collect()),
         Physical::Views => {
             let mut views = Views::new();
-            cells.iter().for_each(|c| views.push(&bytes(c)));
+            cells.iter().for_each(|c| views.push(if let Cell::Bytes(v) = c { v } else { &[] }));
             Values::Views(views)
         }
     };
@@ -80,12 +81,9 @@ pub fn read(table: &TableSnapshot) -> Result<Table, String> {
         column_type: c.column_type,
         is_designated: Some(c.id) == table.schema.designated,
     });
-    let schema = Schema {
-        name: table.schema.name.clone(),
-        columns: columns.collect(),
-        partition_by: table.schema.partition_by,
-    };
-    let mut rows = Vec::new();
+    let schema =
+        Schema { name: table.schema.name.clone(), columns: columns.collect(), partition_by: table.schema.partition_by };
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for segment in table.segments.iter() {
         for block in 0..segment.block_count() {
             let count = (segment.rows() as usize - block * BLOCK_ROWS).min(BLOCK_ROWS);
@@ -96,19 +94,19 @@ pub fn read(table: &TableSnapshot) -> Result<Table, String> {
     for run in table.runs.iter() {
         push_rows(table, run.rows, &mut rows, &|id| Ok(run.column(id).map(|c| Column::clone(c))))?;
     }
-    let found = Table { schema, rows };
-    let rows = found.ordered().into_iter().cloned().collect();
+    let found = Table { schema, rows: rows.into_iter().map(Arc::new).collect() };
+    let rows = found.ordered();
     Ok(Table { rows, ..found })
 }
 
 fn push_rows(
     table: &TableSnapshot,
     count: usize,
-    rows: &mut Vec<Row>,
+    rows: &mut Vec<Vec<Cell>>,
     read: &dyn Fn(ColumnId) -> Result<Option<Column>, String>,
 ) -> Result<(), String> {
     let first = rows.len();
-    rows.resize(first + count, Vec::with_capacity(table.schema.columns.len()));
+    rows.resize_with(first + count, || Vec::with_capacity(table.schema.columns.len()));
     for schema in &table.schema.columns {
         let symbols = table.symbols.get(&schema.id).map(|map| map.strings());
         let column = read(schema.id)?;

@@ -1,6 +1,7 @@
 //! What the database should hold, as plainly as it can be said: tables are lists of rows in order of arrival.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use tidalite_types::schema::same_name;
 use tidalite_types::{ColumnType, Command, ErrorKind, PartitionBy, TimeUnit};
 
@@ -9,7 +10,7 @@ use tidalite_types::{ColumnType, Command, ErrorKind, PartitionBy, TimeUnit};
 pub enum Cell {
     Null,
     Int(i128),
-    Bytes(Box<[u8]>),
+    Bytes(Arc<[u8]>),
 }
 
 /// Short, because a story shows many.
@@ -23,7 +24,8 @@ impl std::fmt::Debug for Cell {
     }
 }
 
-pub type Row = Vec<Cell>;
+/// Shared between the states of a model.
+pub type Row = Arc<Vec<Cell>>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
@@ -92,17 +94,18 @@ impl Schema {
 
 impl Table {
     /// The rows in the order in which queries give them: by time, equal times in order of arrival.
-    pub fn ordered(&self) -> Vec<&Row> {
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
+    pub fn ordered(&self) -> Vec<Row> {
+        let mut rows = self.rows.clone();
         if let Some((at, _)) = self.schema.designated() {
-            rows.sort_by(|a, b| a[at].cmp(&b[at]));
+            rows.sort_by_key(|row| time(&row[at]));
         }
         rows
     }
 
     fn widen(&mut self) {
         let width = self.schema.columns.len();
-        self.rows.iter_mut().for_each(|row| row.resize(width, Cell::Null));
+        let narrow = self.rows.iter_mut().filter(|row| row.len() < width);
+        narrow.for_each(|row| Arc::make_mut(row).resize(width, Cell::Null));
     }
 }
 
@@ -186,7 +189,7 @@ impl Model {
                     return Err(ErrorKind::Invalid);
                 }
                 table.schema.columns.remove(at);
-                table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+                table.rows.iter_mut().for_each(|row| drop(Arc::make_mut(row).remove(at)));
             }
             Command::RenameColumn { table, column, to } => {
                 let schema = &mut self.table(table)?.schema;
@@ -253,9 +256,11 @@ fn fit(schemas: &mut Vec<Schema>, batch: &Rows, may_create: bool) -> Result<Vec<
         (Some((designated, unit)), given) => {
             let named = batch.columns.iter().position(|(name, _)| schema.find(name) == Some(designated));
             match (given, named) {
-                (Some((from, values)), None) => {
-                    values.iter().map(|ts| in_unit(*ts, *from, unit)).collect::<Option<_>>().ok_or(ErrorKind::Invalid)?
-                }
+                (Some((from, values)), None) => values
+                    .iter()
+                    .map(|ts| in_unit(*ts, *from, unit))
+                    .collect::<Option<_>>()
+                    .ok_or(ErrorKind::Invalid)?,
                 // Which only a shortened story does: values of another unit.
                 (None, Some(column)) if batch.columns[column].1 != schema.columns[designated].column_type => {
                     return Err(ErrorKind::Internal);
@@ -292,6 +297,6 @@ fn append(table: &mut Table, batch: &Rows, times: &[i64]) {
         if let Some((at, _)) = designated {
             row[at] = Cell::Int(i128::from(times[number]));
         }
-        table.rows.push(row);
+        table.rows.push(Arc::new(row));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::model::{Cell, Change, Model, Row, Rows, Table};
 use super::values::{Style, cell};
+use std::sync::Arc;
 use tidalite_storage::fs::faulty::Mood;
 use tidalite_types::command::CreateTable;
 use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit};
@@ -27,10 +28,16 @@ pub enum Action {
     /// The process dies and starts again.
     Kill,
     /// The power goes.
-    PowerLoss { survivor: u64 },
+    PowerLoss {
+        survivor: u64,
+    },
     Mood(Mood),
     /// Something goes wrong `after` so many file operations of the action.
-    During { after: u64, fault: Fault, action: Box<Action> },
+    During {
+        after: u64,
+        fault: Fault,
+        action: Box<Action>,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,15 +101,15 @@ const TYPES: [ColumnType; 21] = [
 impl Script {
     pub fn new(seed: u64) -> Script {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let has_large_commits = rng.u32(..40) == 0;
+        let has_large_commits = rng.u32(..60) == 0;
         let mut types: Vec<ColumnType> = TYPES.to_vec();
         rng.shuffle(&mut types);
-        types.truncate(if has_large_commits { 4 } else { rng.usize(1..=TYPES.len()) });
+        types.truncate(if has_large_commits { 3 } else { [2, 5, 8, TYPES.len()][rng.usize(..4)] });
         let plan = Plan {
-            steps: if has_large_commits { 150 } else { rng.usize(200..2000) },
+            steps: if has_large_commits { 60 } else { rng.usize(200..2000) },
             log_file_bytes: [4 << 10, 16 << 10, 64 << 10][rng.usize(..3)],
             is_synced: rng.u32(..8) != 0,
-            rows_max: if has_large_commits { 300_000 } else { [50, 400, 2000][rng.usize(..3)] },
+            rows_max: if has_large_commits { 200_000 } else { [50, 400, 2000][rng.usize(..3)] },
             faults: [0, 5, 30, 100][rng.usize(..4)],
             tables: rng.usize(1..=5),
             types,
@@ -286,7 +293,7 @@ impl Script {
         match self.rng.u32(..200) {
             0 => count = 0,
             1 | 2 => count *= 20,
-            3..10 if self.plan.has_large_commits => count = self.rng.usize(1000..150_000),
+            3..10 if self.plan.has_large_commits => count = self.rng.usize(1000..80_000),
             _ => {}
         }
         let has_time = known.is_none_or(|s| s.designated().is_some()) != (self.rng.u32(..100) == 0);
@@ -298,7 +305,9 @@ impl Script {
         let cells: Vec<Row> = (0..count)
             .map(|row| {
                 let cells = columns.iter().zip(&styles);
-                cells.map(|((_, column_type), style)| cell(&mut self.rng, *column_type, *style, row)).collect()
+                Arc::new(
+                    cells.map(|((_, column_type), style)| cell(&mut self.rng, *column_type, *style, row)).collect(),
+                )
             })
             .collect();
         let mut rows = Rows { table, columns, cells, timestamps };
@@ -308,7 +317,7 @@ impl Script {
             && self.rng.bool()
         {
             rows.columns.push(("TimeStamp".to_owned(), ColumnType::Timestamp(*unit)));
-            rows.cells.iter_mut().zip(times).for_each(|(row, ts)| row.push(Cell::Int((*ts).into())));
+            rows.cells.iter_mut().zip(times).for_each(|(row, ts)| Arc::make_mut(row).push(Cell::Int((*ts).into())));
             rows.timestamps = None;
         }
         rows

@@ -9,11 +9,12 @@ use arrow::datatypes::{
 };
 use futures::TryStreamExt;
 use futures::executor::block_on;
+use std::sync::Arc;
 
 pub fn check(db: &Database, model: &Model) -> Result<(), String> {
     for table in model.tables.iter().filter(|t| !t.schema.columns.is_empty()) {
         let name = &table.schema.name;
-        let expected: Vec<Row> = table.ordered().into_iter().cloned().collect();
+        let expected = table.ordered();
         same(&ask(db, &format!("SELECT * FROM \"{name}\""))?, &expected)?;
         if let Some((at, _)) = table.schema.designated().filter(|_| !expected.is_empty()) {
             part_by_time(db, table, at, &expected)?;
@@ -59,7 +60,7 @@ fn ask(db: &Database, sql: &str) -> Result<Vec<Row>, String> {
     let batches = answer.map_err(|error| format!("{sql}: {error}"))?;
     let mut rows = Vec::new();
     for batch in batches {
-        let cells = |row: usize| batch.columns().iter().map(|column| cell(column, row)).collect();
+        let cells = |row: usize| Arc::new(batch.columns().iter().map(|column| cell(column, row)).collect());
         rows.extend((0..batch.num_rows()).map(cells));
     }
     Ok(rows)

@@ -1,6 +1,7 @@
 //! Values of every type, in the shapes that encodings care about.
 
 use super::model::Cell;
+use std::sync::Arc;
 use tidalite_types::ColumnType;
 use tidalite_types::column_type::Physical;
 
@@ -91,7 +92,7 @@ fn text(rng: &mut fastrand::Rng, number: i64) -> Cell {
     Cell::Bytes(text.into_bytes().into())
 }
 
-fn bytes(rng: &mut fastrand::Rng) -> Box<[u8]> {
+fn bytes(rng: &mut fastrand::Rng) -> Arc<[u8]> {
     (0..rng.usize(..30)).map(|_| rng.u8(..)).collect()
 }
 

@@ -7,6 +7,7 @@ use super::cells::{read, to_batch};
 use super::model::{Change, Model, Table};
 use super::script::{Action, Fault, Plan};
 use super::sql;
+use crate::config::Durability;
 use crate::writer::{RowsMode, Work};
 use crate::{Database, DatabaseConfig, Error, ErrorKind};
 use futures::executor::block_on;
@@ -15,7 +16,6 @@ use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
-use crate::config::Durability;
 
 pub struct World {
     fs: SimFs,
@@ -382,9 +382,9 @@ fn compare(found: &[Table], model: &Model) -> Result<(), String> {
         if found.rows.len() != expected.rows.len() {
             return Err(format!("{name} has {} rows instead of {}", found.rows.len(), expected.rows.len()));
         }
-        let differs = found.rows.iter().zip(expected.ordered()).position(|(a, b)| a != b);
-        if let Some(row) = differs {
-            let (found, expected) = (&found.rows[row], expected.ordered()[row]);
+        let expected = expected.ordered();
+        if let Some(row) = found.rows.iter().zip(&expected).position(|(a, b)| a != b) {
+            let (found, expected) = (&found.rows[row], &expected[row]);
             return Err(format!("row {row} of {name} is {found:?} instead of {expected:?}"));
         }
     }
