@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use world::{Counts, World};
 
 /// Seeds that every test run plays.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 25;
 /// How long a failing story may be shortened.
 const SHORTEN: Duration = Duration::from_secs(60);
 
