@@ -52,6 +52,10 @@ simulate: ## Random clients, faults and power losses for a minute; MINUTES=30 FR
 	SIMULATE_SECONDS=$$(( $${MINUTES:-1} * 60 )) SIMULATE_FROM=$${FROM:-} SIMULATE_SEED=$${SEED:-} \
 		cargo test --release --workspace --lib simulation -- --nocapture
 
+.PHONY: kill
+kill: build $(VENV)/ready ## Rounds of kill -9 under mixed work; ROUNDS=500
+	KILL_ROUNDS=$${ROUNDS:-20} TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q -s tests/clients -k kill
+
 .PHONY: lint
 lint: ## Clippy, with warnings as errors
 	cargo clippy --release --workspace --all-targets -- -D warnings

@@ -2,7 +2,7 @@
 
 A kill leaves the page cache alone, so this shows the order of commit and acknowledgement and the recovery, not the syncs:
 those are shown by `test_sync_trace.py` and by the crash tests of the storage crates.
-KILL_ROUNDS sets the number of rounds (10 by default, 100 for the full loop), KILL_SEED repeats one.
+KILL_ROUNDS sets the number of rounds (10 by default), KILL_SEED repeats one.
 """
 
 import http.client

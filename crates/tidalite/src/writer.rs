@@ -47,7 +47,7 @@ pub(crate) enum Work {
     /// Staging shrank: held answers may go.
     Wake,
     /// Requests that form one group: for the simulation, where nothing may hang on when a thread wakes up.
-    #[cfg(test)]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the simulation needs to say what a group is"))]
     Together(Vec<Request>),
 }
 
@@ -171,7 +171,6 @@ impl Writer {
 
     /// Does what is about the log and not about rows, and answers; false for everything else.
     fn is_served(&mut self, request: &mut Request) -> bool {
-        #[cfg(test)]
         if let Work::Together(requests) = &mut request.work {
             self.waiting.extend(requests.drain(..));
         }
@@ -183,7 +182,6 @@ impl Writer {
                 Ok(())
             }
             Work::Wake => Ok(()),
-            #[cfg(test)]
             Work::Together(_) => Ok(()),
             Work::Rows { .. } | Work::Command(_) => return false,
         };
