@@ -22,6 +22,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import date, datetime, timezone
 from pathlib import Path
@@ -165,29 +166,52 @@ def until(seconds):
 
 def measure_ack(system, case, args):
     """Latency alone, then while another process pushes a file over and over."""
-    rest = case.split(":")[1:]
-    f = line_file(rest[0] if rest else args.warm_file)
-    connections = int(rest[1]) if len(rest) > 1 else 1
-    lines = senders.renamed(b"\n".join(f.data[:4 << 20].split(b"\n")[:ACK_ROWS]), b"ack")
+    f, connections, lines = ack_case(case, args)
     system.start()
     try:
         warm_up(system, f.data)
         senders.acknowledgements(system.http_port, lines, until(0.5), ACK_PAUSE)
         syncs = sync_count(system)
         alone = senders.acknowledgements(system.http_port, lines, until(ACK_SECONDS), ACK_PAUSE)
-        syncs = (sync_count(system) - syncs) / len(alone) if syncs is not None else None
-        pusher = senders.FORK.Process(target=senders.send_raw, args=(system.ilp_port, f.data, f.blocks, connections))
-        pusher.start()
-        loaded = senders.acknowledgements(system.http_port, lines, pusher.is_alive, ACK_PAUSE)
-        pusher.join()
+        syncs = (sync_count(system) - syncs) / len(alone[0]) if syncs is not None else None
+        loaded = acknowledgements_under_load(system, f, connections, lines)
         wait_visible(system, f.tables)
     finally:
         system.stop()
-    record = dict(case=case, system=system.name, syncs_per_ack_alone=syncs)
-    for name, values in (("alone", alone), ("loaded", loaded)):
-        values.sort()
-        at = lambda q: values[min(len(values) - 1, int(q * len(values)))]  # noqa: E731, B023
-        record |= {f"{name}_n": len(values), f"{name}_p50_ms": at(0.5), f"{name}_p99_ms": at(0.99), f"{name}_max_ms": values[-1]}
+    return dict(case=case, system=system.name, syncs_per_ack_alone=syncs) | latencies(alone=alone, loaded=loaded)
+
+
+def measure_null_ack(case, args):
+    """The floor: the same client against a server that only writes to a file and syncs it."""
+    f, connections, lines = ack_case(case, args)
+    with tempfile.TemporaryDirectory(dir=args.scratch) as folder, senders.NullServer(Path(folder) / "log") as null:
+        alone = senders.acknowledgements(null.http_port, lines, until(ACK_SECONDS), ACK_PAUSE)
+        loaded = acknowledgements_under_load(null, f, connections, lines)
+    return dict(case=case, system="null server that syncs") | latencies(alone=alone, loaded=loaded)
+
+
+def ack_case(case, args):
+    rest = case.split(":")[1:]
+    f = line_file(rest[0] if rest else args.warm_file)
+    lines = senders.renamed(b"\n".join(f.data[:4 << 20].split(b"\n")[:ACK_ROWS]), b"ack")
+    return f, int(rest[1]) if len(rest) > 1 else 1, lines
+
+
+def acknowledgements_under_load(system, f, connections, lines):
+    pusher = senders.FORK.Process(target=senders.send_raw, args=(system.ilp_port, f.data, f.blocks, connections))
+    pusher.start()
+    loaded = senders.acknowledgements(system.http_port, lines, pusher.is_alive, ACK_PAUSE)
+    pusher.join()
+    return loaded
+
+
+def latencies(**measured):
+    record = {}
+    for name, (values, computations) in measured.items():
+        for kind, sorted_values in ((name, sorted(values)), (f"{name}_computation", sorted(computations))):
+            at = lambda q: sorted_values[min(len(sorted_values) - 1, int(q * len(sorted_values)))]  # noqa: E731, B023
+            record |= {f"{kind}_n": len(sorted_values), f"{kind}_p50_ms": at(0.5), f"{kind}_p90_ms": at(0.9),
+                       f"{kind}_p99_ms": at(0.99), f"{kind}_max_ms": sorted_values[-1]}
     return record
 
 
@@ -287,8 +311,8 @@ def main():
 
     for case in args.cases:
         is_ack = case.split(":")[0] == "ack"
-        if not is_ack and not args.no_null and case.split(":")[0] != "raw":
-            keep(measure_null(case, args) | {"run": 0})
+        if not args.no_null and case.split(":")[0] != "raw":
+            keep((measure_null_ack if is_ack else measure_null)(case, args) | {"run": 0})
         for run in range(args.runs):
             for system in systems if run % 2 == 0 else reversed(systems):
                 try:

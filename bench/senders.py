@@ -150,10 +150,14 @@ def send_frames(conf, parts, table="cpu"):
     return time.monotonic() - start
 
 
+COMPUTATION = 20_000
+
+
 def acknowledgements(http_port, body, goes_on, pause):
-    """Posts `body` again and again over one connection, at least once; the latency of each in ms."""
+    """Posts `body` again and again over one connection, at least once: the latency of each in ms, and how long a fixed
+    computation took between them: that is the machine, which may be slower at times than at others."""
     connection = http.client.HTTPConnection("127.0.0.1", http_port, timeout=60)
-    results = []
+    results, computations = [], []
     while not results or goes_on():
         start = time.monotonic()
         connection.request("POST", "/write", body)
@@ -162,14 +166,29 @@ def acknowledgements(http_port, body, goes_on, pause):
         results.append((time.monotonic() - start) * 1e3)
         if answer.status != 204:
             raise RuntimeError(f"/write answered {answer.status}: {text[:300]}")
-        time.sleep(pause)
-    return results
+        time.sleep(pause / 2)
+        start = time.monotonic()
+        sum(range(COMPUTATION))
+        computations.append((time.monotonic() - start) * 1e3)
+        time.sleep(pause / 2)
+    return results, computations
 
 
 class NullServer:
-    """Takes bytes over TCP and requests over HTTP and forgets them, in a process of its own."""
+    """Takes bytes over TCP and requests over HTTP and forgets them, in a process of its own.
+
+    With `log`, a path: writes `LOG_BYTES` to that file and syncs it before it answers a write, the least that a durable
+    server can do."""
+
+    FILE_BYTES, LOG_BYTES = 64 << 20, 24 << 10
+
+    def __init__(self, log=None):
+        self.log = log
 
     def __enter__(self):
+        if self.log:
+            Path(self.log).write_bytes(bytes(self.FILE_BYTES))
+            os.sync()
         self.tcp = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.http = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.ilp_port, self.http_port = self.tcp.getsockname()[1], self.http.getsockname()[1]
@@ -204,8 +223,8 @@ class NullServer:
             pass
         peer.close()
 
-    @staticmethod
-    def _answer(peer):
+    def _answer(self, peer):
+        log, at, block = self.log and os.open(self.log, os.O_WRONLY), 0, os.urandom(self.LOG_BYTES)
         settings = json.dumps({"config": {"line.proto.support.versions": [1, 2, 3], "cairo.max.file.name.length": 127}}).encode()
         tables = b'{"query":"SHOW TABLES","columns":[{"name":"table_name","type":"STRING"}],"timestamp":-1,"dataset":[],"count":0}'
         buffer, view, held = bytearray(1 << 20), None, b""
@@ -226,6 +245,10 @@ class NullServer:
                     return
                 left -= got
             if b" /write" in head.split(b"\r\n")[0]:
+                if log:
+                    os.pwrite(log, block, at)
+                    os.fdatasync(log)
+                    at = (at + self.LOG_BYTES) % (self.FILE_BYTES - self.LOG_BYTES)
                 peer.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
             else:
                 body = settings if b"/settings" in head.split(b"\r\n")[0] else tables

@@ -145,8 +145,10 @@ class Tidalite(System):
     def __init__(self, scratch, extra_env=None):
         super().__init__(scratch, extra_env)
         self.binary = os.environ.get("TIDALITE_BIN", str(TARGET / "release/tidalite"))
+        # Less than the default, so that what is loaded is more than three times the limit and merges are measured, too.
+        self.extra_env.setdefault("TIDALITE_STAGING_BYTES", "224MiB")
         delay = self.extra_env.get("TIDALITE_SYNC_DELAY_MS")
-        self.durability = "sync (the default): acknowledged rows are synced" + (f", {delay} ms added to every sync" if delay else "")
+        self.durability = "sync (the default): acknowledged rows are synced; staging limit 224 MiB" + (f", {delay} ms added to every sync" if delay else "")
 
     def command(self):
         return [self.binary, "serve", "--data", str(self.data), "--http", f"127.0.0.1:{self.http_port}",

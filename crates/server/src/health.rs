@@ -1,6 +1,7 @@
 //! Health and metrics, on a thread of their own with a runtime of their own: they answer while everything else is
 //! busy.
 
+use crate::accept::{self, Port};
 use crate::counters::Counters;
 use crate::stop::Stop;
 use http_body_util::Full;
@@ -16,10 +17,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidalite::Database;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 /// Scrapers reconnect, and a forgotten connection should not stay.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// More than all scrapers and load balancers that anybody has.
+const PORT: Port = Port { protocol: "health", connections_max: 256, setting: "a fixed limit" };
 
 pub struct Health {
     pub database: Database,
@@ -41,29 +45,26 @@ pub fn spawn(listener: std::net::TcpListener, health: Health, stop: Stop) -> io:
     })
 }
 
-async fn serve(listener: std::net::TcpListener, health: Arc<Health>, mut stop: Stop) {
-    let listener = match TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => return tracing::error!(%error, "could not serve health"),
-    };
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.wait() => return,
-        };
-        match accepted {
-            Ok((socket, _)) => {
-                let health = health.clone();
-                let service = service_fn(move |request| {
-                    let answer = answer(&request, &health);
-                    async { Ok::<_, Infallible>(answer) }
-                });
-                let mut builder = http1::Builder::new();
-                builder.timer(TokioTimer::new()).header_read_timeout(IDLE);
-                tokio::spawn(builder.serve_connection(TokioIo::new(socket), service));
-            }
-            Err(error) => crate::stop::accept_failed("health", &error).await,
+async fn serve(listener: std::net::TcpListener, health: Arc<Health>, stop: Stop) {
+    match TcpListener::from_std(listener) {
+        Ok(listener) => {
+            accept::serve(listener, PORT, stop, |socket, _, stop| connection(socket, health.clone(), stop)).await
         }
+        Err(error) => tracing::error!(%error, "could not serve health"),
+    }
+}
+
+async fn connection(socket: TcpStream, health: Arc<Health>, mut stop: Stop) {
+    let service = service_fn(move |request| {
+        let answer = answer(&request, &health);
+        async { Ok::<_, Infallible>(answer) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(IDLE);
+    tokio::select! {
+        // A connection that breaks is the scraper's business.
+        _ = builder.serve_connection(TokioIo::new(socket), service) => {}
+        () = stop.wait() => {}
     }
 }
 

@@ -1,12 +1,13 @@
 //! The `tidalite` binary: the server, its shell, its demo.
 //!
-//! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`http`], [`ilp`],
-//! [`health`] the ports; [`lines`] line protocol in; [`answer`], [`cells`], [`json`] rows out; [`errors`] what goes
+//! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`accept`], [`http`],
+//! [`ilp`], [`health`] the ports; [`lines`] line protocol in; [`answer`], [`cells`], [`json`] rows out; [`errors`] what goes
 //! wrong; [`auth`], [`counters`], [`logging`], [`stop`]; [`shell`] and [`demo`].
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
 #![forbid(unsafe_code)]
 
+mod accept;
 mod answer;
 mod auth;
 mod cells;

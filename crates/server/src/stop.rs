@@ -1,7 +1,5 @@
 //! The signal to stop, as seen by everything that serves.
 
-use std::io;
-use std::time::Duration;
 use tokio::sync::watch;
 
 /// Gives the signal.
@@ -28,11 +26,4 @@ impl Stop {
     pub async fn wait(&mut self) {
         let _ = self.0.wait_for(|stopped| *stopped).await;
     }
-}
-
-/// An accept fails when the process is out of file handles, say: the pause keeps the loop from spinning until a
-/// connection is closed.
-pub async fn accept_failed(protocol: &str, error: &io::Error) {
-    tracing::warn!(protocol, %error, "could not accept a connection");
-    tokio::time::sleep(Duration::from_millis(50)).await;
 }

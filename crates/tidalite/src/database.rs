@@ -12,6 +12,7 @@ use std::fs::{File, TryLockError};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tidalite_ingest::recover::{Recovered, recover};
 use tidalite_ingest::wal::log::Group;
 use tidalite_storage::TableSnapshot;
@@ -86,6 +87,7 @@ impl Database {
             txn,
             waiting: VecDeque::new(),
             group: Group::default(),
+            sync_time: Duration::ZERO,
         };
         let jobs = Arc::new(Mutex::new(Jobs::new(shared.clone(), sender.clone(), log_bytes)));
         let mut threads = vec![spawn("tidalite-log", move || writer.run())?];

@@ -16,6 +16,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
+use tidalite_ingest::wal::log::make_spare;
 use tidalite_ingest::wal::record::Op;
 use tidalite_storage::manifest::{Change, Checkpoint, State};
 use tidalite_storage::merge::{Merged, merge};
@@ -92,6 +93,19 @@ impl Jobs {
                 let _ = jobs.round(&due);
             }
             jobs.purge();
+            jobs.make_spare();
+        }
+    }
+
+    /// Makes the next file of the log when there is none. Without it the log goes on all the same, with slower syncs.
+    fn make_spare(&self) {
+        let shared = &self.shared;
+        if shared.log_wants_spare.load(Relaxed)
+            && make_spare(&*shared.fs, shared.config.log_file_bytes)
+                .inspect_err(|error| tracing::debug!(%error, "no spare file for the log"))
+                .is_ok()
+        {
+            let _ = block_on(self.ask(Work::Spare));
         }
     }
 

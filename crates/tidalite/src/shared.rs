@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     /// Taken before the lock of `tables`, never while holding it.
     manifest: Mutex<ManifestState>,
     pub is_closing: AtomicBool,
+    /// Whether the next file of the log is not there yet.
+    pub log_wants_spare: AtomicBool,
     /// The id of the next segment.
     pub next_segment: AtomicU64,
     /// The number of the last checkpoint file written, published or not.
@@ -63,6 +65,7 @@ impl Shared {
             checkpoint_files: AtomicU64::new(manifest.state().checkpoint.file),
             manifest: Mutex::new(ManifestState { manifest, persisted }),
             is_closing: AtomicBool::new(false),
+            log_wants_spare: AtomicBool::new(true),
             merge: Mutex::default(),
             wished: Condvar::new(),
         }

@@ -26,11 +26,14 @@ use tidalite_ingest::wal::log::{Group, LogWriter};
 use tidalite_ingest::wal::record::Op;
 use tidalite_types::{Batch, Command, Txn};
 
-/// A group takes no more requests past this many bytes of rows.
-const GROUP_BYTES_MAX: usize = 16 << 20;
+/// Bytes of rows that a group may always have, and may have at most. In between it may take about as long as the sync
+/// that follows: a fast disk gets small groups, so that nobody waits long for others, a slow one gets large groups.
+const GROUP_BYTES: (usize, usize) = (2 << 20, 32 << 20);
+/// What the commit thread encodes and writes in a second, or rather less.
+const GROUP_BYTES_PER_SECOND: f64 = 1e9;
 /// One commit must fit a record of the log.
 const COMMIT_BYTES_MAX: usize = 1 << 30;
-/// Commits of at most this many bytes are answered at once even while staging is over its limit.
+/// Commits of at most this many bytes are answered at once even while staging is over its limit, and go first.
 const SMALL_COMMIT_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -49,6 +52,8 @@ pub(crate) enum Work {
     /// Requests that form one group: for the simulation, where nothing may hang on when a thread wakes up.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the simulation needs to say what a group is"))]
     Together(Vec<Request>),
+    /// There is a new spare file for the log.
+    Spare,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +89,8 @@ pub(crate) struct Writer {
     pub waiting: VecDeque<Request>,
     /// Empty between rounds; kept for its memory.
     pub group: Group,
+    /// How long the last sync took.
+    pub sync_time: Duration,
 }
 
 struct Accepted {
@@ -116,6 +123,7 @@ impl Writer {
             }
             self.answer_held(&mut held);
             self.shared.counters.log_bytes.store(self.log.byte_count(), Relaxed);
+            self.shared.log_wants_spare.store(self.log.wants_spare(), Relaxed);
         }
         let _ = self.log.sync();
     }
@@ -131,17 +139,9 @@ impl Writer {
     }
 
     fn round(&mut self, first: Request, held: &mut Held) {
-        let (mut requests, mut bytes) = (vec![first], 0);
-        while let Some(last) = requests.last() {
-            bytes += byte_count(&last.work);
-            if bytes >= GROUP_BYTES_MAX {
-                break;
-            }
-            match self.waiting.pop_front().or_else(|| self.requests.try_recv().ok()) {
-                Some(request) => requests.push(request),
-                None => break,
-            }
-        }
+        self.waiting.extend(std::iter::from_fn(|| self.requests.try_recv().ok()));
+        let bytes_max = (self.sync_time.as_secs_f64() * GROUP_BYTES_PER_SECOND) as usize;
+        let mut requests = take_group(first, &mut self.waiting, bytes_max.clamp(GROUP_BYTES.0, GROUP_BYTES.1));
         // What the merge asks for comes first: rows may have to wait for that very merge.
         requests.retain_mut(|request| !self.is_served(request));
         if requests.iter().any(|r| matches!(r.work, Work::Rows { .. })) {
@@ -183,6 +183,12 @@ impl Writer {
             }
             Work::Wake => Ok(()),
             Work::Together(_) => Ok(()),
+            Work::Spare => {
+                self.log.add_spare();
+                // Before the answer: who made one must not make another over it.
+                self.shared.log_wants_spare.store(false, Relaxed);
+                Ok(())
+            }
             Work::Rows { .. } | Work::Command(_) => return false,
         };
         let (nobody, _) = oneshot::channel();
@@ -272,10 +278,12 @@ impl Writer {
         self.log.append(group)?;
         counters.log_written_bytes.fetch_add(group.byte_count() as u64, Relaxed);
         if self.shared.config.durability == Durability::Sync {
+            let started = Instant::now();
             if !self.shared.config.sync_delay.is_zero() {
                 std::thread::sleep(self.shared.config.sync_delay);
             }
             self.log.sync()?;
+            self.sync_time = started.elapsed();
             counters.log_syncs.fetch_add(1, Relaxed);
         }
         Ok(())
@@ -320,6 +328,25 @@ impl Writer {
     fn is_over_limit(&self) -> bool {
         self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
     }
+}
+
+/// The first of those that wait, then small ones, then others while there is room. Requests that wait at the same time
+/// are of different clients, or of one that does not mind: their order is free.
+fn take_group(first: Request, waiting: &mut VecDeque<Request>, bytes_max: usize) -> Vec<Request> {
+    let mut bytes = byte_count(&first.work);
+    let mut group = vec![first];
+    for is_small_wanted in [true, false] {
+        for request in std::mem::take(waiting) {
+            let more = byte_count(&request.work);
+            if bytes < bytes_max && (!is_small_wanted || more <= SMALL_COMMIT_BYTES) {
+                bytes += more;
+                group.push(request);
+            } else {
+                waiting.push_back(request);
+            }
+        }
+    }
+    group
 }
 
 fn refuse(requests: Vec<Request>, error: &Error) {
@@ -368,4 +395,33 @@ pub(crate) fn submit(sender: &mpsc::Sender<Request>, work: Work) -> BoxFuture<'s
 
 pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::Unavailable, "the database is closed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite_types::{BatchTimestamps, TimeUnit};
+
+    /// A commit of so many bytes.
+    fn request(bytes: usize) -> Request {
+        let timestamps = Some(BatchTimestamps { unit: TimeUnit::Nanos, values: vec![0; bytes / 8] });
+        let batch =
+            Batch { table: "t".to_owned(), rows: bytes / 8, columns: Vec::new(), timestamps, lines: Vec::new() };
+        Request { work: Work::Rows { batches: vec![batch], mode: RowsMode::Create }, reply: oneshot::channel().0 }
+    }
+
+    fn sizes<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Vec<usize> {
+        requests.into_iter().map(|r| byte_count(&r.work)).collect()
+    }
+
+    #[test]
+    fn a_group_takes_the_first_then_the_small_then_the_rest_while_there_is_room() {
+        const BIG: usize = SMALL_COMMIT_BYTES + 8;
+        let mut waiting: VecDeque<Request> = [BIG, 16, BIG + 8, 24].map(request).into();
+        assert_eq!(sizes(&take_group(request(BIG + 16), &mut waiting, BIG + 64)), [BIG + 16, 16, 24, BIG]);
+        assert_eq!(sizes(&waiting), [BIG + 8]);
+        let mut waiting: VecDeque<Request> = [16, BIG].map(request).into();
+        assert_eq!(sizes(&take_group(request(BIG), &mut waiting, BIG)), [BIG], "a full group takes nobody else");
+        assert_eq!(sizes(&waiting), [16, BIG], "who waits keeps the order");
+    }
 }

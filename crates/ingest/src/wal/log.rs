@@ -2,8 +2,8 @@
 //!
 //! A file `log/<number>.log` has a header of 64 bytes (magic, number, first commit, CRC32C) and then records, each at a
 //! multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
-//! are allocated ahead and used again under a new number, so that a sync writes data and no metadata; what an old use
-//! left behind has another file number.
+//! are written full of zeros ahead ([`make_spare`]) and used again under a new number, so that a sync writes data and
+//! no metadata; what an old use left behind has another file number.
 //!
 //! The epoch counts syncs: records of an epoch are written only after every record of the epochs before was synced.
 //! So the first bad record ends the log when nothing later is two epochs on; else a synced record was damaged, and
@@ -26,6 +26,11 @@ const FILE_HEADER: u64 = 64;
 const RECORD_HEADER: usize = 32;
 /// Released files kept for later use.
 const SPARES_MAX: usize = 4;
+/// The first file after an open is short: soon there is a spare, whose syncs are faster.
+const FIRST_FILE_BYTES: u64 = 4 << 20;
+const NEW_SPARE: &str = "spare-new";
+/// Written and synced at once while a spare is made: commits want to sync meanwhile.
+const SPARE_STEP: usize = 1 << 20;
 
 /// Records waiting to be written together.
 #[derive(Debug, Default)]
@@ -110,7 +115,8 @@ impl LogWriter {
     pub fn begin(fs: Arc<dyn Fs>, found: Replayed, file_bytes: u64) -> Result<LogWriter> {
         let mut spares = found.spares;
         let next_spare = spares.len() as u64 + found.number;
-        let current = begin_file(&*fs, &mut spares, found.number + 1, found.txn.next(), file_bytes)?;
+        let first_bytes = file_bytes.min(FIRST_FILE_BYTES);
+        let current = begin_file(&*fs, &mut spares, found.number + 1, found.txn.next(), first_bytes)?;
         Ok(LogWriter {
             fs,
             file_bytes,
@@ -188,6 +194,17 @@ impl LogWriter {
         }
     }
 
+    /// Whether the next file would have to be allocated, for want of one that [`make_spare`] made or that is free.
+    #[must_use]
+    pub fn wants_spare(&self) -> bool {
+        self.spares.is_empty()
+    }
+
+    /// Takes over what [`make_spare`] made.
+    pub fn add_spare(&mut self) {
+        self.spares.push((PathBuf::from(FOLDER).join(NEW_SPARE), self.file_bytes));
+    }
+
     fn check(&self) -> Result<()> {
         match &self.poison {
             None => Ok(()),
@@ -203,6 +220,27 @@ impl LogWriter {
         self.poison = Some(error.to_string());
         error
     }
+}
+
+/// Makes a file for later use. Its blocks are written, not only allocated: file systems note the first write to a block
+/// in their own journal, which a sync then has to write, too. To be called for a log that wants a spare, from any
+/// thread; then the log has to be told.
+pub fn make_spare(fs: &dyn Fs, file_bytes: u64) -> Result<()> {
+    let path = PathBuf::from(FOLDER).join(NEW_SPARE);
+    let _ = fs.remove(&path);
+    let written = fs.create(&path).and_then(|file| {
+        file.allocate(file_bytes)?;
+        let zeros = vec![0; SPARE_STEP];
+        for at in (0..file_bytes).step_by(SPARE_STEP) {
+            file.write_all_at(&zeros[..(file_bytes - at).min(SPARE_STEP as u64) as usize], at)?;
+            file.sync()?;
+        }
+        Ok(())
+    });
+    written.map_err(|e| {
+        let _ = fs.remove(&path);
+        Error::io("prepare", &path, e)
+    })
 }
 
 fn path_of(number: u64) -> PathBuf {

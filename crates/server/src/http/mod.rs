@@ -13,6 +13,7 @@ mod query;
 mod route;
 mod write;
 
+use crate::accept::{self, Port};
 use crate::auth::HttpAuth;
 use crate::counters::{Counters, OpenConnection};
 use crate::lines::Pool;
@@ -29,7 +30,6 @@ use std::time::Duration;
 use tidalite::Database;
 use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 use body::Body;
 
@@ -51,33 +51,9 @@ pub struct Shared {
 }
 
 /// Serves until the stop; returns when the last connection is closed.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: usize, mut stop: Stop) {
-    let slots = Arc::new(Semaphore::new(connections_max));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.wait() => break,
-        };
-        let (socket, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                crate::stop::accept_failed("http", &error).await;
-                continue;
-            }
-        };
-        let Ok(slot) = slots.clone().try_acquire_owned() else {
-            tracing::warn!(%peer, connections_max, "closed an HTTP connection: http.connections_max are open");
-            continue;
-        };
-        let (shared, stop) = (shared.clone(), stop.clone());
-        tokio::spawn(async move {
-            connection(socket, peer, shared, stop).await;
-            drop(slot);
-        });
-    }
-    // The listener is closed first, so that nobody new waits for an answer.
-    drop(listener);
-    let _ = slots.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
+pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: usize, stop: Stop) {
+    let port = Port { protocol: "http", connections_max, setting: "http.connections_max" };
+    accept::serve(listener, port, stop, |socket, peer, stop| connection(socket, peer, shared.clone(), stop)).await;
 }
 
 async fn connection(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut stop: Stop) {

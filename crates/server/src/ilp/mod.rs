@@ -7,6 +7,7 @@ mod auth;
 mod connection;
 mod pace;
 
+use crate::accept::{self, Port};
 use crate::counters::{Counters, OpenConnection, add};
 use crate::stop::Stop;
 use std::net::SocketAddr;
@@ -15,7 +16,6 @@ use std::time::Duration;
 use tidalite::Database;
 use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 pub use auth::Keys;
 
@@ -30,35 +30,12 @@ pub struct Shared {
 }
 
 /// Serves until the stop; returns when every connection has committed what arrived and is closed.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: usize, mut stop: Stop) {
-    let slots = Arc::new(Semaphore::new(connections_max));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.wait() => break,
-        };
-        let (socket, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                crate::stop::accept_failed("line protocol", &error).await;
-                continue;
-            }
-        };
-        let Ok(slot) = slots.clone().try_acquire_owned() else {
-            tracing::warn!(%peer, connections_max, "closed a line protocol connection: ilp.connections_max are open");
-            continue;
-        };
-        let (shared, stop) = (shared.clone(), stop.clone());
-        tokio::spawn(async move {
-            serve_one(socket, peer, &shared, stop).await;
-            drop(slot);
-        });
-    }
-    drop(listener);
-    let _ = slots.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
+pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: usize, stop: Stop) {
+    let port = Port { protocol: "line protocol", connections_max, setting: "ilp.connections_max" };
+    accept::serve(listener, port, stop, |socket, peer, stop| serve_one(socket, peer, shared.clone(), stop)).await;
 }
 
-async fn serve_one(mut socket: TcpStream, peer: SocketAddr, shared: &Shared, stop: Stop) {
+async fn serve_one(mut socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, stop: Stop) {
     let _open = OpenConnection::count(&shared.counters.tcp);
     // A peer that vanished without a word is noticed after some minutes rather than never.
     let _ = socket2::SockRef::from(&socket).set_keepalive(true);
@@ -73,7 +50,7 @@ async fn serve_one(mut socket: TcpStream, peer: SocketAddr, shared: &Shared, sto
             }
         }
     }
-    match connection::run(&socket, received, shared, stop).await {
+    match connection::run(&socket, received, &shared, stop).await {
         Ok(()) => tracing::debug!(%peer, "line protocol: connection closed"),
         Err(error) => {
             add(&shared.counters.tcp.errors, 1);

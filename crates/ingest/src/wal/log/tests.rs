@@ -143,3 +143,23 @@ fn after_a_failed_sync_nothing_is_taken_until_the_log_is_opened_again() {
     assert!(error.to_string().contains("until the database is opened again"), "{error}");
     assert!(log.sync().is_err(), "a later sync must not pretend");
 }
+
+#[test]
+fn a_spare_made_ahead_is_the_next_file() {
+    let fs = disk();
+    let (mut log, _) = open(&fs, Txn(0)).unwrap();
+    assert!(log.wants_spare());
+    make_spare(&*fs, FILE_BYTES).unwrap();
+    // One that was made and never told of is made anew.
+    make_spare(&*fs, FILE_BYTES).unwrap();
+    log.add_spare();
+    assert!(!log.wants_spare());
+    assert_eq!(files(&fs), ["0000000000000001.log", NEW_SPARE]);
+    write(&mut log, &[&[300], &[300]]);
+    assert_eq!(files(&fs), ["0000000000000001.log", "0000000000000002.log"]);
+    assert!(log.wants_spare());
+    make_spare(&*fs, FILE_BYTES).unwrap();
+    let (_, seen) = open(&fs, Txn(0)).unwrap();
+    assert_eq!(seen, [(Txn(1), 300), (Txn(2), 300)]);
+    assert!(!files(&fs).contains(&NEW_SPARE.to_owned()), "an unused spare does not outlive the process");
+}
