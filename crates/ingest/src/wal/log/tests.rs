@@ -155,11 +155,11 @@ fn a_spare_made_ahead_is_the_next_file() {
     log.add_spare();
     assert!(!log.wants_spare());
     assert_eq!(files(&fs), ["0000000000000001.log", NEW_SPARE]);
-    write(&mut log, &[&[300], &[300]]);
+    write(&mut log, &[&[600], &[600]]);
     assert_eq!(files(&fs), ["0000000000000001.log", "0000000000000002.log"]);
     assert!(log.wants_spare());
     make_spare(&*fs, FILE_BYTES).unwrap();
     let (_, seen) = open(&fs, Txn(0)).unwrap();
-    assert_eq!(seen, [(Txn(1), 300), (Txn(2), 300)]);
+    assert_eq!(seen, [(Txn(1), 600), (Txn(2), 600)]);
     assert!(!files(&fs).contains(&NEW_SPARE.to_owned()), "an unused spare does not outlive the process");
 }
