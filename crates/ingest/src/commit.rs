@@ -349,7 +349,7 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
         }
         columns.push((id, Arc::new(column.column)));
     }
-    let mut run = Run { rows: batch.rows, txns: (txn, txn), time_range: (0, 0), is_sorted: true, columns };
+    let mut run = Run { rows: batch.rows, txns: (txn, txn), time_range: (0, 0), is_sorted: true, columns, dead: None };
     if let Some(id) = plan.designated {
         let timestamps = run.timestamps(id);
         let is_sorted = timestamps.is_sorted();

@@ -15,7 +15,7 @@ use tidalite_storage::manifest::{Manifest, State};
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::segment::store::SEGMENTS_FOLDER;
 use tidalite_storage::tables::{Versions, sort_segments};
-use tidalite_storage::{Error, Result, Segment, symbol_file};
+use tidalite_storage::{DeadRows, Error, Result, Segment, symbol_file};
 use tidalite_types::{ColumnId, TableId, Txn};
 
 /// How many symbols of each column are in the table's symbol file.
@@ -97,6 +97,8 @@ impl Recovering<'_> {
         let mut segments: Vec<_> = state.segments.values().map(open).collect();
         sort_segments(&mut segments);
         self.versions.create(table, schema, symbols, state.schema_txn, segments);
+        let segments = state.dead.iter().map(|(&segment, rows)| (segment, rows.clone())).collect();
+        self.versions.kill(table, &DeadRows { segments, ..DeadRows::default() }, state.schema_txn);
         Ok(())
     }
 
@@ -141,6 +143,8 @@ impl Recovering<'_> {
                 }
                 self.versions.append(table, run);
             }
+            // Of segments that are gone and of staged rows that were merged, the merge took care.
+            Op::Delete { dead, .. } => self.versions.kill(table, &dead, txn),
             Op::Truncate { .. } | Op::DropPartitions { .. } | Op::Rows { .. } => {}
         }
         Ok(())

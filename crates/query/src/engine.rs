@@ -6,12 +6,13 @@
 
 use crate::functions::{self, partitions};
 use crate::names::nearest;
+use crate::scan::table::NativeTable;
 use crate::statement::{Name, Partitions, Query};
 use crate::tables::{CATALOG, QueryTables, SCHEMA};
 use crate::{CancelToken, Catalog, Error, Result, dialect, door, plan};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
-use datafusion::catalog::MemTable;
+use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -171,6 +172,32 @@ impl Engine {
         .boxed()
     }
 
+    /// The rows of one table that a query of ours names, each by its address in `table` (see [`crate::scan::read`]),
+    /// with what else it asks for and `columns`.
+    pub fn addressed<'a>(
+        &'a self,
+        catalog: Arc<dyn Catalog>,
+        table: Arc<TableSnapshot>,
+        name: &'a str,
+        query: &'a Query,
+        columns: &'a [&'a str],
+        cancel: CancelToken,
+    ) -> BoxFuture<'a, Result<QueryResult>> {
+        async move {
+            let mut query = query.clone();
+            if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
+                let column = |name: &&str| ast::Ident::with_quote('"', tidalite_types::schema::fold_name(name));
+                let items = columns.iter().map(column).map(ast::Expr::Identifier).map(ast::SelectItem::UnnamedExpr);
+                select.projection.extend(items);
+            }
+            let state = self.state(&catalog, &cancel);
+            let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(table));
+            let planned = self.plan(&state, &catalog, &query, &[(name, own)]).await?;
+            self.start(planned, &query, &state, cancel)
+        }
+        .boxed()
+    }
+
     /// The starts of the partitions of `table` that ALTER TABLE names.
     pub fn partitions<'a>(
         &'a self,
@@ -216,7 +243,7 @@ impl Engine {
         ]));
         let rows =
             RecordBatch::try_new(schema.clone(), vec![times, values]).map_err(|e| Error::internal(e.to_string()))?;
-        let table = Arc::new(MemTable::try_new(schema, vec![vec![rows]])?);
+        let table: Arc<dyn TableProvider> = Arc::new(MemTable::try_new(schema, vec![vec![rows]])?);
         let crate::Statement::Query(mut query) = dialect::parse("SELECT __start FROM __partitions WHERE true")? else {
             return Err(Error::internal("a query of our own did not parse as one"));
         };
@@ -249,7 +276,7 @@ impl Engine {
         state: &SessionState,
         catalog: &Arc<dyn Catalog>,
         query: &Query,
-        own: &[(&str, Arc<MemTable>)],
+        own: &[(&str, Arc<dyn TableProvider>)],
     ) -> Result<Planned> {
         let planned = self.plan_unplaced(state, catalog, query, own).await;
         planned.map_err(|error| placed(error, query, catalog))
@@ -260,7 +287,7 @@ impl Engine {
         state: &SessionState,
         catalog: &Arc<dyn Catalog>,
         query: &Query,
-        own: &[(&str, Arc<MemTable>)],
+        own: &[(&str, Arc<dyn TableProvider>)],
     ) -> Result<Planned> {
         let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
         let tables = QueryTables::new(catalog.clone());

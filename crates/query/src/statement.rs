@@ -20,6 +20,8 @@ pub enum Statement {
     },
     CreateTableAs(CreateTableAs),
     Insert(Insert),
+    Delete(Delete),
+    Update(Update),
     DropPartitions {
         table: String,
         which: Partitions,
@@ -73,6 +75,21 @@ pub struct Insert {
     pub query: Query,
     /// The table's place in the text.
     pub table_position: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Delete {
+    pub table: Name,
+    /// Gives the addresses of the rows; `None` for all rows.
+    pub query: Option<Query>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Update {
+    pub table: Name,
+    /// Gives the addresses of the rows, and for each of `columns` what it becomes.
+    pub query: Query,
+    pub columns: Vec<Name>,
 }
 
 /// A name and its place in the text.

@@ -4,15 +4,17 @@
 //! Reading order, each file one step above the ones before it:
 //! [`fs`] every file operation; [`block`] a column's rows as read; [`cache`] blocks in memory by budget;
 //! [`segment`] the immutable file; [`symbol`] dictionaries and [`symbol_file`] theirs on disk; [`staging`] committed
-//! rows in memory; [`codec`] and [`manifest`] the switch; [`snapshot`] what a reader pins; [`tables`] the current
+//! rows in memory; [`codec`] and [`manifest`] the switch; [`dead`] which rows were deleted, [`locate`] where they are now; [`snapshot`] what a reader pins; [`tables`] the current
 //! version of every table; [`merge`] staging into partitions.
 #![forbid(unsafe_code)]
 
 pub mod block;
 pub mod cache;
 pub mod codec;
+pub mod dead;
 pub mod error;
 pub mod fs;
+pub mod locate;
 pub mod manifest;
 pub mod merge;
 pub mod segment;
@@ -23,6 +25,7 @@ pub mod symbol_file;
 pub mod tables;
 
 pub use block::{Block, BlockData, Bounds, Zone};
+pub use dead::{DeadRows, Mask};
 pub use error::{Error, Result};
 pub use segment::Segment;
 pub use snapshot::TableSnapshot;

@@ -9,6 +9,7 @@
 //! Crash: a torn last record is an edit that never happened. A bad record with a good one behind it is corruption.
 
 use crate::codec::{Decoder, Encoder, Malformed};
+use crate::dead::{RowRanges, decode_ranges, encode_ranges};
 use crate::fs::{File, Fs};
 use crate::segment::reader::SegmentMeta;
 use crate::{Error, Result};
@@ -31,6 +32,8 @@ pub struct TableState {
     /// Rows and removals of this table up to this commit are in `segments`; later ones in checkpoint and log.
     pub merged: Txn,
     pub segments: BTreeMap<SegmentId, SegmentMeta>,
+    /// Rows of segments that were dead before their segment was named here: what killed them speaks of older segments.
+    pub dead: BTreeMap<SegmentId, RowRanges>,
     /// How much of the symbol file is written and synced.
     pub symbol_bytes: u64,
 }
@@ -74,6 +77,12 @@ pub enum Change {
         segment: SegmentId,
     },
     Checkpoint(Checkpoint),
+    /// Rows of a new segment that died while it was written.
+    Dead {
+        table: TableId,
+        segment: SegmentId,
+        rows: RowRanges,
+    },
 }
 
 /// The open manifest. One owner writes it.
@@ -200,6 +209,7 @@ impl State {
                     schema_txn: *schema_txn,
                     merged: Txn(0),
                     segments: BTreeMap::new(),
+                    dead: BTreeMap::new(),
                     symbol_bytes: 0,
                 });
                 state.schema = schema.clone();
@@ -210,7 +220,10 @@ impl State {
             }
             Change::Content { table, add, remove, merged, symbol_bytes } => {
                 if let Some(state) = self.tables.get_mut(table) {
-                    remove.iter().for_each(|id| drop(state.segments.remove(id)));
+                    for id in remove {
+                        state.segments.remove(id);
+                        state.dead.remove(id);
+                    }
                     state.segments.extend(add.iter().map(|meta| (meta.id, meta.clone())));
                     state.merged = state.merged.max(*merged);
                     state.symbol_bytes = state.symbol_bytes.max(*symbol_bytes);
@@ -221,6 +234,11 @@ impl State {
                 self.next_segment = self.next_segment.max(*segment);
             }
             Change::Checkpoint(checkpoint) => self.checkpoint = *checkpoint,
+            Change::Dead { table, segment, rows } => {
+                if let Some(state) = self.tables.get_mut(table) {
+                    state.dead.insert(*segment, rows.clone());
+                }
+            }
         }
     }
 
@@ -241,6 +259,8 @@ impl State {
                 merged: state.merged,
                 symbol_bytes: state.symbol_bytes,
             });
+            let dead = state.dead.iter();
+            changes.extend(dead.map(|(&segment, rows)| Change::Dead { table, segment, rows: rows.clone() }));
         }
         changes
     }
@@ -366,6 +386,12 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
                 e.u64(checkpoint.txn.0);
                 e.u64(checkpoint.file);
             }
+            Change::Dead { table, segment, rows } => {
+                e.u8(6);
+                e.u32(table.0);
+                e.u64(segment.0);
+                encode_ranges(rows, &mut e);
+            }
         }
     }
     e.bytes
@@ -400,6 +426,7 @@ fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
             }
             4 => Change::NextIds { table: TableId(d.u32()?), segment: SegmentId(d.u64()?) },
             5 => Change::Checkpoint(Checkpoint { txn: Txn(d.u64()?), file: d.u64()? }),
+            6 => Change::Dead { table: TableId(d.u32()?), segment: SegmentId(d.u64()?), rows: decode_ranges(&mut d)? },
             _ => return Err(Malformed("manifest change")),
         });
     }

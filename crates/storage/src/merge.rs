@@ -8,6 +8,9 @@
 //! do, where whole blocks before and after the overlap are copied as they are.
 //! So that segments do not stay small, a small last one before the new rows is taken in, too, in size tiers.
 //!
+//! Dead rows are left behind: of staged rows all, of segments those of the segments that are written again, and some
+//! segments are written again for that alone.
+//!
 //! Always: segments of one partition do not overlap afterwards, equal timestamps keep the order of arrival.
 //! Crash: at any point; files that no manifest names are removed at the next open.
 
@@ -15,6 +18,7 @@ use crate::segment::reader::SegmentMeta;
 use crate::segment::store::SEGMENTS_FOLDER;
 use crate::segment::{SegmentStore, SegmentSummary};
 use crate::{Error, Result, Segment, TableSnapshot};
+use alive::{Origin, alive, with_rows};
 use new_rows::NewRows;
 use old_rows::OldRows;
 use pieces::{BlockPlan, Piece, row_count, split, split_evenly};
@@ -25,11 +29,14 @@ use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnType, SegmentId};
 use write::{SegmentPlan, for_each, write_segments};
 
+mod alive;
 mod build;
 mod new_rows;
 mod old_rows;
 mod pieces;
 mod write;
+
+pub use alive::reclaimable;
 
 /// Text of one column that a block may have: what views can point into, with room for nothing to go wrong.
 const TEXT_BYTES_MAX: usize = 1 << 30;
@@ -45,13 +52,16 @@ pub struct Merged {
     /// Rows of `removed`, written again.
     pub rewritten_rows: u64,
     pub written_bytes: u64,
+    origins: Vec<Origin>,
+    new: Option<NewRows>,
 }
 
-/// Merges all runs of `table` on up to `threads` threads. `next_segment` gives ids never used before. On an error
+/// Merges all runs of `table` and writes the segments `reclaim` again, on up to `threads` threads. `next_segment` gives ids never used before. On an error
 /// nothing was changed; files written so far are removed as far as possible.
 pub fn merge(
     store: &Arc<SegmentStore>,
     table: &TableSnapshot,
+    reclaim: &[SegmentId],
     threads: usize,
     next_segment: &mut dyn FnMut() -> SegmentId,
 ) -> Result<Merged> {
@@ -61,11 +71,18 @@ pub fn merge(
         let parent = Path::new(SEGMENTS_FOLDER);
         store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
     }
-    let job = Job { table, new: NewRows::of(table)? };
+    let job = Job { table, reclaim, new: NewRows::of(table)? };
     let clusters = job.clusters();
     let drafts = for_each(clusters.len(), threads, |i| job.draft(&clusters[i]))?;
     let metas: Vec<Vec<SegmentMeta>> =
         drafts.iter().map(|d| d.segments.iter().map(|s| job.meta(d, s, next_segment())).collect()).collect();
+    let mut at = 0;
+    let origins = clusters.iter().zip(&metas).map(|(cluster, metas)| {
+        let added = at..at + metas.len();
+        at = added.end;
+        Origin { old: with_rows(&cluster.segments, table), new: cluster.rows.clone(), added }
+    });
+    let origins = origins.collect();
     let written = job.write(store, drafts, &metas, threads).and_then(|written| {
         store.fs().sync_dir(&dir).map_err(|e| Error::io("sync", &dir, e))?;
         Ok(written)
@@ -78,17 +95,21 @@ pub fn merge(
         Arc::new(Segment::open(store.clone(), table.id, SegmentMeta { bytes: summary.bytes, ..meta }))
     };
     let removed: Vec<_> = clusters.iter().flat_map(|c| c.segments.iter().cloned()).collect();
+    let rewritten: Vec<_> = clusters.iter().flat_map(|c| with_rows(&c.segments, table)).collect();
     Ok(Merged {
         staged_rows: job.new.rows as u64,
-        rewritten_rows: removed.iter().map(|s| s.rows()).sum(),
+        rewritten_rows: rewritten.iter().map(|s| s.rows()).sum(),
         written_bytes: written.iter().map(|s| s.bytes).sum(),
         added: metas.zip(written).map(segment).collect(),
         removed,
+        origins,
+        new: Some(job.new),
     })
 }
 
 struct Job<'a> {
     table: &'a TableSnapshot,
+    reclaim: &'a [SegmentId],
     new: NewRows,
 }
 
@@ -116,14 +137,28 @@ struct SegmentDraft {
 
 impl Job<'_> {
     fn clusters(&self) -> Vec<Cluster> {
-        let mut clusters = Vec::new();
+        let (mut clusters, mut visited) = (Vec::new(), Vec::new());
         let mut at = 0;
         while at < self.new.rows {
             let end = self.partition_end(at);
-            self.add_clusters(at, end, &mut clusters);
+            let partition = match self.table.schema.designated {
+                Some(_) => self.table.schema.partition(self.new.timestamps[at]).0,
+                None => i64::MIN,
+            };
+            self.add_clusters(partition, at, end, &mut clusters);
+            visited.push(partition);
             at = end;
         }
+        // Partitions without new rows, in order as segments are.
+        let reclaimed = self.table.segments.iter().filter(|s| self.is_reclaimed(s));
+        let mut left: Vec<i64> = reclaimed.map(|s| s.meta().partition).filter(|p| !visited.contains(p)).collect();
+        left.dedup();
+        left.into_iter().for_each(|partition| self.add_clusters(partition, at, at, &mut clusters));
         clusters
+    }
+
+    fn is_reclaimed(&self, segment: &Segment) -> bool {
+        self.reclaim.contains(&segment.meta().id)
     }
 
     /// The end of the new rows that lie in the same partition as row `at`.
@@ -138,11 +173,7 @@ impl Job<'_> {
         at + self.new.timestamps[at..].partition_point(|&ts| ts < hi)
     }
 
-    fn add_clusters(&self, from: usize, to: usize, clusters: &mut Vec<Cluster>) {
-        let partition = match self.table.schema.designated {
-            Some(_) => self.table.schema.partition(self.new.timestamps[from]).0,
-            None => i64::MIN,
-        };
+    fn add_clusters(&self, partition: i64, from: usize, to: usize, clusters: &mut Vec<Cluster>) {
         let segments: Vec<_> =
             self.table.segments.iter().filter(|s| s.meta().partition == partition).cloned().collect();
         let mut spans = self.spans(&segments, from, to);
@@ -160,12 +191,14 @@ impl Job<'_> {
     }
 
     /// Which new rows are written together with which segments: those that fall into a segment with it, those
-    /// between two segments with what was written before them or on their own. Segments without new rows stay.
+    /// between two segments with what was written before them or on their own. Segments without new rows stay, unless
+    /// they are written again for their dead rows.
     fn spans(&self, segments: &[Arc<Segment>], from: usize, to: usize) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut at = from;
+        let is_reclaimed: Vec<bool> = segments.iter().map(|s| self.is_reclaimed(s)).collect();
         let mut add = |segments: Range<usize>, rows: Range<usize>| match spans.last_mut() {
-            _ if rows.is_empty() => {}
+            _ if rows.is_empty() && !segments.clone().any(|i| is_reclaimed[i]) => {}
             Some(last) if last.segments.end == segments.start && segments.is_empty() => last.rows.end = rows.end,
             Some(last) if last.segments.is_empty() && last.segments.end == segments.start => {
                 (last.segments, last.rows.end) = (segments, rows.end);
@@ -183,13 +216,16 @@ impl Job<'_> {
                 at = within;
             }
         }
-        add(segments.len()..segments.len(), at..to);
+        // Without timestamps a segment's number is its place: those behind one that is written again follow it.
+        let first = is_reclaimed.iter().position(|is| *is).filter(|_| self.table.schema.designated.is_none());
+        add(first.unwrap_or(segments.len())..segments.len(), at..to);
         spans
     }
 
     fn draft(&self, cluster: &Cluster) -> Result<Draft> {
-        let old = OldRows::new(&cluster.segments, self.table)?;
+        let old = OldRows::new(&with_rows(&cluster.segments, self.table), self.table)?;
         let plan = old.weave(&self.new.timestamps, cluster.rows.clone())?;
+        let plan = alive(plan, self.table, &old, &self.new);
         let mut segments = Vec::new();
         for part in cut(plan, &old, cluster.is_last) {
             self.draft_segments(&old, part, &mut segments)?;

@@ -1,5 +1,6 @@
 //! Committed rows that are not in segments yet.
 
+use crate::Mask;
 use std::sync::Arc;
 use tidalite_types::{Column, ColumnId, Txn, Values};
 
@@ -15,6 +16,8 @@ pub struct Run {
     pub is_sorted: bool,
     /// The columns the rows have values for, by id; every other column of the table is NULL.
     pub columns: Vec<(ColumnId, Arc<Column>)>,
+    /// Which rows were deleted.
+    pub dead: Option<Arc<Mask>>,
 }
 
 impl Run {
@@ -30,6 +33,16 @@ impl Run {
             Some(Values::I64(values)) => values,
             _ => &[],
         }
+    }
+
+    #[must_use]
+    pub fn is_dead(&self, row: usize) -> bool {
+        self.dead.as_ref().is_some_and(|mask| mask.is_dead(row))
+    }
+
+    #[must_use]
+    pub fn alive_rows(&self) -> usize {
+        self.rows - self.dead.as_ref().map_or(0, |mask| mask.dead())
     }
 
     #[must_use]
@@ -98,7 +111,24 @@ pub fn join(runs: &[Arc<Run>]) -> Run {
         ),
         is_sorted: in_order && runs.iter().all(|r| r.is_sorted),
         columns,
+        dead: join_masks(runs),
     }
+}
+
+/// The dead rows of several runs after one another.
+fn join_masks(runs: &[Arc<Run>]) -> Option<Arc<Mask>> {
+    if runs.iter().all(|r| r.dead.is_none()) {
+        return None;
+    }
+    let (mut joined, mut start) = (Mask::default(), 0);
+    for run in runs {
+        let ranges = run.dead.iter().flat_map(|mask| mask.ranges());
+        ranges.for_each(|(from, count)| {
+            joined.kill_range(start + from, count);
+        });
+        start += run.rows;
+    }
+    Some(Arc::new(joined))
 }
 
 /// Column `id` of several runs after one another, NULL where a run does not have it.
@@ -140,6 +170,10 @@ impl Run {
             kept.iter().for_each(|&(from, count)| part.extend_from_range(column, from, count));
             (*id, Arc::new(part))
         });
+        let dead = self.dead.as_ref().map(|mask| {
+            let rows = kept.iter().flat_map(|&(from, count)| from..from + count).enumerate();
+            Arc::new(rows.filter(|(_, row)| mask.is_dead(*row)).map(|(at, _)| (at, 1)).collect())
+        });
         let times = || kept.iter().flat_map(|&(from, count)| &timestamps[from..from + count]).copied();
         Some(Run {
             rows,
@@ -147,6 +181,7 @@ impl Run {
             time_range: (times().min().unwrap_or(0), times().max().unwrap_or(0)),
             is_sorted: self.is_sorted,
             columns: columns.collect(),
+            dead,
         })
     }
 }
@@ -162,6 +197,7 @@ mod tests {
             time_range: (timestamps.iter().copied().min().unwrap(), timestamps.iter().copied().max().unwrap()),
             is_sorted: timestamps.is_sorted(),
             columns: vec![(ColumnId(0), Arc::new(Column::new(Values::I64(timestamps.to_vec()))))],
+            dead: None,
         }
     }
 

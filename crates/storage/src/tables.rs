@@ -4,11 +4,11 @@
 //! so that what a commit did to several tables becomes visible at once. Names are compared without regard to case.
 
 use crate::staging::{Run, push_run};
-use crate::{Segment, SymbolMap, TableSnapshot};
+use crate::{DeadRows, Mask, Segment, SymbolMap, TableSnapshot};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tidalite_types::schema::fold_name;
-use tidalite_types::{ColumnId, ColumnType, TableId, TableSchema, Txn};
+use tidalite_types::{ColumnId, ColumnType, SegmentId, TableId, TableSchema, Txn};
 
 /// Dictionaries by symbol column.
 pub type SymbolMaps = Arc<HashMap<ColumnId, Arc<SymbolMap>>>;
@@ -47,15 +47,29 @@ struct Entry {
     version: Arc<TableSnapshot>,
     /// Runs with commits up to this are being merged and must stay as they are.
     frozen: Txn,
-    /// Counts what removes rows by force: a merge begun before must not bring them back.
-    removals: u64,
+    /// Statements that want no more merges to be begun: their rows moved too often.
+    holds: usize,
 }
 
 /// What a merge works on, and how to tell at its end whether its result still holds.
 #[derive(Clone, Debug)]
 pub struct MergeInput {
     pub version: Arc<TableSnapshot>,
-    removals: u64,
+}
+
+/// Rows that died after a merge was begun, by where they were then.
+#[derive(Clone, Debug, Default)]
+pub struct DiedSince {
+    pub segments: BTreeMap<SegmentId, Mask>,
+    /// Of all staged rows, in order of arrival.
+    pub staged: Mask,
+}
+
+impl DiedSince {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.staged.dead() == 0
+    }
 }
 
 impl Tables {
@@ -98,6 +112,12 @@ impl Versions {
     #[must_use]
     pub fn txn(&self) -> Txn {
         self.txn
+    }
+
+    /// Takes a version from elsewhere.
+    pub fn adopt(&mut self, version: Arc<TableSnapshot>) {
+        self.names.insert(fold_name(&version.schema.name), version.id);
+        self.tables.insert(version.id, Entry { version, frozen: Txn(0), holds: 0 });
     }
 
     /// Finds every table by its name again, see `Catalog::index_names` of the ingest room.
@@ -146,8 +166,18 @@ impl Versions {
         segments: Vec<Arc<Segment>>,
     ) {
         self.names.insert(fold_name(&schema.name), id);
-        let version = TableSnapshot { id, schema, txn, segments: Arc::new(segments), runs: Arc::default(), symbols };
-        self.tables.insert(id, Entry { version: Arc::new(version), frozen: Txn(0), removals: 0 });
+        let version = TableSnapshot {
+            id,
+            schema,
+            txn,
+            segments: Arc::new(segments),
+            runs: Arc::default(),
+            symbols,
+            dead: Arc::default(),
+            arrived: 0,
+            removals: 0,
+        };
+        self.tables.insert(id, Entry { version: Arc::new(version), frozen: Txn(0), holds: 0 });
     }
 
     pub fn drop_table(&mut self, id: TableId) {
@@ -183,16 +213,25 @@ impl Versions {
         // Copied only while a reader holds it; else changed in place.
         let version = Arc::make_mut(&mut entry.version);
         version.txn = run.txns.1;
+        version.arrived += run.rows as u64;
         let grown = push_run(Arc::make_mut(&mut version.runs), run, entry.frozen);
         self.staged.bytes = self.staged.bytes.saturating_add_signed(grown);
+    }
+
+    /// Marks rows as dead, see [`TableSnapshot::kill`].
+    pub fn kill(&mut self, id: TableId, rows: &DeadRows, txn: Txn) {
+        let Some(entry) = self.tables.get_mut(&id) else { return };
+        let version = Arc::make_mut(&mut entry.version);
+        version.txn = version.txn.max(txn);
+        version.kill(rows);
     }
 
     /// Removes every row; the segments to be removed from the manifest are those of the version before.
     pub fn truncate(&mut self, id: TableId, txn: Txn) {
         self.removed.extend(self.get(id).into_iter().flat_map(|t| t.segments.iter()).cloned().collect::<Vec<_>>());
-        self.replace(id, |entry, v| {
-            entry.removals += 1;
-            TableSnapshot { txn, segments: Arc::default(), runs: Arc::default(), ..v }
+        self.replace(id, |_, v| {
+            let (removals, dead) = (v.removals + 1, Arc::default());
+            TableSnapshot { txn, segments: Arc::default(), runs: Arc::default(), dead, removals, ..v }
         });
     }
 
@@ -202,10 +241,11 @@ impl Versions {
         let removed: Vec<_> =
             self.get(id).into_iter().flat_map(|t| t.segments.iter()).filter(is_dropped).cloned().collect();
         self.removed.extend(removed);
-        self.replace(id, |entry, v| {
+        self.replace(id, |_, v| {
             let Some(designated) = v.schema.designated else { return v };
-            entry.removals += 1;
-            let segments = v.segments.iter().filter(|s| !is_dropped(s)).cloned().collect();
+            let removals = v.removals + 1;
+            let segments: Vec<_> = v.segments.iter().filter(|s| !is_dropped(s)).cloned().collect();
+            let dead = masks_of(&v, &segments);
             let runs = v.runs.iter().filter_map(|run| {
                 let is_touched = partitions.iter().any(|&(lo, hi)| run.time_range.0 < hi && lo <= run.time_range.1);
                 if is_touched {
@@ -214,35 +254,94 @@ impl Versions {
                     Some(run.clone())
                 }
             });
-            TableSnapshot { txn, segments: Arc::new(segments), runs: Arc::new(runs.collect()), ..v }
+            TableSnapshot { txn, segments: Arc::new(segments), runs: Arc::new(runs.collect()), dead, removals, ..v }
         });
     }
 
-    /// Begins a merge of all rows now staged: their runs stay as they are until [`Versions::end_merge`].
+    /// Begins a merge of all rows now staged, and of segments with dead rows: the runs are not joined with others until
+    /// [`Versions::end_merge`]. `None` when there is nothing to merge, or somebody holds merges off.
     pub fn begin_merge(&mut self, id: TableId) -> Option<MergeInput> {
         let entry = self.tables.get_mut(&id)?;
-        entry.frozen = entry.version.runs.last()?.txns.1;
-        Some(MergeInput { version: entry.version.clone(), removals: entry.removals })
+        if entry.holds > 0 || entry.version.runs.is_empty() && entry.version.dead.is_empty() {
+            return None;
+        }
+        entry.frozen = entry.version.runs.last().map_or(entry.frozen, |r| r.txns.1);
+        Some(MergeInput { version: entry.version.clone() })
+    }
+
+    /// Holds merges of a table off until [`Versions::let_merge`] is called as often.
+    pub fn hold_merges(&mut self, id: TableId) {
+        self.tables.get_mut(&id).into_iter().for_each(|entry| entry.holds += 1);
+    }
+
+    pub fn let_merge(&mut self, id: TableId) {
+        self.tables.get_mut(&id).into_iter().for_each(|entry| entry.holds = entry.holds.saturating_sub(1));
+    }
+
+    /// What died in the segments and runs of a merge since it was begun.
+    #[must_use]
+    pub fn died_since(&self, input: &MergeInput) -> DiedSince {
+        let mut died = DiedSince::default();
+        let Some(now) = self.get(input.version.id) else { return died };
+        for (&segment, mask) in now.dead.iter() {
+            let before = input.version.dead.get(&segment);
+            if before.is_some_and(|before| Arc::ptr_eq(before, mask)) {
+                continue;
+            }
+            let grown = mask.since(before.map(AsRef::as_ref));
+            if grown.dead() > 0 {
+                died.segments.insert(segment, grown);
+            }
+        }
+        let mut start = 0;
+        for (before, run) in input.version.runs.iter().zip(now.runs.iter()) {
+            let grown = run.dead.as_ref().map(|mask| mask.since(before.dead.as_deref())).unwrap_or_default();
+            grown.ranges().into_iter().for_each(|(from, count)| {
+                died.staged.kill_range(start + from, count);
+            });
+            start += before.rows;
+        }
+        died
     }
 
     /// Whether the result of a merge still holds: the table is there and nothing was removed from it meanwhile.
     #[must_use]
     pub fn is_current(&self, input: &MergeInput) -> bool {
-        self.tables.get(&input.version.id).is_some_and(|e| e.removals == input.removals)
+        self.get(input.version.id).is_some_and(|now| now.removals == input.version.removals)
     }
 
-    /// Puts segments in the place of the merged runs and of the segments `removed`.
-    pub fn end_merge(&mut self, input: &MergeInput, added: Vec<Arc<Segment>>, removed: &[Arc<Segment>]) {
+    /// Puts segments in the place of the merged runs and of the segments `removed`; `dead` are those rows of `added`
+    /// that died since the merge was begun.
+    pub fn end_merge(
+        &mut self,
+        input: &MergeInput,
+        added: Vec<Arc<Segment>>,
+        removed: &[Arc<Segment>],
+        dead: Vec<(SegmentId, Mask)>,
+    ) {
         let merged = input.version.runs.last().map_or(Txn(0), |r| r.txns.1);
         let is_removed = |s: &Arc<Segment>| removed.iter().any(|r| r.meta().id == s.meta().id);
         self.replace(input.version.id, |_, v| {
             let mut segments: Vec<_> = v.segments.iter().filter(|s| !is_removed(s)).cloned().collect();
             segments.extend(added);
             sort_segments(&mut segments);
+            let mut masks = masks_of(&v, &segments);
+            if !dead.is_empty() {
+                Arc::make_mut(&mut masks).extend(dead.into_iter().map(|(id, mask)| (id, Arc::new(mask))));
+            }
             let runs = v.runs.iter().filter(|r| r.txns.0 > merged).cloned().collect();
-            TableSnapshot { segments: Arc::new(segments), runs: Arc::new(runs), ..v }
+            TableSnapshot { segments: Arc::new(segments), runs: Arc::new(runs), dead: masks, ..v }
         });
     }
+}
+
+/// The masks of a version that belong to `segments`.
+fn masks_of(version: &TableSnapshot, segments: &[Arc<Segment>]) -> Arc<BTreeMap<SegmentId, Arc<Mask>>> {
+    if version.dead.is_empty() {
+        return version.dead.clone();
+    }
+    let masks = segments.iter().filter_map(|s| Some((s.meta().id, version.mask(s)?.clone())));
+    Arc::new(masks.collect())
 }
 
 /// By start of the time range, then by id: in a table without timestamps that is the order of arrival.

@@ -15,7 +15,8 @@ use tidalite_storage::fs::faulty::SimFs;
 use tidalite_storage::segment::to_column;
 use tidalite_types::command::CreateTable;
 use tidalite_types::{
-    Batch, BatchColumn, BatchTimestamps, Column, ColumnId, ColumnType, Command, PartitionBy, TimeUnit, Values, Views,
+    BLOCK_ROWS, Batch, BatchColumn, BatchTimestamps, Column, ColumnId, ColumnType, Command, PartitionBy, TimeUnit,
+    Values, Views,
 };
 
 const DAY: i64 = 86_400_000_000_000;
@@ -29,6 +30,12 @@ enum Step {
     /// Rows for several tables in one commit: table and the numbers and timestamps of its rows.
     Rows(Vec<(&'static str, Vec<(i64, i64)>)>),
     Command(Command),
+    /// Deletes the rows of a table whose number is a multiple, or gives them this much more.
+    Change {
+        table: &'static str,
+        multiple: i64,
+        more: Option<i64>,
+    },
     Settle,
 }
 
@@ -75,6 +82,13 @@ fn apply(db: &Database, step: &Step) -> crate::Result<()> {
     match step {
         Step::Rows(tables) => block_on(db.commit(tables.iter().map(|(t, rows)| batch(t, rows)).collect())).map(drop),
         Step::Command(command) => block_on(db.command(command.clone())).map(drop),
+        Step::Change { table, multiple, more } => {
+            let sql = match more {
+                Some(more) => format!("UPDATE {table} SET number = number + {more} WHERE number % {multiple} = 0"),
+                None => format!("DELETE FROM {table} WHERE number % {multiple} = 0"),
+            };
+            block_on(db.execute(&sql, crate::QueryOptions::default())).map(drop)
+        }
         Step::Settle => db.settle(),
     }
 }
@@ -100,6 +114,14 @@ fn apply_to_model(model: &mut Model, step: &Step) {
         Step::Command(Command::DropPartitions { table, partitions }) => {
             model.get_mut(table).unwrap().retain(|row| !partitions.contains(&(row.0.div_euclid(DAY) * DAY)));
         }
+        Step::Change { table, multiple, more } => {
+            let rows = model.get_mut(*table).unwrap();
+            let is_hit = |number: &Option<i64>| number.is_some_and(|n| n % multiple == 0);
+            match more {
+                Some(more) => rows.iter_mut().filter(|r| is_hit(&r.1)).for_each(|r| r.1 = r.1.map(|n| n + more)),
+                None => rows.retain(|row| !is_hit(&row.1)),
+            }
+        }
         Step::Command(_) | Step::Settle => {}
     }
 }
@@ -109,10 +131,10 @@ fn read(table: &TableSnapshot) -> Rows {
     let (ts, number, symbol) = (id("timestamp").unwrap(), id("number").unwrap(), id("symbol"));
     let strings = symbol.map(|id| table.symbols[&id].strings());
     let mut rows = Rows::new();
-    let mut add = |column: &dyn Fn(ColumnId) -> Option<Column>| {
+    let mut add = |column: &dyn Fn(ColumnId) -> Option<Column>, is_dead: &dyn Fn(usize) -> bool| {
         let Some(Values::I64(ts)) = column(ts).map(|c| c.values) else { panic!("a block without timestamps") };
         let (number, symbol) = (column(number), symbol.and_then(column));
-        for (row, ts) in ts.into_iter().enumerate() {
+        for (row, ts) in ts.into_iter().enumerate().filter(|(row, _)| !is_dead(*row)) {
             let number = number.as_ref().filter(|c| c.is_valid(row)).map(|c| match &c.values {
                 Values::I64(v) => v[row],
                 other => panic!("{other:?}"),
@@ -126,11 +148,12 @@ fn read(table: &TableSnapshot) -> Rows {
     };
     for segment in table.segments.iter() {
         for block in 0..segment.block_count() {
-            add(&|id| segment.read(id, block).unwrap().map(|b| to_column(&b)));
+            let is_dead = |row| table.mask(segment).is_some_and(|mask| mask.is_dead(block * BLOCK_ROWS + row));
+            add(&|id| segment.read(id, block).unwrap().map(|b| to_column(&b)), &is_dead);
         }
     }
     for run in table.runs.iter() {
-        add(&|id| run.column(id).map(|c| Column::clone(c)));
+        add(&|id| run.column(id).map(|c| Column::clone(c)), &|row| run.is_dead(row));
     }
     rows
 }
@@ -168,6 +191,7 @@ fn rows(first: i64, count: i64, spread: i64) -> Vec<(i64, i64)> {
 
 fn story() -> Vec<Step> {
     let hour = DAY / 24;
+    let change = |table, multiple, more| Step::Change { table, multiple, more };
     let drop_table = |table: &str| Step::Command(Command::DropTable { table: table.to_owned(), if_exists: false });
     vec![
         create("a"),
@@ -178,11 +202,17 @@ fn story() -> Vec<Step> {
         Step::Command(Command::RenameTable { table: "b".into(), to: "d".into() }),
         Step::Rows(vec![("b", rows(2000, 3, hour)), ("d", rows(2100, 3, 7))]),
         Step::Settle,
+        change("a", 5, None),
+        change("a", 7, Some(1)),
+        Step::Rows(vec![("a", rows(70, 5, hour))]),
+        change("a", 3, Some(100)),
         Step::Command(Command::DropPartitions { table: "a".into(), partitions: vec![DAY, 2 * DAY] }),
+        change("a", 11, None),
         Step::Rows(vec![("a", rows(30, 10, hour))]),
         Step::Command(Command::Truncate { table: "c".into() }),
         Step::Rows(vec![("c", rows(6000, 4, hour))]),
         Step::Settle,
+        change("c", 2, None),
         drop_table("d"),
         Step::Rows(vec![("d", rows(7000, 4, hour)), ("a", rows(8000, 1, 1))]),
         Step::Command(Command::DropColumn { table: "c".into(), column: "symbol".into() }),
@@ -192,7 +222,9 @@ fn story() -> Vec<Step> {
             column_type: ColumnType::Double,
             if_not_exists: false,
         }),
+        change("a", 4, Some(3)),
         Step::Settle,
+        change("c", 1, None),
         drop_table("b"),
         Step::Settle,
         Step::Rows(vec![("e", rows(1, 2, 1))]),

@@ -3,7 +3,7 @@
 use crate::jobs::Jobs;
 use crate::session::{Host, Sessions};
 use crate::shared::{Shared, lock};
-use crate::writer::{Committed, Request, RowsMode, Work, Writer, closed, submit};
+use crate::writer::{Committed, Request, RowChange, RowsMode, Work, Writer, closed, submit};
 use crate::{Activity, DatabaseConfig, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -15,12 +15,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tidalite_ingest::recover::{Recovered, recover};
 use tidalite_ingest::wal::log::Group;
-use tidalite_storage::TableSnapshot;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
-use tidalite_types::{Batch, Command, TableSchema, Txn};
+use tidalite_storage::{TableSnapshot, Tables};
+use tidalite_types::{Batch, Command, TableId, TableSchema, Txn};
 
 /// A handle; clones share the database. Dropping the last one closes it as [`Database::close`] does.
 #[derive(Clone, Debug)]
@@ -236,6 +236,18 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     thread.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start thread {name}: {e}")))
 }
 
+/// Keeps merges of a table away while it lives.
+struct Hold {
+    tables: Arc<Tables>,
+    table: TableId,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.tables.write().let_merge(self.table);
+    }
+}
+
 /// What statements may do to the database.
 struct Handle {
     inner: Arc<Inner>,
@@ -248,6 +260,15 @@ impl Host for Handle {
 
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>> {
         self.inner.submit(Work::Command(command)).map(|r| r.map(|c| c.txn)).boxed()
+    }
+
+    fn change(&self, change: RowChange) -> BoxFuture<'static, Result<Option<u64>>> {
+        self.inner.submit(Work::Change(change)).map(|r| r.map(|c| c.changed)).boxed()
+    }
+
+    fn hold_merges(&self, table: TableId) -> Box<dyn Send + Sync> {
+        self.inner.shared.tables.write().hold_merges(table);
+        Box::new(Hold { tables: self.inner.shared.tables.clone(), table })
     }
 
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {

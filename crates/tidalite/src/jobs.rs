@@ -18,10 +18,11 @@ use std::time::{Duration, Instant};
 use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
 use tidalite_ingest::wal::log::make_spare;
 use tidalite_ingest::wal::record::Op;
+use tidalite_storage::dead::{DeadRows, ranges_of_mask};
 use tidalite_storage::manifest::{Change, Checkpoint, State};
-use tidalite_storage::merge::{Merged, merge};
+use tidalite_storage::merge::{Merged, merge, reclaimable};
 use tidalite_storage::tables::{MergeInput, Staged};
-use tidalite_storage::{Segment, TableSnapshot, symbol_file};
+use tidalite_storage::{Run, Segment, TableSnapshot, symbol_file};
 use tidalite_types::{BLOCK_ROWS, SegmentId, TableId, Txn};
 
 /// A third of the share of a thread of normal priority, when all want to run.
@@ -54,6 +55,8 @@ pub(crate) struct Jobs {
     log_bytes_before: u64,
     log_bytes_checkpointed: u64,
     retry_at: Option<Instant>,
+    /// Whether merges write every segment with dead rows again, not only those where it pays.
+    reclaims_all: bool,
 }
 
 /// When things happened to a table, as seen by this thread.
@@ -76,6 +79,7 @@ impl Jobs {
             log_bytes_before,
             log_bytes_checkpointed: 0,
             retry_at: None,
+            reclaims_all: false,
         }
     }
 
@@ -111,9 +115,19 @@ impl Jobs {
 
     /// Merges everything staged now, then writes a checkpoint.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        let all: Vec<TableId> =
-            self.shared.tables.all().1.iter().filter(|t| !t.runs.is_empty()).map(|t| t.id).collect();
-        self.round(&all)?;
+        let all: Vec<TableId> = self
+            .shared
+            .tables
+            .all()
+            .1
+            .iter()
+            .filter(|t| !t.runs.is_empty() || !t.dead.is_empty())
+            .map(|t| t.id)
+            .collect();
+        self.reclaims_all = true;
+        let merged = self.round(&all);
+        self.reclaims_all = false;
+        merged?;
         self.checkpoint()?;
         self.purge();
         Ok(())
@@ -204,6 +218,9 @@ impl Jobs {
             }
             if staged.rows == 0 {
                 watched.staged_since = None;
+                if now - watched.changed >= QUIET && !reclaimable(&table, false).is_empty() {
+                    due.push((0, table.id));
+                }
                 continue;
             }
             let age = now - *watched.staged_since.get_or_insert(now);
@@ -230,11 +247,16 @@ impl Jobs {
     fn merge_table(&self, table: TableId) -> Result<Vec<Arc<Segment>>> {
         let Some(input) = self.shared.tables.write().begin_merge(table) else { return Ok(Vec::new()) };
         let merged_txn = input.version.runs.last().map_or(Txn(0), |r| r.txns.1);
+        let reclaim = reclaimable(&input.version, self.reclaims_all);
+        if input.version.runs.is_empty() && reclaim.is_empty() {
+            return Ok(Vec::new());
+        }
         let started = Instant::now();
         // The manifest must not know of commits that the log could still lose: neither of rows nor of the schema.
         block_on(self.ask(Work::Sync))?;
         let mut next_segment = || self.next_segment();
-        let merged = merge(&self.shared.store, &input.version, self.shared.config.merge_threads, &mut next_segment)?;
+        let threads = self.shared.config.merge_threads;
+        let merged = merge(&self.shared.store, &input.version, &reclaim, threads, &mut next_segment)?;
         let is_shown = self.publish(&input, &merged, merged_txn).inspect_err(|_| {
             // The edit may have reached the disk all the same: the files can go after the next one that did.
             self.doubtful.lock().unwrap_or_else(PoisonError::into_inner).extend(merged.added.iter().cloned());
@@ -265,11 +287,15 @@ impl Jobs {
     /// Puts a merge into the manifest, then before the readers; false when the table changed so that it is void.
     fn publish(&self, input: &MergeInput, merged: &Merged, merged_txn: Txn) -> Result<bool> {
         let (id, version) = (input.version.id, &input.version);
+        // Whoever deletes rows of segments or runs holds this until it is published: what died is known.
+        let _deletes = self.shared.lock_deletes();
         // Whoever removes rows by force takes this lock, too: what is current now is so until the end.
         let mut manifest = self.shared.lock_manifest();
         if !self.shared.tables.read().is_current(input) {
             return Ok(false);
         }
+        let died = self.shared.tables.read().died_since(input);
+        let dead = if died.is_empty() { Vec::new() } else { merged.moved(version, &died)? };
         // After an edit that failed, what the disk says is known again before anything builds on it.
         manifest.manifest.mend()?;
         // Only merges add segments, and there is one merge of a table at a time.
@@ -288,10 +314,13 @@ impl Jobs {
             merged: merged_txn,
             symbol_bytes,
         });
+        // What killed them speaks of segments and runs that recovery will not find.
+        let masks = dead.iter().map(|(segment, mask)| (*segment, ranges_of_mask(mask)));
+        changes.extend(masks.map(|(segment, rows)| Change::Dead { table: id, segment, rows }));
         manifest.manifest.edit(&changes)?;
         let counts = pending.iter().map(|e| (e.column, e.first + e.strings.len() as u32));
         manifest.persisted.entry(id).or_default().extend(counts);
-        self.shared.tables.write().end_merge(input, merged.added.clone(), &merged.removed);
+        self.shared.tables.write().end_merge(input, merged.added.clone(), &merged.removed, dead);
         Ok(true)
     }
 
@@ -341,9 +370,7 @@ impl Jobs {
             let persisted = manifest.persisted.get(&table.id).cloned().unwrap_or_default();
             let symbols = symbol_file::pending(&table.symbols, &persisted);
             let symbols = symbols.into_iter().map(|e| Op::Symbols { table: table.id, entries: Arc::new(e) });
-            let rows =
-                table.runs.iter().map(|run| Op::Rows { table: table.id, run: Arc::unwrap_or_clone(run.clone()) });
-            for op in symbols.chain(rows) {
+            for op in symbols.chain(staged_rows(table)) {
                 writer.write(&[op])?;
             }
         }
@@ -390,6 +417,22 @@ impl Jobs {
             }
         }
     }
+}
+
+/// The rows of a table that are in memory only: staged rows, and which rows of them and of segments are dead.
+fn staged_rows(table: &TableSnapshot) -> impl Iterator<Item = Op> {
+    let kill = |dead: DeadRows| Op::Delete { table: table.id, dead: Arc::new(dead) };
+    let segments = table.dead.iter().map(|(&segment, mask)| (segment, ranges_of_mask(mask))).collect();
+    let of_segments = Some(DeadRows { segments, ..DeadRows::default() }).filter(|dead| !dead.is_empty());
+    // The dead rows of a run follow it: counted from its end.
+    let runs = table.runs.iter().flat_map(move |run| {
+        let ranges = run.dead.as_ref().map(|mask| mask.ranges()).unwrap_or_default().into_iter().rev();
+        let staged = ranges.map(|(from, count)| ((run.rows - from - count) as u64, count as u64)).collect();
+        let dead = Some(DeadRows { staged, ..DeadRows::default() }).filter(|dead| !dead.is_empty());
+        let rows = Op::Rows { table: table.id, run: Run { dead: None, ..Run::clone(run) } };
+        std::iter::once(rows).chain(dead.map(kill))
+    });
+    of_segments.map(kill).into_iter().chain(runs)
 }
 
 fn panicked() -> Error {

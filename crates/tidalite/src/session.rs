@@ -4,9 +4,11 @@
 //! their batches come up; INSERT and DDL turn to the writer here, in [`write`]. Everything runs on the engine's
 //! threads, never on the caller's. What runs is listed in [`running`] until its rows are read to the end or dropped.
 
+mod change;
 mod running;
 mod write;
 
+use crate::writer::RowChange;
 use crate::{DatabaseConfig, Error, ErrorKind, Result};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -19,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tidalite_query::statement::CreateTableAs;
 use tidalite_query::{ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement};
 use tidalite_storage::TableSnapshot;
-use tidalite_types::{Batch, Command, Txn};
+use tidalite_types::{Batch, Command, TableId, Txn};
 
 #[derive(Clone, Debug, Default)]
 pub struct QueryOptions {
@@ -74,6 +76,12 @@ pub(crate) trait Host: Send + Sync {
 
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>>;
 
+    /// Deletes or replaces rows; gives how many, or `None` when they moved and have to be looked for again.
+    fn change(&self, change: RowChange) -> BoxFuture<'static, Result<Option<u64>>>;
+
+    /// No merge of the table is begun while what this gives lives.
+    fn hold_merges(&self, table: TableId) -> Box<dyn Send + Sync>;
+
     /// As [`Catalog::snapshots`].
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>>;
 
@@ -92,6 +100,7 @@ struct Shared {
     engine: Result<Engine>,
     running: Running,
     timeout: Duration,
+    changing: change::Changing,
 }
 
 impl Sessions {
@@ -102,7 +111,14 @@ impl Sessions {
             spill_folder: None,
         };
         let engine = Engine::new(&engine).map_err(Error::from);
-        Sessions { shared: Arc::new(Shared { engine, running: Running::default(), timeout: config.query_timeout }) }
+        Sessions {
+            shared: Arc::new(Shared {
+                engine,
+                running: Running::default(),
+                timeout: config.query_timeout,
+                changing: change::Changing::default(),
+            }),
+        }
     }
 
     /// Runs one statement.
@@ -203,6 +219,14 @@ impl Session {
                     self.host.command(Command::DropPartitions { table, partitions }).await?;
                 }
                 Ok(Response::Done { tag: "ALTER TABLE", rows: 0 })
+            }
+            Statement::Delete(delete) => {
+                let rows = change::delete(self, delete, cancel).await?;
+                Ok(Response::Done { tag: "DELETE", rows })
+            }
+            Statement::Update(update) => {
+                let rows = change::update(self, update, cancel).await?;
+                Ok(Response::Done { tag: "UPDATE", rows })
             }
             Statement::CancelQuery(id) => {
                 if !self.shared.running.cancel(id) {

@@ -20,6 +20,9 @@ pub(crate) struct Shared {
     pub store: Arc<SegmentStore>,
     pub tables: Arc<Tables>,
     pub counters: Counters,
+    /// Held from when it is decided which rows die until readers know, and while a merge is published. Taken before
+    /// that of the manifest.
+    deletes: Mutex<()>,
     /// Taken before the lock of `tables`, never while holding it.
     manifest: Mutex<ManifestState>,
     pub is_closing: AtomicBool,
@@ -63,12 +66,17 @@ impl Shared {
             counters: Counters::default(),
             next_segment: AtomicU64::new(manifest.state().next_segment.0.max(1)),
             checkpoint_files: AtomicU64::new(manifest.state().checkpoint.file),
+            deletes: Mutex::default(),
             manifest: Mutex::new(ManifestState { manifest, persisted }),
             is_closing: AtomicBool::new(false),
             log_wants_spare: AtomicBool::new(true),
             merge: Mutex::default(),
             wished: Condvar::new(),
         }
+    }
+
+    pub(crate) fn lock_deletes(&self) -> MutexGuard<'_, ()> {
+        lock(&self.deletes)
     }
 
     pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, ManifestState> {

@@ -7,9 +7,14 @@
 //! Writers that outrun the merge are slowed twice: above the staging limit large commits are answered only once the
 //! merge has caught up, above twice the limit nothing is taken until it has.
 
+mod changes;
+
+pub(crate) use changes::RowChange;
+
 use crate::config::Durability;
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Result};
+use changes::{Decided, Views};
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::future::BoxFuture;
@@ -43,6 +48,8 @@ pub(crate) enum Work {
         mode: RowsMode,
     },
     Command(Command),
+    /// Rows that a statement found are deleted or replaced.
+    Change(RowChange),
     /// Makes every commit so far durable.
     Sync,
     /// Files of the log up to this commit are not needed any more.
@@ -77,6 +84,8 @@ pub(crate) struct Committed {
     pub txn: Txn,
     /// With [`RowsMode::CreatePrefix`]: why the rest was refused.
     pub refused: Option<Error>,
+    /// Rows that a [`RowChange`] changed; `None` when they moved and nothing was done.
+    pub changed: Option<u64>,
 }
 
 pub(crate) struct Writer {
@@ -98,6 +107,7 @@ struct Accepted {
     ops: Vec<Op>,
     bytes: usize,
     refused: Option<Error>,
+    changed: Option<u64>,
     reply: oneshot::Sender<Result<Committed>>,
 }
 
@@ -156,10 +166,14 @@ impl Writer {
         }
         let mut group = std::mem::take(&mut self.group);
         let mut accepted = Vec::with_capacity(requests.len());
+        let shared = self.shared.clone();
+        let mut views = Views::new(&shared);
         for request in requests {
-            self.decide(request, &mut group, &mut accepted);
+            self.decide(request, &mut group, &mut accepted, &mut views);
         }
-        if let Err(error) = self.write(&mut group) {
+        // A merge writes what died into the manifest: that must not be ahead of the log.
+        let must_sync = accepted.iter().flat_map(|a| &a.ops).any(|op| matches!(op, Op::Delete { .. }));
+        if let Err(error) = self.write(&mut group, must_sync) {
             let error = Error::from(error);
             accepted.into_iter().for_each(|a| drop(a.reply.send(Err(error.clone()))));
             return;
@@ -189,11 +203,11 @@ impl Writer {
                 self.shared.log_wants_spare.store(false, Relaxed);
                 Ok(())
             }
-            Work::Rows { .. } | Work::Command(_) => return false,
+            Work::Rows { .. } | Work::Command(_) | Work::Change(_) => return false,
         };
         let (nobody, _) = oneshot::channel();
         let reply = std::mem::replace(&mut request.reply, nobody);
-        let committed = Committed { txn: self.txn, refused: None };
+        let committed = Committed { txn: self.txn, refused: None, changed: None };
         let _ = reply.send(done.map(|()| committed).map_err(Error::from));
         true
     }
@@ -215,15 +229,24 @@ impl Writer {
         }
     }
 
-    fn decide(&mut self, request: Request, group: &mut Group, accepted: &mut Vec<Accepted>) {
+    fn decide(&mut self, request: Request, group: &mut Group, accepted: &mut Vec<Accepted>, views: &mut Views<'_>) {
         let Request { work, reply } = request;
         let bytes = byte_count(&work);
         let txn = self.txn.next();
+        let mut changed = None;
         let decided = match work {
             Work::Rows { batches, mode } => self.decide_rows(batches, mode, txn),
             Work::Command(command) => {
                 commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from)
             }
+            Work::Change(change) => match self.decide_change(change, txn, views, accepted) {
+                Ok(Decided::Done(ops, rows)) => {
+                    changed = Some(rows);
+                    Ok((ops, None))
+                }
+                Ok(Decided::Moved) => Ok((Vec::new(), None)),
+                Err(error) => Err(error),
+            },
             _ => return,
         };
         match decided {
@@ -232,9 +255,29 @@ impl Writer {
                 if !ops.is_empty() {
                     group.push(txn, &ops);
                     self.txn = txn;
+                    views.accept(&self.catalog, txn, &ops);
                 }
-                accepted.push(Accepted { txn: self.txn, ops, bytes, refused, reply });
+                accepted.push(Accepted { txn: self.txn, ops, bytes, refused, changed, reply });
             }
+        }
+    }
+
+    fn decide_change(
+        &mut self,
+        change: RowChange,
+        txn: Txn,
+        views: &mut Views<'_>,
+        accepted: &[Accepted],
+    ) -> Result<Decided> {
+        let bytes: usize = change.rows.iter().map(Batch::byte_count).sum();
+        if bytes > COMMIT_BYTES_MAX {
+            let message = format!("an UPDATE of {bytes} bytes is larger than the {COMMIT_BYTES_MAX} that one may have");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        let table = change.seen.id;
+        match (self.catalog.get(table).is_some(), views.table(table, &self.catalog, accepted)) {
+            (true, Some(now)) => changes::decide(&mut self.catalog, &now, change, txn),
+            _ => Err(changes::dropped(&change.seen.schema.name)),
         }
     }
 
@@ -270,7 +313,7 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, group: &mut Group) -> tidalite_storage::Result<()> {
+    fn write(&mut self, group: &mut Group, must_sync: bool) -> tidalite_storage::Result<()> {
         if group.is_empty() {
             return Ok(());
         }
@@ -285,6 +328,9 @@ impl Writer {
             self.log.sync()?;
             self.sync_time = started.elapsed();
             counters.log_syncs.fetch_add(1, Relaxed);
+        } else if must_sync {
+            self.log.sync()?;
+            counters.log_syncs.fetch_add(1, Relaxed);
         }
         Ok(())
     }
@@ -297,12 +343,12 @@ impl Writer {
                 |op: &Op| matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
             let _manifest = accepted.iter().flat_map(|a| &a.ops).any(removes).then(|| self.shared.lock_manifest());
             let mut versions = self.shared.tables.write();
-            for Accepted { txn, ops, bytes, refused, reply } in accepted {
+            for Accepted { txn, ops, bytes, refused, changed, reply } in accepted {
                 let rows: usize = ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows } else { 0 }).sum();
                 self.shared.counters.rows_committed.fetch_add(rows as u64, Relaxed);
                 self.shared.counters.commits.fetch_add(u64::from(!ops.is_empty()), Relaxed);
                 publish(&mut versions, &self.catalog, txn, ops);
-                answers.push((bytes, reply, Committed { txn, refused }));
+                answers.push((bytes, reply, Committed { txn, refused, changed }));
             }
         }
         let is_over = self.is_over_limit();
@@ -355,7 +401,9 @@ fn refuse(requests: Vec<Request>, error: &Error) {
 
 fn byte_count(work: &Work) -> usize {
     match work {
-        Work::Rows { batches, .. } => batches.iter().map(Batch::byte_count).sum(),
+        Work::Rows { batches, .. } | Work::Change(RowChange { rows: batches, .. }) => {
+            batches.iter().map(Batch::byte_count).sum()
+        }
         _ => 0,
     }
 }
@@ -366,6 +414,11 @@ fn log_room(work: &Work) -> u64 {
         Work::Rows { batches, .. } => {
             let columns: usize = batches.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum();
             (byte_count(work) + columns + 4096) as u64
+        }
+        Work::Change(change) => {
+            let columns: usize = change.rows.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum();
+            let ranges: usize = change.hit.iter().map(|mask| mask.ranges().len()).sum();
+            (byte_count(work) + columns + 20 * ranges + 24 * change.hit.len() + 4096) as u64
         }
         Work::Command(_) => 256 << 10,
         _ => 0,

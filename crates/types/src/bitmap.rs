@@ -116,6 +116,21 @@ impl Bitmap {
         if bit { self.words[index / 64] |= mask } else { self.words[index / 64] &= !mask }
     }
 
+    /// Sets bits `from..from + count`; gives how many of them were clear.
+    pub fn set_range(&mut self, from: usize, count: usize) -> usize {
+        assert!(from + count <= self.len, "bits {from}+{count} of a bitmap of {}", self.len);
+        let (mut at, end, mut cleared) = (from, from + count, 0);
+        while at < end {
+            let take = (64 - at % 64).min(end - at);
+            let mask = if take == 64 { u64::MAX } else { ((1 << take) - 1) << (at % 64) };
+            let word = &mut self.words[at / 64];
+            cleared += (mask & !*word).count_ones() as usize;
+            *word |= mask;
+            at += take;
+        }
+        cleared
+    }
+
     pub fn truncate(&mut self, len: usize) {
         if len < self.len {
             self.words.truncate(len.div_ceil(64));
@@ -168,6 +183,17 @@ mod tests {
                 assert_eq!(out.iter().collect::<Vec<_>>(), expected, "cut {cut} from {from}");
                 assert_eq!(out.count_ones(), expected.iter().filter(|b| **b).count());
             }
+        }
+    }
+
+    #[test]
+    fn a_range_is_set_and_its_clear_bits_counted() {
+        for (from, count) in [(0, 300), (1, 62), (1, 63), (63, 2), (64, 64), (70, 200), (299, 1), (5, 0)] {
+            let mut bitmap: Bitmap = (0..300).map(|i| i % 3 == 0).collect();
+            let expected: Vec<bool> = (0..300).map(|i| i % 3 == 0 || (from..from + count).contains(&i)).collect();
+            let clear = (from..from + count).filter(|i| i % 3 != 0).count();
+            assert_eq!(bitmap.set_range(from, count), clear, "{from}+{count}");
+            assert_eq!(bitmap.iter().collect::<Vec<_>>(), expected, "{from}+{count}");
         }
     }
 

@@ -4,9 +4,9 @@
 
 use super::columns::{decode_column, encode_column};
 use std::sync::Arc;
-use tidalite_storage::Run;
 use tidalite_storage::codec::{Decoder, Encoder, Malformed};
 use tidalite_storage::symbol_file::{Entries, decode_entries, encode_entries};
+use tidalite_storage::{DeadRows, Run};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{ColumnId, TableId, TableSchema, Txn};
 
@@ -41,6 +41,11 @@ pub enum Op {
         table: TableId,
         run: Run,
     },
+    /// Rows that are deleted, or replaced by rows of this commit that follow.
+    Delete {
+        table: TableId,
+        dead: Arc<DeadRows>,
+    },
 }
 
 impl Op {
@@ -53,7 +58,8 @@ impl Op {
             | Op::Truncate { table }
             | Op::DropPartitions { table, .. }
             | Op::Symbols { table, .. }
-            | Op::Rows { table, .. } => *table,
+            | Op::Rows { table, .. }
+            | Op::Delete { table, .. } => *table,
         }
     }
 }
@@ -68,6 +74,7 @@ pub fn encode_op(op: &Op, e: &mut Encoder) {
         Op::DropPartitions { .. } => 5,
         Op::Symbols { .. } => 6,
         Op::Rows { .. } => 7,
+        Op::Delete { .. } => 8,
     });
     e.u32(op.table().0);
     match op {
@@ -82,6 +89,7 @@ pub fn encode_op(op: &Op, e: &mut Encoder) {
         }
         Op::Symbols { entries, .. } => encode_entries(entries, e),
         Op::Rows { run, .. } => encode_run(run, e),
+        Op::Delete { dead, .. } => dead.encode(e),
     }
 }
 
@@ -101,6 +109,7 @@ pub fn decode_op(d: &mut Decoder<'_>) -> Result<Op, Malformed> {
         }
         6 => Op::Symbols { table, entries: Arc::new(decode_entries(d)?) },
         7 => Op::Rows { table, run: decode_run(d)? },
+        8 => Op::Delete { table, dead: Arc::new(DeadRows::decode(d)?) },
         _ => return Err(Malformed("operation")),
     })
 }
@@ -132,7 +141,7 @@ fn decode_run(d: &mut Decoder<'_>) -> Result<Run, Malformed> {
         let column = decode_column(&mut d.rest, physical, rows).map_err(|_| Malformed("column"))?;
         columns.push((id, Arc::new(column)));
     }
-    Ok(Run { rows, txns, time_range, is_sorted, columns })
+    Ok(Run { rows, txns, time_range, is_sorted, columns, dead: None })
 }
 
 const PHYSICALS: [Physical; 11] = [

@@ -4,9 +4,10 @@
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
 //! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`statements`] which statement it is;
-//! [`create`] and [`alter`] tables; [`types`] names of types; [`rewrite`] of queries before they are planned.
+//! [`change`] of rows; [`create`] and [`alter`] tables; [`types`] names of types; [`rewrite`] of queries before they are planned.
 
 mod alter;
+mod change;
 mod create;
 mod grammar;
 mod rewrite;

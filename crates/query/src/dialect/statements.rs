@@ -35,14 +35,16 @@ impl Input<'_> {
             "truncate" => self.truncate(),
             "rename" => self.rename(),
             "insert" => self.insert(),
+            "delete" => self.delete(),
+            "update" => self.update(),
             "show" => self.show().map(Statement::Query),
             "explain" => self.explain(),
             "cancel" => self.cancel(),
             "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard"
             | "deallocate" | "close" => self.nothing(),
-            "update" | "delete" | "copy" | "merge" | "vacuum" | "backup" | "checkpoint" | "grant" | "revoke"
-            | "refresh" | "snapshot" | "reindex" | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch"
-            | "listen" | "lock" | "comment" => self.unsupported(),
+            "copy" | "merge" | "vacuum" | "backup" | "checkpoint" | "grant" | "revoke" | "refresh" | "snapshot"
+            | "reindex" | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock"
+            | "comment" => self.unsupported(),
             "select" | "with" | "from" | "values" | "table" | "pivot" | "unpivot" => self.query().map(Statement::Query),
             _ => Err(self.expected("a statement")),
         }
@@ -217,14 +219,14 @@ impl Input<'_> {
 }
 
 /// A query of our own making.
-fn sub_query(sql: &str) -> Result<Query> {
+pub(super) fn sub_query(sql: &str) -> Result<Query> {
     match super::parse(sql)? {
         Statement::Query(query) => Ok(query),
         _ => Err(Error::internal("a query of our own did not parse as one")),
     }
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn partitions(snapshot: &TableSnapshot) -> BTreeMap<i64, PartitionInf
     for segment in snapshot.segments.iter() {
         let meta = segment.meta();
         let info = found.entry(meta.partition).or_default();
-        info.rows += meta.rows;
+        info.rows += meta.rows - snapshot.mask(segment).map_or(0, |mask| mask.dead() as u64);
         info.segments += 1;
         info.bytes += meta.bytes;
         if has_time {
@@ -43,11 +43,19 @@ pub(crate) fn partitions(snapshot: &TableSnapshot) -> BTreeMap<i64, PartitionInf
 fn add_run(snapshot: &TableSnapshot, run: &Run, found: &mut BTreeMap<i64, PartitionInfo>) {
     let Some(id) = snapshot.schema.designated else {
         let info = found.entry(i64::MIN).or_default();
-        info.rows += run.rows as u64;
-        info.staged_rows += run.rows as u64;
+        info.rows += run.alive_rows() as u64;
+        info.staged_rows += run.alive_rows() as u64;
         return;
     };
-    let times = run.timestamps(id);
+    let alive: Vec<i64>;
+    let times = match &run.dead {
+        None => run.timestamps(id),
+        Some(mask) => {
+            let times = run.timestamps(id).iter().enumerate();
+            alive = times.filter(|(row, _)| !mask.is_dead(*row)).map(|(_, ts)| *ts).collect();
+            &alive
+        }
+    };
     let mut from = 0;
     while from < times.len() {
         let (lo, hi) = snapshot.schema.partition(times[from]);

@@ -157,11 +157,12 @@ fn properties(spec: &ScanSpec, reader: &Reader, partitions: usize) -> PlanProper
 fn statistics(reader: &Reader, pruned: &Pruned, is_exact: bool) -> Statistics {
     let mut statistics = Statistics::new_unknown(&reader.schema);
     let rows: usize = pruned.sources.iter().map(|s| s.rows).sum();
+    let is_range_exact = is_exact && !pruned.sources.iter().any(|s| s.has_dead);
     let precise = |exact: bool, rows| if exact { Precision::Exact(rows) } else { Precision::Inexact(rows) };
     statistics.num_rows = precise(is_exact, rows);
     let range = pruned.sources.iter().map(|s| s.time_range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     for (field, column) in reader.schema.fields().iter().zip(&mut statistics.column_statistics) {
-        if let Some((min, max)) = range.filter(|_| is_exact && crate::door::is_designated(field)) {
+        if let Some((min, max)) = range.filter(|_| is_range_exact && crate::door::is_designated(field)) {
             let value = |v: i64| {
                 ScalarValue::Int64(Some(v)).cast_to(field.data_type()).map_or(Precision::Absent, Precision::Exact)
             };

@@ -3,7 +3,7 @@
 use super::predicate::{Predicate, Test};
 use crate::Result;
 use std::collections::BTreeSet;
-use tidalite_storage::{Bounds, Run, Segment, TableSnapshot};
+use tidalite_storage::{Bounds, Mask, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, ColumnId};
 
 /// One piece of work: at most a block's rows, of a segment or of a run.
@@ -19,7 +19,10 @@ pub(crate) struct Source {
     /// Smallest and greatest designated timestamp of the source.
     pub time_range: (i64, i64),
     pub pieces: Vec<Piece>,
+    /// Alive ones.
     pub rows: usize,
+    /// Whether some rows are dead, so that the time range may be wider than that of the others.
+    pub has_dead: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -53,7 +56,7 @@ pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Resul
         if !may_match_times(segment.time_range()) {
             continue;
         }
-        let source = segment_source(index, segment, predicates)?;
+        let source = segment_source(index, segment, snapshot.mask(segment).map(AsRef::as_ref), predicates)?;
         if !source.pieces.is_empty() {
             kept.push(segment.as_ref());
             pruned.counts.blocks.0 += source.pieces.len();
@@ -64,10 +67,10 @@ pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Resul
     pruned.counts.partitions = (partitions(&kept), partitions(&all));
     pruned.counts.segments = (kept.len(), all.len());
     for (index, run) in snapshot.runs.iter().enumerate() {
-        pruned.counts.staged_rows.1 += run.rows;
+        pruned.counts.staged_rows.1 += run.alive_rows();
         // Every row is NULL in a column that the run does not have.
         let matches_nothing = |p: &Predicate| run.column(p.column).is_none() && p.test != Test::IsNull;
-        if run.rows == 0 || !may_match_times(run.time_range) || predicates.iter().any(matches_nothing) {
+        if run.alive_rows() == 0 || !may_match_times(run.time_range) || predicates.iter().any(matches_nothing) {
             continue;
         }
         let source = run_source(index, run, designated, may_match_times);
@@ -86,21 +89,23 @@ fn no_symbol_matches(snapshot: &TableSnapshot, predicate: &Predicate) -> bool {
     strings.iter().all(|s| symbols.id_of(s.as_bytes()).is_none())
 }
 
-fn segment_source(index: usize, segment: &Segment, predicates: &[Predicate]) -> Result<Source> {
-    let mut source = Source { time_range: segment.time_range(), pieces: Vec::new(), rows: 0 };
+fn segment_source(index: usize, segment: &Segment, mask: Option<&Mask>, predicates: &[Predicate]) -> Result<Source> {
+    let (time_range, has_dead) = (segment.time_range(), mask.is_some());
+    let mut source = Source { time_range, pieces: Vec::new(), rows: 0, has_dead };
     for block in 0..segment.block_count() {
         let rows = segment.block_rows(block);
-        let mut may_match = true;
+        let alive = rows - mask.map_or(0, |mask| mask.dead_in_block(block));
+        let mut may_match = alive > 0;
         for predicate in predicates {
             let zone = segment.zone(predicate.column, block)?;
-            may_match = predicate.may_match(zone.as_ref(), rows);
+            may_match = may_match && predicate.may_match(zone.as_ref(), rows);
             if !may_match {
                 break;
             }
         }
         if may_match {
             source.pieces.push(Piece::Block { segment: index, block });
-            source.rows += rows;
+            source.rows += alive;
         }
     }
     Ok(source)
@@ -109,13 +114,14 @@ fn segment_source(index: usize, segment: &Segment, predicates: &[Predicate]) -> 
 /// The pieces of a run; of a sorted one those whose times can match.
 fn run_source(index: usize, run: &Run, designated: Option<ColumnId>, may_match: impl Fn((i64, i64)) -> bool) -> Source {
     let times = designated.map_or(&[][..], |id| run.timestamps(id));
-    let mut source = Source { time_range: run.time_range, pieces: Vec::new(), rows: 0 };
+    let (time_range, has_dead) = (run.time_range, run.dead.is_some());
+    let mut source = Source { time_range, pieces: Vec::new(), rows: 0, has_dead };
     for from in (0..run.rows).step_by(BLOCK_ROWS) {
         let rows = BLOCK_ROWS.min(run.rows - from);
         let range = times.get(from).copied().zip(times.get(from + rows - 1).copied());
         if !run.is_sorted || range.is_none_or(&may_match) {
             source.pieces.push(Piece::Run { run: index, from, rows });
-            source.rows += rows;
+            source.rows += rows - run.dead.as_ref().map_or(0, |mask| mask.dead_in_block(from / BLOCK_ROWS));
         }
     }
     source

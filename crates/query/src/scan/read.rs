@@ -5,14 +5,21 @@ use super::spec::Order;
 use crate::door::arrays::{Raw, dictionary_array};
 use crate::{Error, Result};
 use datafusion::arrow::array::{
-    Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array,
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array,
+    new_null_array,
 };
-use datafusion::arrow::compute::take;
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
+use datafusion::arrow::compute::{FilterBuilder, take};
 use datafusion::arrow::datatypes::SchemaRef;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tidalite_storage::{Run, TableSnapshot};
-use tidalite_types::{ColumnId, ColumnSchema, ColumnType};
+use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ColumnSchema, ColumnType};
+
+/// The hidden column of a row's place in the snapshot: the index of its segment, or of its run behind all segments,
+/// and in the lower 32 bits its row there. No column of a table can have the name.
+pub(crate) const ADDRESS: &str = "+row";
+pub(crate) const ADDRESS_COLUMN: ColumnId = ColumnId(u32::MAX);
 
 /// The columns of a scan and what it takes to read them. Shared by the threads of a query.
 #[derive(Debug)]
@@ -38,10 +45,11 @@ impl Reader {
 
     pub fn read(&self, piece: Piece) -> Result<RecordBatch> {
         let (arrays, rows) = match piece {
-            Piece::Block { segment, block } => {
-                let segment = &self.snapshot.segments[segment];
+            Piece::Block { segment: index, block } => {
+                let segment = &self.snapshot.segments[index];
                 let rows = segment.block_rows(block);
                 let arrays = self.columns.iter().map(|column| match segment.read(column.id, block)? {
+                    None if column.id == ADDRESS_COLUMN => Ok(addresses(index, block * BLOCK_ROWS, rows)),
                     Some(block) => self.array(Raw::of_block(block), column),
                     None => Ok(nulls(column, rows)),
                 });
@@ -52,6 +60,10 @@ impl Reader {
                 (arrays.collect::<Result<Vec<_>>>()?, rows)
             }
         };
+        let (arrays, rows) = match self.alive(piece) {
+            Some(alive) => filtered(arrays, &alive)?,
+            None => (arrays, rows),
+        };
         let arrays = if self.order == Order::Descending { reversed(arrays, rows)? } else { arrays };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(|e| {
@@ -61,13 +73,51 @@ impl Reader {
 
     fn run_column(&self, index: usize, column: &ColumnSchema, from: usize, rows: usize) -> Result<ArrayRef> {
         let run = &self.snapshot.runs[index];
+        if column.id == ADDRESS_COLUMN {
+            let all = addresses(self.snapshot.segments.len() + index, 0, run.rows);
+            return self.run_rows(index, &all, from, rows);
+        }
         let Some(values) = run.column(column.id) else { return Ok(nulls(column, rows)) };
         let array = self.array(Raw::of_column(values), column)?;
-        if self.order == Order::Free || run.is_sorted || self.snapshot.schema.designated.is_none() {
-            return Ok(array.slice(from, rows));
+        self.run_rows(index, &array, from, rows)
+    }
+
+    /// Rows of a column of a run, in the order wanted.
+    fn run_rows(&self, index: usize, array: &ArrayRef, from: usize, rows: usize) -> Result<ArrayRef> {
+        match self.run_order(index) {
+            None => Ok(array.slice(from, rows)),
+            Some(order) => take(array, &order.slice(from, rows), None).map_err(|e| Error::internal(e.to_string())),
         }
-        let order = self.orders[index].get_or_init(|| self.order(run));
-        take(&array, &order.slice(from, rows), None).map_err(|e| Error::internal(e.to_string()))
+    }
+
+    /// The order in which a run is read, if that is not the one it has.
+    fn run_order(&self, index: usize) -> Option<&UInt32Array> {
+        let run = &self.snapshot.runs[index];
+        if self.order == Order::Free || run.is_sorted || self.snapshot.schema.designated.is_none() {
+            return None;
+        }
+        Some(self.orders[index].get_or_init(|| self.order(run)))
+    }
+
+    /// Which rows of a piece are alive; `None` when all are.
+    fn alive(&self, piece: Piece) -> Option<BooleanArray> {
+        match piece {
+            Piece::Block { segment, block } => {
+                let segment = &self.snapshot.segments[segment];
+                let dead = self.snapshot.mask(segment)?.block(block)?;
+                Some(inverted(dead, segment.block_rows(block)))
+            }
+            Piece::Run { run: index, from, rows } => {
+                let mask = self.snapshot.runs[index].dead.as_ref()?;
+                match self.run_order(index) {
+                    None => Some(inverted(mask.block(from / BLOCK_ROWS)?, rows)),
+                    Some(order) => {
+                        let rows = order.slice(from, rows);
+                        Some(rows.values().iter().map(|row| Some(!mask.is_dead(*row as usize))).collect())
+                    }
+                }
+            }
+        }
     }
 
     /// Row numbers in order of time; rows of the same time in order of arrival.
@@ -98,6 +148,23 @@ impl Reader {
         let array = dictionary_array(symbols.strings())?;
         Ok(cell.get_or_init(|| array))
     }
+}
+
+fn addresses(source: usize, from: usize, rows: usize) -> ArrayRef {
+    let first = ((source as i64) << 32) + from as i64;
+    Arc::new(Int64Array::from_iter_values(first..first + rows as i64))
+}
+
+/// The clear ones of the first `rows` bits.
+fn inverted(dead: &Bitmap, rows: usize) -> BooleanArray {
+    let words: Vec<u64> = dead.words().iter().map(|word| !word).collect();
+    BooleanArray::new(BooleanBuffer::new(Buffer::from_vec(words), 0, rows), None)
+}
+
+fn filtered(arrays: Vec<ArrayRef>, alive: &BooleanArray) -> Result<(Vec<ArrayRef>, usize)> {
+    let kept = FilterBuilder::new(alive).optimize().build();
+    let arrays = arrays.iter().map(|array| kept.filter(array)).collect::<Result<_, _>>();
+    Ok((arrays.map_err(|e| Error::internal(e.to_string()))?, kept.count()))
 }
 
 fn reversed(arrays: Vec<ArrayRef>, rows: usize) -> Result<Vec<ArrayRef>> {

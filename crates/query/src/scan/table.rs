@@ -3,11 +3,11 @@
 use super::exec::ScanExec;
 use super::predicate::Predicate;
 use super::prune::prune;
-use super::read::Reader;
+use super::read::{ADDRESS, ADDRESS_COLUMN, Reader};
 use super::spec::{Order, ScanSpec};
 use crate::door;
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result;
 use datafusion::common::Statistics;
@@ -17,12 +17,14 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
+use tidalite_types::{ColumnSchema, ColumnType};
 
 #[derive(Debug)]
 pub(crate) struct NativeTable {
     pub snapshot: Arc<TableSnapshot>,
     schema: SchemaRef,
     order: Order,
+    has_addresses: bool,
 }
 
 impl NativeTable {
@@ -31,12 +33,21 @@ impl NativeTable {
         let fields: Vec<_> =
             schema.columns.iter().map(|c| door::table_field(c, Some(c.id) == schema.designated)).collect();
         let schema = Arc::new(Schema::new(fields));
-        NativeTable { snapshot, schema, order: Order::Free }
+        NativeTable { snapshot, schema, order: Order::Free, has_addresses: false }
+    }
+
+    /// With one more column, the last: where each row is in the snapshot.
+    pub fn addressed(snapshot: Arc<TableSnapshot>) -> NativeTable {
+        let table = NativeTable::new(snapshot);
+        let address = door::named(&Field::new("", DataType::Int64, false), ADDRESS);
+        let fields = table.schema.fields().iter().cloned().chain([Arc::new(address)]);
+        NativeTable { schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())), has_addresses: true, ..table }
     }
 
     /// The same table, read in an order.
     pub fn ordered(&self, order: Order) -> NativeTable {
-        NativeTable { snapshot: self.snapshot.clone(), schema: self.schema.clone(), order }
+        let (snapshot, schema) = (self.snapshot.clone(), self.schema.clone());
+        NativeTable { snapshot, schema, order, has_addresses: self.has_addresses }
     }
 
     fn predicates(&self, filters: &[Expr]) -> Vec<Predicate> {
@@ -78,12 +89,13 @@ impl TableProvider for NativeTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = &self.snapshot.schema;
-        let indexes = projection.cloned().unwrap_or_else(|| (0..table.columns.len()).collect());
+        let indexes = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
         // Without the time among its columns the output's order means nothing to the operators above.
         let has_time = indexes.iter().any(|i| door::is_designated(self.schema.field(*i)));
         let has_order = has_time || table.designated.is_none();
         let order = if has_order { self.order } else { Order::Free };
-        let columns: Vec<_> = indexes.iter().map(|i| table.columns[*i].clone()).collect();
+        let columns: Vec<_> =
+            indexes.iter().map(|i| table.columns.get(*i).cloned().unwrap_or_else(address_column)).collect();
         let schema = Arc::new(self.schema.project(&indexes)?);
         let predicates = self.predicates(filters);
         let pruned = prune(&self.snapshot, &predicates)?;
@@ -99,6 +111,10 @@ impl TableProvider for NativeTable {
         let reader = Reader::new(self.snapshot.clone(), columns, schema, order);
         Ok(Arc::new(ScanExec::new(spec, reader, pruned, state.config().target_partitions())?))
     }
+}
+
+fn address_column() -> ColumnSchema {
+    ColumnSchema { id: ADDRESS_COLUMN, name: ADDRESS.to_owned(), column_type: ColumnType::Long }
 }
 
 fn kept_segments(snapshot: &TableSnapshot, pruned: &super::prune::Pruned) -> Vec<tidalite_types::SegmentId> {

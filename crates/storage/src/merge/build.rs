@@ -4,7 +4,7 @@ use super::new_rows::NewRows;
 use super::old_rows::{LastBlock, OldRows};
 use super::pieces::{BlockPlan, Piece};
 use crate::Result;
-use crate::segment::{EncodedBlock, Effort, encode};
+use crate::segment::{Effort, EncodedBlock, encode};
 use tidalite_kernels::gather::gather_into;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Column, ColumnId, ColumnType};

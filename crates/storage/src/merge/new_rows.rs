@@ -67,6 +67,16 @@ impl NewRows {
         pieces.iter().filter(|p| p.is_new).flat_map(|p| p.range()).map(text).sum()
     }
 
+    /// How many staged rows arrived before a row.
+    pub fn arrival(&self, row: usize) -> usize {
+        self.places.as_ref().map_or(row, |places| self.starts[places[row].run as usize] + places[row].row as usize)
+    }
+
+    pub fn is_dead(&self, row: usize) -> bool {
+        let place = self.place(row);
+        self.runs[place.run as usize].is_dead(place.row as usize)
+    }
+
     fn place(&self, row: usize) -> Place {
         match &self.places {
             Some(places) => places[row],

@@ -2,7 +2,7 @@
 
 use super::pieces::{Piece, push};
 use crate::segment::EncodedBlock;
-use crate::{Block, BlockData, Bounds, Error, Result, Segment, TableSnapshot};
+use crate::{Block, BlockData, Bounds, Error, Mask, Result, Segment, TableSnapshot};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,6 +50,17 @@ impl OldRows {
 
     pub fn has(&self, id: ColumnId) -> bool {
         self.segments.iter().any(|s| s.columns.contains(&id))
+    }
+
+    /// Masks of the segments as one; `None` when no segment has one.
+    pub fn mask<'a>(&self, of: impl Fn(&Segment) -> Option<&'a Mask>) -> Option<Mask> {
+        let mut all = Mask::default();
+        for old in &self.segments {
+            for (from, count) in of(&old.segment).map(Mask::ranges).unwrap_or_default() {
+                all.kill_range(old.start + from, count);
+            }
+        }
+        (all.dead() > 0).then_some(all)
     }
 
     fn blocks(&self) -> impl Iterator<Item = BlockAt<'_>> {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::Run;
 use crate::fs::Fs;
 use crate::fs::os::OsFs;
 use crate::segment::to_column;
+use crate::{DeadRows, Run};
 use std::collections::HashMap;
 use tidalite_types::{Bitmap, Column, ColumnSchema, PartitionBy, TableId, TableSchema, TimeUnit, Txn, Values};
 
@@ -51,7 +51,7 @@ fn run(txn: u64, first: i64, timestamps: Vec<i64>) -> Run {
     if txn % 2 == 0 {
         columns.push((ColumnId(2), Arc::new(text)));
     }
-    Run { rows, txns: (Txn(txn), Txn(txn)), time_range, is_sorted: timestamps.is_sorted(), columns }
+    Run { rows, txns: (Txn(txn), Txn(txn)), time_range, is_sorted: timestamps.is_sorted(), columns, dead: None }
 }
 
 struct Table {
@@ -75,12 +75,16 @@ impl Table {
             segments: Arc::default(),
             runs: Arc::default(),
             symbols: Arc::new(HashMap::new()),
+            dead: Arc::default(),
+            arrived: 0,
+            removals: 0,
         };
         Table { store: SegmentStore::new(fs, 64 << 20), version, next: 1, threads: 1, expected: Vec::new(), _dir: dir }
     }
 
     fn stage(&mut self, timestamps: Vec<i64>) {
-        let first = self.expected.len() as i64;
+        let first = self.version.arrived as i64;
+        self.version.arrived += timestamps.len() as u64;
         let txn = self.version.txn.0 + 1;
         let has_text = |i: usize| txn % 2 == 0 && (first + i as i64) % 7 != 0;
         self.expected.extend(timestamps.iter().enumerate().map(|(i, &ts)| (ts, first + i as i64, has_text(i))));
@@ -89,19 +93,64 @@ impl Table {
         Arc::make_mut(&mut self.version.runs).push(Arc::new(run));
     }
 
+    /// Deletes rows at random, each with the chance of one in `of`, wherever they are.
+    fn kill(&mut self, random: &mut fastrand::Rng, of: usize) {
+        let (mut dead, mut gone) = (DeadRows::default(), std::collections::HashSet::new());
+        for segment in self.version.segments.iter() {
+            let mut rows = Vec::new();
+            // Some segments wholly, so that they go without being read.
+            let is_whole = random.usize(0..8) == 0;
+            for block in 0..segment.block_count() {
+                let Some(Values::I64(arrival)) =
+                    segment.read(ColumnId(1), block).unwrap().map(|b| to_column(&b).values)
+                else {
+                    panic!()
+                };
+                for (row, arrival) in arrival.iter().enumerate().filter(|_| is_whole || random.usize(0..of) == 0) {
+                    rows.push((block * BLOCK_ROWS + row) as u64);
+                    gone.insert(*arrival);
+                }
+            }
+            dead.segments.push((segment.meta().id, crate::dead::ranges_of(rows)));
+        }
+        let mut staged = Vec::new();
+        for run in self.version.runs.iter() {
+            let Some(Values::I64(arrival)) = run.column(ColumnId(1)).map(|c| &c.values) else { panic!() };
+            staged.extend(arrival);
+        }
+        let mut distances = Vec::new();
+        for (distance, arrival) in staged.iter().rev().enumerate().filter(|_| random.usize(0..of) == 0) {
+            distances.push(distance as u64);
+            gone.insert(*arrival);
+        }
+        dead.staged = crate::dead::ranges_of(distances);
+        let before = self.version.row_count();
+        let killed = self.version.kill(&dead);
+        assert_eq!(self.version.row_count(), before - killed);
+        self.expected.retain(|row| !gone.contains(&row.1));
+        assert_eq!(self.version.row_count(), self.expected.len() as u64);
+    }
+
     fn merge(&mut self) -> Merged {
+        self.merge_while(&[], |_| {})
+    }
+
+    /// Merges, and something happens to the table before the result is shown.
+    fn merge_while(&mut self, reclaim: &[SegmentId], meanwhile: impl FnOnce(&mut Table)) -> Merged {
         let next = &mut self.next;
-        let merged = merge(&self.store, &self.version, self.threads, &mut || {
+        let before = self.version.clone();
+        let merged = merge(&self.store, &before, reclaim, self.threads, &mut || {
             *next += 1;
             SegmentId(*next)
         });
         let merged = merged.unwrap();
-        let mut segments: Vec<_> = self.version.segments.to_vec();
-        segments.retain(|s| !merged.removed.iter().any(|r| r.meta().id == s.meta().id));
-        segments.extend(merged.added.iter().cloned());
-        crate::tables::sort_segments(&mut segments);
-        self.version.segments = Arc::new(segments);
-        self.version.runs = Arc::default();
+        meanwhile(self);
+        let mut versions = crate::tables::Versions::default();
+        versions.adopt(Arc::new(self.version.clone()));
+        let input = crate::tables::MergeInput { version: Arc::new(before.clone()) };
+        let masks = merged.moved(&before, &versions.died_since(&input)).unwrap();
+        versions.end_merge(&input, merged.added.clone(), &merged.removed, masks);
+        self.version = TableSnapshot::clone(versions.get(self.version.id).unwrap());
         merged
     }
 
@@ -126,7 +175,9 @@ impl Table {
                 else {
                     panic!()
                 };
-                for row in 0..ts.len() {
+                for row in (0..ts.len())
+                    .filter(|row| self.version.mask(segment).is_none_or(|mask| !mask.is_dead(block * BLOCK_ROWS + row)))
+                {
                     let has_text = text.as_ref().is_some_and(|t| t.is_valid(row));
                     if let (true, Some(Values::Views(views))) = (has_text, text.as_ref().map(|t| &t.values)) {
                         assert_eq!(views.get(row), format!("row number {}", arrival[row]).as_bytes());
@@ -139,8 +190,11 @@ impl Table {
                 }
             }
             let (lo, hi) = segment.time_range();
+            let is_whole = self.version.mask(segment).is_none();
             assert!(
-                !is_ordered || found[found.len() - segment.rows() as usize].0 == lo && found[found.len() - 1].0 == hi
+                !is_ordered
+                    || !is_whole
+                    || found[found.len() - segment.rows() as usize].0 == lo && found[found.len() - 1].0 == hi
             );
             previous = Some(segment.clone());
         }
@@ -249,4 +303,45 @@ fn the_files_do_not_depend_on_the_number_of_threads() {
     };
     let one = build(1);
     assert!(build(2) == one && build(5) == one);
+}
+
+#[test]
+fn dead_rows_are_left_behind_also_those_that_die_during_a_merge() {
+    for seed in 0..8 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut table = Table::new(seed % 4 != 3);
+        for _ in 0..6 {
+            for _ in 0..random.usize(0..4) {
+                let (start, spread) = (random.i64(-DAY..3 * DAY), 1 << random.i64(0..37));
+                let rows = random.usize(1..60_000);
+                table.stage((0..rows).map(|_| start + random.i64(0..spread)).collect());
+                if random.bool() {
+                    table.kill(&mut random, 5);
+                }
+            }
+            let of = 1 + random.usize(0..6);
+            table.kill(&mut random, of);
+            let reclaim = reclaimable(&table.version, random.bool());
+            let mut later = random.fork();
+            table.merge_while(&reclaim, |table| table.kill(&mut later, 3));
+            assert!(reclaim.iter().all(|id| table.version.segments.iter().all(|s| s.meta().id != *id)));
+            table.check();
+        }
+        let reclaim = reclaimable(&table.version, true);
+        table.merge_while(&reclaim, |_| {});
+        table.check();
+        assert!(table.version.dead.is_empty() && table.version.runs.is_empty());
+    }
+}
+
+#[test]
+fn segments_without_any_row_left_go_without_a_new_one() {
+    let mut table = Table::new(true);
+    table.stage((0..10_000).map(|i| i * 1000).collect());
+    table.merge();
+    table.kill(&mut fastrand::Rng::with_seed(1), 1);
+    let reclaim = reclaimable(&table.version, false);
+    let merged = table.merge_while(&reclaim, |_| {});
+    assert_eq!((merged.added.len(), merged.rewritten_rows, merged.removed.len()), (0, 0, 1));
+    table.check();
 }

@@ -58,7 +58,7 @@ fn checked<'a>(insert: &Insert, schema: &TableSchema, named: &'a [Target], given
 }
 
 /// The columns of a table that an INSERT names; all of them when it names none.
-fn targets(schema: &TableSchema, names: &[Name]) -> Result<Vec<Target>> {
+pub(super) fn targets(schema: &TableSchema, names: &[Name]) -> Result<Vec<Target>> {
     let target = |column: &tidalite_types::ColumnSchema| Target {
         name: column.name.clone(),
         column_type: column.column_type,

@@ -1,0 +1,95 @@
+//! Dead rows: left behind by a merge, and found again in what it wrote when they died while it ran.
+
+use super::Merged;
+use super::new_rows::NewRows;
+use super::old_rows::OldRows;
+use super::pieces::{Piece, push};
+use crate::tables::DiedSince;
+use crate::{Mask, Result, Segment, TableSnapshot};
+use std::ops::Range;
+use std::sync::Arc;
+use tidalite_types::SegmentId;
+
+/// A segment is written again to get rid of its dead rows when one in so many is dead.
+const RECLAIM_DIVISOR: u64 = 8;
+
+/// The segments to write again because of their dead rows; `all` of them, or those where it pays.
+#[must_use]
+pub fn reclaimable(table: &TableSnapshot, all: bool) -> Vec<SegmentId> {
+    let pays = |s: &&Arc<Segment>| {
+        let dead = table.mask(s).map_or(0, |mask| mask.dead() as u64);
+        dead > 0 && (all || dead >= s.rows() / RECLAIM_DIVISOR)
+    };
+    table.segments.iter().filter(pays).map(|s| s.meta().id).collect()
+}
+
+/// The segments that have an alive row.
+pub(super) fn with_rows(segments: &[Arc<Segment>], table: &TableSnapshot) -> Vec<Arc<Segment>> {
+    let is_dead = |s: &&Arc<Segment>| table.mask(s).is_some_and(|mask| mask.dead() as u64 == s.rows());
+    segments.iter().filter(|s| !is_dead(s)).cloned().collect()
+}
+
+/// The order of a merge without the rows that were dead when it began.
+pub(super) fn alive(plan: Vec<Piece>, table: &TableSnapshot, old: &OldRows, new: &NewRows) -> Vec<Piece> {
+    let dead_old = old.mask(|segment| table.mask(segment).map(AsRef::as_ref));
+    let has_dead_runs = table.runs.iter().any(|run| run.dead.is_some());
+    if dead_old.is_none() && !has_dead_runs {
+        return plan;
+    }
+    let mut alive = Vec::with_capacity(plan.len());
+    for piece in plan {
+        let is_clean = if piece.is_new { !has_dead_runs } else { dead_old.is_none() };
+        if is_clean {
+            push(&mut alive, piece.is_new, piece.range());
+            continue;
+        }
+        for row in piece.range() {
+            let is_dead =
+                if piece.is_new { new.is_dead(row) } else { dead_old.as_ref().is_some_and(|mask| mask.is_dead(row)) };
+            if !is_dead {
+                push(&mut alive, piece.is_new, row..row + 1);
+            }
+        }
+    }
+    alive
+}
+
+/// What some of the new segments were made from.
+#[derive(Debug)]
+pub(super) struct Origin {
+    pub old: Vec<Arc<Segment>>,
+    pub new: Range<usize>,
+    /// The segments written, in the order of their rows: index in [`Merged::added`].
+    pub added: Range<usize>,
+}
+
+impl Merged {
+    /// Where rows of the merge of `table` that died since it began are in the segments it wrote.
+    pub fn moved(&self, table: &TableSnapshot, died: &DiedSince) -> Result<Vec<(SegmentId, Mask)>> {
+        let mut masks = Vec::new();
+        let Some(new) = &self.new else { return Ok(masks) };
+        for origin in &self.origins {
+            let has_old = origin.old.iter().any(|s| died.segments.contains_key(&s.meta().id));
+            if !has_old && (died.staged.dead() == 0 || origin.new.is_empty()) {
+                continue;
+            }
+            let old = OldRows::new(&origin.old, table)?;
+            let plan = alive(old.weave(&new.timestamps, origin.new.clone())?, table, &old, new);
+            let died_old = old.mask(|segment| died.segments.get(&segment.meta().id)).unwrap_or_default();
+            let has_died = |piece: &Piece, row: usize| match piece.is_new {
+                true => died.staged.is_dead(new.arrival(row)),
+                false => died_old.is_dead(row),
+            };
+            let has_died = &has_died;
+            let mut rows = plan.into_iter().flat_map(|p| p.range().map(move |row| has_died(&p, row)));
+            for segment in &self.added[origin.added.clone()] {
+                let of_segment = rows.by_ref().take(segment.rows() as usize).enumerate();
+                let mask: Mask = of_segment.filter(|(_, died)| *died).map(|(row, _)| (row, 1)).collect();
+                if mask.dead() > 0 {
+                    masks.push((segment.meta().id, mask));
+                }
+            }
+        }
+        Ok(masks)
+    }
+}

@@ -1,0 +1,157 @@
+//! DELETE and UPDATE: the rows are found in a snapshot, then changed by a commit if they still are where they were.
+//!
+//! Statements that change rows of one table take turns. What can come in between are merges, which move rows, and
+//! commits that replace some; then the rows are looked for again, at last while merges are held off.
+
+use super::Session;
+use crate::writer::RowChange;
+use crate::{Error, ErrorKind, Result};
+use arrow::array::{AsArray, RecordBatch, UInt32Array};
+use arrow::datatypes::Int64Type;
+use futures::StreamExt;
+use futures::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use tidalite_query::statement::{Delete, Name, Query, Update};
+use tidalite_query::{CancelToken, Target, to_batch};
+use tidalite_storage::{Mask, TableSnapshot};
+use tidalite_types::{Batch, TableId};
+
+/// From this attempt on merges of the table are held off.
+const HOLD_FROM: usize = 2;
+/// What then still moves rows are statements that drop partitions and the like, and rows that are replaced.
+const ATTEMPTS: usize = 50;
+
+/// Whose turn it is to change rows, by table.
+#[derive(Debug, Default)]
+pub(super) struct Changing(Mutex<HashMap<TableId, Arc<AsyncMutex<()>>>>);
+
+impl Changing {
+    async fn turn(&self, table: TableId) -> OwnedMutexGuard<()> {
+        let turn = crate::shared::lock(&self.0).entry(table).or_default().clone();
+        turn.lock_owned().await
+    }
+}
+
+pub(super) async fn delete(session: &Session, delete: Delete, cancel: &CancelToken) -> Result<u64> {
+    let columns = Vec::new();
+    change(session, &delete.table, delete.query.as_ref(), &columns, cancel).await
+}
+
+pub(super) async fn update(session: &Session, update: Update, cancel: &CancelToken) -> Result<u64> {
+    change(session, &update.table, Some(&update.query), &update.columns, cancel).await
+}
+
+async fn change(
+    session: &Session,
+    table: &Name,
+    query: Option<&Query>,
+    columns: &[Name],
+    cancel: &CancelToken,
+) -> Result<u64> {
+    let id = find(session, table)?.id;
+    let _turn = session.shared.changing.turn(id).await;
+    let mut hold = None;
+    for attempt in 0..ATTEMPTS {
+        if attempt == HOLD_FROM {
+            hold = Some(session.host.hold_merges(id));
+        }
+        let seen = find(session, table)?;
+        let (hit, rows) = match query {
+            None => (all_rows(&seen), Vec::new()),
+            Some(query) => matching(session, table, &seen, query, columns, cancel).await?,
+        };
+        if hit.iter().all(|mask| mask.dead() == 0) {
+            return Ok(0);
+        }
+        if let Some(changed) = session.host.change(RowChange { seen, hit, rows }).await? {
+            return Ok(changed);
+        }
+    }
+    drop(hold);
+    Err(Error::new(
+        ErrorKind::Conflict,
+        format!("rows of table \"{}\" were changed by others {ATTEMPTS} times while the statement ran", table.text),
+    ))
+}
+
+fn find(session: &Session, table: &Name) -> Result<Arc<TableSnapshot>> {
+    let found = session.host.snapshots(&[&table.text]).pop().flatten();
+    found.ok_or_else(|| {
+        let mut error = Error::new(ErrorKind::NotFound, format!("table \"{}\" does not exist", table.text));
+        error.position = Some(table.position);
+        error
+    })
+}
+
+fn all_rows(seen: &TableSnapshot) -> Vec<Mask> {
+    let segments = seen.segments.iter().map(|s| s.rows() as usize);
+    let runs = seen.runs.iter().map(|run| run.rows);
+    segments.chain(runs).map(|rows| std::iter::once((0, rows)).collect()).collect()
+}
+
+/// The rows the statement is about, and what they become.
+async fn matching(
+    session: &Session,
+    table: &Name,
+    seen: &Arc<TableSnapshot>,
+    query: &Query,
+    columns: &[Name],
+    cancel: &CancelToken,
+) -> Result<(Vec<Mask>, Vec<Batch>)> {
+    let targets = if columns.is_empty() { Vec::new() } else { targets(seen, columns)? };
+    let others: Vec<&str> = targets.iter().skip(columns.len()).map(|t| t.name.as_str()).collect();
+    let engine = session.engine()?;
+    let result = engine.addressed(session.catalog(), seen.clone(), &table.text, query, &others, cancel.clone()).await?;
+    let mut stream = result.stream;
+    let mut hit = vec![Mask::default(); seen.segments.len() + seen.runs.len()];
+    let mut rows = Vec::new();
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        for &address in batch.column(0).as_primitive::<Int64Type>().values() {
+            hit[(address >> 32) as usize].kill(address as u32 as usize);
+        }
+        if !targets.is_empty() && batch.num_rows() > 0 {
+            rows.push(batch);
+        }
+    }
+    let rows = in_order_of_arrival(rows)?;
+    let mut before = 0;
+    let batches = rows.into_iter().map(|batch| {
+        let values = batch.project(&(1..batch.num_columns()).collect::<Vec<_>>()).map_err(internal)?;
+        before += values.num_rows() as u64;
+        Ok(to_batch(&values, &seen.schema.name, &targets, before - values.num_rows() as u64)?)
+    });
+    let batches = batches.collect::<Result<_>>()?;
+    Ok((hit, batches))
+}
+
+/// The columns assigned, then all others.
+fn targets(table: &TableSnapshot, assigned: &[Name]) -> Result<Vec<Target>> {
+    let mut targets = super::write::targets(&table.schema, assigned)?;
+    let others: Vec<Target> = super::write::targets(&table.schema, &[])?
+        .into_iter()
+        .filter(|other| !targets.iter().any(|t| t.name == other.name))
+        .collect();
+    targets.extend(others);
+    Ok(targets)
+}
+
+/// Addresses ascend with time and, among rows of the same time, with the order of arrival, which updated rows keep
+/// among themselves.
+fn in_order_of_arrival(batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
+    let addresses = |batch: &RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
+    let all: Vec<i64> = batches.iter().flat_map(addresses).collect();
+    if all.is_sorted() {
+        return Ok(batches);
+    }
+    let Some(first) = batches.first() else { return Ok(batches) };
+    let whole = arrow::compute::concat_batches(&first.schema(), &batches).map_err(internal)?;
+    let mut order: Vec<u32> = (0..all.len() as u32).collect();
+    order.sort_unstable_by_key(|row| all[*row as usize]);
+    Ok(vec![arrow::compute::take_record_batch(&whole, &UInt32Array::from(order)).map_err(internal)?])
+}
+
+fn internal(error: arrow::error::ArrowError) -> Error {
+    Error::new(ErrorKind::Internal, error.to_string())
+}

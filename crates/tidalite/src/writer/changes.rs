@@ -1,0 +1,98 @@
+//! Rows that change: a DELETE or an UPDATE becomes which rows die and which rows come.
+//!
+//! In: the rows that a statement found in the version it began with. Out: operations, decided against the table as all
+//! commits before left it, including those of the same group, which readers do not see yet. While one of these is
+//! held no merge is published, so that rows stay where they are until the group is.
+
+use super::Accepted;
+use crate::shared::Shared;
+use crate::{Error, ErrorKind, Result};
+use std::collections::HashSet;
+use std::sync::{Arc, MutexGuard};
+use tidalite_ingest::apply::publish;
+use tidalite_ingest::catalog::Catalog;
+use tidalite_ingest::commit::commit_batches;
+use tidalite_ingest::wal::record::Op;
+use tidalite_storage::tables::Versions;
+use tidalite_storage::{Mask, TableSnapshot};
+use tidalite_types::{Batch, TableId, Txn};
+
+/// What a statement wants to do to rows it found.
+#[derive(Debug)]
+pub(crate) struct RowChange {
+    /// The version it looked at.
+    pub seen: Arc<TableSnapshot>,
+    /// The rows it found: for each segment, then for each run of `seen`.
+    pub hit: Vec<Mask>,
+    /// What they become; empty when they are deleted.
+    pub rows: Vec<Batch>,
+}
+
+/// Tables as the next commit of a group finds them.
+pub(super) struct Views<'a> {
+    shared: &'a Shared,
+    gate: Option<MutexGuard<'a, ()>>,
+    adopted: HashSet<TableId>,
+    versions: Versions,
+}
+
+impl<'a> Views<'a> {
+    pub fn new(shared: &'a Shared) -> Views<'a> {
+        Views { shared, gate: None, adopted: HashSet::new(), versions: Versions::default() }
+    }
+
+    /// A table with what `accepted` does to it.
+    pub fn table(&mut self, id: TableId, catalog: &Catalog, accepted: &[Accepted]) -> Option<Arc<TableSnapshot>> {
+        self.gate.get_or_insert_with(|| self.shared.lock_deletes());
+        if self.adopted.insert(id) {
+            let published = self.shared.tables.read().get(id).cloned();
+            published.into_iter().for_each(|version| self.versions.adopt(version));
+            for Accepted { txn, ops, .. } in accepted {
+                self.apply(id, catalog, *txn, ops);
+            }
+        }
+        self.versions.get(id).cloned()
+    }
+
+    /// Notes what a commit does to the tables that were asked for.
+    pub fn accept(&mut self, catalog: &Catalog, txn: Txn, ops: &[Op]) {
+        for id in self.adopted.clone() {
+            self.apply(id, catalog, txn, ops);
+        }
+    }
+
+    fn apply(&mut self, id: TableId, catalog: &Catalog, txn: Txn, ops: &[Op]) {
+        let of_table: Vec<Op> = ops.iter().filter(|op| op.table() == id).cloned().collect();
+        publish(&mut self.versions, catalog, txn, of_table);
+    }
+}
+
+/// What became of a [`RowChange`].
+pub(super) enum Decided {
+    /// The operations, and how many rows they change.
+    Done(Vec<Op>, u64),
+    /// Some of the rows are not where they were: the statement has to look again.
+    Moved,
+}
+
+pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChange, txn: Txn) -> Result<Decided> {
+    let RowChange { seen, hit, rows } = change;
+    let Some(dead) = now.locate(&seen, &hit) else { return Ok(Decided::Moved) };
+    let killed = now.clone().kill(&dead);
+    // What somebody else deleted meanwhile stays deleted; what somebody else changed has to be changed from there.
+    if !rows.is_empty() && killed != dead.rows() {
+        return Ok(Decided::Moved);
+    }
+    if killed == 0 {
+        return Ok(Decided::Done(Vec::new(), 0));
+    }
+    let mut ops = vec![Op::Delete { table: now.id, dead: Arc::new(dead) }];
+    if !rows.is_empty() {
+        ops.extend(commit_batches(catalog, rows, false, txn).map_err(|(error, _)| Error::from(error))?);
+    }
+    Ok(Decided::Done(ops, killed))
+}
+
+pub(super) fn dropped(table: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("table \"{table}\" does not exist"))
+}
