@@ -89,6 +89,7 @@ async fn updates_and_deletes_hold_while_rows_arrive_and_merges_move_them() {
     database.settle().expect("it settles");
     assert_eq!(numbers(&database, &sql).await, expected);
     database.close().expect("it closes");
+    drop(database);
     let again = Database::open(config(&folder)).expect("it opens again");
     assert_eq!(numbers(&again, &sql).await, expected);
 }
