@@ -205,6 +205,8 @@ fn create_for(overlay: &mut Overlay<'_>, batch: &Batch) -> Result<(TableId, Arc<
         designated: None,
         partition_by: PartitionBy::None,
         next_column: ColumnId(0),
+        ttl: None,
+        dedup: Vec::new(),
     };
     for column in &batch.columns {
         let pushed = push_column(&mut schema, &column.name, type_of_new_column(column.column_type));

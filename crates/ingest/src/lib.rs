@@ -9,6 +9,7 @@ pub mod apply;
 pub mod catalog;
 pub mod commit;
 pub mod convert;
+pub mod dedup;
 pub mod error;
 pub mod line;
 pub mod recover;

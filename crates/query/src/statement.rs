@@ -4,7 +4,7 @@ use crate::names::Words;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
-use tidalite_types::{ColumnType, Command, PartitionBy};
+use tidalite_types::{ColumnType, Command, PartitionBy, Ttl};
 
 #[derive(Clone, Debug)]
 pub enum Statement {
@@ -65,6 +65,8 @@ pub struct CreateTableAs {
     pub casts: Vec<(String, ColumnType)>,
     pub designated: Option<String>,
     pub partition_by: PartitionBy,
+    pub ttl: Option<Ttl>,
+    pub dedup: Vec<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -3,7 +3,10 @@
 //! Little-endian, fixed widths, strings and byte strings with a u32 length before them. A [`Decoder`] never panics:
 //! input that ends early or lies about a length gives [`Malformed`].
 
-use tidalite_types::{ColumnId, ColumnSchema, ColumnType, PartitionBy, TableSchema, TimeUnit};
+use tidalite_types::{ColumnId, ColumnSchema, ColumnType, PartitionBy, TableSchema, TimeUnit, Ttl};
+
+/// Set in the byte of the partitions when options follow the columns of a schema.
+const HAS_OPTIONS: u8 = 0x80;
 
 /// The bytes do not have the form they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,14 +79,16 @@ impl Encoder {
 
     pub fn schema(&mut self, schema: &TableSchema) {
         self.str(&schema.name);
-        self.u8(match schema.partition_by {
+        let has_options = schema.ttl.is_some() || !schema.dedup.is_empty();
+        let partitions = match schema.partition_by {
             PartitionBy::None => 0,
             PartitionBy::Hour => 1,
             PartitionBy::Day => 2,
             PartitionBy::Week => 3,
             PartitionBy::Month => 4,
             PartitionBy::Year => 5,
-        });
+        };
+        self.u8(if has_options { partitions | HAS_OPTIONS } else { partitions });
         // Column ids start at 0, so none is all ones.
         self.u32(schema.designated.map_or(u32::MAX, |id| id.0));
         self.u32(schema.next_column.0);
@@ -92,6 +97,17 @@ impl Encoder {
             self.u32(column.id.0);
             self.str(&column.name);
             self.column_type(column.column_type);
+        }
+        if has_options {
+            let (unit, count) = match schema.ttl {
+                None => (0, 0),
+                Some(Ttl::Hours(hours)) => (1, hours),
+                Some(Ttl::Months(months)) => (2, months),
+            };
+            self.u8(unit);
+            self.u32(count);
+            self.u32(schema.dedup.len() as u32);
+            schema.dedup.iter().for_each(|id| self.u32(id.0));
         }
     }
 }
@@ -173,7 +189,8 @@ impl<'a> Decoder<'a> {
 
     pub fn schema(&mut self) -> Result<TableSchema, Malformed> {
         let name = self.str()?.to_owned();
-        let partition_by = match self.u8()? {
+        let partitions = self.u8()?;
+        let partition_by = match partitions & !HAS_OPTIONS {
             0 => PartitionBy::None,
             1 => PartitionBy::Hour,
             2 => PartitionBy::Day,
@@ -189,7 +206,19 @@ impl<'a> Decoder<'a> {
             let (id, name) = (ColumnId(self.u32()?), self.str()?.to_owned());
             columns.push(ColumnSchema { id, name, column_type: self.column_type()? });
         }
-        Ok(TableSchema { name, columns, designated, partition_by, next_column })
+        let (mut ttl, mut dedup) = (None, Vec::new());
+        if partitions & HAS_OPTIONS != 0 {
+            ttl = match (self.u8()?, self.u32()?) {
+                (0, _) => None,
+                (1, hours) => Some(Ttl::Hours(hours)),
+                (2, months) => Some(Ttl::Months(months)),
+                _ => return Err(Malformed("time to live")),
+            };
+            for _ in 0..self.u32()? {
+                dedup.push(ColumnId(self.u32()?));
+            }
+        }
+        Ok(TableSchema { name, columns, designated, partition_by, next_column, ttl, dedup })
     }
 }
 
@@ -231,6 +260,8 @@ mod tests {
             designated: Some(ColumnId(9)),
             partition_by: PartitionBy::Week,
             next_column: ColumnId(99),
+            ttl: Some(Ttl::Months(7)),
+            dedup: vec![ColumnId(9), ColumnId(3)],
         };
         let mut encoder = Encoder::new();
         encoder.schema(&schema);

@@ -5,7 +5,7 @@
 //! [`fs`] every file operation; [`block`] a column's rows as read; [`cache`] blocks in memory by budget;
 //! [`segment`] the immutable file; [`symbol`] dictionaries and [`symbol_file`] theirs on disk; [`staging`] committed
 //! rows in memory; [`codec`] and [`manifest`] the switch; [`dead`] which rows were deleted, [`locate`] where they are now; [`snapshot`] what a reader pins; [`tables`] the current
-//! version of every table; [`merge`] staging into partitions.
+//! version of every table; [`merge`] staging into partitions; [`expiry`] partitions past their time.
 #![forbid(unsafe_code)]
 
 pub mod block;
@@ -13,6 +13,7 @@ pub mod cache;
 pub mod codec;
 pub mod dead;
 pub mod error;
+pub mod expiry;
 pub mod fs;
 pub mod locate;
 pub mod manifest;

@@ -51,6 +51,23 @@ impl Run {
     }
 }
 
+impl Run {
+    /// The rows in order of the designated timestamp `id`, those of the same time in order of arrival.
+    #[must_use]
+    pub fn sorted(&self, id: ColumnId) -> Run {
+        let order = tidalite_kernels::sort_permutation(self.timestamps(id));
+        Run { is_sorted: true, ..self.taken(&order, self.time_range) }
+    }
+
+    /// Some of the rows of a run without dead ones.
+    #[must_use]
+    pub fn taken(&self, rows: &[u32], time_range: (i64, i64)) -> Run {
+        let take = |column: &Column| Arc::new(tidalite_kernels::gather(column, rows));
+        let columns = self.columns.iter().map(|(id, column)| (*id, take(column))).collect();
+        Run { rows: rows.len(), time_range, columns, ..self.clone() }
+    }
+}
+
 /// Runs of at least this many rows are left as they are. Joining happens while a commit is waiting to be acknowledged:
 /// a copy of 64 k TSBS rows took up to 8 ms and was the 99th percentile of it, one of 8 k rows takes less than one.
 const JOIN_ROWS_MAX: usize = 1 << 13;

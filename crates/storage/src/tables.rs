@@ -116,6 +116,9 @@ impl Versions {
 
     /// Takes a version from elsewhere.
     pub fn adopt(&mut self, version: Arc<TableSnapshot>) {
+        let staged = Staged::of(&version.runs);
+        self.staged.rows += staged.rows;
+        self.staged.bytes += staged.bytes;
         self.names.insert(fold_name(&version.schema.name), version.id);
         self.tables.insert(version.id, Entry { version, frozen: Txn(0), holds: 0 });
     }

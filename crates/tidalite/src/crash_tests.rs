@@ -36,6 +36,8 @@ enum Step {
         multiple: i64,
         more: Option<i64>,
     },
+    /// Rows with a fixed timestamp each, for a table with upsert keys: key and number.
+    Upsert(&'static str, Vec<(i64, i64)>),
     Settle,
 }
 
@@ -89,6 +91,12 @@ fn apply(db: &Database, step: &Step) -> crate::Result<()> {
             };
             block_on(db.execute(&sql, crate::QueryOptions::default())).map(drop)
         }
+        Step::Upsert(table, rows) => {
+            let values: Vec<String> =
+                rows.iter().map(|(key, number)| format!("('2024-01-0{}', 'k{key}', {number})", 1 + key % 3)).collect();
+            let sql = format!("INSERT INTO {table} (timestamp, symbol, number) VALUES {}", values.join(", "));
+            block_on(db.execute(&sql, crate::QueryOptions::default())).map(drop)
+        }
         Step::Settle => db.settle(),
     }
 }
@@ -120,6 +128,14 @@ fn apply_to_model(model: &mut Model, step: &Step) {
             match more {
                 Some(more) => rows.iter_mut().filter(|r| is_hit(&r.1)).for_each(|r| r.1 = r.1.map(|n| n + more)),
                 None => rows.retain(|row| !is_hit(&row.1)),
+            }
+        }
+        Step::Upsert(table, rows) => {
+            let table = model.get_mut(*table).unwrap();
+            for (key, number) in rows {
+                let (ts, symbol) = (19_723 * DAY + key % 3 * DAY, Some(format!("k{key}")));
+                table.retain(|row| row.0 != ts || row.2 != symbol);
+                table.push((ts, Some(*number), symbol));
             }
         }
         Step::Command(_) | Step::Settle => {}
@@ -180,8 +196,16 @@ fn create(name: &str) -> Step {
         columns: columns.map(|(n, t)| (n.to_owned(), t)).to_vec(),
         designated: Some("timestamp".to_owned()),
         partition_by: PartitionBy::Day,
+        ttl: None,
+        dedup: Vec::new(),
         if_not_exists: false,
     }))
+}
+
+fn create_upserts(name: &str) -> Step {
+    let Step::Command(Command::CreateTable(mut table)) = create(name) else { panic!() };
+    table.dedup = vec!["timestamp".to_owned(), "symbol".to_owned()];
+    Step::Command(Command::CreateTable(table))
 }
 
 /// Rows numbered from `first`, `spread` apart, every third one late.
@@ -225,8 +249,14 @@ fn story() -> Vec<Step> {
         change("a", 4, Some(3)),
         Step::Settle,
         change("c", 1, None),
+        create_upserts("u"),
+        Step::Upsert("u", vec![(1, 10), (2, 20), (3, 30), (1, 11)]),
+        Step::Upsert("u", vec![(4, 40), (2, 21)]),
         drop_table("b"),
         Step::Settle,
+        Step::Upsert("u", vec![(2, 22), (3, 30), (5, 50), (4, 41)]),
+        change("u", 10, None),
+        Step::Upsert("u", vec![(2, 22), (3, 31), (5, 51)]),
         Step::Rows(vec![("e", rows(1, 2, 1))]),
     ]
 }

@@ -14,16 +14,17 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
 use tidalite_ingest::wal::log::make_spare;
 use tidalite_ingest::wal::record::Op;
 use tidalite_storage::dead::{DeadRows, ranges_of_mask};
+use tidalite_storage::expiry::expired_partitions;
 use tidalite_storage::manifest::{Change, Checkpoint, State};
 use tidalite_storage::merge::{Merged, merge, reclaimable};
 use tidalite_storage::tables::{MergeInput, Staged};
 use tidalite_storage::{Run, Segment, TableSnapshot, symbol_file};
-use tidalite_types::{BLOCK_ROWS, SegmentId, TableId, Txn};
+use tidalite_types::{BLOCK_ROWS, Command, SegmentId, TableId, Txn};
 
 /// A third of the share of a thread of normal priority, when all want to run.
 const MERGE_NICENESS: i32 = 5;
@@ -37,6 +38,8 @@ const TRICKLE_ROWS: usize = 4096;
 const TRICKLE_INTERVAL: Duration = Duration::from_secs(2);
 /// Staged rows are merged at the latest after this long.
 const STAGED_AGE_MAX: Duration = Duration::from_secs(60);
+/// Tables with a TTL are looked at this often.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// After a failure nothing is tried for this long, unless somebody waits.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -55,6 +58,8 @@ pub(crate) struct Jobs {
     log_bytes_before: u64,
     log_bytes_checkpointed: u64,
     retry_at: Option<Instant>,
+    /// When tables with a TTL were looked at last.
+    expired_at: Option<Instant>,
     /// Whether merges write every segment with dead rows again, not only those where it pays.
     reclaims_all: bool,
 }
@@ -79,6 +84,7 @@ impl Jobs {
             log_bytes_before,
             log_bytes_checkpointed: 0,
             retry_at: None,
+            expired_at: None,
             reclaims_all: false,
         }
     }
@@ -98,6 +104,9 @@ impl Jobs {
             }
             jobs.purge();
             jobs.make_spare();
+            if jobs.expired_at.is_none_or(|at| at.elapsed() >= EXPIRY_INTERVAL) {
+                jobs.expire();
+            }
         }
     }
 
@@ -113,8 +122,32 @@ impl Jobs {
         }
     }
 
-    /// Merges everything staged now, then writes a checkpoint.
+    /// Drops the partitions that tables with a TTL keep no longer. The future does not age them: rows of tomorrow count
+    /// as of now.
+    fn expire(&mut self) {
+        self.expired_at = Some(Instant::now());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
+        for table in self.shared.tables.all().1 {
+            let partitions = match expired_partitions(&table, now) {
+                Ok(partitions) if partitions.is_empty() => continue,
+                Ok(partitions) => partitions,
+                Err(error) => {
+                    tracing::warn!(table = table.schema.name, %error, "could not tell which partitions are too old");
+                    continue;
+                }
+            };
+            let (name, count) = (table.schema.name.clone(), partitions.len());
+            let drop = Work::Command(Command::DropPartitions { table: name.clone(), partitions });
+            match block_on(self.ask(drop)) {
+                Ok(()) => tracing::info!(table = name, partitions = count, "dropped what is older than the TTL"),
+                Err(error) => tracing::warn!(table = name, %error, "could not drop what is older than the TTL"),
+            }
+        }
+    }
+
+    /// Drops what is older than a TTL, merges everything staged now, then writes a checkpoint.
     pub(crate) fn settle(&mut self) -> Result<()> {
+        self.expire();
         let all: Vec<TableId> = self
             .shared
             .tables

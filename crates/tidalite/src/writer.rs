@@ -108,6 +108,8 @@ struct Accepted {
     bytes: usize,
     refused: Option<Error>,
     changed: Option<u64>,
+    /// What made the rows of the request impossible after it could not be refused wholly any more.
+    failed: Option<Error>,
     reply: oneshot::Sender<Result<Committed>>,
 }
 
@@ -154,7 +156,8 @@ impl Writer {
         let mut requests = take_group(first, &mut self.waiting, bytes_max.clamp(GROUP_BYTES.0, GROUP_BYTES.1));
         // What the merge asks for comes first: rows may have to wait for that very merge.
         requests.retain_mut(|request| !self.is_served(request));
-        if requests.iter().any(|r| matches!(r.work, Work::Rows { .. })) {
+        let has_rows = requests.iter().any(|r| matches!(r.work, Work::Rows { .. }));
+        if has_rows && !requests.iter().any(|r| may_hold_merges(&r.work)) {
             self.wait_for_room();
         }
         // Estimated generously: only that much room makes a full disk a refusal instead of a broken log.
@@ -220,7 +223,11 @@ impl Writer {
             match self.requests.recv_timeout(Duration::from_millis(50)) {
                 Ok(mut request) => {
                     if !self.is_served(&mut request) {
+                        let may_hold = may_hold_merges(&request.work);
                         self.waiting.push_back(request);
+                        if may_hold {
+                            return;
+                        }
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -252,12 +259,12 @@ impl Writer {
         match decided {
             Err(error) => drop(reply.send(Err(error))),
             Ok((ops, refused)) => {
+                let (ops, failed) = changes::upserts(&self.catalog, ops, txn, views, accepted);
                 if !ops.is_empty() {
                     group.push(txn, &ops);
                     self.txn = txn;
-                    views.accept(&self.catalog, txn, &ops);
                 }
-                accepted.push(Accepted { txn: self.txn, ops, bytes, refused, changed, reply });
+                accepted.push(Accepted { txn: self.txn, ops, bytes, refused, changed, failed, reply });
             }
         }
     }
@@ -343,12 +350,15 @@ impl Writer {
                 |op: &Op| matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
             let _manifest = accepted.iter().flat_map(|a| &a.ops).any(removes).then(|| self.shared.lock_manifest());
             let mut versions = self.shared.tables.write();
-            for Accepted { txn, ops, bytes, refused, changed, reply } in accepted {
+            for Accepted { txn, ops, bytes, refused, changed, failed, reply } in accepted {
                 let rows: usize = ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows } else { 0 }).sum();
                 self.shared.counters.rows_committed.fetch_add(rows as u64, Relaxed);
                 self.shared.counters.commits.fetch_add(u64::from(!ops.is_empty()), Relaxed);
                 publish(&mut versions, &self.catalog, txn, ops);
-                answers.push((bytes, reply, Committed { txn, refused, changed }));
+                match failed {
+                    Some(error) => drop(reply.send(Err(error))),
+                    None => answers.push((bytes, reply, Committed { txn, refused, changed })),
+                }
             }
         }
         let is_over = self.is_over_limit();
@@ -393,6 +403,12 @@ fn take_group(first: Request, waiting: &mut VecDeque<Request>, bytes_max: usize)
         }
     }
     group
+}
+
+/// Whether the merge that writers wait for may itself wait for this: a statement that changes rows can hold merges off,
+/// and the thread of merges drops partitions that are too old.
+fn may_hold_merges(work: &Work) -> bool {
+    matches!(work, Work::Change(_) | Work::Command(_))
 }
 
 fn refuse(requests: Vec<Request>, error: &Error) {

@@ -95,6 +95,75 @@ async fn updates_and_deletes_hold_while_rows_arrive_and_merges_move_them() {
 }
 
 #[tokio::test]
+async fn partitions_past_their_time_go() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = Database::open(config(&folder)).expect("an empty folder opens");
+    run(&database, "CREATE TABLE t (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    run(&database, "INSERT INTO t VALUES ('2024-01-01T12', 1), ('2024-01-02T12', 2), ('2024-01-31T11', 3)").await;
+    database.settle().expect("it settles");
+    run(&database, "INSERT INTO t VALUES ('2024-01-01T13', 4), ('2024-01-30T13', 5)").await;
+    run(&database, "ALTER TABLE t SET TTL 30 DAYS").await;
+    database.settle().expect("it settles");
+    // All of the first of January is older than thirty days only at the end of the 31st.
+    assert_eq!(numbers(&database, "SELECT count(*), sum(n) FROM t").await, [5, 15]);
+    run(&database, "INSERT INTO t VALUES ('2024-02-01T00', 6)").await;
+    database.settle().expect("it settles");
+    assert_eq!(numbers(&database, "SELECT count(*), sum(n) FROM t").await, [4, 16]);
+    // A row that was deleted ages nothing.
+    run(&database, "ALTER TABLE t SET TTL 0").await;
+    run(&database, "DELETE FROM t WHERE n = 6").await;
+    run(&database, "ALTER TABLE t SET TTL 29 DAYS").await;
+    database.settle().expect("it settles");
+    assert_eq!(numbers(&database, "SELECT count(*), sum(n) FROM t").await, [3, 10], "the newest row was deleted");
+    // Nor does a row of the future, more than now does.
+    let day = "date_trunc('day', now())";
+    run(&database, "CREATE TABLE f (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY TTL 3 DAYS").await;
+    run(&database, &format!("INSERT INTO f SELECT {day} - INTERVAL '1 day', 1")).await;
+    run(&database, "INSERT INTO f VALUES ('2199-01-01', 2)").await;
+    run(&database, &format!("INSERT INTO f SELECT {day} - INTERVAL '5 days', 3")).await;
+    database.settle().expect("it settles");
+    assert_eq!(numbers(&database, "SELECT count(*), sum(n) FROM f").await, [2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_writers_of_the_same_keys_leave_one_row_each() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = Database::open(config(&folder)).expect("an empty folder opens");
+    run(
+        &database,
+        "CREATE TABLE t (ts TIMESTAMP, id LONG, n LONG) TIMESTAMP(ts) PARTITION BY DAY DEDUP UPSERT KEYS(ts, id)",
+    )
+    .await;
+    let writers: Vec<_> = (0..6)
+        .map(|writer| {
+            let database = database.clone();
+            tokio::spawn(async move {
+                for round in 0..10 {
+                    // Each sends rows that all others send, too, with a number of its own, and everything twice.
+                    let sql = format!(
+                        "INSERT INTO t SELECT to_timestamp_micros(1700000000000000 + (value % 50) * 3600000000), value, {} FROM generate_series({}, {})",
+                        writer * 100 + round, round * 37, round * 37 + 200
+                    );
+                    run(&database, &sql).await;
+                    run(&database, &sql).await;
+                    if writer == 0 {
+                        let settling = database.clone();
+                        tokio::task::spawn_blocking(move || settling.settle()).await.unwrap().expect("it settles");
+                    }
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let expected = 9 * 37 + 201;
+    assert_eq!(numbers(&database, "SELECT count(*), count(distinct id) FROM t").await, [expected, expected]);
+    database.settle().expect("it settles");
+    assert_eq!(numbers(&database, "SELECT count(*), count(distinct id) FROM t").await, [expected, expected]);
+}
+
+#[tokio::test]
 async fn deleted_rows_give_their_space_back() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let database = Database::open(config(&folder)).expect("an empty folder opens");

@@ -2,7 +2,7 @@
 //!
 //! A command names things; whether they exist is decided at the commit, in the order of the log.
 
-use crate::{ColumnType, PartitionBy};
+use crate::{ColumnType, PartitionBy, Ttl};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -33,6 +33,16 @@ pub enum Command {
         column: String,
         to: String,
     },
+    /// `None` keeps rows for ever.
+    SetTtl {
+        table: String,
+        ttl: Option<Ttl>,
+    },
+    /// Rows with the same values in the columns `keys` replace each other; without keys they do not.
+    SetDedup {
+        table: String,
+        keys: Vec<String>,
+    },
     /// Drops the partitions whose interval starts at one of `partitions`, in the unit of the table's timestamp.
     DropPartitions {
         table: String,
@@ -47,5 +57,8 @@ pub struct CreateTable {
     /// The name of the designated timestamp column.
     pub designated: Option<String>,
     pub partition_by: PartitionBy,
+    pub ttl: Option<Ttl>,
+    /// Names of the upsert keys.
+    pub dedup: Vec<String>,
     pub if_not_exists: bool,
 }

@@ -2,7 +2,7 @@
 //!
 //! No files, no threads, no clock, no SQL. Everything above builds on these and nothing here knows them.
 //!
-//! Reading order: [`ids`], [`column_type`], [`time`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
+//! Reading order: [`ids`], [`column_type`], [`time`], [`ttl`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -14,6 +14,7 @@ pub mod error;
 pub mod ids;
 pub mod schema;
 pub mod time;
+pub mod ttl;
 pub mod views;
 
 pub use batch::{Batch, BatchColumn, BatchTimestamps};
@@ -25,6 +26,7 @@ pub use error::ErrorKind;
 pub use ids::{ColumnId, SegmentId, SymbolId, TableId, Txn};
 pub use schema::{ColumnSchema, TableSchema};
 pub use time::{PartitionBy, TimeUnit};
+pub use ttl::Ttl;
 pub use views::{Views, ViewsRef};
 
 /// Rows in a vector: the unit of encoding, zone maps and predicate masks.

@@ -1,6 +1,6 @@
 //! What a table is: its columns, its designated timestamp, its partitions.
 
-use crate::{ColumnId, ColumnType, NAME_BYTES_MAX, PartitionBy, TimeUnit};
+use crate::{ColumnId, ColumnType, NAME_BYTES_MAX, PartitionBy, TimeUnit, Ttl};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
@@ -19,6 +19,10 @@ pub struct TableSchema {
     pub designated: Option<ColumnId>,
     pub partition_by: PartitionBy,
     pub next_column: ColumnId,
+    /// Only in partitioned tables.
+    pub ttl: Option<Ttl>,
+    /// The upsert keys, the designated timestamp among them; empty when rows may repeat.
+    pub dedup: Vec<ColumnId>,
 }
 
 impl TableSchema {

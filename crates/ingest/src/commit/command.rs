@@ -7,7 +7,7 @@ use crate::wal::record::Op;
 use std::sync::Arc;
 use tidalite_types::command::CreateTable;
 use tidalite_types::schema::{column_name_problem, same_name, table_name_problem};
-use tidalite_types::{ColumnId, ColumnType, Command, ErrorKind, PartitionBy, TableId, TableSchema};
+use tidalite_types::{ColumnId, ColumnType, Command, ErrorKind, PartitionBy, TableId, TableSchema, Ttl};
 
 /// Makes the operations of one command; none when `IF [NOT] EXISTS` says that there is nothing to do.
 pub fn commit_command(catalog: &mut Catalog, command: Command) -> Result<Vec<Op>> {
@@ -49,10 +49,26 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
                     schema.name
                 )));
             }
+            if schema.dedup.contains(&column) {
+                return Err(Error::invalid(format!(
+                    "an upsert key of table \"{}\" cannot be dropped; ALTER TABLE … DEDUP DISABLE comes first",
+                    schema.name
+                )));
+            }
             schema.columns.retain(|c| c.id != column);
             set(id, schema)
         }
         Command::RenameColumn { table, column, to } => rename_column(catalog, &table, &column, to)?,
+        Command::SetTtl { table, ttl } => {
+            let (id, mut schema) = find(catalog, &table)?;
+            set_ttl(&mut schema, ttl)?;
+            set(id, schema)
+        }
+        Command::SetDedup { table, keys } => {
+            let (id, mut schema) = find(catalog, &table)?;
+            set_dedup(&mut schema, &keys)?;
+            set(id, schema)
+        }
         Command::DropPartitions { table, partitions } => {
             let (id, schema) = find(catalog, &table)?;
             if schema.partition_by == PartitionBy::None {
@@ -84,6 +100,8 @@ fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
         designated: None,
         partition_by: create.partition_by,
         next_column: ColumnId(0),
+        ttl: None,
+        dedup: Vec::new(),
     };
     for (name, column_type) in &create.columns {
         push_column(&mut schema, name, *column_type)?;
@@ -101,7 +119,46 @@ fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
             schema.name
         )));
     }
+    set_ttl(&mut schema, create.ttl)?;
+    set_dedup(&mut schema, &create.dedup)?;
     Ok(vec![Op::CreateTable { table: catalog.next_table, schema: Arc::new(schema) }])
+}
+
+fn set_ttl(schema: &mut TableSchema, ttl: Option<Ttl>) -> Result<()> {
+    if ttl.is_some() && schema.partition_by == PartitionBy::None {
+        return Err(Error::invalid(format!("table \"{}\" is not partitioned, which a TTL needs", schema.name)));
+    }
+    schema.ttl = ttl;
+    Ok(())
+}
+
+fn set_dedup(schema: &mut TableSchema, keys: &[String]) -> Result<()> {
+    let mut dedup = Vec::with_capacity(keys.len());
+    for key in keys {
+        let column = find_column(schema, key)?;
+        if dedup.contains(&column) {
+            return Err(Error::invalid(format!("upsert key \"{key}\" specified more than once")));
+        }
+        dedup.push(column);
+    }
+    let Some((designated, _)) = schema.timestamp().filter(|_| !keys.is_empty()) else {
+        if !keys.is_empty() {
+            return Err(Error::invalid(format!(
+                "table \"{}\" has no designated timestamp, which upsert keys need",
+                schema.name
+            )));
+        }
+        schema.dedup = dedup;
+        return Ok(());
+    };
+    if !dedup.contains(&designated.id) {
+        return Err(Error::invalid(format!(
+            "the upsert keys of table \"{}\" must include its designated timestamp \"{}\"",
+            schema.name, designated.name
+        )));
+    }
+    schema.dedup = dedup;
+    Ok(())
 }
 
 fn rename_table(catalog: &Catalog, table: &str, to: String) -> Result<Op> {

@@ -38,6 +38,8 @@ fn create(catalog: &mut Catalog, columns: &[(&str, ColumnType)], designated: Opt
         columns: columns.iter().map(|(n, t)| ((*n).to_owned(), *t)).collect(),
         designated: designated.map(str::to_owned),
         partition_by: if designated.is_some() { PartitionBy::Day } else { PartitionBy::None },
+        ttl: None,
+        dedup: Vec::new(),
         if_not_exists: false,
     };
     commit_command(catalog, Command::CreateTable(create)).unwrap();

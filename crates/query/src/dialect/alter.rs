@@ -27,6 +27,13 @@ impl Input<'_> {
             self.each(|input| {
                 Ok(Command::DropColumn { table: table.clone(), column: input.name("a column name")?.text })
             })?
+        } else if self.take_all(&["set", "ttl"]) {
+            let ttl = self.ttl()?;
+            vec![Command::SetTtl { table, ttl }]
+        } else if self.take_all(&["dedup", "enable"]) {
+            vec![Command::SetDedup { table, keys: self.upsert_keys()? }]
+        } else if self.take_all(&["dedup", "disable"]) {
+            vec![Command::SetDedup { table, keys: Vec::new() }]
         } else if self.take_all(&["rename", "to"]) {
             vec![Command::RenameTable { table, to: self.table_name()?.text }]
         } else if self.take("rename") {
@@ -37,7 +44,7 @@ impl Input<'_> {
                 Ok(Command::RenameColumn { table: table.clone(), column, to: input.name("a column name")?.text })
             })?
         } else {
-            return Err(self.expected("ADD, DROP or RENAME"));
+            return Err(self.expected("ADD, DROP, RENAME, SET TTL or DEDUP"));
         };
         Ok(Statement::Commands { tag: "ALTER TABLE", commands })
     }

@@ -5,7 +5,7 @@ use crate::statement::{CreateTableAs, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use tidalite_types::command::CreateTable;
-use tidalite_types::{ColumnType, Command, PartitionBy};
+use tidalite_types::{ColumnType, Command, PartitionBy, Ttl};
 
 /// What may follow the columns or the query.
 #[derive(Default)]
@@ -13,6 +13,8 @@ struct Clauses {
     designated: Option<String>,
     partition_by: Option<(PartitionBy, usize)>,
     casts: Vec<(String, ColumnType)>,
+    ttl: Option<Ttl>,
+    dedup: Vec<String>,
 }
 
 impl Input<'_> {
@@ -33,9 +35,9 @@ impl Input<'_> {
         }
         let columns = self.column_definitions()?;
         let clauses = self.clauses()?;
-        let Clauses { designated, partition_by, .. } = clauses;
+        let Clauses { designated, partition_by, ttl, dedup, .. } = clauses;
         let partition_by = self.checked_partitioning(designated.is_some(), partition_by)?;
-        let create = CreateTable { name: table, columns, designated, partition_by, if_not_exists };
+        let create = CreateTable { name: table, columns, designated, partition_by, ttl, dedup, if_not_exists };
         Ok(Statement::Commands { tag: "CREATE TABLE", commands: vec![Command::CreateTable(create)] })
     }
 
@@ -48,9 +50,18 @@ impl Input<'_> {
         } else {
             self.query_before_clauses()?
         };
-        let Clauses { designated, partition_by, casts } = self.clauses()?;
+        let Clauses { designated, partition_by, casts, ttl, dedup } = self.clauses()?;
         let partition_by = self.checked_partitioning(designated.is_some(), partition_by)?;
-        Ok(Statement::CreateTableAs(CreateTableAs { table, if_not_exists, query, casts, designated, partition_by }))
+        Ok(Statement::CreateTableAs(CreateTableAs {
+            table,
+            if_not_exists,
+            query,
+            casts,
+            designated,
+            partition_by,
+            ttl,
+            dedup,
+        }))
     }
 
     /// A query without parentheses ends where the clauses of CREATE TABLE begin; the stock parser would take
@@ -65,7 +76,8 @@ impl Input<'_> {
                 && ((self.sees_at(n, "timestamp")
                     && matches!(self.parser.peek_nth_token_ref(n + 3).token, Token::RParen)
                     && self.ends_or_continues(n + 4))
-                    || (self.sees_at(n, "partition") && self.sees_at(n + 1, "by")));
+                    || (self.sees_at(n, "partition") && self.sees_at(n + 1, "by"))
+                    || (self.sees_at(n, "dedup") && self.sees_at(n + 1, "upsert")));
             match token.token {
                 Token::EOF | Token::SemiColon => break,
                 _ if starts_clause => break,
@@ -138,10 +150,10 @@ impl Input<'_> {
                 self.expect("partition")?;
                 self.expect("by")?;
                 clauses.partition_by = Some((self.partition_by()?, position));
-            } else if self.sees("dedup") {
-                return self.error("DEDUP UPSERT KEYS is not supported yet");
-            } else if self.sees("ttl") {
-                return self.error("TTL is not supported yet");
+            } else if self.take("dedup") {
+                clauses.dedup = self.upsert_keys()?;
+            } else if self.take("ttl") {
+                clauses.ttl = self.ttl()?;
             } else if self.sees("in") {
                 return self.error("IN VOLUME is not supported");
             } else if self.take("with") {
@@ -189,6 +201,40 @@ impl Input<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// `UPSERT KEYS(ts, …)`, behind DEDUP.
+    pub(super) fn upsert_keys(&mut self) -> Result<Vec<String>> {
+        self.expect("upsert")?;
+        self.expect("keys")?;
+        self.expect_symbol(&Token::LParen)?;
+        let mut keys = vec![self.name("a column name")?.text];
+        while self.take_symbol(&Token::Comma) {
+            keys.push(self.name("a column name")?.text);
+        }
+        self.expect_symbol(&Token::RParen)?;
+        Ok(keys)
+    }
+
+    /// `30 DAYS`, `4w`, `0` for none, behind TTL.
+    pub(super) fn ttl(&mut self) -> Result<Option<Ttl>> {
+        let position = self.position();
+        let count = self.number("a time such as 30 DAYS")?;
+        let unit = match &self.parser.peek_token_ref().token {
+            Token::Word(word) if word.quote_style.is_none() => Some(word.value.clone()),
+            _ => None,
+        };
+        let Some(ttl) = unit.and_then(|unit| Ttl::from_sql(count, &unit)) else {
+            return if count == 0 { Ok(None) } else { Err(self.expected("HOURS, DAYS, WEEKS, MONTHS or YEARS")) };
+        };
+        self.parser.next_token();
+        if matches!(ttl, Ttl::Hours(0) | Ttl::Months(0)) {
+            return Ok(None);
+        }
+        if matches!(ttl, Ttl::Hours(h) if h > 8_766_000) || matches!(ttl, Ttl::Months(m) if m > 12_000) {
+            return Err(Error::invalid("a TTL can be at most 1,000 years").at(position));
+        }
+        Ok(Some(ttl))
     }
 
     fn partition_by(&mut self) -> Result<PartitionBy> {

@@ -37,6 +37,8 @@ pub(crate) fn partitions(snapshot: &TableSnapshot) -> BTreeMap<i64, PartitionInf
     for run in snapshot.runs.iter() {
         add_run(snapshot, run, &mut found);
     }
+    // What has only dead rows is gone, even while its files are not.
+    found.retain(|_, info| info.rows > 0);
     found
 }
 

@@ -99,9 +99,19 @@ fn tables(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
         ("designatedTimestamp", optional_text(tables.iter().map(|t| designated(&t.schema)))),
         ("partitionBy", text(tables.iter().map(|t| t.schema.partition_by.to_string()))),
         ("walEnabled", flag(tables.iter().map(|_| true))),
-        ("dedup", flag(tables.iter().map(|_| false))),
+        ("dedup", flag(tables.iter().map(|t| !t.schema.dedup.is_empty()))),
+        ("ttlValue", Arc::new(Int32Array::from_iter_values(tables.iter().map(|t| ttl(t).0)))),
+        ("ttlUnit", text(tables.iter().map(|t| ttl(t).1))),
         ("rowCount", long(tables.iter().map(|t| t.row_count() as i64))),
     ])
+}
+
+/// As QuestDB: 0 hours for none.
+fn ttl(table: &TableSnapshot) -> (i32, &'static str) {
+    table.schema.ttl.map_or((0, "HOUR"), |ttl| {
+        let (count, unit) = ttl.in_units();
+        (count as i32, unit)
+    })
 }
 
 fn wal_tables(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
@@ -132,7 +142,7 @@ fn table_columns(catalog: &dyn Catalog, arguments: &[String]) -> Result<Columns>
         ("symbolCached", flag(columns.iter().map(|c| c.column_type == ColumnType::Symbol))),
         ("symbolCapacity", long(columns.iter().map(|c| symbols(c.id)))),
         ("designated", flag(columns.iter().map(|c| Some(c.id) == table.schema.designated))),
-        ("upsertKey", flag(columns.iter().map(|_| false))),
+        ("upsertKey", flag(columns.iter().map(|c| table.schema.dedup.contains(&c.id)))),
     ])
 }
 
@@ -194,6 +204,13 @@ fn show_create_table(catalog: &dyn Catalog, arguments: &[String]) -> Result<Colu
     }
     if schema.partition_by != PartitionBy::None {
         ddl.push_str(&format!(" PARTITION BY {}", schema.partition_by));
+    }
+    if let Some(ttl) = schema.ttl {
+        ddl.push_str(&format!(" TTL {ttl}"));
+    }
+    if !schema.dedup.is_empty() {
+        let keys = schema.dedup.iter().filter_map(|id| schema.column_by_id(*id)).map(|c| word(&c.name));
+        ddl.push_str(&format!(" DEDUP UPSERT KEYS({})", keys.collect::<Vec<_>>().join(", ")));
     }
     ddl.push(';');
     Ok(vec![("ddl", text([ddl]))])

@@ -56,6 +56,25 @@ fn a_bad_line_keeps_nothing_of_its_request_and_is_named() {
 }
 
 #[test]
+fn a_request_sent_again_changes_nothing_in_a_table_with_upsert_keys() {
+    let data = folder();
+    let server = Server::start(&data, &[]);
+    server.exec("CREATE TABLE t (ts TIMESTAMP_NS, host SYMBOL, v LONG) TIMESTAMP(ts) PARTITION BY DAY DEDUP UPSERT KEYS(ts, host)");
+    let lines =
+        b"t,host=a v=1i 1704067200000000000\nt,host=b v=2i 1704067200000000000\nt,host=a v=3i 1704067201000000000\n";
+    for _ in 0..3 {
+        assert_eq!(server.post("/write", lines).status, 204);
+        assert_eq!(server.value("select count(*) from t"), 3);
+    }
+    assert_eq!(server.post("/write", b"t,host=b v=5i 1704067200000000000\n").status, 204);
+    assert_eq!(server.value("select sum(v) from t"), 9);
+    let updated = server.exec("UPDATE t SET v = 7 WHERE host = 'a'");
+    assert_eq!(updated, serde_json::json!({"ddl": "OK", "updated": 2}));
+    assert_eq!(server.exec("DELETE FROM t WHERE v = 7"), serde_json::json!({"ddl": "OK", "updated": 2}));
+    assert_eq!(server.value("select count(*) from t"), 1);
+}
+
+#[test]
 fn bodies_may_be_compressed_and_chunked() {
     let data = folder();
     let server = Server::start(&data, &[]);

@@ -21,6 +21,8 @@ fn schema(has_timestamp: bool) -> TableSchema {
         designated: has_timestamp.then_some(ColumnId(0)),
         partition_by: if has_timestamp { PartitionBy::Day } else { PartitionBy::None },
         next_column: ColumnId(4),
+        ttl: None,
+        dedup: Vec::new(),
     }
 }
 

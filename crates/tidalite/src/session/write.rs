@@ -94,6 +94,8 @@ pub(super) async fn create_as(session: &Session, create: CreateTableAs, cancel: 
         columns: targets.iter().map(|t| (t.name.clone(), t.column_type)).collect(),
         designated: create.designated.clone(),
         partition_by: create.partition_by,
+        ttl: create.ttl,
+        dedup: create.dedup.clone(),
         if_not_exists: false,
     };
     session.host.command(Command::CreateTable(command)).await?;

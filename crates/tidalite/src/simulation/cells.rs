@@ -88,15 +88,26 @@ pub fn read(table: &TableSnapshot) -> Result<Table, String> {
         for block in 0..segment.block_count() {
             let count = (segment.rows() as usize - block * BLOCK_ROWS).min(BLOCK_ROWS);
             let read = |id| segment.read(id, block).map(|b| b.map(|b| to_column(&b))).map_err(|e| e.to_string());
+            let first = rows.len();
             push_rows(table, count, &mut rows, &read)?;
+            let mask = table.mask(segment);
+            drop_dead(&mut rows, first, |row| mask.is_some_and(|mask| mask.is_dead(block * BLOCK_ROWS + row)));
         }
     }
     for run in table.runs.iter() {
+        let first = rows.len();
         push_rows(table, run.rows, &mut rows, &|id| Ok(run.column(id).map(|c| Column::clone(c))))?;
+        drop_dead(&mut rows, first, |row| run.is_dead(row));
     }
     let found = Table { schema, rows: rows.into_iter().map(Arc::new).collect() };
     let rows = found.ordered();
     Ok(Table { rows, ..found })
+}
+
+/// Takes deleted ones out of the rows from `first` on.
+fn drop_dead(rows: &mut Vec<Vec<Cell>>, first: usize, is_dead: impl Fn(usize) -> bool) {
+    let added = rows.split_off(first).into_iter().enumerate();
+    rows.extend(added.filter(|(row, _)| !is_dead(*row)).map(|(_, cells)| cells));
 }
 
 fn push_rows(

@@ -199,6 +199,8 @@ impl Model {
                 }
                 schema.columns[at].name.clone_from(to);
             }
+            // The script has none of these yet.
+            Command::SetTtl { .. } | Command::SetDedup { .. } => {}
             Command::DropPartitions { table, partitions } => {
                 let table = self.table(table)?;
                 let by = table.schema.partition_by;

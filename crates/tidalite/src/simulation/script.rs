@@ -268,7 +268,15 @@ impl Script {
             PartitionBy::Year,
         ];
         let partition_by = if designated.is_some() { by[self.rng.usize(..6)] } else { PartitionBy::None };
-        Command::CreateTable(CreateTable { name, columns, designated, partition_by, if_not_exists: self.rng.bool() })
+        Command::CreateTable(CreateTable {
+            name,
+            columns,
+            designated,
+            partition_by,
+            ttl: None,
+            dedup: Vec::new(),
+            if_not_exists: self.rng.bool(),
+        })
     }
 
     fn rows(&mut self, schemas: &Schemas) -> Rows {

@@ -1,4 +1,4 @@
-//! Rows that change: a DELETE or an UPDATE becomes which rows die and which rows come.
+//! Rows that change: a DELETE, an UPDATE or an upsert becomes which rows die and which rows come.
 //!
 //! In: the rows that a statement found in the version it began with. Out: operations, decided against the table as all
 //! commits before left it, including those of the same group, which readers do not see yet. While one of these is
@@ -7,11 +7,12 @@
 use super::Accepted;
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Result};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 use tidalite_ingest::apply::publish;
 use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::commit::commit_batches;
+use tidalite_ingest::dedup;
 use tidalite_ingest::wal::record::Op;
 use tidalite_storage::tables::Versions;
 use tidalite_storage::{Mask, TableSnapshot};
@@ -32,38 +33,58 @@ pub(crate) struct RowChange {
 pub(super) struct Views<'a> {
     shared: &'a Shared,
     gate: Option<MutexGuard<'a, ()>>,
-    adopted: HashSet<TableId>,
+    /// For each table asked for, how many of the accepted requests are in its version here.
+    adopted: HashMap<TableId, usize>,
     versions: Versions,
 }
 
 impl<'a> Views<'a> {
     pub fn new(shared: &'a Shared) -> Views<'a> {
-        Views { shared, gate: None, adopted: HashSet::new(), versions: Versions::default() }
+        Views { shared, gate: None, adopted: HashMap::new(), versions: Versions::default() }
     }
 
     /// A table with what `accepted` does to it.
     pub fn table(&mut self, id: TableId, catalog: &Catalog, accepted: &[Accepted]) -> Option<Arc<TableSnapshot>> {
         self.gate.get_or_insert_with(|| self.shared.lock_deletes());
-        if self.adopted.insert(id) {
-            let published = self.shared.tables.read().get(id).cloned();
-            published.into_iter().for_each(|version| self.versions.adopt(version));
-            for Accepted { txn, ops, .. } in accepted {
-                self.apply(id, catalog, *txn, ops);
+        let applied = match self.adopted.insert(id, accepted.len()) {
+            Some(applied) => applied,
+            None => {
+                let published = self.shared.tables.read().get(id).cloned();
+                published.into_iter().for_each(|version| self.versions.adopt(version));
+                0
             }
+        };
+        for Accepted { txn, ops, .. } in &accepted[applied..] {
+            self.apply(id, catalog, *txn, ops);
         }
         self.versions.get(id).cloned()
-    }
-
-    /// Notes what a commit does to the tables that were asked for.
-    pub fn accept(&mut self, catalog: &Catalog, txn: Txn, ops: &[Op]) {
-        for id in self.adopted.clone() {
-            self.apply(id, catalog, txn, ops);
-        }
     }
 
     fn apply(&mut self, id: TableId, catalog: &Catalog, txn: Txn, ops: &[Op]) {
         let of_table: Vec<Op> = ops.iter().filter(|op| op.table() == id).cloned().collect();
         publish(&mut self.versions, catalog, txn, of_table);
+    }
+}
+
+/// The operations of a commit with upserts resolved. When that fails, what they would do besides is done all the same:
+/// symbols have their numbers by now.
+pub(super) fn upserts(
+    catalog: &Catalog,
+    ops: Vec<Op>,
+    txn: Txn,
+    views: &mut Views<'_>,
+    accepted: &[Accepted],
+) -> (Vec<Op>, Option<Error>) {
+    if !dedup::concerns(catalog, &ops) {
+        return (ops, None);
+    }
+    // What this commit itself did to the table before its rows is told apart: it is not accepted yet.
+    match dedup::resolve(catalog, &ops, txn, |id| views.table(id, catalog, accepted)) {
+        Ok(ops) => (ops, None),
+        Err(error) => {
+            let rest = ops.into_iter().filter(|op| !matches!(op, Op::Rows { .. } | Op::Delete { .. }));
+            (rest.collect(), Some(error.into()))
+        }
     }
 }
 

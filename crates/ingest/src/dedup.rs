@@ -1,0 +1,224 @@
+//! Tables with upsert keys: rows that are there already die when a row with the same keys comes.
+//!
+//! In: the operations of a commit, and each table as all commits before left it. Out: the operations with the rows that
+//! die, and without those that are not needed: of rows with the same keys the last one wins, and a row that is there as
+//! it is, in every column, costs nothing.
+//!
+//! Only what can have the same timestamps is looked at: segments, blocks and runs whose range the new rows' times fall
+//! into. Rows that come in order pay one comparison for each of them.
+//!
+//! Keys are equal as SQL groups them: NULL is NULL, a NaN is a NaN, −0 is 0; symbols by id, text by its bytes.
+
+mod part;
+mod value;
+
+use crate::apply::publish;
+use crate::catalog::Catalog;
+use crate::wal::record::Op;
+use part::Part;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tidalite_storage::dead::ranges_of;
+use tidalite_storage::tables::Versions;
+use tidalite_storage::{DeadRows, Result, Run, TableSnapshot};
+use tidalite_types::{BLOCK_ROWS, ColumnId, TableId, TableSchema, Txn};
+use value::{hash_row, same_key, same_value};
+
+/// Whether any of the operations brings rows to a table with upsert keys.
+#[must_use]
+pub fn concerns(catalog: &Catalog, ops: &[Op]) -> bool {
+    ops.iter().any(|op| match op {
+        Op::Rows { table, .. } => catalog.get(*table).is_some_and(|entry| !entry.schema.dedup.is_empty()),
+        _ => false,
+    })
+}
+
+/// `view` gives a table as the commit finds it; `None` for one that this commit creates.
+pub fn resolve(
+    catalog: &Catalog,
+    ops: &[Op],
+    txn: Txn,
+    mut view: impl FnMut(TableId) -> Option<Arc<TableSnapshot>>,
+) -> Result<Vec<Op>> {
+    let mut versions = Versions::default();
+    let has_keys = |id| catalog.get(id).is_some_and(|entry| !entry.schema.dedup.is_empty());
+    for op in ops {
+        if has_keys(op.table())
+            && versions.get(op.table()).is_none()
+            && let Some(version) = view(op.table())
+        {
+            versions.adopt(version);
+        }
+    }
+    let mut resolved = Vec::with_capacity(ops.len());
+    for (at, op) in ops.iter().enumerate() {
+        let mut some = vec![op.clone()];
+        if let Op::Rows { table, run } = op
+            && let Some(now) = versions.get(*table)
+            && !now.schema.dedup.is_empty()
+        {
+            let (dead, run) = upsert(now, run)?;
+            some.clear();
+            if !dead.is_empty() {
+                some.push(Op::Delete { table: *table, dead: Arc::new(dead) });
+            }
+            some.extend(run.map(|run| Op::Rows { table: *table, run }));
+        }
+        if ops[at + 1..].iter().any(|later| later.table() == op.table()) {
+            publish(&mut versions, catalog, txn, some.clone());
+        }
+        resolved.extend(some);
+    }
+    Ok(resolved)
+}
+
+/// The rows of `table` that `run` replaces, and what of `run` is left to append.
+fn upsert(table: &TableSnapshot, run: &Run) -> Result<(DeadRows, Option<Run>)> {
+    let Some(designated) = table.schema.designated.filter(|_| run.rows > 0) else {
+        return Ok((DeadRows::default(), Some(run.clone())));
+    };
+    // In order, so that later commits find their rows by search.
+    let run = if run.is_sorted { run.clone() } else { run.sorted(designated) };
+    let mut new = NewRows::of(&table.schema, &run, designated);
+    new.index_repeated();
+    let mut dead = DeadRows::default();
+    let times = new.times;
+    for segment in table.segments.iter().filter(|s| may_have(times, s.time_range())) {
+        let mut rows = Vec::new();
+        for block in 0..segment.block_count() {
+            if let Some(part) = Part::of_block(table, segment, block, designated, |range| may_have(times, range))? {
+                new.replace(&part, |row| rows.push((block * BLOCK_ROWS + row) as u64))?;
+            }
+        }
+        if !rows.is_empty() {
+            dead.segments.push((segment.meta().id, ranges_of(rows)));
+        }
+    }
+    let (mut distances, mut behind) = (Vec::new(), 0);
+    for old in table.runs.iter().rev() {
+        if may_have(times, old.time_range) {
+            let part = Part::of_run(old, designated);
+            new.replace(&part, |row| distances.push(behind + (old.rows - 1 - row) as u64))?;
+        }
+        behind += old.rows as u64;
+    }
+    distances.sort_unstable();
+    dead.staged = ranges_of(distances);
+    Ok((dead, new.left()))
+}
+
+/// Whether one of `times` is in the range.
+fn may_have(times: &[i64], (lo, hi): (i64, i64)) -> bool {
+    let at = times.partition_point(|ts| *ts < lo);
+    times.get(at).is_some_and(|ts| *ts <= hi)
+}
+
+/// The rows of a commit, in order of time, found by their keys.
+struct NewRows<'a> {
+    schema: &'a TableSchema,
+    run: &'a Run,
+    times: &'a [i64],
+    /// Upsert keys besides the designated timestamp.
+    keys: Vec<ColumnId>,
+    /// Rows by the hash of their time and keys, open addressing: row + 1, 0 for none. Made at the first need.
+    index: Vec<u32>,
+    /// Rows that are not appended: replaced by a later one of this commit, or there already.
+    is_needless: Vec<bool>,
+    needless: usize,
+}
+
+impl<'a> NewRows<'a> {
+    fn of(schema: &'a TableSchema, run: &'a Run, designated: ColumnId) -> NewRows<'a> {
+        let keys = schema.dedup.iter().copied().filter(|id| *id != designated).collect();
+        let times = run.timestamps(designated);
+        NewRows { schema, run, times, keys, index: Vec::new(), is_needless: Vec::new(), needless: 0 }
+    }
+
+    /// Rows replaced by later ones of the same commit.
+    fn index_repeated(&mut self) {
+        if self.times.windows(2).any(|pair| pair[0] == pair[1]) {
+            self.make_index();
+        }
+    }
+
+    /// The last of the rows with the same keys is the one that is found.
+    fn make_index(&mut self) {
+        if !self.index.is_empty() {
+            return;
+        }
+        self.index = vec![0; (2 * self.times.len()).next_power_of_two().max(2)];
+        for row in (0..self.times.len()).rev() {
+            match self.slot(self.times[row], |id| self.run.column(id).map(AsRef::as_ref), row) {
+                Ok(_) => self.drop_row(row),
+                Err(slot) => self.index[slot] = row as u32 + 1,
+            }
+        }
+    }
+
+    /// The row with the time and the keys of another one, or the slot where it would be.
+    fn slot<'c>(
+        &self,
+        time: i64,
+        column: impl Fn(ColumnId) -> Option<&'c tidalite_types::Column>,
+        row: usize,
+    ) -> Result<usize, usize> {
+        let columns = self.keys.iter().map(|id| (self.run.column(*id).map(AsRef::as_ref), column(*id)));
+        let hash = hash_row(time, self.keys.iter().map(|id| column(*id)), row);
+        let mut slot = hash as usize & (self.index.len() - 1);
+        loop {
+            let Some(found) = (self.index[slot] as usize).checked_sub(1) else { return Err(slot) };
+            if self.times[found] == time && columns.clone().all(|(new, old)| same_key(new, found, old, row)) {
+                return Ok(found);
+            }
+            slot = (slot + 1) & (self.index.len() - 1);
+        }
+    }
+
+    fn drop_row(&mut self, row: usize) {
+        self.is_needless.resize(self.times.len(), false);
+        self.needless += usize::from(!std::mem::replace(&mut self.is_needless[row], true));
+    }
+
+    /// Tells of every alive row of `part` that one of these replaces.
+    fn replace(&mut self, part: &Part<'_>, mut kill: impl FnMut(usize)) -> Result<()> {
+        let mut rows = Vec::new();
+        part.with_times_of(self.times, |row| rows.push(row));
+        rows.retain(|row| !part.is_dead(*row));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.make_index();
+        let keys = self.keys.iter().map(|id| Ok((*id, part.column(*id)?)));
+        let keys: HashMap<_, _> = keys.collect::<Result<_>>()?;
+        let mut others = None;
+        for row in rows {
+            let column = |id: ColumnId| keys.get(&id).and_then(|c| c.as_deref());
+            let Ok(found) = self.slot(part.times()[row], column, row) else { continue };
+            let others = match &others {
+                Some(others) => others,
+                None => others.insert(part.columns(self.schema)?),
+            };
+            let is_same = others
+                .iter()
+                .all(|(id, old)| same_value(self.run.column(*id).map(AsRef::as_ref), found, old.as_deref(), row));
+            if is_same {
+                self.drop_row(found);
+            } else {
+                kill(row);
+            }
+        }
+        Ok(())
+    }
+
+    fn left(self) -> Option<Run> {
+        if self.needless == 0 {
+            return Some(self.run.clone());
+        }
+        let rows: Vec<u32> = (0..self.times.len() as u32).filter(|row| !self.is_needless[*row as usize]).collect();
+        let (first, last) = (*rows.first()?, *rows.last()?);
+        Some(self.run.taken(&rows, (self.times[first as usize], self.times[last as usize])))
+    }
+}
+
+#[cfg(test)]
+mod tests;
