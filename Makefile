@@ -56,6 +56,10 @@ simulate: ## Random clients, faults and power losses for a minute; MINUTES=30 FR
 kill: build $(VENV)/ready ## Rounds of kill -9 under mixed work; ROUNDS=500
 	KILL_ROUNDS=$${ROUNDS:-20} TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q -s tests/clients -k kill
 
+.PHONY: fixture
+fixture: ## Writes a data folder of this release for tests of later ones; TO=tests/fixtures/format-2
+	TIDALITE_FIXTURE=$(CURDIR)/$${TO:?a folder} cargo test --release --workspace -p tidalite --lib a_folder_of_this_release
+
 .PHONY: lint
 lint: ## Clippy, with warnings as errors
 	cargo clippy --release --workspace --all-targets -- -D warnings

@@ -6,6 +6,7 @@
 //! without any of them a fixed number of seeds is played.
 
 mod cells;
+mod fixture;
 mod model;
 mod script;
 mod sql;

@@ -74,7 +74,7 @@ pub struct Script {
 
 const SECOND: i64 = 1_000_000_000;
 
-const TYPES: [ColumnType; 21] = [
+pub const TYPES: [ColumnType; 21] = [
     ColumnType::Boolean,
     ColumnType::Byte,
     ColumnType::Short,

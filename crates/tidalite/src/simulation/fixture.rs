@@ -1,0 +1,203 @@
+//! Data folders of this release for tests of later ones, and the content that they must be found to have.
+//!
+//! `tests/fixtures/format-<n>/data` is a folder as a killed process leaves it: segments of several partitions, late rows
+//! merged into them, a checkpoint with staged rows, more rows in the log only. Beside it, for each table, what was sent,
+//! written down from the model and not from what was read. `make fixture` writes a new one.
+
+use super::cells::{read, to_batch};
+use super::model::{Cell, Change, Model, Row, Rows, Table};
+use super::script::TYPES;
+use super::values::{Style, cell};
+use crate::writer::{RowsMode, Work};
+use crate::{Database, DatabaseConfig};
+use futures::executor::block_on;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidalite_storage::fs::Fs;
+use tidalite_storage::fs::faulty::SimFs;
+use tidalite_types::command::CreateTable;
+use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit};
+
+const SECOND: i64 = 1_000_000_000;
+/// 2023-11-14T22:13:20Z.
+const START: i64 = 1_700_000_000 * SECOND;
+
+struct Writer {
+    db: Database,
+    model: Model,
+    rng: fastrand::Rng,
+}
+
+fn config(data: &Path) -> DatabaseConfig {
+    DatabaseConfig {
+        has_background_jobs: false,
+        merge_threads: 1,
+        log_file_bytes: 16 << 10,
+        ..DatabaseConfig::new(data)
+    }
+}
+
+impl Writer {
+    fn change(&mut self, change: Change) {
+        self.model.apply(&change).expect("the story is sound");
+        let work = match change {
+            Change::Rows { batches, .. } => {
+                Work::Rows { batches: batches.iter().map(to_batch).collect(), mode: RowsMode::Create }
+            }
+            Change::Command(command) => Work::Command(command),
+        };
+        for answer in self.db.submit_together(vec![work]) {
+            block_on(answer).expect("the disk is well");
+        }
+    }
+
+    /// Rows of any values from `at` on, `step` apart.
+    fn rows(&mut self, table: &str, types: &[ColumnType], count: usize, at: i64, step: i64) {
+        let columns: Vec<_> = types.iter().map(|t| (format!("{t}").replace(['(', ',', ')'], "_"), *t)).collect();
+        let styles: Vec<Style> = types.iter().map(|_| Style::draw(&mut self.rng)).collect();
+        let cells = (0..count).map(|row| -> Row {
+            let values = types.iter().zip(&styles).map(|(t, style)| cell(&mut self.rng, *t, *style, row));
+            Arc::new(values.collect())
+        });
+        let cells = cells.collect();
+        let times = (0..count as i64).map(|row| at + row * step).collect();
+        let rows = Rows { table: table.to_owned(), columns, cells, timestamps: Some((TimeUnit::Nanos, times)) };
+        self.change(Change::Rows { batches: vec![rows], may_create: true });
+    }
+
+    fn tell(&mut self) {
+        let mut columns: Vec<_> = TYPES.iter().map(|t| (format!("{t}").replace(['(', ',', ')'], "_"), *t)).collect();
+        columns.insert(3, ("ts".to_owned(), ColumnType::Timestamp(TimeUnit::Micros)));
+        self.change(Change::Command(Command::CreateTable(CreateTable {
+            name: "every type".to_owned(),
+            columns,
+            designated: Some("ts".to_owned()),
+            partition_by: PartitionBy::Day,
+            if_not_exists: false,
+        })));
+        let some = [ColumnType::Symbol, ColumnType::Double, ColumnType::Varchar];
+        for batch in 0..6 {
+            self.rows("every type", &TYPES, 120, START + batch * 8 * 3600 * SECOND, 90 * SECOND);
+            self.rows("created", &some, 300, START + batch * 3600 * SECOND, SECOND);
+        }
+        self.db.settle().expect("the disk is well");
+        // Late and of equal timestamps, into one segment of three.
+        self.rows("every type", &TYPES, 40, START + 9 * 3600 * SECOND, 0);
+        self.rows("created", &some[..2], 400, START + 1800 * SECOND, SECOND / 2);
+        let (table, column) = ("created".to_owned(), "more".to_owned());
+        let column_type = ColumnType::Long;
+        self.change(Change::Command(Command::AddColumn { table, column, column_type, if_not_exists: false }));
+        self.db.settle().expect("the disk is well");
+        self.change(Change::Command(Command::RenameTable { table: "created".into(), to: "renamed".into() }));
+        self.rows("renamed", &some, 50, START, 7 * SECOND);
+        self.rows("dropped", &some, 10, START, SECOND);
+        self.db.jobs().checkpoint_now().expect("the disk is well");
+        self.rows("every type", &TYPES, 20, START, 1800 * SECOND);
+        self.rows("in the log only", &some, 40, START, 3600 * SECOND);
+        self.change(Change::Command(Command::DropTable { table: "dropped".into(), if_exists: false }));
+        let column = "DOUBLE".to_owned();
+        self.change(Change::Command(Command::DropColumn { table: "renamed".into(), column }));
+    }
+}
+
+/// Writes `data` and a file for each table into a folder that is empty or not there.
+fn write(folder: &Path) {
+    let fs = SimFs::new(0);
+    let db = Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, config(Path::new("")), None).unwrap();
+    let mut writer = Writer { db, model: Model::default(), rng: fastrand::Rng::with_seed(1) };
+    writer.tell();
+    export(&fs.killed(), Path::new(""), &folder.join("data"));
+    for table in &writer.model.tables {
+        std::fs::write(folder.join(format!("{}.csv", table.schema.name)), text(table, table.ordered())).unwrap();
+    }
+}
+
+fn export(fs: &SimFs, from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for name in fs.list(from).unwrap() {
+        let (path, to) = (from.join(&name), to.join(&name));
+        let Ok(file) = fs.open(&path) else {
+            export(fs, &path, &to);
+            continue;
+        };
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        std::fs::write(to, bytes).unwrap();
+    }
+}
+
+/// A line for the schema, then one for each row: integers as such, bytes in hexadecimal behind an x, NULL as nothing.
+fn text(table: &Table, rows: Vec<Row>) -> String {
+    let mark = |is_designated| if is_designated { " designated" } else { "" };
+    let columns = table.schema.columns.iter().map(|c| format!("{} {}{}", c.name, c.column_type, mark(c.is_designated)));
+    let mut lines = vec![format!("partition by {}", table.schema.partition_by), columns.collect::<Vec<_>>().join(";")];
+    for row in rows {
+        let cells = row.iter().map(|cell| match cell {
+            Cell::Null => String::new(),
+            Cell::Int(value) => value.to_string(),
+            Cell::Bytes(bytes) => bytes.iter().fold("x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+        });
+        lines.push(cells.collect::<Vec<_>>().join(";"));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to)
+        } else {
+            drop(std::fs::copy(entry.path(), to))
+        }
+    }
+}
+
+/// Opens a copy of the data, and compares it as found, merged, and opened again.
+fn check(folder: &Path) {
+    let data = tempfile::tempdir().unwrap();
+    copy(&folder.join("data"), data.path());
+    for state in ["as it was left", "merged"] {
+        let db = Database::open(config(data.path())).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        let tables = db.all_tables().1;
+        let files = std::fs::read_dir(folder).unwrap().filter(|f| f.as_ref().unwrap().path().extension().is_some());
+        assert_eq!(tables.len(), files.count(), "tables of {}", folder.display());
+        for table in tables {
+            let found = read(&table).unwrap();
+            let expected = std::fs::read_to_string(folder.join(format!("{}.csv", found.schema.name))).unwrap();
+            let found_text = text(&found, found.rows.clone());
+            let differs = found_text.lines().zip(expected.lines()).find(|(a, b)| a != b);
+            assert_eq!(differs, None, "{} of {}, {state}", found.schema.name, folder.display());
+            assert_eq!(found_text.len(), expected.len());
+        }
+        db.settle().unwrap();
+        db.close().unwrap();
+    }
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
+}
+
+#[test]
+fn folders_of_earlier_releases_are_read() {
+    let mut folders = 0;
+    for folder in std::fs::read_dir(fixtures()).unwrap() {
+        check(&folder.unwrap().path());
+        folders += 1;
+    }
+    assert!(folders > 0);
+}
+
+/// Into `TIDALITE_FIXTURE` when it is set.
+#[test]
+fn a_folder_of_this_release_is_read() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = std::env::var_os("TIDALITE_FIXTURE").map_or(temporary.path().to_owned(), PathBuf::from);
+    std::fs::create_dir_all(&folder).unwrap();
+    write(&folder);
+    check(&folder);
+}
