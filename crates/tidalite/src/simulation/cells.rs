@@ -80,34 +80,44 @@ pub fn read(table: &TableSnapshot) -> Result<Table, String> {
         name: c.name.clone(),
         column_type: c.column_type,
         is_designated: Some(c.id) == table.schema.designated,
+        is_key: table.schema.dedup.contains(&c.id),
     });
     let schema =
         Schema { name: table.schema.name.clone(), columns: columns.collect(), partition_by: table.schema.partition_by };
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for segment in table.segments.iter() {
-        for block in 0..segment.block_count() {
-            let count = (segment.rows() as usize - block * BLOCK_ROWS).min(BLOCK_ROWS);
-            let read = |id| segment.read(id, block).map(|b| b.map(|b| to_column(&b))).map_err(|e| e.to_string());
-            let first = rows.len();
-            push_rows(table, count, &mut rows, &read)?;
-            let mask = table.mask(segment);
-            drop_dead(&mut rows, first, |row| mask.is_some_and(|mask| mask.is_dead(block * BLOCK_ROWS + row)));
-        }
-    }
-    for run in table.runs.iter() {
-        let first = rows.len();
-        push_rows(table, run.rows, &mut rows, &|id| Ok(run.column(id).map(|c| Column::clone(c))))?;
-        drop_dead(&mut rows, first, |row| run.is_dead(row));
-    }
-    let found = Table { schema, rows: rows.into_iter().map(Arc::new).collect() };
+    let alive = |piece: Piece| piece.rows.into_iter().zip(piece.is_dead).filter(|(_, is_dead)| !is_dead);
+    let rows = pieces(table)?.into_iter().flat_map(alive).map(|(row, _)| Arc::new(row)).collect();
+    let found = Table { schema, rows };
     let rows = found.ordered();
     Ok(Table { rows, ..found })
 }
 
-/// Takes deleted ones out of the rows from `first` on.
-fn drop_dead(rows: &mut Vec<Vec<Cell>>, first: usize, is_dead: impl Fn(usize) -> bool) {
-    let added = rows.split_off(first).into_iter().enumerate();
-    rows.extend(added.filter(|(row, _)| !is_dead(*row)).map(|(_, cells)| cells));
+/// The rows of a segment or run, dead ones too.
+pub struct Piece {
+    pub rows: Vec<Vec<Cell>>,
+    pub is_dead: Vec<bool>,
+}
+
+/// Those of every segment, then of every run.
+pub fn pieces(table: &TableSnapshot) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    for segment in table.segments.iter() {
+        let mut rows = Vec::new();
+        for block in 0..segment.block_count() {
+            let count = (segment.rows() as usize - block * BLOCK_ROWS).min(BLOCK_ROWS);
+            let read = |id| segment.read(id, block).map(|b| b.map(|b| to_column(&b))).map_err(|e| e.to_string());
+            push_rows(table, count, &mut rows, &read)?;
+        }
+        let mask = table.mask(segment);
+        let is_dead = (0..rows.len()).map(|row| mask.is_some_and(|m| m.is_dead(row))).collect();
+        pieces.push(Piece { rows, is_dead });
+    }
+    for run in table.runs.iter() {
+        let mut rows = Vec::new();
+        push_rows(table, run.rows, &mut rows, &|id| Ok(run.column(id).map(|c| Column::clone(c))))?;
+        let is_dead = (0..rows.len()).map(|row| run.is_dead(row)).collect();
+        pieces.push(Piece { rows, is_dead });
+    }
+    Ok(pieces)
 }
 
 fn push_rows(

@@ -45,6 +45,7 @@ impl Writer {
                 Work::Rows { batches: batches.iter().map(to_batch).collect(), mode: RowsMode::Create }
             }
             Change::Command(command) => Work::Command(command),
+            Change::Rewrite(_) => panic!("statements have a way of their own"),
         };
         for answer in self.db.submit_together(vec![work]) {
             block_on(answer).expect("the disk is well");
@@ -73,6 +74,8 @@ impl Writer {
             columns,
             designated: Some("ts".to_owned()),
             partition_by: PartitionBy::Day,
+            ttl: None,
+            dedup: Vec::new(),
             if_not_exists: false,
         })));
         let some = [ColumnType::Symbol, ColumnType::Double, ColumnType::Varchar];

@@ -39,6 +39,8 @@ pub struct ColumnModel {
     pub name: String,
     pub column_type: ColumnType,
     pub is_designated: bool,
+    /// Whether rows with the same value of this and all other keys replace each other.
+    pub is_key: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +70,28 @@ pub struct Rows {
 pub enum Change {
     Rows { batches: Vec<Rows>, may_create: bool },
     Command(Command),
+    Rewrite(Rewrite),
+}
+
+/// DELETE or UPDATE of the rows whose column has some remainder (bytes: their number).
+#[derive(Clone, Debug)]
+pub struct Rewrite {
+    pub table: String,
+    pub column: String,
+    pub modulus: i128,
+    pub remainder: i128,
+    /// What the column becomes; nothing deletes the rows.
+    pub becomes: Option<Cell>,
+}
+
+impl Rewrite {
+    pub fn hits(&self, cell: &Cell) -> bool {
+        match cell {
+            Cell::Null => false,
+            Cell::Int(value) => value.rem_euclid(self.modulus) == self.remainder,
+            Cell::Bytes(bytes) => bytes.len() as i128 % self.modulus == self.remainder,
+        }
+    }
 }
 
 impl Schema {
@@ -87,7 +111,7 @@ impl Schema {
         if self.find(name).is_some() {
             return Err(ErrorKind::Conflict);
         }
-        self.columns.push(ColumnModel { name: name.to_owned(), column_type, is_designated });
+        self.columns.push(ColumnModel { name: name.to_owned(), column_type, is_designated, is_key: false });
         Ok(())
     }
 }
@@ -119,7 +143,24 @@ impl Model {
         match change {
             Change::Rows { batches, may_create } => self.apply_rows(batches, *may_create),
             Change::Command(command) => self.apply_command(command),
+            Change::Rewrite(rewrite) => self.apply_rewrite(rewrite),
         }
+    }
+
+    /// Rows that were changed count as the newest.
+    fn apply_rewrite(&mut self, rewrite: &Rewrite) -> Result<(), ErrorKind> {
+        let table = self.table(&rewrite.table)?;
+        let at = table.schema.find(&rewrite.column).ok_or(ErrorKind::NotFound)?;
+        let (hit, kept) = std::mem::take(&mut table.rows).into_iter().partition(|row| rewrite.hits(&row[at]));
+        table.rows = kept;
+        if let Some(cell) = &rewrite.becomes {
+            let changed = Vec::into_iter(hit).map(|mut row| {
+                Arc::make_mut(&mut row)[at] = cell.clone();
+                row
+            });
+            table.rows.extend(changed);
+        }
+        Ok(())
     }
 
     fn apply_rows(&mut self, batches: &[Rows], may_create: bool) -> Result<(), ErrorKind> {
@@ -159,7 +200,15 @@ impl Model {
                     let is_designated = create.designated.as_ref().is_some_and(|d| same_name(d, name));
                     schema.push(name, *column_type, is_designated)?;
                 }
+                for key in &create.dedup {
+                    let at = schema.find(key).ok_or(ErrorKind::NotFound)?;
+                    schema.columns[at].is_key = true;
+                }
                 self.tables.push(Table { schema, rows: Vec::new() });
+            }
+            Command::SetDedup { table, keys } => {
+                assert!(keys.is_empty(), "the script only switches it off");
+                self.table(table)?.schema.columns.iter_mut().for_each(|c| c.is_key = false);
             }
             Command::DropTable { table, if_exists } => match self.find(table) {
                 Some(at) => drop(self.tables.remove(at)),
@@ -185,7 +234,7 @@ impl Model {
             Command::DropColumn { table, column } => {
                 let table = self.table(table)?;
                 let at = table.schema.find(column).ok_or(ErrorKind::NotFound)?;
-                if table.schema.columns[at].is_designated {
+                if table.schema.columns[at].is_designated || table.schema.columns[at].is_key {
                     return Err(ErrorKind::Invalid);
                 }
                 table.schema.columns.remove(at);
@@ -199,8 +248,7 @@ impl Model {
                 }
                 schema.columns[at].name.clone_from(to);
             }
-            // The script has none of these yet.
-            Command::SetTtl { .. } | Command::SetDedup { .. } => {}
+            Command::SetTtl { .. } => panic!("the script has none"),
             Command::DropPartitions { table, partitions } => {
                 let table = self.table(table)?;
                 let by = table.schema.partition_by;
@@ -299,6 +347,20 @@ fn append(table: &mut Table, batch: &Rows, times: &[i64]) {
         if let Some((at, _)) = designated {
             row[at] = Cell::Int(i128::from(times[number]));
         }
-        table.rows.push(Arc::new(row));
+        upsert(table, Arc::new(row));
     }
+}
+
+/// The row that comes last of those with the same keys stays; one that is there already changes nothing.
+fn upsert(table: &mut Table, row: Row) {
+    let keys: Vec<usize> = (0..row.len()).filter(|at| table.schema.columns[*at].is_key).collect();
+    if !keys.is_empty()
+        && let Some(at) = table.rows.iter().position(|other| keys.iter().all(|key| other[*key] == row[*key]))
+    {
+        if table.rows[at] == row {
+            return;
+        }
+        table.rows.remove(at);
+    }
+    table.rows.push(row);
 }

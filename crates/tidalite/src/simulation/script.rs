@@ -1,6 +1,6 @@
 //! What happens, drawn from a seed: which client sends what, and what goes wrong meanwhile.
 
-use super::model::{Cell, Change, Model, Row, Rows, Table};
+use super::model::{Cell, Change, Model, Rewrite, Row, Rows, Table};
 use super::values::{Style, cell};
 use std::sync::Arc;
 use tidalite_storage::fs::faulty::Mood;
@@ -159,9 +159,17 @@ impl Script {
             49..52 => Action::Kill,
             52..55 => Action::PowerLoss { survivor: self.rng.u64(..) },
             _ => {
-                let count = if self.rng.u32(..4) == 0 { self.rng.usize(2..8) } else { 1 };
+                // How large commits are grouped hangs on the time that syncs take.
+                let is_group = !self.plan.has_large_commits && self.rng.u32(..4) == 0;
+                let count = if is_group { self.rng.usize(2..8) } else { 1 };
                 let mut model_after = Schemas::of(model);
-                Action::Commit((0..count).map(|_| self.change(model, &mut model_after)).collect())
+                let mut changes = Vec::new();
+                // First of its group: it changes the rows that were there before.
+                if !self.plan.has_large_commits && self.rng.u32(..8) == 0 {
+                    changes.extend(self.rewrite(model));
+                }
+                changes.extend((0..count).map(|_| self.change(model, &mut model_after)));
+                Action::Commit(changes)
             }
         }
     }
@@ -198,6 +206,21 @@ impl Script {
         change
     }
 
+    fn rewrite(&mut self, model: &Model) -> Option<Change> {
+        let table = model.find(&self.table_name()).map(|at| &model.tables[at])?;
+        let columns = &table.schema.columns;
+        let column = columns.get(self.rng.usize(..columns.len().max(1)))?;
+        let modulus = [1, 2, 3, 7, 1000][self.rng.usize(..5)];
+        let has_keys = columns.iter().any(|c| c.is_key);
+        let is_update =
+            self.rng.bool() && !column.is_designated && !has_keys && table.rows.len() < 2 * self.plan.rows_max;
+        let style = Style::draw(&mut self.rng);
+        let becomes = is_update.then(|| cell(&mut self.rng, column.column_type, style, 0));
+        let (table, column) = (table.schema.name.clone(), column.name.clone());
+        let remainder = self.rng.i128(..modulus);
+        Some(Change::Rewrite(Rewrite { table, column, modulus, remainder, becomes }))
+    }
+
     fn removal(&mut self, table: &Table) -> Command {
         let name = table.schema.name.clone();
         match self.rng.u32(..4) {
@@ -232,6 +255,7 @@ impl Script {
                 let (column, column_type) = self.column();
                 Command::AddColumn { table, column, column_type, if_not_exists: self.rng.bool() }
             }
+            10 if self.rng.u32(..4) == 0 => Command::SetDedup { table, keys: Vec::new() },
             10 => Command::DropColumn { table, column: self.column().0 },
             11 | 12 => {
                 let (column, column_type) = self.column();
@@ -268,13 +292,20 @@ impl Script {
             PartitionBy::Year,
         ];
         let partition_by = if designated.is_some() { by[self.rng.usize(..6)] } else { PartitionBy::None };
+        let mut dedup = Vec::new();
+        if designated.is_some() && !self.plan.has_large_commits && self.rng.u32(..3) == 0 {
+            // Floating point has equal values with other bits, which the model does not know.
+            let is_exact = |t: ColumnType| !matches!(t, ColumnType::Float | ColumnType::Double);
+            let keys = columns.iter().filter(|(name, t)| name == "timestamp" || is_exact(*t) && self.rng.bool());
+            dedup = keys.map(|(name, _)| name.clone()).collect();
+        }
         Command::CreateTable(CreateTable {
             name,
             columns,
             designated,
             partition_by,
             ttl: None,
-            dedup: Vec::new(),
+            dedup,
             if_not_exists: self.rng.bool(),
         })
     }

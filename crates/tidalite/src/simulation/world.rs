@@ -3,19 +3,19 @@
 //! Always: a commit that was acknowledged is in the model. One that failed while the disk did is in doubt: it may turn
 //! up when the database is opened again, alone or with those of its group before it, and until then must not be seen.
 
-use super::cells::{read, to_batch};
-use super::model::{Change, Model, Table};
+use super::cells::{pieces, read, to_batch};
+use super::model::{Change, Model, Rewrite, Rows, Table};
 use super::script::{Action, Fault, Plan};
 use super::sql;
 use crate::config::Durability;
-use crate::writer::{RowsMode, Work};
+use crate::writer::{RowChange, RowsMode, Work};
 use crate::{Database, DatabaseConfig, Error, ErrorKind};
 use futures::executor::block_on;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidalite_storage::TableSnapshot;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
+use tidalite_storage::{Mask, TableSnapshot};
 
 pub struct World {
     fs: SimFs,
@@ -157,14 +157,17 @@ impl World {
     }
 
     fn commit(&mut self, changes: &[Change]) -> Result<(), String> {
-        let works = changes.iter().map(|change| match change {
-            Change::Rows { batches, may_create } => {
-                let mode = if *may_create { RowsMode::Create } else { RowsMode::Insert };
-                Work::Rows { batches: batches.iter().map(to_batch).collect(), mode }
+        let (mut works, mut sent) = (Vec::new(), Vec::new());
+        for change in changes {
+            if let Some(work) = self.work(change)? {
+                works.push(work);
+                sent.push(change);
             }
-            Change::Command(command) => Work::Command(command.clone()),
-        });
-        let works: Vec<Work> = works.collect();
+        }
+        if works.is_empty() {
+            return Ok(());
+        }
+        let changes = sent;
         let answers: Vec<crate::Result<()>> =
             self.db().submit_together(works).into_iter().map(|a| block_on(a).map(drop)).collect();
         self.counts.calls += changes.len() as u64;
@@ -172,7 +175,7 @@ impl World {
         // What a group would do if it all went well; looked at only where it did not.
         let mut if_well: Option<Model> = None;
         let mut doubtful = Vec::new();
-        for (change, answer) in changes.iter().zip(answers) {
+        for (change, answer) in changes.into_iter().zip(answers) {
             match answer {
                 Ok(()) if !doubtful.is_empty() => return Err(format!("{change:?} was taken after one that failed")),
                 Err(error) if error.kind == ErrorKind::Unavailable && may_fail => {
@@ -203,6 +206,47 @@ impl World {
             self.in_doubt.push(doubtful);
         }
         Ok(())
+    }
+
+    /// What a client asks for; nothing when a statement finds that there is nothing to do.
+    fn work(&mut self, change: &Change) -> Result<Option<Work>, String> {
+        Ok(Some(match change {
+            Change::Rows { batches, may_create } => {
+                let mode = if *may_create { RowsMode::Create } else { RowsMode::Insert };
+                Work::Rows { batches: batches.iter().map(to_batch).collect(), mode }
+            }
+            Change::Command(command) => Work::Command(command.clone()),
+            Change::Rewrite(rewrite) => return self.rewrite(rewrite),
+        }))
+    }
+
+    /// As the statement does it: the rows are found in the version of now.
+    fn rewrite(&mut self, rewrite: &Rewrite) -> Result<Option<Work>, String> {
+        let tables = self.db().all_tables().1;
+        let Some(seen) = tables.iter().find(|t| t.schema.name.eq_ignore_ascii_case(&rewrite.table)) else {
+            return Ok(None);
+        };
+        let Some(at) = seen.schema.columns.iter().position(|c| c.name == rewrite.column) else { return Ok(None) };
+        let Some(pieces) = self.tried(pieces(seen))? else { return Ok(None) };
+        let (mut hit, mut cells) = (Vec::new(), Vec::new());
+        for piece in pieces {
+            let mut mask = Mask::default();
+            for (number, mut row) in piece.rows.into_iter().enumerate() {
+                if !piece.is_dead[number] && rewrite.hits(&row[at]) {
+                    mask.kill(number);
+                    row[at] = rewrite.becomes.clone().unwrap_or(row[at].clone());
+                    cells.push(Arc::new(row));
+                }
+            }
+            hit.push(mask);
+        }
+        if cells.is_empty() {
+            return Ok(None);
+        }
+        let columns = seen.schema.columns.iter().map(|c| (c.name.clone(), c.column_type)).collect();
+        let changed = Rows { table: seen.schema.name.clone(), columns, cells, timestamps: None };
+        let rows = rewrite.becomes.iter().map(|_| to_batch(&changed)).collect();
+        Ok(Some(Work::Change(RowChange { seen: seen.clone(), hit, rows })))
     }
 
     /// Whether something may be refused now because the disk failed.
@@ -307,7 +351,11 @@ impl World {
 
     /// What a reader sees of these tables; nothing while reads may fail and did.
     fn read(&mut self, tables: &[Arc<TableSnapshot>]) -> Result<Option<Vec<Table>>, String> {
-        let found: Result<Vec<Table>, String> = tables.iter().map(|t| read(t)).collect();
+        self.tried(tables.iter().map(|t| read(t)).collect())
+    }
+
+    /// What was read; nothing when reading failed because the disk did.
+    fn tried<T>(&mut self, found: Result<T, String>) -> Result<Option<T>, String> {
         let failed = self.fs.take_failed();
         self.is_broken |= failed.iter().any(|op| op.path.starts_with("log"));
         match found {
@@ -348,7 +396,7 @@ impl World {
 fn rows_of(change: &Change) -> u64 {
     match change {
         Change::Rows { batches, .. } => batches.iter().map(|b| b.cells.len() as u64).sum(),
-        Change::Command(_) => 0,
+        Change::Command(_) | Change::Rewrite(_) => 0,
     }
 }
 
