@@ -217,7 +217,7 @@ impl Script {
         let style = Style::draw(&mut self.rng);
         let becomes = is_update.then(|| cell(&mut self.rng, column.column_type, style, 0));
         let (table, column) = (table.schema.name.clone(), column.name.clone());
-        let remainder = self.rng.i128(..modulus);
+        let remainder = self.rng.i128(0..modulus);
         Some(Change::Rewrite(Rewrite { table, column, modulus, remainder, becomes }))
     }
 
