@@ -1,8 +1,9 @@
 //! What can go wrong with stored data.
 
+use std::fmt;
 use std::io;
-use std::path::Path;
-use tidalite_types::ErrorKind;
+use std::path::{Path, PathBuf};
+use tidalite_types::{ColumnId, ErrorKind, SegmentId, TableId};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -14,11 +15,38 @@ pub struct Error {
     message: String,
     #[source]
     source: Option<io::Error>,
+    damage: Option<Box<Damage>>,
+}
+
+/// Where in a segment the bytes are not what was written. Names are the schema's to add:
+/// [`crate::TableSnapshot::named`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub table: TableId,
+    pub segment: SegmentId,
+    /// Start of the partition's interval.
+    pub partition: i64,
+    /// Absent when it is about the whole file.
+    pub column: Option<ColumnId>,
+    pub block: Option<usize>,
+    pub file: PathBuf,
+    pub offset: u64,
+    pub problem: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "segment {} is damaged at byte {}: ", self.file.display(), self.offset)?;
+        if let (Some(column), Some(block)) = (self.column, self.block) {
+            write!(f, "column {column} block {block}: ")?;
+        }
+        f.write_str(&self.problem)
+    }
 }
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), source: None }
+        Error { kind, message: message.into(), source: None, damage: None }
     }
 
     pub fn corrupt(message: impl Into<String>) -> Error {
@@ -33,7 +61,25 @@ impl Error {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => ErrorKind::Corrupt,
             _ => ErrorKind::Unavailable,
         };
-        Error { kind, message: format!("could not {action} {}: {error}", path.display()), source: Some(error) }
+        Error { kind, message: format!("could not {action} {}: {error}", path.display()), source: Some(error), damage: None }
+    }
+
+    #[must_use]
+    pub fn damaged(damage: Damage) -> Error {
+        let message = damage.to_string();
+        Error { kind: ErrorKind::Corrupt, message, source: None, damage: Some(Box::new(damage)) }
+    }
+
+    /// The same error with another text.
+    #[must_use]
+    pub fn reworded(self, message: String) -> Error {
+        Error { message, ..self }
+    }
+
+    /// Where the damage is, when a segment's bytes are at fault.
+    #[must_use]
+    pub fn damage(&self) -> Option<&Damage> {
+        self.damage.as_deref()
     }
 
     #[must_use]

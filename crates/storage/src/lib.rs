@@ -27,7 +27,7 @@ pub mod tables;
 
 pub use block::{Block, BlockData, Bounds, Zone};
 pub use dead::{DeadRows, Mask};
-pub use error::{Error, Result};
+pub use error::{Damage, Error, Result};
 pub use segment::Segment;
 pub use snapshot::TableSnapshot;
 pub use staging::Run;

@@ -11,6 +11,7 @@
 use crate::codec::{Decoder, Encoder, Malformed};
 use crate::dead::{RowRanges, decode_ranges, encode_ranges};
 use crate::fs::{File, Fs};
+use crate::segment::SegmentStore;
 use crate::segment::reader::SegmentMeta;
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite_types::{SegmentId, TableId, TableSchema, Txn};
 
+pub const CHECKPOINT_FOLDER: &str = "checkpoint";
 const MAGIC: &[u8; 8] = b"TIDEMAN1";
 /// Length u32, CRC32C u32 of what follows it, number in the file u64.
 const HEADER: usize = 16;
@@ -104,8 +106,7 @@ impl Manifest {
     pub fn open(fs: Arc<dyn Fs>) -> Result<(Manifest, bool)> {
         let io = |e| Error::io("list", Path::new("."), e);
         let names = fs.list(Path::new("")).map_err(io)?;
-        let newest = names.iter().filter_map(|n| n.strip_prefix("manifest-")?.parse::<u64>().ok()).max();
-        let Some(number) = newest else {
+        let Some(number) = newest(&names) else {
             for folder in ["log", "segments"] {
                 if !fs.list(Path::new(folder)).map_err(io)?.is_empty() {
                     return Err(Error::corrupt(format!(
@@ -131,6 +132,15 @@ impl Manifest {
         let mut bytes = vec![0; file.len().map_err(|e| Error::io("read", &path, e))? as usize];
         file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
         let read = replay(&bytes, &path)?;
+        if (bytes.len() as u64) > read.len
+            && let Some(missing) = missing_files(&*fs, &read.state).first()
+        {
+            let (at, missing) = (read.len, missing.display());
+            return Err(Error::corrupt(format!(
+                "{} is corrupt at byte {at}: its last edit does not match its checksum, and had happened: {missing} is gone",
+                path.display()
+            )));
+        }
         // What of the tail is not a record must not come back to life behind the next edit.
         file.set_len(read.len).map_err(|e| Error::io("truncate", &path, e))?;
         // If the last sync of this file failed and only the process died, the system shows bytes that it counts as
@@ -198,6 +208,81 @@ impl Manifest {
         let _ = self.fs.remove(&old);
         Ok(())
     }
+}
+
+/// The newest manifest of a folder as it lies there.
+#[derive(Debug)]
+pub struct Found {
+    pub number: u64,
+    pub path: PathBuf,
+    pub state: State,
+    /// Bytes at its end that are no record: an edit that never happened.
+    pub torn_bytes: u64,
+}
+
+/// Reads the newest manifest and changes nothing; `None` in a folder without one.
+pub fn find(fs: &dyn Fs) -> Result<Option<Found>> {
+    let Some(number) = newest(&fs.list(Path::new("")).map_err(|e| Error::io("list", Path::new("."), e))?) else {
+        return Ok(None);
+    };
+    let path = path_of(number);
+    let file = fs.open(&path).map_err(|e| Error::io("open", &path, e))?;
+    let mut bytes = vec![0; file.len().map_err(|e| Error::io("read", &path, e))? as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
+    let read = replay(&bytes, &path)?;
+    Ok(Some(Found { number, path, state: read.state, torn_bytes: bytes.len() as u64 - read.len }))
+}
+
+/// Files that the state names and that are not there. Files go only after an edit that let go of them: so an edit at
+/// the end that is not whole was once, if some are missing.
+#[must_use]
+pub fn missing_files(fs: &dyn Fs, state: &State) -> Vec<PathBuf> {
+    let is_missing = |path: &PathBuf| fs.open(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    let mut paths = Vec::new();
+    if state.checkpoint.file != 0 {
+        paths.push(checkpoint_path(state.checkpoint.file));
+    }
+    for (table, t) in &state.tables {
+        paths.extend(t.segments.keys().map(|segment| SegmentStore::path(*table, *segment)));
+    }
+    paths.retain(is_missing);
+    paths
+}
+
+/// Removes what at the end of a manifest is no edit, durably: for those who know that it never was one.
+pub fn cut_tail(fs: &dyn Fs, found: &Found) -> Result<()> {
+    let file = fs.open_write(&found.path).map_err(|e| Error::io("open", &found.path, e))?;
+    let len = file.len().map_err(|e| Error::io("read", &found.path, e))?;
+    file.set_len(len.saturating_sub(found.torn_bytes)).map_err(|e| Error::io("truncate", &found.path, e))?;
+    file.sync().map_err(|e| Error::io("sync", &found.path, e))
+}
+
+/// The file with the rows that were staged at a checkpoint.
+#[must_use]
+pub fn checkpoint_path(number: u64) -> PathBuf {
+    PathBuf::from(CHECKPOINT_FOLDER).join(format!("{number:016x}.rows"))
+}
+
+fn newest(names: &[String]) -> Option<u64> {
+    names.iter().filter_map(|n| n.strip_prefix("manifest-")?.parse::<u64>().ok()).max()
+}
+
+/// A manifest of one snapshot, as a file of its own.
+#[must_use]
+pub fn to_bytes(state: &State) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(record(0, &encode_changes(&state.as_changes())));
+    bytes
+}
+
+/// What [`to_bytes`] wrote; `path` is for errors.
+pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<State> {
+    replay(bytes, path).map(|read| read.state)
+}
+
+/// Puts the first manifest into a folder that has none: what it names is synced before.
+pub fn begin(fs: &dyn Fs, state: &State) -> Result<()> {
+    write_snapshot(fs, 1, state).map(drop)
 }
 
 impl State {
@@ -275,8 +360,7 @@ fn path_of(number: u64) -> PathBuf {
 }
 
 fn write_snapshot(fs: &dyn Fs, number: u64, state: &State) -> Result<(Arc<dyn File>, u64)> {
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend(record(0, &encode_changes(&state.as_changes())));
+    let bytes = to_bytes(state);
     let (temporary, path) = (PathBuf::from("manifest.new"), path_of(number));
     let _ = fs.remove(&temporary);
     let file = fs.create(&temporary).map_err(|e| Error::io("create", &temporary, e))?;

@@ -11,13 +11,16 @@
 //! Dead rows are left behind: of staged rows all, of segments those of the segments that are written again, and some
 //! segments are written again for that alone.
 //!
-//! Always: segments of one partition do not overlap afterwards, equal timestamps keep the order of arrival.
+//! A segment that cannot be read is left alone: rows that fall into it get segments beside it.
+//!
+//! Always: segments of one partition do not overlap afterwards, but for damaged ones; equal timestamps keep the order
+//! of arrival.
 //! Crash: at any point; files that no manifest names are removed at the next open.
 
 use crate::segment::reader::SegmentMeta;
 use crate::segment::store::SEGMENTS_FOLDER;
 use crate::segment::{SegmentStore, SegmentSummary};
-use crate::{Error, Result, Segment, TableSnapshot};
+use crate::{Damage, Error, Result, Segment, TableSnapshot};
 use alive::{Origin, alive, with_rows};
 use new_rows::NewRows;
 use old_rows::OldRows;
@@ -52,6 +55,8 @@ pub struct Merged {
     /// Rows of `removed`, written again.
     pub rewritten_rows: u64,
     pub written_bytes: u64,
+    /// Why segments were left alone into which new rows fall; these rows are in segments beside them.
+    pub damaged: Vec<Error>,
     origins: Vec<Origin>,
     new: Option<NewRows>,
 }
@@ -65,13 +70,37 @@ pub fn merge(
     threads: usize,
     next_segment: &mut dyn FnMut() -> SegmentId,
 ) -> Result<Merged> {
+    let mut damaged: Vec<Error> = Vec::new();
+    loop {
+        let error = match merge_beside(store, table, reclaim, threads, &damaged, next_segment) {
+            Ok(merged) => return Ok(Merged { damaged, ..merged }),
+            Err(error) => table.named(error),
+        };
+        // Once more without the segment that cannot be read: rows must not stay in memory because of it.
+        let is_known = |d: &Damage| damaged.iter().filter_map(Error::damage).any(|old| old.segment == d.segment);
+        if error.damage().is_none_or(is_known) {
+            return Err(error);
+        }
+        damaged.push(error);
+    }
+}
+
+/// Leaves the segments alone that the errors `damaged` are about.
+fn merge_beside(
+    store: &Arc<SegmentStore>,
+    table: &TableSnapshot,
+    reclaim: &[SegmentId],
+    threads: usize,
+    damaged: &[Error],
+    next_segment: &mut dyn FnMut() -> SegmentId,
+) -> Result<Merged> {
     let dir = SegmentStore::dir(table.id);
     if table.segments.is_empty() {
         store.fs().create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
         let parent = Path::new(SEGMENTS_FOLDER);
         store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
     }
-    let job = Job { table, reclaim, new: NewRows::of(table)? };
+    let job = Job { table, reclaim, new: NewRows::of(table)?, damaged };
     let clusters = job.clusters();
     let drafts = for_each(clusters.len(), threads, |i| job.draft(&clusters[i]))?;
     let metas: Vec<Vec<SegmentMeta>> =
@@ -104,6 +133,7 @@ pub fn merge(
         removed,
         origins,
         new: Some(job.new),
+        damaged: Vec::new(),
     })
 }
 
@@ -111,6 +141,8 @@ struct Job<'a> {
     table: &'a TableSnapshot,
     reclaim: &'a [SegmentId],
     new: NewRows,
+    /// About segments that are left alone.
+    damaged: &'a [Error],
 }
 
 /// New rows and the segments that are written again together with them.
@@ -174,8 +206,9 @@ impl Job<'_> {
     }
 
     fn add_clusters(&self, partition: i64, from: usize, to: usize, clusters: &mut Vec<Cluster>) {
-        let segments: Vec<_> =
-            self.table.segments.iter().filter(|s| s.meta().partition == partition).cloned().collect();
+        let is_damaged = |s: &Segment| self.damaged.iter().filter_map(Error::damage).any(|d| d.segment == s.meta().id);
+        let is_here = |s: &&Arc<Segment>| s.meta().partition == partition && !is_damaged(s);
+        let segments: Vec<_> = self.table.segments.iter().filter(is_here).cloned().collect();
         let mut spans = self.spans(&segments, from, to);
         let mut untouched = 0;
         for span in &mut spans {

@@ -1,9 +1,9 @@
 //! What a reader pins: one version of one table. Nothing in it ever changes.
 
-use crate::{DeadRows, Mask, Run, Segment, SymbolMap};
+use crate::{Damage, DeadRows, Error, Mask, Run, Segment, SymbolMap};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tidalite_types::{ColumnId, SegmentId, TableId, TableSchema, Txn};
+use tidalite_types::{ColumnId, SegmentId, TableId, TableSchema, TimeUnit, Txn};
 
 /// Segments and runs together hold every row committed up to `txn`, each row once; those that masks call dead are
 /// deleted.
@@ -85,4 +85,30 @@ impl TableSnapshot {
         let runs = self.runs.iter().map(|r| r.time_range);
         segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
+
+    /// An error about a damaged segment, in the words of the user: table, partition and column by name.
+    #[must_use]
+    pub fn named(&self, error: Error) -> Error {
+        let Some(Damage { partition, column, file, offset, problem, .. }) = error.damage() else { return error };
+        let column = column.map_or_else(String::new, |id| format!(", column {}", column_name(&self.schema, id)));
+        let message = format!(
+            "table \"{}\", partition {}{column}: {} is damaged at byte {offset}: {problem}",
+            self.schema.name,
+            partition_name(&self.schema, *partition),
+            file.display(),
+        );
+        error.reworded(message)
+    }
+}
+
+/// A partition as SHOW PARTITIONS calls it.
+#[must_use]
+pub fn partition_name(schema: &TableSchema, partition: i64) -> String {
+    schema.partition_by.name(partition, schema.timestamp().map_or(TimeUnit::Micros, |(_, unit)| unit))
+}
+
+/// A column's name in quotes; the number of one that was dropped since.
+#[must_use]
+pub fn column_name(schema: &TableSchema, id: ColumnId) -> String {
+    schema.column_by_id(id).map_or_else(|| format!("number {id}, dropped since"), |c| format!("\"{}\"", c.name))
 }

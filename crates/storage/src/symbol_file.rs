@@ -8,6 +8,7 @@ use crate::codec::{Decoder, Encoder};
 use crate::fs::Fs;
 use crate::{Error, Result, SymbolMap};
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidalite_types::{ColumnId, TableId, Views};
@@ -77,7 +78,11 @@ pub fn read(fs: &dyn Fs, table: TableId, len: u64) -> Result<Vec<Entries>> {
         return Ok(Vec::new());
     }
     let path = path_of(table);
-    let file = fs.open(&path).map_err(|e| Error::io("open", &path, e))?;
+    let file = fs.open(&path).map_err(|e| match e.kind() {
+        // The manifest says that something is in it.
+        io::ErrorKind::NotFound => Error::corrupt(format!("{} is missing", path.display())),
+        _ => Error::io("open", &path, e),
+    })?;
     let mut bytes = vec![0; len as usize];
     file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
     let corrupt = |rest: &[u8]| {

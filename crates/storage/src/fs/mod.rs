@@ -1,7 +1,7 @@
 //! The one seam for files: every byte that the database reads or writes passes here.
 //!
 //! [`os`] is the operating system, [`faulty`] a simulated disk in memory that can fail, tear, lose and reorder what
-//! was not synced. Paths are relative to the data folder, with `/`.
+//! was not synced, [`overlay`] changes in memory above another folder. Paths are relative to the data folder, with `/`.
 //!
 //! What is assumed of a disk, and what `faulty` therefore may do: a write is durable only after `sync` of its file
 //! returned; before that any subset of its 512-byte sectors may survive a crash, in any order. A new, renamed or
@@ -10,6 +10,7 @@
 
 pub mod faulty;
 pub mod os;
+pub mod overlay;
 
 use std::fmt::Debug;
 use std::io;

@@ -195,7 +195,7 @@ impl BlockAt<'_> {
     }
 
     fn no_timestamps(&self) -> Error {
-        Error::corrupt(format!("{} has no timestamps", self.segment.segment.path().display()))
+        self.segment.segment.damaged_file(0, "it has no timestamps")
     }
 }
 

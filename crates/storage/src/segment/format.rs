@@ -9,7 +9,7 @@
 //!
 //! Always: whoever has a [`Footer`] has one whose checksum and lengths are right.
 
-use crate::{Bounds, Error, Result, Zone};
+use crate::{Bounds, Zone};
 use bytes::Bytes;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId};
@@ -296,12 +296,6 @@ impl Footer {
         let at = entries_at + (index * self.block_count() + block) * ENTRY_BYTES;
         Entry::read(&self.0[at..at + ENTRY_BYTES])
     }
-}
-
-/// An error about the content of the file at `path`.
-#[must_use]
-pub fn corrupt(path: &std::path::Path, problem: &str) -> Error {
-    Error::corrupt(format!("segment {} is damaged: {problem}", path.display()))
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -1,13 +1,16 @@
 //! The immutable file of a partition's rows: every column in blocks, a footer, a checksum per block.
 //!
 //! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block; [`writer`];
-//! [`store`] what all segments share; [`reader`].
+//! [`store`] what all segments share; [`reader`]; [`verify`] everything checked, past what reading relies on;
+//! [`salvage`] what is whole of a damaged file.
 
 pub mod buffer;
 pub mod encoding;
 pub mod format;
 pub mod reader;
+pub mod salvage;
 pub mod store;
+pub mod verify;
 pub mod writer;
 
 pub use encoding::choice::Effort;

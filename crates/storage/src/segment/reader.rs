@@ -5,13 +5,14 @@
 
 use super::buffer::AlignedBuffer;
 use super::encoding::{self, EncodedBlock};
-use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES, corrupt};
+use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::store::SegmentStore;
 use crate::cache::BlockKey;
 use crate::fs::File;
-use crate::{Block, Error, Result, Zone};
+use crate::{Block, Damage, Error, Result, Zone};
 use bytes::Bytes;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidalite_types::column_type::Physical;
@@ -42,6 +43,9 @@ impl fmt::Debug for Segment {
         f.debug_struct("Segment").field("table", &self.table).field("meta", &self.meta).finish_non_exhaustive()
     }
 }
+
+/// The system's number for an input/output error.
+const EIO: i32 = 5;
 
 /// Read at once at the end of a file: the footers of most segments fit.
 const TAIL_BYTES: u64 = 16 << 10;
@@ -107,13 +111,15 @@ impl Segment {
     /// As [`Segment::zone`] for each vector of the block, whose bytes it reads.
     pub fn vector_zones(&self, column: ColumnId, block: usize) -> Result<Option<Vec<Zone>>> {
         let Some(encoded) = self.read_encoded(column, block)? else { return Ok(None) };
-        encoding::zones::of_vectors(&encoded).map(Some).map_err(|problem| self.damaged(column, block, 0, &problem))
+        let offset = encoded.entry.offset;
+        encoding::zones::of_vectors(&encoded).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
     /// Reads, checks and decodes a column's block; `None` when the segment has no such column.
     pub fn read(&self, column: ColumnId, block: usize) -> Result<Option<Block>> {
         let Some(encoded) = self.read_encoded(column, block)? else { return Ok(None) };
-        encoded.decode().map(Some).map_err(|problem| self.damaged(column, block, 0, &problem))
+        let offset = encoded.entry.offset;
+        encoded.decode().map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
     /// Reads and checks a column's block, and leaves it as it is: to copy it to another segment.
@@ -127,13 +133,19 @@ impl Segment {
         Ok(Some(encoded))
     }
 
-    fn load(&self, column: ColumnId, block: usize, expected: &EncodedBlock) -> Result<Bytes> {
+    /// Past the cache.
+    pub(super) fn load(&self, column: ColumnId, block: usize, expected: &EncodedBlock) -> Result<Bytes> {
         let Entry { offset, bytes, crc, .. } = expected.entry;
         let damaged = |problem: &str| self.damaged(column, block, offset, problem);
         if offset.checked_add(u64::from(bytes)).is_none_or(|end| end > self.meta.bytes) {
             return Err(damaged("it lies outside of the file"));
         }
-        let chunk = self.read_bytes(&*self.file()?, offset, bytes as usize)?;
+        let read = self.file().and_then(|file| self.read_bytes(&*file, offset, bytes as usize));
+        // What only the system could say has the file's place already; the column is known here.
+        let chunk = read.map_err(|e| match e.damage() {
+            Some(damage) => damaged(&damage.problem),
+            None => e,
+        })?;
         if crc32c::crc32c(&chunk) != crc {
             return Err(damaged("its checksum is wrong"));
         }
@@ -157,71 +169,90 @@ impl Segment {
         self.store.cached(key, || Ok(self.load_footer()?.into_bytes())).map(Footer::trusted)
     }
 
-    fn load_footer(&self) -> Result<Footer> {
+    pub(super) fn load_footer(&self) -> Result<Footer> {
         let path = self.path();
         let file = self.file()?;
         let len = file.len().map_err(|e| Error::io("read", &path, e))?;
         if len != self.meta.bytes || len < (format::HEADER_BYTES + TRAILER_BYTES) as u64 {
-            return Err(corrupt(&path, &format!("it has {len} bytes, {} were written", self.meta.bytes)));
+            let problem = format!("it has {len} bytes, {} were written", self.meta.bytes);
+            return Err(self.damaged_file(len.min(self.meta.bytes), &problem));
         }
+        let trailer_at = len - TRAILER_BYTES as u64;
         let tail_at = len.saturating_sub(TAIL_BYTES);
         let tail = self.read_bytes(&*file, tail_at, (len - tail_at) as usize)?;
         let footer_end = tail.len() - TRAILER_BYTES;
         let trailer = tail[footer_end..].try_into().expect("the tail is longer than a trailer");
-        let (footer_bytes, crc) = format::read_trailer(trailer).map_err(|problem| corrupt(&path, &problem))?;
-        let footer_at = (len - TRAILER_BYTES as u64)
+        let (footer_bytes, crc) =
+            format::read_trailer(trailer).map_err(|problem| self.damaged_file(trailer_at, &problem))?;
+        let footer_at = trailer_at
             .checked_sub(footer_bytes)
-            .ok_or_else(|| corrupt(&path, "the length of its footer is wrong"))?;
+            .ok_or_else(|| self.damaged_file(trailer_at, "the length of its footer is wrong"))?;
         let bytes = if footer_at >= tail_at {
             // A copy of its own, so that a footer in the cache does not keep the whole tail.
             Bytes::copy_from_slice(&tail[(footer_at - tail_at) as usize..footer_end])
         } else {
             self.read_bytes(&*file, footer_at, footer_bytes as usize)?
         };
-        let footer = Footer::parse(bytes, crc).map_err(|problem| corrupt(&path, &problem))?;
+        let footer = Footer::parse(bytes, crc).map_err(|problem| self.damaged_file(footer_at, &problem))?;
         if footer.rows() != self.meta.rows {
-            return Err(corrupt(
-                &path,
-                &format!("it has {} rows, the manifest says {}", footer.rows(), self.meta.rows),
-            ));
+            let problem = format!("it has {} rows, the manifest says {}", footer.rows(), self.meta.rows);
+            return Err(self.damaged_file(footer_at, &problem));
         }
         Ok(footer)
     }
 
-    /// Checks every byte that reading relies on, past the cache.
-    pub fn verify(&self) -> Result<()> {
-        let path = self.path();
-        let footer = self.load_footer()?;
-        let header = self.read_bytes(&*self.file()?, 0, format::HEADER_BYTES)?;
-        if header[..] != format::header() {
-            return Err(corrupt(&path, "its header is wrong"));
-        }
-        for index in 0..footer.column_count() {
-            let column = footer.column_id(index);
-            let physical = footer.physical(index).map_err(|problem| corrupt(&path, &problem))?;
-            for block in 0..footer.block_count() {
-                let entry = footer.entry(index, block).map_err(|p| self.damaged(column, block, 0, &p))?;
-                self.load(
-                    column,
-                    block,
-                    &EncodedBlock { rows: self.block_rows(block), physical, entry, bytes: Bytes::new() },
-                )?;
-            }
-        }
-        Ok(())
+    pub(super) fn file(&self) -> Result<Arc<dyn File>> {
+        self.store.file(self.meta.id, &self.path()).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => self.damaged_file(0, "the file is missing"),
+            _ => Error::io("open", &self.path(), e),
+        })
     }
 
-    fn file(&self) -> Result<Arc<dyn File>> {
-        self.store.file(self.meta.id, &self.path())
-    }
-
-    fn read_bytes(&self, file: &dyn File, offset: u64, len: usize) -> Result<Bytes> {
+    pub(super) fn read_bytes(&self, file: &dyn File, offset: u64, len: usize) -> Result<Bytes> {
         let mut buffer = AlignedBuffer::zeroed(len);
-        file.read_exact_at(buffer.as_mut_slice(), offset).map_err(|e| Error::io("read", &self.path(), e))?;
+        let read = file.read_exact_at(buffer.as_mut_slice(), offset);
+        // An input/output error is the disk's way to say that the bytes are gone: asking again does not help.
+        read.map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => self.damaged_file(offset, "the file ends before"),
+            _ if e.raw_os_error() == Some(EIO) => self.damaged_file(offset, &format!("it cannot be read: {e}")),
+            _ => Error::io("read", &self.path(), e),
+        })?;
         Ok(buffer.freeze())
     }
 
-    fn damaged(&self, column: ColumnId, block: usize, offset: u64, problem: &str) -> Error {
-        corrupt(&self.path(), &format!("column {column} block {block} at offset {offset}: {problem}"))
+    /// Bytes of the file as they are, unchecked: to copy it as a whole.
+    pub fn read_raw(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        let read = self.file()?.read_exact_at(buffer, offset);
+        read.map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => self.damaged_file(offset, "the file ends before"),
+            _ => Error::io("read", &self.path(), e),
+        })
+    }
+
+    pub(crate) fn damaged(&self, column: ColumnId, block: usize, offset: u64, problem: &str) -> Error {
+        Error::damaged(Damage {
+            column: Some(column),
+            block: Some(block),
+            offset,
+            problem: problem.to_owned(),
+            ..self.damage()
+        })
+    }
+
+    pub(crate) fn damaged_file(&self, offset: u64, problem: &str) -> Error {
+        Error::damaged(Damage { offset, problem: problem.to_owned(), ..self.damage() })
+    }
+
+    fn damage(&self) -> Damage {
+        Damage {
+            table: self.table,
+            segment: self.meta.id,
+            partition: self.meta.partition,
+            column: None,
+            block: None,
+            file: self.path(),
+            offset: 0,
+            problem: String::new(),
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::cache::{BlockCache, BlockKey, CacheStats, Clock};
 use crate::fs::{File, Fs};
-use crate::{Error, Result};
+use crate::Result;
 use bytes::Bytes;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_types::{SegmentId, TableId};
@@ -67,12 +68,12 @@ impl SegmentStore {
         self.cache.forget(segment);
     }
 
-    pub(super) fn file(&self, segment: SegmentId, path: &Path) -> Result<Arc<dyn File>> {
+    pub(super) fn file(&self, segment: SegmentId, path: &Path) -> io::Result<Arc<dyn File>> {
         if let Some(file) = self.files.lock().unwrap_or_else(PoisonError::into_inner).get(&segment) {
             return Ok(file);
         }
         // Two readers may both open it: cheaper than holding the lock over a system call.
-        let file = self.fs.open(path).map_err(|e| Error::io("open", path, e))?;
+        let file = self.fs.open(path)?;
         self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(segment, file.clone(), 1);
         Ok(file)
     }

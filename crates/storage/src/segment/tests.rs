@@ -164,7 +164,7 @@ fn an_error_names_file_column_block_and_offset() {
     let message = open(fs, summary).verify().unwrap_err().to_string();
     assert_eq!(
         message,
-        "segment segments/00000007/0000000000000003.seg is damaged: column 6 block 0 at offset 64: its checksum is wrong"
+        "segment segments/00000007/0000000000000003.seg is damaged at byte 64: column 6 block 0: its checksum is wrong"
     );
 }
 

@@ -1,0 +1,56 @@
+//! What is whole of a damaged segment, as a new one.
+//!
+//! In: a segment and its whole blocks, see [`super::verify`]. Out: a segment with exactly these, their bytes copied,
+//! synced; the caller syncs the folder and publishes it. Rows keep their order.
+//! Crash: at any point; a file that no manifest names is removed at the next open.
+
+use super::encoding::to_column;
+use super::reader::{Segment, SegmentMeta};
+use super::store::SegmentStore;
+use super::{BlockSource, EncodedBlock, SegmentWriter};
+use crate::fs::Fs;
+use crate::{Error, Result};
+use tidalite_types::{ColumnId, ColumnType, SegmentId, TableSchema, Values};
+
+/// Columns that the schema does not have any more are left out. `blocks` is not empty.
+pub fn salvage(
+    segment: &Segment,
+    schema: &TableSchema,
+    blocks: &[usize],
+    id: SegmentId,
+    fs: &dyn Fs,
+) -> Result<SegmentMeta> {
+    let present = segment.columns()?;
+    let columns: Vec<(ColumnId, ColumnType)> =
+        schema.columns.iter().filter(|c| present.contains(&c.id)).map(|c| (c.id, c.column_type)).collect();
+    let path = SegmentStore::path(segment.table(), id);
+    let mut writer = SegmentWriter::create(fs, &path, &columns)?;
+    for &block in blocks {
+        let rows = segment.block_rows(block);
+        let nulls = |t: ColumnType| EncodedBlock::nulls(t.physical(), rows);
+        let encoded: Vec<EncodedBlock> = columns
+            .iter()
+            .map(|&(column, t)| Ok(segment.read_encoded(column, block)?.unwrap_or_else(|| nulls(t))))
+            .collect::<Result<_>>()?;
+        let sources: Vec<_> = encoded.iter().map(BlockSource::Encoded).collect();
+        writer.write_block(rows, &sources)?;
+    }
+    let summary = writer.finish()?;
+    let time_range = match (schema.designated, blocks.first(), blocks.last()) {
+        (Some(designated), Some(&first), Some(&last)) => {
+            (times(segment, designated, first)?.0, times(segment, designated, last)?.1)
+        }
+        _ => (0, 0),
+    };
+    let partition = segment.meta().partition;
+    Ok(SegmentMeta { id, rows: summary.rows, bytes: summary.bytes, partition, time_range })
+}
+
+/// First and last timestamp of a block.
+fn times(segment: &Segment, designated: ColumnId, block: usize) -> Result<(i64, i64)> {
+    let values = segment.read(designated, block)?.map(|b| to_column(&b).values);
+    match values {
+        Some(Values::I64(values)) if !values.is_empty() => Ok((values[0], values[values.len() - 1])),
+        _ => Err(Error::corrupt("a block without timestamps")),
+    }
+}
