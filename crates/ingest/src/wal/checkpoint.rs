@@ -5,19 +5,17 @@
 //! a chunk of length 0 ends it.
 
 use super::record::{Op, decode_op, encode_op};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite_storage::codec::{Decoder, Encoder, Malformed};
 use tidalite_storage::fs::{File, Fs};
 use tidalite_storage::{Error, Result};
 
-pub const FOLDER: &str = "checkpoint";
+pub use tidalite_storage::manifest::CHECKPOINT_FOLDER as FOLDER;
 const CHUNK_HEADER: usize = 8;
 
-#[must_use]
-pub fn path_of(number: u64) -> PathBuf {
-    PathBuf::from(FOLDER).join(format!("{number:016x}.rows"))
-}
+pub use tidalite_storage::manifest::checkpoint_path as path_of;
 
 #[derive(Debug)]
 pub struct CheckpointWriter {
@@ -64,7 +62,11 @@ impl CheckpointWriter {
 /// Reads the operations of a checkpoint in order.
 pub fn read(fs: &dyn Fs, number: u64, mut visit: impl FnMut(Op) -> Result<()>) -> Result<()> {
     let path = path_of(number);
-    let file = fs.open(&path).map_err(|e| Error::io("open", &path, e))?;
+    let file = fs.open(&path).map_err(|e| match e.kind() {
+        // The manifest names it.
+        io::ErrorKind::NotFound => Error::corrupt(format!("{} is missing", path.display())),
+        _ => Error::io("open", &path, e),
+    })?;
     let mut at = 0;
     loop {
         let corrupt = |what: &str| Error::corrupt(format!("{} is corrupt at byte {at}: {what}", path.display()));

@@ -21,9 +21,9 @@ use tidalite_storage::{Error, Result};
 use tidalite_types::{ErrorKind, Txn};
 
 pub const FOLDER: &str = "log";
-const MAGIC: &[u8; 8] = b"TIDELOG1";
-const FILE_HEADER: u64 = 64;
-const RECORD_HEADER: usize = 32;
+pub(super) const MAGIC: &[u8; 8] = b"TIDELOG1";
+pub(super) const FILE_HEADER: u64 = 64;
+pub(super) const RECORD_HEADER: usize = 32;
 /// Released files kept for later use.
 const SPARES_MAX: usize = 4;
 /// The first file after an open is short: soon there is a spare, whose syncs are faster.
@@ -67,7 +67,7 @@ impl Group {
         self.records.clear();
     }
 
-    fn seal(&mut self, file: u64, epoch: u64) {
+    pub(super) fn seal(&mut self, file: u64, epoch: u64) {
         let ends: Vec<usize> = self.records.iter().skip(1).map(|r| r.0).chain([self.encoder.bytes.len()]).collect();
         for (&(start, txn), end) in self.records.iter().zip(ends) {
             let record = &mut self.encoder.bytes[start..end];
@@ -243,7 +243,7 @@ pub fn make_spare(fs: &dyn Fs, file_bytes: u64) -> Result<()> {
     })
 }
 
-fn path_of(number: u64) -> PathBuf {
+pub(super) fn path_of(number: u64) -> PathBuf {
     PathBuf::from(FOLDER).join(format!("{number:016x}.log"))
 }
 
@@ -376,13 +376,13 @@ fn replay_file(
     Ok(at as u64)
 }
 
-struct Record<'a> {
-    epoch: u64,
-    txn: Txn,
-    payload: &'a [u8],
+pub(super) struct Record<'a> {
+    pub epoch: u64,
+    pub txn: Txn,
+    pub payload: &'a [u8],
 }
 
-fn read_record(bytes: &[u8], at: usize, number: u64) -> Option<Record<'_>> {
+pub(super) fn read_record(bytes: &[u8], at: usize, number: u64) -> Option<Record<'_>> {
     let mut d = Decoder::new(bytes.get(at..at + RECORD_HEADER)?);
     let (len, crc, file) = (d.u32().ok()? as usize, d.u32().ok()?, d.u64().ok()?);
     let (epoch, txn) = (d.u64().ok()?, Txn(d.u64().ok()?));
@@ -392,17 +392,17 @@ fn read_record(bytes: &[u8], at: usize, number: u64) -> Option<Record<'_>> {
 }
 
 /// Whether a record that began here could be one of this file: cheap, and almost always false.
-fn is_of_file(bytes: &[u8], at: usize, number: u64) -> bool {
+pub(super) fn is_of_file(bytes: &[u8], at: usize, number: u64) -> bool {
     bytes.get(at + 8..at + 16) == Some(&number.to_le_bytes())
 }
 
-fn read_file_header(bytes: &[u8], number: u64) -> Option<Txn> {
+pub(super) fn read_file_header(bytes: &[u8], number: u64) -> Option<Txn> {
     let mut d = Decoder::new(bytes.get(..28)?);
     let (magic, found, first, crc) = (d.take(8).ok()?, d.u64().ok()?, d.u64().ok()?, d.u32().ok()?);
     (magic == MAGIC && found == number && crc32c::crc32c(&bytes[..24]) == crc).then_some(Txn(first))
 }
 
-fn decode_ops(payload: &[u8]) -> Result<Vec<Op>, tidalite_storage::codec::Malformed> {
+pub(super) fn decode_ops(payload: &[u8]) -> Result<Vec<Op>, tidalite_storage::codec::Malformed> {
     let mut d = Decoder::new(payload);
     (0..d.u32()?).map(|_| decode_op(&mut d)).collect()
 }

@@ -1,9 +1,11 @@
 //! The write-ahead log: what is committed, in order, durable before anybody is told.
 //!
 //! Reading order: [`columns`] a column as bytes; [`record`] a commit as bytes; [`log`] files of records: appended,
-//! synced, replayed, recycled; [`checkpoint`] what lets go of old ones.
+//! synced, replayed, recycled; [`checkpoint`] what lets go of old ones; [`inspect`] the log read without
+//! touching it.
 
 pub mod checkpoint;
 pub mod columns;
+pub mod inspect;
 pub mod log;
 pub mod record;

@@ -1,0 +1,296 @@
+//! The log read as it lies, for checks, repairs and backups: nothing is changed, and damage is described.
+//!
+//! In: the files of the log. Out: the commits in them, where the first damage is, and what can still be made out
+//! behind it. The rules are those of [`super::log::replay`].
+
+use super::log::{FILE_HEADER, FOLDER, MAGIC, RECORD_HEADER};
+use super::log::{decode_ops, is_of_file, path_of, read_file_header, read_record};
+use super::record::Op;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tidalite_storage::codec::Encoder;
+use tidalite_storage::fs::Fs;
+use tidalite_storage::{Error, Result};
+use tidalite_types::{TableId, Txn};
+
+/// What there is of the log.
+#[derive(Debug, Default)]
+pub struct Inspected {
+    /// Files in order of number.
+    pub files: Vec<PathBuf>,
+    /// The last commit before any damage.
+    pub txn: Txn,
+    /// Commits from the one asked for to that one.
+    pub commits: u64,
+    pub bytes: u64,
+    pub damage: Option<LogDamage>,
+}
+
+#[derive(Debug)]
+pub struct LogDamage {
+    /// Which of [`Inspected::files`].
+    pub file: usize,
+    pub at: u64,
+    pub problem: String,
+    /// Commits behind it that are whole, and how many rows they had for each table; those that are not in this list
+    /// cannot be made out.
+    pub behind: BTreeMap<Txn, BTreeMap<TableId, u64>>,
+}
+
+/// Reads all commits after `from`; `visit` gets those before any damage.
+pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Result<()>) -> Result<Inspected> {
+    let mut found = Inspected { txn: from, ..Inspected::default() };
+    let files = files(fs)?;
+    found.files = files.iter().map(|number| path_of(*number)).collect();
+    for (index, &number) in files.iter().enumerate() {
+        let bytes = read(fs, &found.files[index])?;
+        found.bytes += bytes.len() as u64;
+        match &mut found.damage {
+            Some(damage) => behind(&bytes, number, 0, found.txn, damage),
+            None => {
+                let is_last = index + 1 == files.len();
+                if let Some((at, problem)) = inspect_file(&bytes, number, is_last, &mut found, visit)? {
+                    let mut damage = LogDamage { file: index, at, problem, behind: BTreeMap::new() };
+                    behind(&bytes, number, at as usize, found.txn, &mut damage);
+                    found.damage = Some(damage);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn files(fs: &dyn Fs) -> Result<Vec<u64>> {
+    let names = fs.list(Path::new(FOLDER)).map_err(|e| Error::io("list", Path::new(FOLDER), e))?;
+    Ok(names.iter().filter_map(|n| u64::from_str_radix(n.strip_suffix(".log")?, 16).ok()).collect())
+}
+
+fn read(fs: &dyn Fs, path: &Path) -> Result<Vec<u8>> {
+    let file = fs.open(path).map_err(|e| Error::io("open", path, e))?;
+    let mut bytes = vec![0; file.len().map_err(|e| Error::io("read", path, e))? as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", path, e))?;
+    Ok(bytes)
+}
+
+/// The place and the kind of damage in a file, if there is any.
+fn inspect_file(
+    bytes: &[u8],
+    number: u64,
+    is_last: bool,
+    found: &mut Inspected,
+    visit: &mut dyn FnMut(Txn, Vec<Op>) -> Result<()>,
+) -> Result<Option<(u64, String)>> {
+    let whole = |at: usize| is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
+    let Some(first) = read_file_header(bytes, number) else {
+        // A crash between giving the last file its name and its header.
+        let is_empty = is_last && !(0..bytes.len()).step_by(8).any(|at| whole(at).is_some());
+        return Ok((!is_empty).then(|| (0, "its header does not match its checksum".to_owned())));
+    };
+    if first > found.txn.next() {
+        return Ok(Some((0, format!("it begins at commit {first}, but the log before it ends at {}", found.txn))));
+    }
+    let (mut at, mut epoch) = (FILE_HEADER as usize, 0);
+    while let Some(record) = read_record(bytes, at, number) {
+        epoch = record.epoch.max(epoch);
+        if record.txn > found.txn {
+            if record.txn != found.txn.next() {
+                return Ok(Some((at as u64, format!("commit {} follows commit {}", record.txn, found.txn))));
+            }
+            let ops = match decode_ops(record.payload) {
+                Ok(ops) => ops,
+                Err(error) => return Ok(Some((at as u64, error.to_string()))),
+            };
+            visit(record.txn, ops)?;
+            found.txn = record.txn;
+            found.commits += 1;
+        }
+        at += RECORD_HEADER + record.payload.len();
+    }
+    let mut later = (at.next_multiple_of(8)..bytes.len().saturating_sub(RECORD_HEADER)).step_by(8);
+    let is_hole = later.any(|at| whole(at).is_some_and(|r| r.epoch >= epoch + 2));
+    Ok(is_hole.then(|| (at as u64, "a synced commit does not match its checksum".to_owned())))
+}
+
+/// Notes the whole commits of a file from `from` on.
+fn behind(bytes: &[u8], number: u64, from: usize, after: Txn, damage: &mut LogDamage) {
+    let mut at = from.next_multiple_of(8);
+    while at + RECORD_HEADER <= bytes.len() {
+        let record = is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
+        let Some(record) = record else {
+            at += 8;
+            continue;
+        };
+        if record.txn > after {
+            let rows = damage.behind.entry(record.txn).or_default();
+            for op in decode_ops(record.payload).unwrap_or_default() {
+                if let Op::Rows { table, run } = op {
+                    *rows.entry(table).or_default() += run.rows as u64;
+                }
+            }
+        }
+        at += RECORD_HEADER + record.payload.len();
+    }
+}
+
+/// Commits as the log has them, apart from any file: what a backup keeps of the log.
+#[derive(Clone, Debug, Default)]
+pub struct Commits {
+    pub records: Vec<(Txn, Vec<u8>)>,
+}
+
+impl Commits {
+    /// The commits after `from` up to `to` that the files of the log have, from the first without a gap to `to`.
+    /// Files may go, and be used again, while this reads: then it begins later.
+    pub fn collect(fs: &dyn Fs, from: Txn, to: Txn) -> Result<Commits> {
+        let mut records: Vec<(Txn, Vec<u8>)> = Vec::new();
+        for number in files(fs)? {
+            let Ok(bytes) = read(fs, &path_of(number)) else { continue };
+            if read_file_header(&bytes, number).is_none() {
+                continue;
+            }
+            let mut at = FILE_HEADER as usize;
+            while let Some(record) = read_record(&bytes, at, number) {
+                at += RECORD_HEADER + record.payload.len();
+                let is_next = records.last().is_none_or(|(last, _)| record.txn == last.next());
+                if record.txn > from && record.txn <= to {
+                    if !is_next {
+                        records.clear();
+                    }
+                    records.push((record.txn, record.payload.to_vec()));
+                }
+            }
+        }
+        if records.last().is_none_or(|(last, _)| *last != to) {
+            records.clear();
+        }
+        Ok(Commits { records })
+    }
+
+    /// As a file of the log with this number. Every commit is taken to have been synced before the next, so that
+    /// damage to any of them is seen.
+    #[must_use]
+    pub fn to_file(&self, number: u64) -> Vec<u8> {
+        let mut out = Encoder::new();
+        out.bytes.extend(MAGIC);
+        out.u64(number);
+        out.u64(self.records.first().map_or(1, |(txn, _)| txn.0));
+        let crc = crc32c::crc32c(&out.bytes);
+        out.u32(crc);
+        out.bytes.resize(FILE_HEADER as usize, 0);
+        for (index, (txn, payload)) in self.records.iter().enumerate() {
+            let start = out.bytes.len();
+            out.u32(payload.len() as u32);
+            out.u32(0);
+            out.u64(number);
+            out.u64(2 * index as u64 + 1);
+            out.u64(txn.0);
+            out.bytes.extend_from_slice(payload);
+            let crc = crc32c::crc32c(&out.bytes[start + 8..]);
+            out.bytes[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
+        }
+        out.bytes
+    }
+
+    /// What [`Commits::to_file`] wrote; `path` is for errors.
+    pub fn from_file(bytes: &[u8], number: u64, path: &Path) -> Result<Commits> {
+        let corrupt = |at: usize| Error::corrupt(format!("{} is corrupt at byte {at}", path.display()));
+        if read_file_header(bytes, number).is_none() {
+            return Err(corrupt(0));
+        }
+        let (mut records, mut at) = (Vec::new(), FILE_HEADER as usize);
+        while at < bytes.len() {
+            let record = read_record(bytes, at, number).ok_or_else(|| corrupt(at))?;
+            at += RECORD_HEADER + record.payload.len();
+            records.push((record.txn, record.payload.to_vec()));
+        }
+        Ok(Commits { records })
+    }
+}
+
+/// Where the file of the log with this number lies.
+#[must_use]
+pub fn log_path(number: u64) -> PathBuf {
+    path_of(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wal::log::{Group, LogWriter, replay};
+    use std::sync::Arc;
+    use tidalite_storage::fs::faulty::SimFs;
+
+    /// A log of small files with one commit a sync.
+    fn log(commits: u64) -> SimFs {
+        let fs = SimFs::new(1);
+        fs.create_dir_all(Path::new(FOLDER)).unwrap();
+        let shared: Arc<dyn Fs> = Arc::new(fs.clone());
+        let found = replay(&*shared, Txn(0), |_, _| Ok(())).unwrap();
+        let mut log = LogWriter::begin(shared, found, 4096).unwrap();
+        for txn in 1..=commits {
+            let mut group = Group::default();
+            group.push(Txn(txn), &[Op::DropTable { table: TableId(txn as u32) }]);
+            log.reserve(group.byte_count() as u64).unwrap();
+            log.append(&mut group).unwrap();
+            log.sync().unwrap();
+        }
+        fs
+    }
+
+    #[test]
+    fn any_flipped_bit_is_damage_or_the_end_and_what_is_behind_is_named() {
+        let fs = log(200);
+        let numbers = files(&fs).unwrap();
+        assert!(numbers.len() > 2);
+        let first = path_of(numbers[0]);
+        let good = read(&fs, &first).unwrap();
+        let file = fs.open_write(&first).unwrap();
+        for at in (0..good.len()).step_by(7) {
+            file.write_all_at(&[good[at] ^ 1 << (at % 8)], at as u64).unwrap();
+            let mut seen = Vec::new();
+            let found = inspect(&fs, Txn(0), &mut |txn, _| {
+                seen.push(txn);
+                Ok(())
+            })
+            .unwrap();
+            assert!(seen.iter().enumerate().all(|(i, txn)| txn.0 == i as u64 + 1));
+            assert_eq!(replay(&fs, Txn(0), |_, _| Ok(())).is_err(), found.damage.is_some(), "byte {at}");
+            match found.damage {
+                Some(damage) => {
+                    assert!(damage.behind.keys().all(|txn| *txn > found.txn), "byte {at}");
+                    // One record is hit at most, and the header hides none.
+                    assert!(found.commits + damage.behind.len() as u64 >= 199, "byte {at}");
+                }
+                None => assert_eq!(found.commits, 200, "byte {at}"),
+            }
+            file.write_all_at(&good[at..=at], at as u64).unwrap();
+        }
+    }
+
+    #[test]
+    fn commits_travel_through_a_file_of_their_own() {
+        let fs = log(50);
+        let commits = Commits::collect(&fs, Txn(10), Txn(40)).unwrap();
+        assert_eq!(commits.records.len(), 30);
+        let bytes = commits.to_file(1);
+        let again = Commits::from_file(&bytes, 1, Path::new("x")).unwrap();
+        assert_eq!(again.records, commits.records);
+        for at in (0..bytes.len()).step_by(3) {
+            let mut bad = bytes.clone();
+            bad[at] ^= 4;
+            let read = Commits::from_file(&bad, 1, Path::new("x"));
+            assert!(read.is_err() || (28..64).contains(&at), "byte {at}");
+        }
+        let alone = SimFs::new(2);
+        alone.create_dir_all(Path::new(FOLDER)).unwrap();
+        alone.create(&log_path(1)).unwrap().write_all_at(&bytes, 0).unwrap();
+        let mut txns = Vec::new();
+        replay(&alone, Txn(10), |txn, _| {
+            txns.push(txn.0);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(txns, (11..=40).collect::<Vec<u64>>());
+        assert!(Commits::collect(&fs, Txn(10), Txn(60)).unwrap().records.is_empty(), "not there yet");
+    }
+}
