@@ -27,6 +27,14 @@ pub enum Statement {
         which: Partitions,
     },
     CancelQuery(u64),
+    /// Verifies what is stored of one table, or of all.
+    Check {
+        table: Option<Name>,
+    },
+    /// Copies the database to a folder or a URL.
+    Backup {
+        to: Name,
+    },
     /// Accepted and without effect: `BEGIN`, `SET`, …
     Nothing {
         tag: &'static str,

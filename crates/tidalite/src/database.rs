@@ -1,5 +1,8 @@
 //! The database: one folder, opened once.
 
+use crate::backup::{self, BackupReport};
+use crate::check::{self, CheckReport, GoOn};
+use crate::folder;
 use crate::jobs::Jobs;
 use crate::session::{Host, Sessions};
 use crate::shared::{Shared, lock};
@@ -8,7 +11,7 @@ use crate::{Activity, DatabaseConfig, Error, ErrorKind, Metrics, QueryOptions, R
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::collections::VecDeque;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
@@ -47,22 +50,7 @@ const STAGING_BYTES_MAX: usize = 900 << 20;
 impl Database {
     /// Opens or creates the folder, replays the log and starts the background threads. Blocks.
     pub fn open(config: DatabaseConfig) -> Result<Database> {
-        let io = |what: &str, e: std::io::Error| {
-            Error::new(ErrorKind::Unavailable, format!("could not {what} data folder {}: {e}", config.data.display()))
-        };
-        std::fs::create_dir_all(&config.data).map_err(|e| io("create", e))?;
-        let lock = File::create(config.data.join("lock")).map_err(|e| io("lock", e))?;
-        lock.try_lock().map_err(|e| match e {
-            TryLockError::WouldBlock => {
-                let mut error = Error::new(
-                    ErrorKind::Conflict,
-                    format!("data folder {} is in use by another process", config.data.display()),
-                );
-                error.hint = Some("stop the other process, or connect to it instead of opening its folder".to_owned());
-                error
-            }
-            TryLockError::Error(e) => io("lock", e),
-        })?;
+        let lock = folder::create_and_lock(&config.data)?;
         let fs = OsFs::new(&config.data);
         Database::open_on(Arc::new(fs), config, Some(lock))
     }
@@ -155,6 +143,11 @@ impl Database {
         lock(&self.inner.jobs)
     }
 
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.inner.shared
+    }
+
     /// What runs now.
     #[must_use]
     pub fn activity(&self) -> Vec<Activity> {
@@ -175,6 +168,16 @@ impl Database {
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         self.inner.shared.metrics()
+    }
+
+    /// Verifies every block of a table, or of all with what is around them. Blocks; writing and reading go on.
+    pub fn check(&self, table: Option<&str>, go_on: GoOn<'_>) -> Result<CheckReport> {
+        check::check_online(&self.inner.shared, table, go_on)
+    }
+
+    /// Copies what is new since the last backup to a folder, all as of one commit. Blocks; writing and reading go on.
+    pub fn backup(&self, to: &str, go_on: GoOn<'_>) -> Result<BackupReport> {
+        backup::backup(&self.inner.shared, to, go_on)
     }
 
     /// Merges everything committed so far into segments and writes a checkpoint. Blocks.
@@ -273,6 +276,14 @@ impl Host for Handle {
 
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
         self.inner.shared.tables.snapshots(names)
+    }
+
+    fn check(&self, table: Option<&str>, go_on: GoOn<'_>) -> Result<CheckReport> {
+        check::check_online(&self.inner.shared, table, go_on)
+    }
+
+    fn backup(&self, to: &str, go_on: GoOn<'_>) -> Result<BackupReport> {
+        backup::backup(&self.inner.shared, to, go_on)
     }
 
     fn table_names(&self) -> Vec<String> {

@@ -24,7 +24,7 @@ use tidalite_storage::manifest::{Change, Checkpoint, State};
 use tidalite_storage::merge::{Merged, merge, reclaimable};
 use tidalite_storage::tables::{MergeInput, Staged};
 use tidalite_storage::{Run, Segment, TableSnapshot, symbol_file};
-use tidalite_types::{BLOCK_ROWS, Command, SegmentId, TableId, Txn};
+use tidalite_types::{BLOCK_ROWS, ColumnId, Command, SegmentId, TableId, Txn};
 
 /// A third of the share of a thread of normal priority, when all want to run.
 const MERGE_NICENESS: i32 = 5;
@@ -290,6 +290,9 @@ impl Jobs {
         let mut next_segment = || self.next_segment();
         let threads = self.shared.config.merge_threads;
         let merged = merge(&self.shared.store, &input.version, &reclaim, threads, &mut next_segment)?;
+        for error in &merged.damaged {
+            tracing::error!(%error, "a damaged segment was left alone by a merge; new rows are in segments beside it");
+        }
         let is_shown = self.publish(&input, &merged, merged_txn).inspect_err(|_| {
             // The edit may have reached the disk all the same: the files can go after the next one that did.
             self.doubtful.lock().unwrap_or_else(PoisonError::into_inner).extend(merged.added.iter().cloned());
@@ -339,7 +342,7 @@ impl Jobs {
         let pending = symbol_file::pending(&version.symbols, &persisted);
         let written = manifest.manifest.state().tables.get(&id).map_or(0, |t| t.symbol_bytes);
         let symbol_bytes = symbol_file::append(&*self.shared.fs, id, written, &pending)?;
-        let mut changes = self.reconcile(manifest.manifest.state(), version, &after);
+        let mut changes = reconcile(self.shared.next_segment_id(), manifest.manifest.state(), version, &after);
         changes.push(Change::Content {
             table: id,
             add: Vec::new(),
@@ -357,28 +360,6 @@ impl Jobs {
         Ok(true)
     }
 
-    /// What the manifest has to be told so that it agrees with a table's schema and segments.
-    fn reconcile(&self, state: &State, version: &TableSnapshot, segments: &[Arc<Segment>]) -> Vec<Change> {
-        let (id, known) = (version.id, state.tables.get(&version.id));
-        let mut changes = vec![Change::NextIds {
-            table: TableId(id.0 + 1),
-            segment: SegmentId(self.shared.next_segment.load(SeqCst)),
-        }];
-        if known.is_none_or(|t| t.schema != *version.schema) {
-            let (schema, schema_txn) = (version.schema.as_ref().clone(), version.txn);
-            changes.push(Change::Schema { table: id, schema, schema_txn });
-        }
-        let is_known = |s: &&Arc<Segment>| known.is_some_and(|t| t.segments.contains_key(&s.meta().id));
-        let add: Vec<_> = segments.iter().filter(|s| !is_known(s)).map(|s| s.meta().clone()).collect();
-        let kept: std::collections::HashSet<SegmentId> = segments.iter().map(|s| s.meta().id).collect();
-        let remove: Vec<_> =
-            known.into_iter().flat_map(|t| t.segments.keys()).filter(|id| !kept.contains(id)).copied().collect();
-        if !add.is_empty() || !remove.is_empty() {
-            changes.push(Change::Content { table: id, add, remove, merged: Txn(0), symbol_bytes: 0 });
-        }
-        changes
-    }
-
     /// Writes the staging of all tables to one file, so that the log before it can go.
     fn checkpoint(&mut self) -> Result<()> {
         block_on(self.ask(Work::Sync))?;
@@ -390,7 +371,7 @@ impl Jobs {
         let state = manifest.manifest.state().clone();
         if txn == state.checkpoint.txn && removed.is_empty() {
             drop(manifest);
-            return block_on(self.ask(Work::Release(txn)));
+            return block_on(self.ask(Work::Release(self.shared.releasable(txn))));
         }
         self.doubtful.get_mut().unwrap_or_else(PoisonError::into_inner).extend(removed);
         let mut changes: Vec<Change> =
@@ -399,13 +380,9 @@ impl Jobs {
         self.shared.checkpoint_files.store(number, SeqCst);
         let mut writer = CheckpointWriter::create(&*self.shared.fs, number)?;
         for table in &tables {
-            changes.extend(self.reconcile(&state, table, &table.segments));
+            changes.extend(reconcile(self.shared.next_segment_id(), &state, table, &table.segments));
             let persisted = manifest.persisted.get(&table.id).cloned().unwrap_or_default();
-            let symbols = symbol_file::pending(&table.symbols, &persisted);
-            let symbols = symbols.into_iter().map(|e| Op::Symbols { table: table.id, entries: Arc::new(e) });
-            for op in symbols.chain(staged_rows(table)) {
-                writer.write(&[op])?;
-            }
+            staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
         }
         writer.finish(&*self.shared.fs)?;
         changes.push(Change::Checkpoint(Checkpoint { txn, file: number }));
@@ -422,7 +399,7 @@ impl Jobs {
                 let _ = self.shared.fs.remove(&symbol_file::path_of(*table));
             }
         }
-        block_on(self.ask(Work::Release(txn)))?;
+        block_on(self.ask(Work::Release(self.shared.releasable(txn))))?;
         self.shared.counters.checkpoints.fetch_add(1, Relaxed);
         tracing::info!(txn = txn.0, "checkpoint");
         Ok(())
@@ -450,6 +427,38 @@ impl Jobs {
             }
         }
     }
+}
+
+/// What the manifest has to be told so that it agrees with a table's schema and segments.
+pub(crate) fn reconcile(
+    next_segment: SegmentId,
+    state: &State,
+    version: &TableSnapshot,
+    segments: &[Arc<Segment>],
+) -> Vec<Change> {
+    let (id, known) = (version.id, state.tables.get(&version.id));
+    let mut changes = vec![Change::NextIds { table: TableId(id.0 + 1), segment: next_segment }];
+    if known.is_none_or(|t| t.schema != *version.schema) {
+        let (schema, schema_txn) = (version.schema.as_ref().clone(), version.txn);
+        changes.push(Change::Schema { table: id, schema, schema_txn });
+    }
+    let is_known = |s: &&Arc<Segment>| known.is_some_and(|t| t.segments.contains_key(&s.meta().id));
+    let add: Vec<_> = segments.iter().filter(|s| !is_known(s)).map(|s| s.meta().clone()).collect();
+    let kept: std::collections::HashSet<SegmentId> = segments.iter().map(|s| s.meta().id).collect();
+    let remove: Vec<_> =
+        known.into_iter().flat_map(|t| t.segments.keys()).filter(|id| !kept.contains(id)).copied().collect();
+    if !add.is_empty() || !remove.is_empty() {
+        changes.push(Change::Content { table: id, add, remove, merged: Txn(0), symbol_bytes: 0 });
+    }
+    changes
+}
+
+/// What a checkpoint holds of a table: strings that are not in its symbol file yet, then its rows.
+pub(crate) fn staged_ops(table: &TableSnapshot, persisted: &HashMap<ColumnId, u32>) -> impl Iterator<Item = Op> {
+    let id = table.id;
+    let symbols = symbol_file::pending(&table.symbols, persisted);
+    let symbols = symbols.into_iter().map(move |e| Op::Symbols { table: id, entries: Arc::new(e) });
+    symbols.chain(staged_rows(table))
 }
 
 /// The rows of a table that are in memory only: staged rows, and which rows of them and of segments are dead.

@@ -2,13 +2,20 @@
 //!
 //! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
 //! `writer` the commit thread; `jobs` what runs in the background; [`session`] statements; [`metrics`] what is counted.
+//! Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
 #![forbid(unsafe_code)]
 
+pub mod backup;
+pub mod check;
 pub mod config;
 pub mod database;
+pub mod destination;
 pub mod error;
+mod folder;
 mod jobs;
 pub mod metrics;
+pub mod repair;
+pub mod restore;
 pub mod session;
 mod shared;
 mod writer;
@@ -25,3 +32,5 @@ pub use tidalite_types as types;
 mod crash_tests;
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod upkeep_tests;

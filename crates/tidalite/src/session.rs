@@ -1,13 +1,16 @@
 //! Statements: the one place where the read side and the write side meet.
 //!
 //! In: the text of one statement. Out: rows as a stream, or what was done. Queries go down to the query engine and
-//! their batches come up; INSERT and DDL turn to the writer here, in [`write`]. Everything runs on the engine's
+//! their batches come up; INSERT and DDL turn to the writer here, in [`write`]; [`upkeep`] looks after files. Everything runs on the engine's
 //! threads, never on the caller's. What runs is listed in [`running`] until its rows are read to the end or dropped.
 
 mod change;
 mod running;
+mod upkeep;
 mod write;
 
+use crate::backup::BackupReport;
+use crate::check::{CheckReport, GoOn};
 use crate::writer::RowChange;
 use crate::{DatabaseConfig, Error, ErrorKind, Result};
 use arrow::array::RecordBatch;
@@ -86,6 +89,12 @@ pub(crate) trait Host: Send + Sync {
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>>;
 
     fn table_names(&self) -> Vec<String>;
+
+    /// As [`crate::Database::check`].
+    fn check(&self, table: Option<&str>, go_on: GoOn<'_>) -> Result<CheckReport>;
+
+    /// As [`crate::Database::backup`].
+    fn backup(&self, to: &str, go_on: GoOn<'_>) -> Result<BackupReport>;
 }
 
 /// Runs statements. Clones share the engine and the list of what runs.
@@ -189,6 +198,14 @@ impl Session {
                 let result = until_cancelled(&cancel, explained).await?;
                 Ok(Response::Rows(self.rows(result, entry, watch)))
             }
+            Statement::Check { table } => {
+                let report = upkeep::check(&self, table, &cancel).await.map_err(|error| placed(error, &sql))?;
+                upkeep::rows_of_check(report, self.started)
+            }
+            Statement::Backup { to } => {
+                let report = upkeep::backup(&self, to.text, &cancel).await?;
+                upkeep::rows_of_backup(&report, self.started)
+            }
             other => self.change(other, &cancel).await.map_err(|error| placed(error, &sql)),
         }
     }
@@ -235,7 +252,7 @@ impl Session {
                 Ok(Response::Done { tag: "CANCEL QUERY", rows: 0 })
             }
             Statement::Nothing { tag } => Ok(Response::Done { tag, rows: 0 }),
-            Statement::Query(_) | Statement::Explain { .. } => {
+            Statement::Query(_) | Statement::Explain { .. } | Statement::Check { .. } | Statement::Backup { .. } => {
                 Err(Error::new(ErrorKind::Internal, "a query is no change"))
             }
         }

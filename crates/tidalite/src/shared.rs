@@ -3,7 +3,7 @@
 use crate::metrics::{Counters, Metric};
 use crate::{DatabaseConfig, Metrics};
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidalite_ingest::recover::Persisted;
@@ -11,6 +11,7 @@ use tidalite_storage::Tables;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
+use tidalite_types::{SegmentId, Txn};
 
 /// What the threads of a database share.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub checkpoint_files: AtomicU64,
     merge: Mutex<MergeSignal>,
     wished: Condvar,
+    /// Backups that copy files of the log now: none may go.
+    pub log_readers: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -72,6 +75,7 @@ impl Shared {
             log_wants_spare: AtomicBool::new(true),
             merge: Mutex::default(),
             wished: Condvar::new(),
+            log_readers: AtomicUsize::new(0),
         }
     }
 
@@ -81,6 +85,16 @@ impl Shared {
 
     pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, ManifestState> {
         lock(&self.manifest)
+    }
+
+    /// The id that the next segment gets.
+    pub(crate) fn next_segment_id(&self) -> SegmentId {
+        SegmentId(self.next_segment.load(SeqCst))
+    }
+
+    /// Files of the log up to this commit may go, when those up to `txn` are not needed for a recovery.
+    pub(crate) fn releasable(&self, txn: Txn) -> Txn {
+        if self.log_readers.load(SeqCst) > 0 { Txn(0) } else { txn }
     }
 
     /// Asks the jobs thread to look for work now.

@@ -35,6 +35,8 @@ pub struct LogDamage {
     /// Commits behind it that are whole, and how many rows they had for each table; those that are not in this list
     /// cannot be made out.
     pub behind: BTreeMap<Txn, BTreeMap<TableId, u64>>,
+    /// Which of them deleted rows, and of which table.
+    pub deletions: Vec<(Txn, TableId)>,
 }
 
 /// Reads all commits after `from`; `visit` gets those before any damage.
@@ -50,7 +52,8 @@ pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Re
             None => {
                 let is_last = index + 1 == files.len();
                 if let Some((at, problem)) = inspect_file(&bytes, number, is_last, &mut found, visit)? {
-                    let mut damage = LogDamage { file: index, at, problem, behind: BTreeMap::new() };
+                    let mut damage =
+                        LogDamage { file: index, at, problem, behind: BTreeMap::new(), deletions: Vec::new() };
                     behind(&bytes, number, at as usize, found.txn, &mut damage);
                     found.damage = Some(damage);
                 }
@@ -123,8 +126,10 @@ fn behind(bytes: &[u8], number: u64, from: usize, after: Txn, damage: &mut LogDa
         if record.txn > after {
             let rows = damage.behind.entry(record.txn).or_default();
             for op in decode_ops(record.payload).unwrap_or_default() {
-                if let Op::Rows { table, run } = op {
-                    *rows.entry(table).or_default() += run.rows as u64;
+                match op {
+                    Op::Rows { table, run } => *rows.entry(table).or_default() += run.rows as u64,
+                    Op::Delete { table, .. } => damage.deletions.push((record.txn, table)),
+                    _ => {}
                 }
             }
         }

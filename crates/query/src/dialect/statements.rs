@@ -40,9 +40,11 @@ impl Input<'_> {
             "show" => self.show().map(Statement::Query),
             "explain" => self.explain(),
             "cancel" => self.cancel(),
+            "check" => self.check(),
+            "backup" => self.backup(),
             "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard"
             | "deallocate" | "close" => self.nothing(),
-            "copy" | "merge" | "vacuum" | "backup" | "checkpoint" | "grant" | "revoke" | "refresh" | "snapshot"
+            "copy" | "merge" | "vacuum" | "checkpoint" | "grant" | "revoke" | "refresh" | "snapshot"
             | "reindex" | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock"
             | "comment" => self.unsupported(),
             "select" | "with" | "from" | "values" | "table" | "pivot" | "unpivot" => self.query().map(Statement::Query),
@@ -197,6 +199,27 @@ impl Input<'_> {
             Err(_) => self.number("the id of a query")?,
         };
         Ok(Statement::CancelQuery(id))
+    }
+
+    fn check(&mut self) -> Result<Statement> {
+        self.expect("check")?;
+        if self.take("database") {
+            return Ok(Statement::Check { table: None });
+        }
+        if !self.take("table") {
+            return Err(self.expected("TABLE or DATABASE"));
+        }
+        Ok(Statement::Check { table: Some(self.table_name()?) })
+    }
+
+    fn backup(&mut self) -> Result<Statement> {
+        self.expect("backup")?;
+        if self.sees("table") {
+            return self.error("only the whole database can be backed up: BACKUP DATABASE TO '…'");
+        }
+        self.expect("database")?;
+        self.expect("to")?;
+        Ok(Statement::Backup { to: self.string("the folder for backups, in single quotes")? })
     }
 
     /// Statements that clients send out of habit: every statement is its own transaction.

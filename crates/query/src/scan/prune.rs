@@ -56,7 +56,8 @@ pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Resul
         if !may_match_times(segment.time_range()) {
             continue;
         }
-        let source = segment_source(index, segment, snapshot.mask(segment).map(AsRef::as_ref), predicates)?;
+        let source = segment_source(index, segment, snapshot.mask(segment).map(AsRef::as_ref), predicates)
+            .map_err(|e| snapshot.named(e))?;
         if !source.pieces.is_empty() {
             kept.push(segment.as_ref());
             pruned.counts.blocks.0 += source.pieces.len();
@@ -89,7 +90,12 @@ fn no_symbol_matches(snapshot: &TableSnapshot, predicate: &Predicate) -> bool {
     strings.iter().all(|s| symbols.id_of(s.as_bytes()).is_none())
 }
 
-fn segment_source(index: usize, segment: &Segment, mask: Option<&Mask>, predicates: &[Predicate]) -> Result<Source> {
+fn segment_source(
+    index: usize,
+    segment: &Segment,
+    mask: Option<&Mask>,
+    predicates: &[Predicate],
+) -> tidalite_storage::Result<Source> {
     let (time_range, has_dead) = (segment.time_range(), mask.is_some());
     let mut source = Source { time_range, pieces: Vec::new(), rows: 0, has_dead };
     for block in 0..segment.block_count() {
@@ -132,7 +138,8 @@ impl Source {
     pub fn kept_range(&self, snapshot: &TableSnapshot, designated: ColumnId) -> Result<(i64, i64)> {
         let bounds = |piece: Option<&Piece>| -> Result<Option<(i64, i64)>> {
             let Some(Piece::Block { segment, block }) = piece else { return Ok(None) };
-            Ok(snapshot.segments[*segment].zone(designated, *block)?.and_then(|zone| match zone.bounds {
+            let zone = snapshot.segments[*segment].zone(designated, *block).map_err(|e| snapshot.named(e))?;
+            Ok(zone.and_then(|zone| match zone.bounds {
                 Bounds::Int(min, max) => Some((min, max)),
                 _ => None,
             }))

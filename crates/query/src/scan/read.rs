@@ -48,10 +48,12 @@ impl Reader {
             Piece::Block { segment: index, block } => {
                 let segment = &self.snapshot.segments[index];
                 let rows = segment.block_rows(block);
-                let arrays = self.columns.iter().map(|column| match segment.read(column.id, block)? {
-                    None if column.id == ADDRESS_COLUMN => Ok(addresses(index, block * BLOCK_ROWS, rows)),
-                    Some(block) => self.array(Raw::of_block(block), column),
-                    None => Ok(nulls(column, rows)),
+                let arrays = self.columns.iter().map(|column| {
+                    match segment.read(column.id, block).map_err(|e| self.snapshot.named(e))? {
+                        None if column.id == ADDRESS_COLUMN => Ok(addresses(index, block * BLOCK_ROWS, rows)),
+                        Some(block) => self.array(Raw::of_block(block), column),
+                        None => Ok(nulls(column, rows)),
+                    }
                 });
                 (arrays.collect::<Result<Vec<_>>>()?, rows)
             }

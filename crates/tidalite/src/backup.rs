@@ -1,0 +1,315 @@
+//! Copies a database to a destination while it is written to, all as of one commit.
+//!
+//! In: the tables of one instant, pinned, so that no file of theirs is removed meanwhile. Out: a backup, named by a
+//! small file that is written last. Segments are copied only if no earlier backup there has them; rows that are not in
+//! segments yet go to a file like a checkpoint's; and of the log the commits since the last backup, so that what was
+//! between two backups can be restored, too.
+//!
+//! Crash or failure: at any point; files without a backup that lists them mean nothing, and later ones use them again
+//! or write over them. The database is not touched, but for a file `identity` at the first backup.
+
+mod list;
+
+pub use list::{BackupList, backups};
+
+use crate::check::GoOn;
+use crate::destination::{self, BACKUPS, Destination, PIECE_BYTES};
+use crate::jobs::{reconcile, staged_ops};
+use crate::shared::Shared;
+use crate::{Error, ErrorKind, Result};
+pub(crate) use list::{Item, What};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
+use tidalite_ingest::wal::inspect::Commits;
+use tidalite_storage::fs::overlay::OverlayFs;
+use tidalite_storage::fs::{File, Fs};
+use tidalite_storage::manifest::{self, Change, Checkpoint, State};
+use tidalite_storage::segment::format::TRAILER_BYTES;
+use tidalite_storage::segment::verify::verify;
+use tidalite_storage::{Segment, TableSnapshot, symbol_file};
+use tidalite_types::time::format_timestamp;
+use tidalite_types::{TableId, TimeUnit, Txn};
+
+/// Which database commits are of: those of another have the same numbers and other content.
+const IDENTITY: &str = "identity";
+/// Commits of the log are kept under this number.
+pub(crate) const LOG_NUMBER: u64 = 1;
+
+#[derive(Clone, Debug, Default)]
+pub struct BackupReport {
+    pub name: String,
+    pub txn: u64,
+    pub files_copied: u64,
+    pub bytes_copied: u64,
+    /// Files of earlier backups that this one shares.
+    pub files_shared: u64,
+    pub bytes_shared: u64,
+    /// The first commit before [`BackupReport::txn`] that can be restored from this backup's share of the log; 0 for
+    /// none.
+    pub log_from: u64,
+}
+
+/// What is copied: nothing of it changes or goes while this lives.
+struct Pinned {
+    txn: Txn,
+    tables: Vec<Arc<TableSnapshot>>,
+    state: State,
+    persisted: HashMap<TableId, HashMap<tidalite_types::ColumnId, u32>>,
+    symbols: Vec<(TableId, u64, Arc<dyn File>)>,
+}
+
+/// While it lives no file of the log goes.
+struct LogHold<'a>(&'a Shared);
+
+impl Drop for LogHold<'_> {
+    fn drop(&mut self) {
+        self.0.log_readers.fetch_sub(1, SeqCst);
+    }
+}
+
+pub(crate) fn backup(shared: &Shared, to: &str, go_on: GoOn<'_>) -> Result<BackupReport> {
+    let path = Path::new(to.strip_prefix("file://").unwrap_or(to));
+    if !to.contains("://") && !path.is_absolute() {
+        return Err(Error::new(ErrorKind::Invalid, format!("{to} is no absolute path and no URL")));
+    }
+    let inside = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a.starts_with(b)));
+    if path.ancestors().any(|above| inside(above, &shared.config.data)) {
+        return Err(Error::new(ErrorKind::Invalid, "a backup inside of the data folder would be lost with it"));
+    }
+    let to = destination::open(to, true)?;
+    backup_to(shared, &*to, go_on)
+}
+
+/// As [`crate::Database::backup`], to any destination.
+pub(crate) fn backup_to(shared: &Shared, to: &dyn Destination, go_on: GoOn<'_>) -> Result<BackupReport> {
+    shared.log_readers.fetch_add(1, SeqCst);
+    let hold = LogHold(shared);
+    let identity = identity(&*shared.fs)?;
+    let pinned = pin(shared)?;
+    let earlier = backups(to)?;
+    let micros = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as i64);
+    let time = format_timestamp(micros, TimeUnit::Micros);
+    let name = format!("{:012}-{}", pinned.txn.0, time.replace(['-', ':'], ""));
+    let previous = earlier.iter().filter(|b| b.database == identity && b.txn <= pinned.txn).max_by_key(|b| b.txn);
+    let mut list = BackupList {
+        name: name.clone(),
+        database: identity,
+        txn: pinned.txn,
+        time: micros,
+        previous: previous.map(|b| b.name.clone()),
+        tables: pinned.tables.len() as u64,
+        rows: pinned.tables.iter().map(|t| t.row_count()).sum(),
+        items: Vec::new(),
+    };
+    let mut copy = Copying::new(to, &earlier, go_on, &pinned, &mut list);
+    // First, so that the log is let go of soon.
+    copy.log(shared, previous.map_or(Txn(0), |b| b.txn), pinned.txn)?;
+    drop(hold);
+    copy.symbols(&pinned)?;
+    copy.segments(&pinned)?;
+    copy.rows_and_manifest(&pinned, &name)?;
+    let report = copy.report;
+    // Whatever the list names lasts before the list does.
+    to.sync()?;
+    to.put_bytes(&format!("{BACKUPS}/{name}"), list.to_text().as_bytes())?;
+    to.sync()?;
+    tracing::info!(name, to = to.name(), bytes = report.bytes_copied, "backup");
+    Ok(report)
+}
+
+/// The tables of one instant and what the manifest says of them.
+fn pin(shared: &Shared) -> Result<Pinned> {
+    // No merge is between its edit of the manifest and its publication while this is held.
+    let held = shared.lock_manifest();
+    let (txn, tables) = shared.tables.all();
+    let mut state = held.manifest.state().clone();
+    let gone: Vec<_> = state.tables.keys().filter(|id| !tables.iter().any(|t| t.id == **id)).copied().collect();
+    let mut changes: Vec<Change> = gone.into_iter().map(Change::Drop).collect();
+    for table in &tables {
+        changes.extend(reconcile(shared.next_segment_id(), &state, table, &table.segments));
+    }
+    changes.push(Change::Checkpoint(Checkpoint { txn, file: 1 }));
+    changes.iter().for_each(|change| state.apply(change));
+    let mut symbols = Vec::new();
+    for (&id, table) in state.tables.iter().filter(|(_, table)| table.symbol_bytes > 0) {
+        let path = symbol_file::path_of(id);
+        let file = shared.fs.open(&path).map_err(|e| tidalite_storage::Error::io("open", &path, e))?;
+        symbols.push((id, table.symbol_bytes, file));
+    }
+    Ok(Pinned { txn, tables, state, persisted: held.persisted.clone(), symbols })
+}
+
+/// Made at the first backup, by chance.
+fn identity(fs: &dyn Fs) -> Result<String> {
+    let path = Path::new(IDENTITY);
+    if let Ok(file) = fs.open(path) {
+        let mut bytes = [0; 16];
+        if file.read_exact_at(&mut bytes, 0).is_ok() && bytes.iter().all(u8::is_ascii_hexdigit) {
+            return Ok(String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    let identity = format!("{:016x}", RandomState::new().build_hasher().finish());
+    let part = PathBuf::from("identity.new");
+    let _ = fs.remove(&part);
+    let io = |action: &str, e| Error::from(tidalite_storage::Error::io(action, path, e));
+    let file = fs.create(&part).map_err(|e| io("create", e))?;
+    file.write_all_at(identity.as_bytes(), 0).map_err(|e| io("write", e))?;
+    file.sync().map_err(|e| io("sync", e))?;
+    fs.rename(&part, path).map_err(|e| io("rename", e))?;
+    fs.sync_dir(Path::new("")).map_err(|e| io("sync", e))?;
+    Ok(identity)
+}
+
+struct Copying<'a> {
+    to: &'a dyn Destination,
+    /// Files that complete backups have, by name.
+    there: HashMap<String, Item>,
+    list: &'a mut BackupList,
+    report: BackupReport,
+    go_on: GoOn<'a>,
+    done: u64,
+    total: u64,
+}
+
+impl<'a> Copying<'a> {
+    fn new(
+        to: &'a dyn Destination,
+        earlier: &[BackupList],
+        go_on: GoOn<'a>,
+        pinned: &Pinned,
+        list: &'a mut BackupList,
+    ) -> Copying<'a> {
+        let items = earlier.iter().flat_map(|b| &b.items);
+        let there = items.map(|item| (item.file.clone(), item.clone())).collect();
+        let report = BackupReport { name: list.name.clone(), txn: list.txn.0, ..BackupReport::default() };
+        let total = pinned.tables.iter().flat_map(|t| t.segments.iter()).map(|s| s.meta().bytes).sum();
+        Copying { to, there, list, report, go_on, done: 0, total }
+    }
+
+    /// Puts a file into the backup, unless an earlier one has it.
+    fn add(
+        &mut self,
+        what: What,
+        file: String,
+        bytes: u64,
+        read: &mut dyn FnMut(&mut [u8], u64) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(item) = self.there.get(&file).filter(|item| item.bytes == bytes) {
+            self.report.files_shared += 1;
+            self.report.bytes_shared += bytes;
+            self.list.items.push(Item { what, ..item.clone() });
+            return Ok(());
+        }
+        let (mut crc, mut at) = (0, 0);
+        let (go_on, done, total) = (&mut *self.go_on, self.done, self.total);
+        self.to.put(&file, bytes, &mut |buffer| {
+            read(buffer, at)?;
+            crc = crc32c::crc32c_append(crc, buffer);
+            at += buffer.len() as u64;
+            go_on(done + at, total)
+        })?;
+        self.report.files_copied += 1;
+        self.report.bytes_copied += bytes;
+        self.list.items.push(Item { what, bytes, crc, file });
+        Ok(())
+    }
+
+    fn add_bytes(&mut self, what: What, file: String, bytes: &[u8]) -> Result<()> {
+        self.add(what, file, bytes.len() as u64, &mut |buffer, at| {
+            buffer.copy_from_slice(&bytes[at as usize..at as usize + buffer.len()]);
+            Ok(())
+        })
+    }
+
+    /// The commits since the last backup, as far as the log still has them.
+    fn log(&mut self, shared: &Shared, from: Txn, to: Txn) -> Result<()> {
+        let commits = Commits::collect(&*shared.fs, from, to)?;
+        let Some((first, _)) = commits.records.first() else { return Ok(()) };
+        let first = *first;
+        self.report.log_from = first.0;
+        let bytes = commits.to_file(LOG_NUMBER);
+        // Commits of the same numbers can be of another database, or of a history that a restore ended.
+        let file = format!("log/{}/{:012}-{:012}-{:08x}", self.list.database, first.0, to.0, crc32c::crc32c(&bytes));
+        self.add_bytes(What::Log(first, to), file, &bytes)
+    }
+
+    fn symbols(&mut self, pinned: &Pinned) -> Result<()> {
+        for (table, bytes, file) in &pinned.symbols {
+            let path = symbol_file::path_of(*table);
+            let mut read = |buffer: &mut [u8], at: u64| -> Result<()> {
+                let read = file.read_exact_at(buffer, at);
+                read.map_err(|e| tidalite_storage::Error::io("read", &path, e).into())
+            };
+            let (mut crc, mut at, mut buffer) = (0, 0u64, vec![0; PIECE_BYTES]);
+            while at < *bytes {
+                let piece = (*bytes - at).min(PIECE_BYTES as u64) as usize;
+                read(&mut buffer[..piece], at)?;
+                crc = crc32c::crc32c_append(crc, &buffer[..piece]);
+                at += piece as u64;
+            }
+            let name = format!("symbols/{:08x}-{bytes:x}-{crc:08x}.sym", table.0);
+            self.add(What::Symbols(*table), name, *bytes, &mut read)?;
+        }
+        Ok(())
+    }
+
+    fn segments(&mut self, pinned: &Pinned) -> Result<()> {
+        for table in &pinned.tables {
+            for segment in table.segments.iter() {
+                self.segment(segment).map_err(|e| Error::from(table.named(e)))??;
+                self.done += segment.meta().bytes;
+                (self.go_on)(self.done, self.total)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A segment is known by its number and the checksum in its trailer, which is over all other checksums.
+    fn segment(&mut self, segment: &Segment) -> tidalite_storage::Result<Result<()>> {
+        let (meta, path) = (segment.meta(), segment.path());
+        let mut trailer = [0; TRAILER_BYTES];
+        segment.read_raw(&mut trailer, meta.bytes.saturating_sub(TRAILER_BYTES as u64))?;
+        let footer_crc = u32::from_le_bytes([trailer[8], trailer[9], trailer[10], trailer[11]]);
+        let name =
+            format!("segments/{:08x}/{:016x}-{:x}-{footer_crc:08x}.seg", segment.table().0, meta.id.0, meta.bytes);
+        let is_new = self.there.get(&name).is_none_or(|item| item.bytes != meta.bytes);
+        // What is copied is what was written: damage must not become the only copy of itself.
+        if is_new && let Some(error) = verify(segment, None, &mut |_| Ok(()))?.problems.into_iter().next() {
+            return Err(error);
+        }
+        let mut read = |buffer: &mut [u8], at: u64| {
+            segment.read_raw(buffer, at).map_err(|e| Error::new(e.kind(), format!("{}: {e}", path.display())))
+        };
+        Ok(self.add(What::Segment(segment.table(), meta.id), name, meta.bytes, &mut read))
+    }
+
+    fn rows_and_manifest(&mut self, pinned: &Pinned, name: &str) -> Result<()> {
+        let rows = rows(pinned)?;
+        self.add_bytes(What::Rows, format!("rows/{name}.rows"), &rows)?;
+        self.add_bytes(What::Manifest, format!("manifests/{name}.manifest"), &manifest::to_bytes(&pinned.state))
+    }
+}
+
+/// The rows that are not in segments, as the file of a checkpoint.
+fn rows(pinned: &Pinned) -> Result<Vec<u8>> {
+    // Written to memory: staging is limited, and so is this.
+    let nothing = tidalite_storage::fs::faulty::SimFs::new(0);
+    let memory: Arc<dyn Fs> = Arc::new(OverlayFs::new(Arc::new(nothing)));
+    let mut writer = CheckpointWriter::create(&*memory, 1)?;
+    for table in &pinned.tables {
+        let persisted = pinned.persisted.get(&table.id).cloned().unwrap_or_default();
+        staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
+    }
+    writer.finish(&*memory)?;
+    let path = checkpoint::path_of(1);
+    let io = |e| tidalite_storage::Error::io("read", &path, e);
+    let file = memory.open(&path).map_err(io)?;
+    let mut bytes = vec![0; file.len().map_err(io)? as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(io)?;
+    Ok(bytes)
+}

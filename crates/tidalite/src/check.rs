@@ -1,0 +1,265 @@
+//! Verifies what is stored: every byte that has a checksum, and that what is said of rows is so.
+//!
+//! In: a data folder that nobody uses, or a database at work. Out: every problem with its place; nothing is changed.
+//! A folder is checked as a whole: manifest, symbol files, checkpoint, log, a recovery above a disk in memory, every
+//! block of every segment, and files that belong to nobody. A running database is checked as of a snapshot of its
+//! tables; of its log only an opening can tell, because it is being written.
+
+use crate::shared::Shared;
+use crate::{Error, ErrorKind, Result, folder};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use tidalite_ingest::recover::recover;
+use tidalite_ingest::wal::checkpoint;
+use tidalite_ingest::wal::inspect::inspect;
+use tidalite_storage::fs::Fs;
+use tidalite_storage::fs::os::OsFs;
+use tidalite_storage::fs::overlay::OverlayFs;
+use tidalite_storage::manifest::{self, Manifest, State};
+use tidalite_storage::segment::SegmentStore;
+use tidalite_storage::segment::store::SEGMENTS_FOLDER;
+use tidalite_storage::segment::verify::{Expected, verify};
+use tidalite_storage::snapshot::{column_name, partition_name};
+use tidalite_storage::tables::symbol_maps;
+use tidalite_storage::{Segment, SymbolMap, TableSnapshot, symbol_file};
+use tidalite_types::{ColumnId, TableId, TableSchema};
+
+/// Told how many bytes of how many are done; an error from it ends the work.
+pub type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problem {
+    /// Empty when it is not about one table; so are the next two.
+    pub table: String,
+    /// As SHOW PARTITIONS names it.
+    pub partition: String,
+    pub column: String,
+    /// Within the data folder.
+    pub file: String,
+    pub offset: u64,
+    pub problem: String,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    pub problems: Vec<Problem>,
+    /// Files that belong to nobody; the next opening removes them.
+    pub orphans: Vec<String>,
+    pub tables: u64,
+    pub segments: u64,
+    /// Rows in segments.
+    pub rows: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Commits read from the log.
+    pub commits: u64,
+}
+
+/// Checks a folder that no process uses.
+///
+/// # Errors
+/// When it is in use, is no data folder, or cannot be read: then nothing is known.
+pub fn check_folder(data: &Path, go_on: GoOn<'_>) -> Result<CheckReport> {
+    let _lock = folder::lock_existing(data).map_err(|mut error| {
+        if error.kind == ErrorKind::Conflict {
+            error.hint = Some("ask the server that runs on it: CHECK DATABASE".to_owned());
+        }
+        error
+    })?;
+    check_files(&(Arc::new(OsFs::new(data)) as Arc<dyn Fs>), go_on)
+}
+
+/// Checks the files of a folder; nobody else may use it.
+///
+/// # Errors
+/// As [`check_folder`].
+pub fn check_files(fs: &Arc<dyn Fs>, go_on: GoOn<'_>) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    let found = match manifest::find(&**fs) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Err(Error::new(ErrorKind::NotFound, "this is no data folder: it has no manifest")),
+        Err(error) => {
+            // Without it nothing says what the other files are.
+            report.problems.push(of_file("manifest", &error));
+            return Ok(report);
+        }
+    };
+    let state = &found.state;
+    let tables = tables(fs, state, &mut report);
+    check_recovery(fs, state, &mut report);
+    check_segments(&tables, &mut report, go_on)?;
+    orphans(&**fs, state, &mut report)?;
+    Ok(report)
+}
+
+/// The tables of a manifest with their symbols, as far as those can be read, and without staged rows.
+pub(crate) fn tables(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) -> Vec<Arc<TableSnapshot>> {
+    let store = SegmentStore::new(fs.clone(), 0);
+    let mut tables = Vec::new();
+    for (&id, table) in &state.tables {
+        let symbols = symbol_maps(&table.schema, &HashMap::new());
+        match symbol_file::read(&**fs, id, table.symbol_bytes) {
+            Ok(all) => {
+                for entries in all {
+                    let restored = symbols.get(&entries.column).map(|map| symbol_file::restore(map, &entries));
+                    if let Some(Err(error)) = restored {
+                        report.problems.push(of_symbols(id, &table.schema, &error));
+                    }
+                }
+            }
+            Err(error) => report.problems.push(of_symbols(id, &table.schema, &error)),
+        }
+        let open = |meta: &_| Arc::new(Segment::open(store.clone(), id, Clone::clone(meta)));
+        tables.push(Arc::new(TableSnapshot {
+            id,
+            schema: Arc::new(table.schema.clone()),
+            txn: table.merged,
+            segments: Arc::new(table.segments.values().map(open).collect()),
+            runs: Arc::default(),
+            symbols,
+            dead: Arc::default(),
+            arrived: 0,
+            removals: 0,
+        }));
+    }
+    tables
+}
+
+/// Checkpoint and log by their checksums, then a recovery of which nothing is written.
+fn check_recovery(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) {
+    let before = report.problems.len();
+    if state.checkpoint.file != 0
+        && let Err(error) = checkpoint::read(&**fs, state.checkpoint.file, |_| Ok(()))
+    {
+        report.problems.push(of_file(&checkpoint::path_of(state.checkpoint.file).to_string_lossy(), &error));
+    }
+    match inspect(&**fs, state.checkpoint.txn, &mut |_, _| Ok(())) {
+        Ok(log) => {
+            (report.commits, report.bytes) = (log.commits, report.bytes + log.bytes);
+            if let Some(damage) = log.damage {
+                let file = log.files[damage.file].display().to_string();
+                let problem = match damage.behind.len() {
+                    0 => damage.problem,
+                    n => format!("{}; {n} whole commits are behind it", damage.problem),
+                };
+                report.problems.push(Problem { file, offset: damage.at, problem, ..Problem::default() });
+            }
+        }
+        Err(error) => report.problems.push(of_file("log", &error)),
+    }
+    if report.problems.len() > before {
+        return;
+    }
+    let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
+    let store = SegmentStore::new(above.clone(), 0);
+    let opened = Manifest::open(above.clone()).and_then(|(m, _)| recover(&above, &store, &m, 4096).map(drop));
+    if let Err(error) = opened {
+        report.problems.push(of_file("", &error));
+    }
+}
+
+/// Checks the tables of a running database as of now.
+pub(crate) fn check_online(shared: &Shared, table: Option<&str>, go_on: GoOn<'_>) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    let (state, tables) = {
+        // So that the manifest's file is not changed while it is read.
+        let held = shared.lock_manifest();
+        if table.is_none()
+            && let Err(error) = manifest::find(&*shared.fs)
+        {
+            report.problems.push(of_file("manifest", &error));
+        }
+        (held.manifest.state().clone(), shared.tables.all().1)
+    };
+    let is_meant =
+        |t: &&Arc<TableSnapshot>| table.is_none_or(|name| tidalite_types::schema::same_name(&t.schema.name, name));
+    let tables: Vec<_> = tables.iter().filter(is_meant).cloned().collect();
+    if let Some(name) = table.filter(|_| tables.is_empty()) {
+        return Err(Error::new(ErrorKind::NotFound, format!("table \"{name}\" does not exist")));
+    }
+    for table in &tables {
+        let bytes = state.tables.get(&table.id).map_or(0, |t| t.symbol_bytes);
+        if let Err(error) = symbol_file::read(&*shared.fs, table.id, bytes) {
+            // A table dropped meanwhile takes its file with it.
+            if shared.tables.read().get(table.id).is_some() {
+                report.problems.push(of_symbols(table.id, &table.schema, &error));
+            }
+        }
+    }
+    check_segments(&tables, &mut report, go_on)?;
+    Ok(report)
+}
+
+fn check_segments(tables: &[Arc<TableSnapshot>], report: &mut CheckReport, go_on: GoOn<'_>) -> Result<()> {
+    let bytes = |table: &Arc<TableSnapshot>| table.segments.iter().map(|s| s.meta().bytes).sum::<u64>();
+    let (mut done, total) = (0, tables.iter().map(bytes).sum());
+    report.tables = tables.len() as u64;
+    let mut stopped = Ok(());
+    for table in tables {
+        let symbols = |id: ColumnId| table.symbols.get(&id).map_or(0, |map| SymbolMap::len(map));
+        let expected = Expected { schema: &table.schema, symbols: &symbols };
+        for segment in table.segments.iter() {
+            let mut step = |bytes| {
+                stopped = go_on(done + bytes, total);
+                done += bytes;
+                let why = |e: &Error| tidalite_storage::Error::new(e.kind, e.message.clone());
+                stopped.as_ref().map_err(why).map(|()| ())
+            };
+            let verified = verify(segment, Some(expected), &mut step);
+            stopped.clone()?;
+            for error in verified?.problems {
+                report.problems.push(of_segment(&table.schema, &error));
+            }
+            report.segments += 1;
+            report.rows += segment.rows();
+        }
+    }
+    report.bytes += done;
+    Ok(())
+}
+
+pub(crate) fn of_segment(schema: &TableSchema, error: &tidalite_storage::Error) -> Problem {
+    let Some(damage) = error.damage() else { return of_file("", error) };
+    Problem {
+        table: schema.name.clone(),
+        partition: partition_name(schema, damage.partition),
+        column: damage.column.map_or_else(String::new, |id| column_name(schema, id).trim_matches('"').to_owned()),
+        file: damage.file.display().to_string(),
+        offset: damage.offset,
+        problem: damage.problem.clone(),
+    }
+}
+
+fn of_symbols(table: TableId, schema: &TableSchema, error: &tidalite_storage::Error) -> Problem {
+    Problem { table: schema.name.clone(), ..of_file(&symbol_file::path_of(table).to_string_lossy(), error) }
+}
+
+/// The byte is in the text of errors about such files.
+fn of_file(file: &str, error: &tidalite_storage::Error) -> Problem {
+    let problem = error.to_string();
+    let at =
+        problem.split("byte ").nth(1).map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    let offset = at.and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    Problem { file: file.to_owned(), offset, problem, ..Problem::default() }
+}
+
+/// Files that the manifest does not name.
+fn orphans(fs: &dyn Fs, state: &State, report: &mut CheckReport) -> Result<()> {
+    let list = |dir: &str| fs.list(Path::new(dir)).map_err(|e| tidalite_storage::Error::io("list", Path::new(dir), e));
+    let mut known: HashSet<String> = HashSet::new();
+    let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+    known.insert(path(checkpoint::path_of(state.checkpoint.file)));
+    for (&id, table) in &state.tables {
+        known.insert(path(symbol_file::path_of(id)));
+        known.extend(table.segments.keys().map(|&segment| path(SegmentStore::path(id, segment))));
+    }
+    let mut folders = vec![checkpoint::FOLDER.to_owned(), symbol_file::FOLDER.to_owned()];
+    folders.extend(list(SEGMENTS_FOLDER)?.into_iter().map(|name| format!("{SEGMENTS_FOLDER}/{name}")));
+    for folder in folders {
+        let names = list(&folder)?.into_iter().map(|name| format!("{folder}/{name}"));
+        report.orphans.extend(names.filter(|name| !known.contains(name)));
+    }
+    Ok(())
+}

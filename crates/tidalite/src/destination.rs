@@ -1,0 +1,161 @@
+//! Where backups are kept: files by name, put once as a whole and never changed.
+//!
+//! In: bytes under a name. Out: the same. A name is there only once all of its bytes are, durably; whoever writes under
+//! a name that exists writes the same bytes, so the last to come may win.
+//! A folder is one; an object store needs no more than this trait.
+
+use crate::{Error, ErrorKind, Result};
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidalite_storage::fs::os::OsFs;
+use tidalite_storage::fs::{File, Fs};
+
+/// The folder in it that names backups: where it is, other files are ours.
+pub const BACKUPS: &str = "backups";
+
+/// Bytes are copied in pieces of this size.
+pub(crate) const PIECE_BYTES: usize = 1 << 20;
+
+pub trait Destination: Send + Sync + Debug {
+    /// As the user named it.
+    fn name(&self) -> String;
+    /// Names in a folder, sorted; none when it is not there.
+    fn list(&self, folder: &str) -> Result<Vec<String>>;
+    fn open(&self, name: &str) -> Result<Arc<dyn File>>;
+    /// Writes `len` bytes that `read` gives in order. The name exists when this returns, all of it or not at all.
+    fn put(&self, name: &str, len: u64, read: &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>;
+    /// Makes every name put so far durable.
+    fn sync(&self) -> Result<()>;
+
+    fn put_bytes(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        self.put(name, bytes.len() as u64, &mut |buffer| {
+            let (now, later) = rest.split_at(buffer.len());
+            buffer.copy_from_slice(now);
+            rest = later;
+            Ok(())
+        })
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let file = self.open(name)?;
+        let io = |e| tidalite_storage::Error::io("read", Path::new(name), e);
+        let mut bytes = vec![0; file.len().map_err(io)? as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(io)?;
+        Ok(bytes)
+    }
+}
+
+/// A folder on a disk, here or mounted.
+#[derive(Debug)]
+pub struct Folder {
+    fs: Arc<dyn Fs>,
+    name: String,
+    /// Folders with names that are not durable yet.
+    unsynced: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Folder {
+    #[must_use]
+    pub fn new(fs: Arc<dyn Fs>, name: String) -> Folder {
+        Folder { fs, name, unsynced: Mutex::default() }
+    }
+
+    fn failed(&self, action: &str, path: &Path, error: std::io::Error) -> Error {
+        tidalite_storage::Error::io(action, &Path::new(&self.name).join(path), error).into()
+    }
+}
+
+impl Destination for Folder {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        self.fs.list(Path::new(folder)).map_err(|e| self.failed("list", Path::new(folder), e))
+    }
+
+    fn open(&self, name: &str) -> Result<Arc<dyn File>> {
+        self.fs.open(Path::new(name)).map_err(|e| self.failed("open", Path::new(name), e))
+    }
+
+    fn put(&self, name: &str, len: u64, read: &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
+        let path = Path::new(name);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        self.fs.create_dir_all(folder).map_err(|e| self.failed("create", folder, e))?;
+        let part = PathBuf::from(format!("{name}.{}.part", unique()));
+        let file = self.fs.create(&part).map_err(|e| self.failed("create", &part, e))?;
+        let written = write(&*file, len, read, |action, e| self.failed(action, &part, e));
+        let put = written.and_then(|()| self.fs.rename(&part, path).map_err(|e| self.failed("rename", path, e)));
+        if put.is_err() {
+            // Something half-written that nobody asks for.
+            let _ = self.fs.remove(&part);
+        }
+        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
+        unsynced.extend(folder.ancestors().map(Path::to_owned));
+        put
+    }
+
+    fn sync(&self) -> Result<()> {
+        let folders = std::mem::take(&mut *self.unsynced.lock().unwrap_or_else(PoisonError::into_inner));
+        // Inner folders first: a name lasts only in a folder that does.
+        folders.iter().rev().try_for_each(|f| self.fs.sync_dir(f).map_err(|e| self.failed("sync", f, e)))
+    }
+}
+
+fn write(
+    file: &dyn File,
+    len: u64,
+    read: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    failed: impl Fn(&str, std::io::Error) -> Error,
+) -> Result<()> {
+    let (mut buffer, mut at) = (vec![0; PIECE_BYTES.min(len as usize)], 0);
+    while at < len {
+        let piece = (len - at).min(PIECE_BYTES as u64) as usize;
+        read(&mut buffer[..piece])?;
+        file.write_all_at(&buffer[..piece], at).map_err(|e| failed("write", e))?;
+        at += piece as u64;
+    }
+    file.sync().map_err(|e| failed("sync", e))
+}
+
+/// Different for every call, also of other processes that write to the same place.
+fn unique() -> String {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
+    format!("{}-{nanos}-{}", std::process::id(), CALLS.fetch_add(1, Relaxed))
+}
+
+/// The folder or URL that a user named; created when `is_new` and absent.
+pub fn open(text: &str, is_new: bool) -> Result<Box<dyn Destination>> {
+    let path = match text.split_once("://") {
+        Some(("file", path)) => path,
+        Some((scheme, _)) => {
+            let message = format!("{scheme}:// is no destination that this build can reach: give a folder or file://");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        None => text,
+    };
+    if path.is_empty() {
+        return Err(Error::new(ErrorKind::Invalid, "the destination is empty"));
+    }
+    let io = |e| Error::from(tidalite_storage::Error::io("use", Path::new(path), e));
+    if is_new {
+        std::fs::create_dir_all(path).map_err(io)?;
+    }
+    if !Path::new(path).is_dir() {
+        return Err(Error::new(ErrorKind::NotFound, format!("there is no folder {path}")));
+    }
+    let folder = Folder::new(Arc::new(OsFs::new(path)), path.to_owned());
+    let names = folder.list("")?;
+    if !names.is_empty() && !names.iter().any(|name| name == BACKUPS) {
+        let message = format!("{path} has files in it that are no backups: give a folder of their own to backups");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    Ok(Box::new(folder))
+}

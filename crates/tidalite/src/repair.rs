@@ -1,0 +1,336 @@
+//! Makes a damaged folder sound again, and says what is lost.
+//!
+//! In: a data folder that nobody uses. Out: a folder that opens and answers from what is whole; what is not lies under
+//! `quarantine/` with a text that says why. Of a damaged segment the blocks that are whole are kept, as a new segment;
+//! of a damaged log the commits before the damage.
+//!
+//! Always: what is moved aside is copied, durably, before the manifest lets go of it by an ordinary edit, and is
+//! removed after that. Crash: at any point; what was begun is done by the next repair.
+//! A dry run does all of it above a disk in memory.
+
+mod log;
+mod staged;
+mod symbols;
+
+use crate::check::{GoOn, of_segment, tables};
+use crate::{Error, ErrorKind, Result, folder};
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidalite_ingest::recover::recover;
+use tidalite_storage::fs::Fs;
+use tidalite_storage::fs::os::OsFs;
+use tidalite_storage::fs::overlay::OverlayFs;
+use tidalite_storage::manifest::{self, Change, Manifest, State};
+use tidalite_storage::segment::salvage::salvage;
+use tidalite_storage::segment::store::SEGMENTS_FOLDER;
+use tidalite_storage::segment::verify::{Expected, Verified, verify};
+use tidalite_storage::segment::{SegmentMeta, SegmentStore};
+use tidalite_storage::snapshot::partition_name;
+use tidalite_storage::{Bounds, Segment, TableSnapshot, Tables};
+use tidalite_types::time::format_timestamp;
+use tidalite_types::{ColumnId, SegmentId, TimeUnit, Txn};
+
+pub(crate) const QUARANTINE: &str = "quarantine";
+/// Files are copied in pieces of this size.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Rows that are gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    pub table: String,
+    /// As SHOW PARTITIONS names it; empty when rows of several are.
+    pub partition: String,
+    /// The first and the last timestamp they can have, as text; empty when not known.
+    pub from: String,
+    pub to: String,
+    pub rows: u64,
+    /// Of what: a file, or commits of the log.
+    pub of: String,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct RepairReport {
+    /// What was done, a line each.
+    pub done: Vec<String>,
+    pub lost: Vec<Lost>,
+    /// Where what was damaged lies now, within the data folder; empty when nothing was.
+    pub quarantine: String,
+}
+
+/// Repairs a folder that no process uses; with `is_dry` only says what it would do.
+///
+/// # Errors
+/// When the folder is in use or cannot be written, or what is damaged can only come back from a backup.
+pub fn repair_folder(data: &Path, is_dry: bool, go_on: GoOn<'_>) -> Result<RepairReport> {
+    let _lock = folder::lock_existing(data)?;
+    let fs: Arc<dyn Fs> = Arc::new(OsFs::new(data));
+    let fs: Arc<dyn Fs> = if is_dry { Arc::new(OverlayFs::new(fs)) } else { fs };
+    let millis = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as i64);
+    let stamp = format_timestamp(millis, TimeUnit::Millis).replace(['-', ':'], "");
+    repair_files(&fs, &stamp, go_on)
+}
+
+/// Repairs files that nobody else uses; `stamp` names the folder of what is moved aside.
+pub(crate) fn repair_files(fs: &Arc<dyn Fs>, stamp: &str, go_on: GoOn<'_>) -> Result<RepairReport> {
+    let found = manifest::find(&**fs).map_err(|e| beyond_repair(&e.to_string()))?;
+    let Some(found) = found else {
+        return Err(Error::new(ErrorKind::NotFound, "this is no data folder: it has no manifest"));
+    };
+    let aside = Aside { fs: fs.clone(), folder: format!("{QUARANTINE}/{stamp}") };
+    let mut report = RepairReport::default();
+    let missing = manifest::missing_files(&**fs, &found.state);
+    if found.torn_bytes > 0 {
+        // An edit at the end that is not whole never happened, unless what it let go of is gone, other than by a
+        // repair that stopped.
+        if let Some(missing) = missing.iter().find(|path| !is_known_missing(&**fs, path)) {
+            let (path, missing) = (found.path.display(), missing.display());
+            return Err(beyond_repair(&format!(
+                "the last edit of {path} is damaged and had happened: {missing} is gone"
+            )));
+        }
+        manifest::cut_tail(&**fs, &found)?;
+    }
+    // Noted before the first edit, so that a repair that stops in one is told from that.
+    for path in missing.iter().filter(|path| path.starts_with(SEGMENTS_FOLDER)) {
+        aside.keep(path, &format!("{} is missing\n", path.display()), &mut report)?;
+    }
+    // Each builds on those before it being sound.
+    symbols::repair(fs, &found.state, &aside, &mut report)?;
+    staged::repair(fs, &state(fs)?, &aside, &mut report)?;
+    log::repair(fs, &state(fs)?, found.torn_bytes > 0, &aside, &mut report)?;
+    let mut problems = crate::check::CheckReport::default();
+    let tables = tables(fs, &state(fs)?, &mut problems);
+    if let Some(problem) = problems.problems.first() {
+        return Err(beyond_repair(&problem.problem));
+    }
+    segments(fs, &tables, &aside, &mut report, go_on)?;
+    Ok(report)
+}
+
+/// Whether a repair noted before that this file is missing.
+fn is_known_missing(fs: &dyn Fs, path: &Path) -> bool {
+    let note = format!("{}.txt", path.display());
+    let stamps = fs.list(Path::new(QUARANTINE)).unwrap_or_default();
+    stamps.iter().any(|stamp| fs.open(&Path::new(QUARANTINE).join(stamp).join(&note)).is_ok())
+}
+
+/// What the manifest says now.
+fn state(fs: &Arc<dyn Fs>) -> Result<State> {
+    let found = manifest::find(&**fs)?;
+    found.map(|f| f.state).ok_or_else(|| Error::new(ErrorKind::Internal, "the manifest is gone"))
+}
+
+const CHUNK_HEADER: usize = 8;
+
+/// Bytes as symbol files and checkpoints have them: length and checksum before them.
+fn chunk(payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (payload.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(crc32c::crc32c(payload).to_le_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// The payload of a chunk that begins at `at`, if one does and is whole.
+fn chunk_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    let header = bytes.get(at..at + CHUNK_HEADER)?;
+    let word = |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+    let payload = bytes.get(at + CHUNK_HEADER..)?.get(..word(0) as usize)?;
+    (!payload.is_empty() && crc32c::crc32c(payload) == word(4)).then_some(payload)
+}
+
+fn beyond_repair(what: &str) -> Error {
+    let mut error = Error::new(ErrorKind::Corrupt, format!("this cannot be repaired: {what}"));
+    error.hint = Some("restore a backup; the folder was left as it is".to_owned());
+    error
+}
+
+/// Where damaged files go.
+pub(crate) struct Aside {
+    fs: Arc<dyn Fs>,
+    folder: String,
+}
+
+impl Aside {
+    /// Copies a file, if it is there, and puts a text beside it that says why. Durable when this returns.
+    pub(crate) fn keep(&self, path: &Path, why: &str, report: &mut RepairReport) -> Result<()> {
+        report.quarantine.clone_from(&self.folder);
+        let fs = &*self.fs;
+        let io = |action: &str, path: &Path, e| Error::from(tidalite_storage::Error::io(action, path, e));
+        let to = Path::new(&self.folder).join(path);
+        let dir = to.parent().unwrap_or(Path::new("")).to_owned();
+        fs.create_dir_all(&dir).map_err(|e| io("create", &dir, e))?;
+        let mut text = to.clone().into_os_string();
+        text.push(".txt");
+        self.write(&PathBuf::from(text), &mut why.as_bytes().chunks(PIECE_BYTES).map(|piece| Ok(piece.to_vec())))?;
+        if let Ok(file) = fs.open(path) {
+            let len = file.len().map_err(|e| io("read", path, e))?;
+            let pieces = (0..len).step_by(PIECE_BYTES).map(|at| {
+                let mut piece = vec![0; (len - at).min(PIECE_BYTES as u64) as usize];
+                // What cannot be read is zeros in the copy.
+                if file.read_exact_at(&mut piece, at).is_err() {
+                    piece.fill(0);
+                }
+                Ok(piece)
+            });
+            self.write(&to, &mut { pieces })?;
+        }
+        dir.ancestors().try_for_each(|dir| fs.sync_dir(dir).map_err(|e| io("sync", dir, e)))
+    }
+
+    fn write(&self, to: &Path, pieces: &mut dyn Iterator<Item = Result<Vec<u8>>>) -> Result<()> {
+        let io = |action: &str, e| Error::from(tidalite_storage::Error::io(action, to, e));
+        // Of an attempt that stopped.
+        let _ = self.fs.remove(to);
+        let file = self.fs.create(to).map_err(|e| io("create", e))?;
+        let mut at = 0;
+        for piece in pieces {
+            let piece = piece?;
+            file.write_all_at(&piece, at).map_err(|e| io("write", e))?;
+            at += piece.len() as u64;
+        }
+        file.sync().map_err(|e| io("sync", e))
+    }
+}
+
+/// Segments that are damaged or missing are replaced by what is whole of them.
+fn segments(
+    fs: &Arc<dyn Fs>,
+    tables: &[Arc<TableSnapshot>],
+    aside: &Aside,
+    report: &mut RepairReport,
+    go_on: GoOn<'_>,
+) -> Result<()> {
+    let total = tables.iter().flat_map(|t| t.segments.iter()).map(|s| s.meta().bytes).sum();
+    let mut done = 0;
+    let masked = masked(fs)?;
+    for table in tables {
+        let symbols = |id: ColumnId| table.symbols.get(&id).map_or(0, |map| map.len());
+        for segment in table.segments.iter() {
+            let expected = Expected { schema: &table.schema, symbols: &symbols };
+            let mut verified = verify(segment, Some(expected), &mut |_| Ok(()))?;
+            if masked.contains(&segment.meta().id) {
+                // Which rows are deleted is known by their places in this very file: in another they would be back.
+                verified.whole_blocks.clear();
+            }
+            done += segment.meta().bytes;
+            go_on(done, total)?;
+            if !verified.problems.is_empty() {
+                replace(fs, table, segment, &verified, aside, report)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Segments of which rows are deleted and still there.
+fn masked(fs: &Arc<dyn Fs>) -> Result<HashSet<SegmentId>> {
+    let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
+    let store = SegmentStore::new(above.clone(), 0);
+    let (manifest, _) = Manifest::open(above.clone())?;
+    let tables: Tables = recover(&above, &store, &manifest, 4096)?.versions.into();
+    Ok(tables.all().1.iter().flat_map(|t| t.dead.keys().copied().collect::<Vec<_>>()).collect())
+}
+
+fn replace(
+    fs: &Arc<dyn Fs>,
+    table: &TableSnapshot,
+    segment: &Segment,
+    verified: &Verified,
+    aside: &Aside,
+    report: &mut RepairReport,
+) -> Result<()> {
+    let path = segment.path();
+    let kept: u64 = verified.whole_blocks.iter().map(|&block| segment.block_rows(block) as u64).sum();
+    let lost = lost_blocks(table, segment, &verified.whole_blocks);
+    let mut why = format!("{}: {} of {} rows were kept\n", path.display(), kept, segment.rows());
+    for error in &verified.problems {
+        let problem = of_segment(&table.schema, error);
+        let column = if problem.column.is_empty() { String::new() } else { format!(", column \"{}\"", problem.column) };
+        let (table, partition) = (problem.table, problem.partition);
+        let _ = writeln!(
+            why,
+            "table \"{table}\", partition {partition}{column}, byte {}: {}",
+            problem.offset, problem.problem
+        );
+    }
+    for lost in &lost {
+        let _ = writeln!(why, "gone: {} rows from {} to {}", lost.rows, lost.from, lost.to);
+    }
+    aside.keep(&path, &why, report)?;
+    let (mut manifest, _) = Manifest::open(fs.clone())?;
+    let next = manifest.state().next_segment;
+    let mut changes = vec![Change::NextIds { table: table.id, segment: SegmentId(next.0 + 1) }];
+    let add = match &verified.whole_blocks[..] {
+        [] => Vec::new(),
+        blocks => vec![salvaged(fs, table, segment, blocks, next)?],
+    };
+    changes.push(Change::Content {
+        table: table.id,
+        add,
+        remove: vec![segment.meta().id],
+        merged: Txn(0),
+        symbol_bytes: 0,
+    });
+    manifest.edit(&changes)?;
+    // Copied before; what stays behind, the next opening removes.
+    let _ = fs.remove(&path);
+    report.done.push(format!(
+        "{} of table \"{}\", partition {}: moved aside, {kept} of {} rows kept",
+        path.display(),
+        table.schema.name,
+        partition_name(&table.schema, segment.meta().partition),
+        segment.rows()
+    ));
+    report.lost.extend(lost);
+    Ok(())
+}
+
+fn salvaged(
+    fs: &Arc<dyn Fs>,
+    table: &TableSnapshot,
+    segment: &Segment,
+    blocks: &[usize],
+    id: SegmentId,
+) -> Result<SegmentMeta> {
+    // Of an attempt that stopped.
+    let _ = fs.remove(&SegmentStore::path(table.id, id));
+    let meta = salvage(segment, &table.schema, blocks, id, &**fs)?;
+    let dir = SegmentStore::dir(table.id);
+    fs.sync_dir(&dir).map_err(|e| tidalite_storage::Error::io("sync", &dir, e))?;
+    Ok(meta)
+}
+
+/// The rows of the blocks that are not among `whole`, adjacent ones together.
+fn lost_blocks(table: &TableSnapshot, segment: &Segment, whole: &[usize]) -> Vec<Lost> {
+    let mut all: Vec<(usize, (i64, i64), Lost)> = Vec::new();
+    for block in (0..segment.block_count()).filter(|block| !whole.contains(block)) {
+        let rows = segment.block_rows(block) as u64;
+        let zone = table.schema.designated.and_then(|id| segment.zone(id, block).ok().flatten());
+        let range = match zone.map(|zone| zone.bounds) {
+            Some(Bounds::Int(lo, hi)) => (lo, hi),
+            _ => segment.time_range(),
+        };
+        match all.last_mut() {
+            Some((last, known, lost)) if *last + 1 == block => {
+                (*last, lost.rows) = (block, lost.rows + rows);
+                *known = (known.0.min(range.0), known.1.max(range.1));
+            }
+            _ => all.push((
+                block,
+                range,
+                Lost {
+                    table: table.schema.name.clone(),
+                    partition: partition_name(&table.schema, segment.meta().partition),
+                    rows,
+                    of: segment.path().display().to_string(),
+                    ..Lost::default()
+                },
+            )),
+        }
+    }
+    let text = |ts: i64| table.schema.timestamp().map_or_else(String::new, |(_, unit)| format_timestamp(ts, unit));
+    all.into_iter().map(|(_, range, lost)| Lost { from: text(range.0), to: text(range.1), ..lost }).collect()
+}

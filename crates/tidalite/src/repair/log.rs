@@ -1,0 +1,150 @@
+//! A damaged log: the commits before the damage are kept, those behind it are moved aside and named.
+//!
+//! The rows that a recovery up to the damage finds go to a new checkpoint, as of the last commit that anything in the
+//! folder knows of; so numbers of commits that are lost are never given again. Then the log is not needed any more.
+
+use super::{Aside, Lost, RepairReport};
+use crate::Result;
+use crate::jobs::{reconcile, staged_ops};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use tidalite_ingest::recover::recover;
+use tidalite_ingest::wal::checkpoint::CheckpointWriter;
+use tidalite_ingest::wal::inspect::{Inspected, LogDamage, inspect};
+use tidalite_storage::fs::Fs;
+use tidalite_storage::fs::overlay::OverlayFs;
+use tidalite_storage::manifest::{Change, Checkpoint, Manifest, State};
+use tidalite_storage::segment::SegmentStore;
+use tidalite_storage::{Error, Tables};
+use tidalite_types::{TableId, Txn};
+
+/// `is_torn` when the manifest ends with something that is no edit.
+pub(super) fn repair(
+    fs: &Arc<dyn Fs>,
+    state: &State,
+    is_torn: bool,
+    aside: &Aside,
+    report: &mut RepairReport,
+) -> Result<()> {
+    let found = inspect(&**fs, state.checkpoint.txn, &mut |_, _| Ok(()))?;
+    let Some(damage) = &found.damage else { return Ok(()) };
+    if is_torn && damage.file == 0 && damage.at == 0 {
+        // Files at the front go only after the edit of a checkpoint.
+        return Err(super::beyond_repair(&format!("the last edit of the manifest is damaged ({})", damage.problem)));
+    }
+    let io = |action: &str, path: &Path, e| Error::io(action, path, e);
+    let (above, tables, persisted) = recovered(fs, &found, damage)?;
+    let names: BTreeMap<TableId, String> = tables.all().1.iter().map(|t| (t.id, t.schema.name.clone())).collect();
+    let (why, lost) = losses(&found, damage, state, &names);
+    for file in &found.files[damage.file..] {
+        aside.keep(file, &why, report)?;
+    }
+    // What the recovery found becomes the checkpoint, from here on the log does not matter.
+    let last = last_known(&found, damage, state);
+    let number = state.checkpoint.file + 1;
+    let mut writer = CheckpointWriter::create(&**fs, number)?;
+    let (mut manifest, _) = Manifest::open(fs.clone())?;
+    let known = manifest.state().clone();
+    let all = tables.all().1;
+    let gone = known.tables.keys().filter(|id| !all.iter().any(|t| t.id == **id));
+    let mut changes: Vec<Change> = gone.map(|id| Change::Drop(*id)).collect();
+    for table in &all {
+        changes.extend(reconcile(known.next_segment, &known, table, &table.segments));
+        let persisted = persisted.get(&table.id).cloned().unwrap_or_default();
+        staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
+    }
+    writer.finish(&**fs)?;
+    changes.push(Change::Checkpoint(Checkpoint { txn: last, file: number }));
+    manifest.edit(&changes)?;
+    drop(above);
+    // The damaged ones first: what is before them is sound by itself.
+    for file in found.files.iter().skip(damage.file).chain(found.files.iter().take(damage.file)) {
+        fs.remove(file).map_err(|e| io("remove", file, e))?;
+    }
+    fs.sync_dir(Path::new("log")).map_err(|e| io("sync", Path::new("log"), e))?;
+    report.done.push(why.lines().next().unwrap_or_default().to_owned());
+    report.lost.extend(lost);
+    Ok(())
+}
+
+type Persisted = tidalite_ingest::recover::Persisted;
+
+/// The tables as the log before the damage leaves them, on a disk in memory.
+fn recovered(fs: &Arc<dyn Fs>, found: &Inspected, damage: &LogDamage) -> Result<(Arc<dyn Fs>, Tables, Persisted)> {
+    let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
+    let io = |action: &str, path: &Path, e| Error::io(action, path, e);
+    for (index, path) in found.files.iter().enumerate().skip(damage.file) {
+        if index == damage.file && damage.at > 0 {
+            let file = above.open_write(path).map_err(|e| io("open", path, e))?;
+            file.set_len(damage.at).map_err(|e| io("truncate", path, e))?;
+        } else {
+            above.remove(path).map_err(|e| io("remove", path, e))?;
+        }
+    }
+    let store = SegmentStore::new(above.clone(), 0);
+    let (manifest, _) = Manifest::open(above.clone())?;
+    let recovered = recover(&above, &store, &manifest, 4096)?;
+    Ok((above, recovered.versions.into(), recovered.persisted))
+}
+
+/// The greatest commit that anything speaks of.
+fn last_known(found: &Inspected, damage: &LogDamage, state: &State) -> Txn {
+    let tables = state.tables.values().flat_map(|t| [t.merged, t.schema_txn]);
+    let behind = damage.behind.keys().copied();
+    tables.chain(behind).chain([found.txn, state.checkpoint.txn]).max().unwrap_or(Txn(0))
+}
+
+/// The text that goes with the files, and the rows that are gone.
+fn losses(
+    found: &Inspected,
+    damage: &LogDamage,
+    state: &State,
+    names: &BTreeMap<TableId, String>,
+) -> (String, Vec<Lost>) {
+    let file = found.files[damage.file].display();
+    let last = damage.behind.keys().copied().max().unwrap_or(found.txn.next());
+    let span = if last == found.txn.next() {
+        format!("commit {last}")
+    } else {
+        format!("commits {} to {last}", found.txn.next())
+    };
+    let mut why = format!("{file} is damaged at byte {}: {}; {span} moved aside\n", damage.at, damage.problem);
+    let mut rows: BTreeMap<TableId, u64> = BTreeMap::new();
+    let mut lost: Vec<Lost> = Vec::new();
+    for (txn, tables) in &damage.behind {
+        let _ = writeln!(why, "commit {txn} is whole:");
+        for (table, count) in tables {
+            let name = names.get(table).map_or("created behind the damage", String::as_str);
+            // A merge may have been faster than the damage.
+            let is_merged = state.tables.get(table).is_some_and(|t| t.merged >= *txn);
+            let is_kept = if is_merged { ", which are in segments" } else { "" };
+            let _ = writeln!(why, "  {count} rows of table {table} ({name}){is_kept}");
+            if !is_merged {
+                *rows.entry(*table).or_default() += count;
+            }
+        }
+    }
+    for (txn, table) in &damage.deletions {
+        let name = names.get(table).map_or("created behind the damage", String::as_str);
+        let _ = writeln!(why, "commit {txn} deleted rows of table {table} ({name}), which are back if they are older");
+        let of = format!("a deletion in commit {txn} of the log: rows that it deleted are back");
+        lost.push(Lost { table: name.to_owned(), of, ..Lost::default() });
+    }
+    let unknown = (found.txn.0 + 1..=last.0).filter(|txn| !damage.behind.contains_key(&Txn(*txn)));
+    let unknown: Vec<String> = unknown.map(|txn| txn.to_string()).collect();
+    if !unknown.is_empty() {
+        let _ = writeln!(why, "of these nothing can be made out: commits {}", unknown.join(", "));
+    }
+    let of = format!("{span} of the log");
+    for (table, rows) in rows {
+        let table = names.get(&table).cloned().unwrap_or_else(|| format!("number {table}"));
+        lost.push(Lost { table, rows, of: of.clone(), ..Lost::default() });
+    }
+    if !unknown.is_empty() {
+        let of = format!("commits {} of the log, of which nothing can be made out", unknown.join(", "));
+        lost.push(Lost { of, ..Lost::default() });
+    }
+    (why, lost)
+}
