@@ -4,7 +4,7 @@
 
 use crate::config::{self, Config, Given, SETTINGS};
 use crate::serve::Server;
-use crate::{demo, logging, shell};
+use crate::{demo, logging, shell, upkeep};
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::path::PathBuf;
@@ -21,6 +21,9 @@ Examples:
   tidalite sql                                       a shell for the server on this machine
   tidalite sql \"select count(*) from cpu\"            one query
   tidalite sql --data ./tidalite-data \"show tables\"  without a server
+  tidalite check --data ./tidalite-data              is every byte as it was written?
+  tidalite backup --to /backups/db                   of the running server, what is new
+  tidalite restore --from /backups/db --data ./new   the last backup as a data folder
   curl -G http://127.0.0.1:9000/exec --data-urlencode 'query=show tables'";
 
 #[must_use]
@@ -31,7 +34,8 @@ pub fn run() -> ExitCode {
         Some(("sql", matches)) => shell::run(matches),
         Some(("demo", matches)) => demo::run(matches),
         Some(("config", matches)) => print_config(matches),
-        _ => ExitCode::from(WRONGLY_ASKED),
+        Some((name, matches)) => upkeep::run(name, matches).unwrap_or(ExitCode::from(WRONGLY_ASKED)),
+        None => ExitCode::from(WRONGLY_ASKED),
     }
 }
 
@@ -49,6 +53,7 @@ fn command() -> Command {
         )
         .subcommand(shell::command())
         .subcommand(demo::command())
+        .subcommands(upkeep::commands())
         .subcommand(
             with_settings(Command::new("config").about("Prints the settings that hold, and where each comes from"))
                 .arg(

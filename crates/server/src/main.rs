@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`accept`], [`http`],
 //! [`ilp`], [`health`] the ports; [`lines`] line protocol in; [`answer`], [`cells`], [`json`] rows out; [`errors`] what goes
-//! wrong; [`auth`], [`counters`], [`logging`], [`stop`]; [`shell`] and [`demo`].
+//! wrong; [`auth`], [`counters`], [`logging`], [`stop`]; [`shell`], [`demo`] and [`upkeep`].
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ mod logging;
 mod serve;
 mod shell;
 mod stop;
+mod upkeep;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -3,7 +3,7 @@
 //! Reading order: this file the command line and the loop; [`target`] who answers; [`print`] how it looks.
 
 mod print;
-mod target;
+pub mod target;
 
 use crate::cli::fail;
 use clap::{Arg, ArgMatches, Command};
