@@ -315,6 +315,27 @@ fn a_missing_segment_is_given_up_and_nothing_else() {
 }
 
 #[test]
+fn deleted_rows_stay_deleted_by_a_repair() {
+    let fs = SimFs::new(8);
+    let db = open(&fs).unwrap();
+    create(&db, "t");
+    insert(&db, "t", 0..90);
+    db.settle().unwrap();
+    run(&db, "DELETE FROM t WHERE x < 60 AND x % 3 = 0");
+    let expected = content(&db);
+    let left = fs.survivor(1);
+    drop(db);
+    // The header of one file, and a block of another: both have deleted rows or could have.
+    for (index, at) in [(0, 9), (1, 64), (2, 9)] {
+        let bad = flipped(&left, &files(&left, Path::new("segments"))[index], at, 1);
+        let report = repair(&bad).unwrap();
+        let rows = ask(&open(&bad).unwrap(), "SELECT * FROM t").unwrap();
+        assert!(rows.iter().all(|row| expected["t"].contains(row)), "{index}: {report:?}");
+        assert_eq!(check(&bad).unwrap().problems, []);
+    }
+}
+
+#[test]
 fn a_repair_that_fails_or_stops_anywhere_is_done_by_the_next_one() {
     let (fs, _) = folder();
     let mut damaged = fs.survivor(0);
@@ -382,6 +403,11 @@ fn backups_come_back_as_of_their_commit_and_of_any_between() {
     db.settle().unwrap();
     let second = back_up(&db, &to).unwrap();
     insert(&db, "t", 50..80);
+    note(&mut history);
+    // Of segments and of staged rows.
+    run(&db, "DELETE FROM t WHERE x % 10 = 3");
+    note(&mut history);
+    run(&db, "UPDATE t SET y = 1.25 WHERE x = 12 OR x = 72");
     note(&mut history);
     create(&db, "u");
     insert(&db, "u", 0..20);
