@@ -293,11 +293,12 @@ fn fit(schemas: &mut Vec<Schema>, batch: &Rows, may_create: bool) -> Result<Vec<
     };
     let mut schema = schemas[at].clone();
     for (name, column_type) in &batch.columns {
-        if schema.find(name).is_none() {
-            if !may_create {
-                return Err(ErrorKind::NotFound);
-            }
-            schema.push(name, *column_type, false)?;
+        match schema.find(name) {
+            // Which only a shortened story does, of a column that was to be created otherwise: nothing is converted here.
+            Some(at) if schema.columns[at].column_type != *column_type => return Err(ErrorKind::Internal),
+            Some(_) => {}
+            None if !may_create => return Err(ErrorKind::NotFound),
+            None => schema.push(name, *column_type, false)?,
         }
     }
     let times = match (schema.designated(), &batch.timestamps) {
@@ -311,10 +312,6 @@ fn fit(schemas: &mut Vec<Schema>, batch: &Rows, may_create: bool) -> Result<Vec<
                     .map(|ts| in_unit(*ts, *from, unit))
                     .collect::<Option<_>>()
                     .ok_or(ErrorKind::Invalid)?,
-                // Which only a shortened story does: values of another unit.
-                (None, Some(column)) if batch.columns[column].1 != schema.columns[designated].column_type => {
-                    return Err(ErrorKind::Internal);
-                }
                 (None, Some(column)) => batch
                     .cells
                     .iter()
@@ -341,26 +338,35 @@ fn append(table: &mut Table, batch: &Rows, times: &[i64]) {
     let places: Vec<usize> =
         batch.columns.iter().map(|(name, _)| table.schema.find(name).expect("it was there or created")).collect();
     let designated = table.schema.designated();
-    for (number, cells) in batch.cells.iter().enumerate() {
+    let rows = batch.cells.iter().enumerate().map(|(number, cells)| {
         let mut row = vec![Cell::Null; width];
         cells.iter().zip(&places).for_each(|(cell, at)| row[*at] = cell.clone());
         if let Some((at, _)) = designated {
             row[at] = Cell::Int(i128::from(times[number]));
         }
-        upsert(table, Arc::new(row));
-    }
+        Arc::new(row)
+    });
+    upsert(table, rows.collect());
 }
 
-/// The row that comes last of those with the same keys stays; one that is there already changes nothing.
-fn upsert(table: &mut Table, row: Row) {
-    let keys: Vec<usize> = (0..row.len()).filter(|at| table.schema.columns[*at].is_key).collect();
-    if !keys.is_empty()
-        && let Some(at) = table.rows.iter().position(|other| keys.iter().all(|key| other[*key] == row[*key]))
-    {
-        if table.rows[at] == row {
-            return;
-        }
-        table.rows.remove(at);
+/// Of rows with the same keys the last one stays. What comes at once is looked at as a whole first: there the last one
+/// stands where it came, even if one before it was the same in every column. Only then a row that is there already as it
+/// is changes nothing, its place among rows of the same time included.
+fn upsert(table: &mut Table, rows: Vec<Row>) {
+    let keys: Vec<usize> = (0..table.schema.columns.len()).filter(|at| table.schema.columns[*at].is_key).collect();
+    if keys.is_empty() {
+        return table.rows.extend(rows);
     }
-    table.rows.push(row);
+    let has_same_keys = |a: &Row, b: &Row| keys.iter().all(|key| a[*key] == b[*key]);
+    for (number, row) in rows.iter().enumerate() {
+        if rows[number + 1..].iter().any(|later| has_same_keys(later, row)) {
+            continue;
+        }
+        match table.rows.iter().position(|other| has_same_keys(other, row)) {
+            Some(at) if table.rows[at] == *row => continue,
+            Some(at) => drop(table.rows.remove(at)),
+            None => {}
+        }
+        table.rows.push(row.clone());
+    }
 }
