@@ -31,6 +31,7 @@ pub fn packed_in_range(unpacker: &mut Unpacker, lines: &[Line], width: u32, rows
 }
 
 /// Clears the bits from row `rows` on.
+#[inline(always)]
 pub fn clear_behind(mask: &mut Mask, rows: usize) {
     for (i, word) in mask.iter_mut().enumerate() {
         match rows.saturating_sub(i * 64) {
@@ -112,6 +113,51 @@ dispatch! {
     }
 }
 
+macro_rules! float_in_range {
+    ($(#[$doc:meta])* $name:ident, $float:ty) => {
+        dispatch! {
+            $(#[$doc])*
+            #[must_use]
+            pub fn $name(values: &[$float], lo: $float, hi: $float) -> Mask {
+                let mut mask = [0; VECTOR / 64];
+                for (mask, values) in mask.iter_mut().zip(values.chunks(64)) {
+                    let mut padded = [0.0; 64];
+                    let values = match values.as_array::<64>() {
+                        Some(values) => values,
+                        None => {
+                            padded[..values.len()].copy_from_slice(values);
+                            &padded
+                        }
+                    };
+                    let mut hits = [0u8; 64];
+                    if lo.is_nan() && !hi.is_nan() {
+                        continue;
+                    } else if lo.is_nan() {
+                        hits.iter_mut().zip(values).for_each(|(hit, v)| *hit = 0u8.wrapping_sub(u8::from(v.is_nan())));
+                    } else if hi.is_nan() {
+                        // Not less: a number that is as great, or NaN.
+                        let least = |v: &$float| !v.lt(&lo);
+                        hits.iter_mut().zip(values).for_each(|(hit, v)| *hit = 0u8.wrapping_sub(u8::from(least(v))));
+                    } else {
+                        let inside = |v: &$float| lo <= *v && *v <= hi;
+                        hits.iter_mut().zip(values).for_each(|(hit, v)| *hit = 0u8.wrapping_sub(u8::from(inside(v))));
+                    }
+                    *mask = first_bits(&hits);
+                }
+                clear_behind(&mut mask, values.len());
+                mask
+            }
+        }
+    };
+}
+
+float_in_range!(
+    /// The rows of at most [`VECTOR`] values that are at least `lo` and at most `hi`, where NaN is greater than every
+    /// number: as `hi` it includes NaN, as `lo` it leaves nothing else.
+    f64_in_range, f64);
+float_in_range!(/// As [`f64_in_range`].
+    f32_in_range, f32);
+
 macro_rules! compare {
     ($compare:ident, $words:ident, $unpack:ident, $word:ty) => {
         dispatch! {
@@ -143,6 +189,25 @@ compare!(compare_u64, u64s, unpack_u64, u64);
 mod tests {
     use super::*;
     use crate::bitpack::{pack, unpack_plain, width_mask};
+
+    #[test]
+    fn nan_is_greater_than_every_number() {
+        let mut rng = fastrand::Rng::with_seed(4);
+        let special = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, 7.5];
+        let at_most = |a: f64, b: f64| b.is_nan() || a <= b;
+        for rows in [0, 1, 63, 64, 65, 1000, 1024] {
+            let values: Vec<f64> = (0..rows).map(|_| special[rng.usize(..8)]).collect();
+            let narrow: Vec<f32> = values.iter().map(|v| *v as f32).collect();
+            for (lo, hi) in special.iter().flat_map(|lo| special.iter().map(|hi| (*lo, *hi))) {
+                let (mask, narrow) = (f64_in_range(&values, lo, hi), f32_in_range(&narrow, lo as f32, hi as f32));
+                assert_eq!(mask, narrow);
+                for row in 0..VECTOR {
+                    let is_hit = values.get(row).is_some_and(|v| at_most(lo, *v) && at_most(*v, hi));
+                    assert_eq!(mask[row / 64] >> (row % 64) & 1 == 1, is_hit, "{lo}..{hi} {:?}", values.get(row));
+                }
+            }
+        }
+    }
 
     #[test]
     fn first_bits_are_those_of_the_plain_twin() {

@@ -22,9 +22,9 @@ pub mod sort;
 pub mod widths;
 
 pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack};
-pub use delta::{deltas, sum_up};
+pub use delta::{deltas, extend_steps, sum_up};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};
-pub use in_range::{Comparable, Mask, packed_in_range, values_in_range};
+pub use in_range::{Comparable, Mask, f32_in_range, f64_in_range, packed_in_range, values_in_range};
 pub use int::Int;
 #[cfg(target_arch = "x86_64")]
 pub use int::has_avx2;

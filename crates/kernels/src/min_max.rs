@@ -5,9 +5,14 @@
 /// Independent lanes: one running minimum would wait for itself at every step.
 const LANES: usize = 8;
 
+/// What has a smallest and a greatest.
+pub trait Ordered: Ord + Copy {}
+impl<T: Ord + Copy> Ordered for T {}
+
+crate::dispatch! {
 /// Smallest and greatest integer; `None` of nothing.
 #[must_use]
-pub fn min_max<T: Ord + Copy>(values: &[T]) -> Option<(T, T)> {
+pub fn min_max<T: Ordered>(values: &[T]) -> Option<(T, T)> {
     let first = *values.first()?;
     let (mut lo, mut hi) = ([first; LANES], [first; LANES]);
     let (lines, rest) = values.as_chunks::<LANES>();
@@ -20,6 +25,7 @@ pub fn min_max<T: Ord + Copy>(values: &[T]) -> Option<(T, T)> {
     let smallest = lo.iter().chain(rest).copied().min()?;
     let greatest = hi.iter().chain(rest).copied().max()?;
     Some((smallest, greatest))
+}
 }
 
 macro_rules! float_min_max {

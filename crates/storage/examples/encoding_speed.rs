@@ -113,14 +113,17 @@ impl Random {
     }
 }
 
-/// The best of several runs, in seconds: the machine is rarely alone.
-fn measure(mut run: impl FnMut()) -> f64 {
-    let seconds = (0..RUNS).map(|_| {
-        let start = Instant::now();
-        run();
-        start.elapsed().as_secs_f64()
-    });
-    seconds.fold(f64::INFINITY, f64::min)
+/// Seconds for all blocks, each at its best of several runs: the machine is rarely alone.
+fn measure(mut run: impl FnMut(usize)) -> f64 {
+    let mut best = [f64::INFINITY; BLOCKS];
+    for _ in 0..RUNS {
+        for (block, best) in best.iter_mut().enumerate() {
+            let start = Instant::now();
+            run(block);
+            *best = best.min(start.elapsed().as_secs_f64());
+        }
+    }
+    best.iter().sum()
 }
 
 fn logical_bytes(values: &Values) -> f64 {
@@ -150,13 +153,10 @@ fn main() {
         for effort in [Effort::Fresh, Effort::Sealed] {
             let encoded = |block: usize| encode(column_type, &column, block * BLOCK_ROWS, BLOCK_ROWS, effort);
             let blocks: Vec<EncodedBlock> = (0..BLOCKS).map(encoded).collect();
-            let encoding = measure(|| (0..BLOCKS).for_each(|block| drop(black_box(encoded(block)))));
-            let decoding = measure(|| blocks.iter().for_each(|block| drop(black_box(block.decode()))));
+            let encoding = measure(|block| drop(black_box(encoded(block))));
+            let decoding = measure(|block| drop(black_box(blocks[block].decode())));
             let constants: Vec<Constant> = blocks.iter().map(constant_of).collect();
-            let compare = || {
-                let all = blocks.iter().zip(&constants);
-                all.for_each(|(block, constant)| drop(black_box(block.compare(Comparison::Less, *constant))));
-            };
+            let compare = |block: usize| drop(black_box(blocks[block].compare(Comparison::Less, constants[block])));
             let is_compared = blocks[0].compare(Comparison::Less, constants[0]).is_some();
             let comparing =
                 if is_compared { format!("{:.2}", ROWS as f64 / measure(compare) / 1e9) } else { "-".into() };

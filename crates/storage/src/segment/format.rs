@@ -83,7 +83,7 @@ pub struct Entry {
     /// `Dict`, `PackedDict`, `FsstDict`: how many distinct values. `Narrow`: bytes per row. `Delta`: how often differences were
     /// taken. `Runs`: how many. `Constant` of bits: the bit.
     pub parameter: u32,
-    /// Of views: bytes of the data they point into.
+    /// Of views: bytes of the data they point into. `Runs` of bits: the first bit.
     pub data_bytes: u32,
 }
 

@@ -13,12 +13,12 @@ use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Wanted, of_vector};
 use super::fixed::raw;
-use super::frames::{Framed, Frames, FramesWriter, Plan, plan_both_ways};
+use super::frames::{Frame, Framed, Frames, FramesWriter, Plan, plan_both_ways};
 use super::plain::{Limited, in_vector};
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
-use tidalite_kernels::{Unpacker, deltas, min_max, sum_up};
+use tidalite_kernels::{Unpacker, deltas, extend_steps, min_max, sum_up};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
@@ -77,6 +77,8 @@ impl<T: Widened> Scheme<T> for Delta {
     fn weight(&self, effort: Effort) -> usize {
         // Sums take time, and what they give cannot be compared before.
         match effort {
+            // Sums of small integers are far from the speed at which these are unpacked.
+            _ if size_of::<T>() < 8 => 150,
             Effort::Fresh => 125,
             Effort::Sealed => 115,
         }
@@ -125,7 +127,11 @@ impl Parts<'_> {
     fn vector<T: Widened>(&self, i: usize, unpacker: &mut Unpacker, out: &mut Vec<T>) {
         let at = |bytes: &[u8]| raw::<T>(&bytes[i * size_of::<T>()..]);
         let start = out.len();
-        self.frames.vector::<T>(i).unpack(unpacker, out);
+        let frame = self.frames.vector::<T>(i);
+        if frame.width == 0 && self.steps.is_empty() {
+            return steps(at(self.firsts), &frame, out);
+        }
+        frame.unpack(unpacker, out);
         let vector = &mut out[start..];
         if !self.steps.is_empty() {
             // The differences that belong to rows 0 and 1 are references: after them the sum is the step.
@@ -135,6 +141,17 @@ impl Parts<'_> {
         let before = at(self.firsts).wrapping_minus(vector[0]);
         sum_up(vector, before);
     }
+}
+
+/// Values that step evenly but for some rows.
+fn steps<T: Widened>(first: T, frame: &Frame<'_, T>, out: &mut Vec<T>) {
+    let (mut value, mut from) = (first, 0);
+    for (row, difference) in frame.exceptions().filter(|(row, _)| *row > 0) {
+        extend_steps(value, frame.reference, row - from, out);
+        value = out[out.len() - 1].wrapping_plus(difference);
+        from = row;
+    }
+    extend_steps(value, frame.reference, frame.rows - from, out);
 }
 
 fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<Parts<'a>, String> {

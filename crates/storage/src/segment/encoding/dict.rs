@@ -50,14 +50,9 @@ pub(super) fn packed(codes: &[u16], distinct: usize) -> Vec<u8> {
 
 /// The opposite of [`packed`].
 pub(super) fn unpacked(packed: &[u8], distinct: usize, rows: usize) -> Vec<u16> {
-    let bits = code_bits(distinct).unwrap_or(16);
-    let (mut unpacker, mut codes) = (Unpacker::new(), Vec::with_capacity(rows));
-    let lines = packed.as_chunks().0;
-    for at in (0..rows).step_by(VECTOR_ROWS) {
-        let lines = &lines[at / VECTOR_ROWS * line_count(bits, VECTOR_ROWS)..];
-        unpacker.unpack(lines, bits, 0, (rows - at).min(VECTOR_ROWS), &mut codes);
-    }
-    codes
+    let mut all = Vec::with_capacity(rows);
+    for_vectors(packed, distinct, rows, |codes| all.extend_from_slice(codes));
+    all
 }
 
 /// The most distinct values that make a dictionary worth it: a quarter less than `best` bytes, and codes of more than
@@ -224,13 +219,38 @@ pub(super) fn values_of<T: Copy + bytemuck::Zeroable>(distinct: &[T], layout: &L
     }
 }
 
-/// The entries that packed codes stand for.
-pub(super) fn look_up_packed<T: Copy>(distinct: &[T], packed: &[u8], rows: usize) -> Vec<T> {
-    look_up_codes(distinct, &unpacked(packed, distinct.len(), rows))
-}
-
 fn look_up_codes<T: Copy>(distinct: &[T], codes: &[u16]) -> Vec<T> {
     codes.iter().map(|code| distinct[usize::from(*code)]).collect()
+}
+
+/// Values that a table of fixed length holds are found without checking bounds.
+const TABLE: usize = 4096;
+
+/// The entries that packed codes stand for.
+pub(super) fn look_up_packed<T: Copy + bytemuck::Zeroable>(distinct: &[T], packed: &[u8], rows: usize) -> Vec<T> {
+    let mut table = vec![T::zeroed(); TABLE.max(distinct.len())];
+    table[..distinct.len()].copy_from_slice(distinct);
+    let mut out = Vec::with_capacity(rows);
+    for_vectors(packed, distinct.len(), rows, |codes| match table.first_chunk::<TABLE>() {
+        Some(table) if distinct.len() <= TABLE => {
+            out.extend(codes.iter().map(|code| table[usize::from(*code) % TABLE]));
+        }
+        _ => out.extend(codes.iter().map(|code| table[usize::from(*code)])),
+    });
+    out
+}
+
+/// The codes of one vector after the other.
+fn for_vectors(packed: &[u8], distinct: usize, rows: usize, mut each: impl FnMut(&[u16])) {
+    let bits = code_bits(distinct).unwrap_or(16);
+    let (mut unpacker, mut codes) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
+    let lines = packed.as_chunks().0;
+    for at in (0..rows).step_by(VECTOR_ROWS) {
+        let lines = &lines[at / VECTOR_ROWS * line_count(bits, VECTOR_ROWS)..];
+        codes.clear();
+        unpacker.unpack(lines, bits, 0, (rows - at).min(VECTOR_ROWS), &mut codes);
+        each(&codes);
+    }
 }
 
 pub(super) fn check_codes(codes: &[u8], bytes: usize, distinct: u32) -> Result<(), String> {
@@ -243,7 +263,9 @@ pub(super) fn check_codes(codes: &[u8], bytes: usize, distinct: u32) -> Result<(
 }
 
 pub(super) fn check_packed(packed: &[u8], distinct: u32, rows: usize) -> Result<(), String> {
-    below(unpacked(packed, distinct as usize, rows).into_iter().max().map(u32::from), distinct)
+    let mut greatest = None;
+    for_vectors(packed, distinct as usize, rows, |codes| greatest = greatest.max(codes.iter().copied().max()));
+    below(greatest.map(u32::from), distinct)
 }
 
 fn below(greatest: Option<u32>, distinct: u32) -> Result<(), String> {

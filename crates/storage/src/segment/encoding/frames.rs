@@ -57,7 +57,7 @@ pub(super) fn plan<T: Framed>(values: &[T], lo: T, hi: T) -> Plan<T> {
 /// As [`plan`], when a few values may lie far below the others, too: differences jump both ways.
 pub(super) fn plan_both_ways(values: &[i64], lo: i64, hi: i64) -> Plan<i64> {
     let upwards = plan(values, lo, hi);
-    if upwards.width <= 1 && upwards.bytes <= LINE_BYTES {
+    if !has_values_below(values, upwards.width) {
         return upwards;
     }
     let full = width_of(&[hi], lo);
@@ -69,6 +69,17 @@ pub(super) fn plan_both_ways(values: &[i64], lo: i64, hi: i64) -> Plan<i64> {
     let downwards = downwards.map(|w| w.plan(hi.wrapping_sub(width_mask(w.width) as i64)));
     let others = [downwards, around_median(values)].into_iter().flatten().filter(|p| p.bytes < upwards.bytes);
     others.min_by_key(|p| p.bytes).unwrap_or(upwards)
+}
+
+/// Whether most of the values are so near to each other that a reference above the smallest one may pay.
+fn has_values_below(values: &[i64], width: u32) -> bool {
+    let mut picked = [0; 32];
+    let step = values.len().div_ceil(picked.len()).max(1);
+    let count = values.iter().step_by(step).zip(&mut picked).map(|(v, out)| *out = *v).count();
+    let picked = &mut picked[..count];
+    picked.sort_unstable();
+    let skipped = count / 8;
+    width_of(&[picked[count - 1 - skipped]], picked[skipped]) + 1 < width
 }
 
 /// The reference chosen so that the middle of the values fits: outliers may lie on both sides.

@@ -184,7 +184,8 @@ fn encode_bits(chunk: &mut Chunk, bits: &Bitmap, from: usize) {
     if has_true != has_false {
         return chunk.write(&constant::bit_payload(has_true));
     }
-    chunk.write(&Payload::new(Encoding::Plain, 0, bytemuck::cast_slice(&words)));
+    let plain = || Payload::new(Encoding::Plain, 0, bytemuck::cast_slice(&words));
+    chunk.write(&runs::of_bits(&words, chunk.rows).unwrap_or_else(plain));
 }
 
 fn plain_data(block: &EncodedBlock, layout: &Layout) -> BlockData {

@@ -1,9 +1,9 @@
 //! Values as memory has them, compared where they lie.
 
 use super::EncodedBlock;
-use super::compare::{Wanted, each_in, of_vector, put};
+use super::compare::{Interval, Wanted, each_in, of_vector, put};
 use crate::segment::buffer::collect;
-use tidalite_kernels::{Comparable, values_in_range};
+use tidalite_kernels::{Comparable, f64_in_range, values_in_range};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
@@ -21,6 +21,7 @@ pub(super) fn rows_in(values: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, 
         (Physical::I32, Some((lo, hi))) => vectors::<i32>(values, lo, hi, wanted, mask),
         (Physical::U32, Some((lo, hi))) => vectors::<u32>(values, lo, hi, wanted, mask),
         (Physical::I64, Some((lo, hi))) => vectors::<i64>(values, lo, hi, wanted, mask),
+        (Physical::F64, _) => doubles(values, wanted, mask)?,
         _ => {
             let rows = each_in(values, block.physical, wanted.interval)?;
             rows.into_iter().enumerate().for_each(|(row, is_inside)| put(mask, row, is_inside));
@@ -36,6 +37,17 @@ fn vectors<T: Limited>(values: &[u8], lo: i64, hi: i64, wanted: &Wanted<'_>, mas
         let values: Vec<T> = collect(&values[at..end]);
         in_vector(&values, lo, hi, of_vector(mask, vector));
     }
+}
+
+fn doubles(values: &[u8], wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
+    let Interval::Floats(lo, hi) = wanted.interval else { return None };
+    for vector in wanted.vectors() {
+        let at = vector * VECTOR_ROWS * 8;
+        let values: Vec<f64> = collect(&values[at..values.len().min(at + VECTOR_ROWS * 8)]);
+        let mask = of_vector(mask, vector);
+        mask.copy_from_slice(&f64_in_range(&values, lo, hi)[..mask.len()]);
+    }
+    Some(())
 }
 
 /// An integer whose type has its own smallest and greatest value.

@@ -4,14 +4,18 @@
 //! values  of the physical width, one a run
 //! lasts   u16, the last row of each run; they ascend, and the last one is the last row of the block
 //! ```
+//!
+//! Bits have no values: they change from run to run, and the first one is in the entry's `data_bytes`.
 
-use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Wanted, each_in, set};
 use super::fixed::Fixed;
+use super::{EncodedBlock, plain};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
-use crate::segment::format::Encoding;
+use crate::segment::format::{ALIGNMENT, Encoding};
+use tidalite_types::Bitmap;
+use tidalite_types::column_type::Physical;
 
 pub(super) struct Runs;
 
@@ -49,6 +53,46 @@ impl<T: Fixed> Scheme<T> for Runs {
     }
 }
 
+/// Bits in words, when runs take clearly less.
+pub(super) fn of_bits(words: &[u64], rows: usize) -> Option<Payload<'static>> {
+    let mut before = words[0] & 1;
+    let changes = |word: &u64| {
+        let changes = word ^ (word << 1 | before);
+        before = word >> 63;
+        changes
+    };
+    // A bit for each row that differs from the one before; behind the last row there is nothing.
+    let mut changes: Vec<u64> = words.iter().map(changes).collect();
+    if !rows.is_multiple_of(64)
+        && let Some(last) = changes.last_mut()
+    {
+        *last &= u64::MAX >> (64 - rows % 64);
+    }
+    let count: usize = changes.iter().map(|word| word.count_ones() as usize).sum();
+    if 2 * (count + 1) + ALIGNMENT > words.len() * 4 {
+        return None;
+    }
+    let starts = tidalite_kernels::rows_set(&Bitmap::from_words(changes, rows));
+    let lasts: Vec<u16> = starts.iter().map(|start| (start - 1) as u16).chain([(rows - 1) as u16]).collect();
+    let mut payload = Payload::new(Encoding::Runs, lasts.len() as u32, bytemuck::cast_slice(&lasts).to_vec());
+    payload.data_bytes = (words[0] & 1) as u32;
+    Some(payload)
+}
+
+/// The opposite of [`of_bits`].
+fn bits(lasts: &[u16], block: &EncodedBlock) -> Vec<u64> {
+    let mut words = vec![0; block.rows.div_ceil(64)];
+    let (mut from, mut bit) = (0, block.entry.data_bytes & 1);
+    for last in lasts {
+        let to = usize::from(*last) + 1;
+        if bit == 1 {
+            set(&mut words, from, to);
+        }
+        (from, bit) = (to, 1 - bit);
+    }
+    words
+}
+
 /// How often a value differs from the one before.
 fn changes<T: Fixed>(values: &[T]) -> usize {
     // Pairs in slices whose counts fit a byte, so that many are counted at once.
@@ -62,7 +106,10 @@ fn changes<T: Fixed>(values: &[T]) -> usize {
 }
 
 fn width(block: &EncodedBlock) -> Result<usize, String> {
-    block.physical.width().ok_or_else(|| format!("runs of {:?}", block.physical))
+    match block.physical {
+        Physical::Bit => Ok(0),
+        physical => physical.width().ok_or_else(|| format!("runs of {physical:?}")),
+    }
 }
 
 /// Values and last rows.
@@ -85,6 +132,11 @@ pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> 
 
 pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> Result<BlockData, String> {
     Ok(BlockData::Fixed(match width(block)? {
+        0 => {
+            let mut words = bits(&split(payload, block)?.1, block);
+            words.iter_mut().zip(collect::<u64>(validity)).for_each(|(word, valid)| *word &= valid);
+            share(words)
+        }
         1 => share(values::<u8>(payload, validity, block)?),
         2 => share(values::<u16>(payload, validity, block)?),
         4 => share(values::<u32>(payload, validity, block)?),
@@ -106,6 +158,9 @@ fn values<T: bytemuck::Pod>(payload: &[u8], validity: &[u8], block: &EncodedBloc
 
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
     let (values, lasts) = split(payload, block).ok()?;
+    if block.physical == Physical::Bit {
+        return plain::rows_in(bytemuck::cast_slice(&bits(&lasts, block)), block, wanted, mask);
+    }
     let mut from = 0;
     for (is_inside, last) in each_in(values, block.physical, wanted.interval)?.into_iter().zip(lasts) {
         let to = usize::from(last) + 1;
