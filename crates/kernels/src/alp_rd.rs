@@ -5,6 +5,8 @@
 //! dictionary of at most 8 above its right part; rows whose left part is not in the dictionary are misses, and
 //! kept elsewhere.
 
+use crate::dispatch;
+
 /// How the values of a block are split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
@@ -69,19 +71,21 @@ impl Split {
 
     /// Makes words values, misses aside. Any words are fine.
     pub fn join(&self, words: &mut [u64]) {
-        let (right_bits, mask) = (self.right_bits, self.mask());
-        let mut lefts = [0u64; LEFTS_MAX];
-        lefts.iter_mut().zip(&self.lefts).for_each(|(l, left)| *l = u64::from(*left) << right_bits);
-        match self.lefts.len() {
-            1 => words.iter_mut().for_each(|word| *word = *word & mask | lefts[0]),
-            _ => words.iter_mut().for_each(|word| {
-                *word = *word & mask | lefts[(*word >> right_bits) as usize % LEFTS_MAX];
-            }),
-        }
+        let mut lefts = [0; LEFTS_MAX];
+        lefts.iter_mut().zip(&self.lefts).for_each(|(l, left)| *l = u64::from(*left) << self.right_bits);
+        join(words, &lefts, self.right_bits, self.mask());
     }
 
     fn mask(&self) -> u64 {
         (1 << self.right_bits) - 1
+    }
+}
+
+dispatch! {
+    fn join(words: &mut [u64], lefts: &[u64; LEFTS_MAX], right_bits: u8, mask: u64) {
+        for word in words {
+            *word = *word & mask | lefts[(*word >> right_bits) as usize % LEFTS_MAX];
+        }
     }
 }
 

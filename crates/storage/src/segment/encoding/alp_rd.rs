@@ -91,16 +91,17 @@ impl<'a> Words<'a> {
         Ok(Words { split: Split { right_bits, lefts }, frames: Frames::parse(payload, HEAD_BYTES, block.rows, width)? })
     }
 
-    fn values<T: Framed + Into<u64>>(&self, validity: &[u8], rows: usize, narrow: impl Fn(u64) -> T) -> Vec<T> {
+    /// References are 0; what a damaged file has instead means nothing.
+    fn values<T: Framed>(&self, validity: &[u8], rows: usize, append: impl Fn(&[u64], &mut Vec<T>)) -> Vec<T> {
         let (mut unpacker, mut words) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
         let mut out = Vec::with_capacity(rows);
         for i in 0..self.frames.vector_count() {
             let frame = self.frames.vector::<T>(i);
             words.clear();
-            unpacker.unpack(frame.lines, frame.width, frame.reference.into(), frame.rows, &mut words);
+            unpacker.unpack(frame.lines, frame.width, 0, frame.rows, &mut words);
             self.split.join(&mut words);
             let start = out.len();
-            out.extend(words.iter().map(|word| narrow(*word)));
+            append(&words, &mut out);
             for (row, value) in frame.exceptions() {
                 out[start + row] = value;
             }
@@ -117,7 +118,9 @@ pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> 
 pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> Result<BlockData, String> {
     let words = Words::parse(payload, block)?;
     Ok(BlockData::Fixed(match block.physical {
-        Physical::F32 => share(words.values::<u32>(validity, block.rows, |word| word as u32)),
-        _ => share(words.values::<u64>(validity, block.rows, |word| word)),
+        Physical::F32 => {
+            share(words.values::<u32>(validity, block.rows, |words, out| out.extend(words.iter().map(|w| *w as u32))))
+        }
+        _ => share(words.values::<u64>(validity, block.rows, |words, out| out.extend_from_slice(words))),
     }))
 }

@@ -251,5 +251,7 @@ pub(super) fn of_vector(mask: &mut [u64], vector: usize) -> &mut [u64] {
     &mut mask[vector * WORDS..end]
 }
 
+mod text;
+
 #[cfg(test)]
 mod tests;

@@ -302,3 +302,17 @@ pub(super) fn rows_in(
     }
     Some(())
 }
+
+/// The rows whose packed code is `code`.
+pub(super) fn rows_of_code(packed: &[u8], distinct: usize, code: usize, rows: usize, mask: &mut [u64]) -> Option<()> {
+    let bits = code_bits(distinct)?;
+    let (mut unpacker, lines) = (Unpacker::new(), packed.as_chunks().0);
+    for at in (0..rows).step_by(VECTOR_ROWS) {
+        let lines = &lines[at / VECTOR_ROWS * line_count(bits, VECTOR_ROWS)..];
+        let rows = (rows - at).min(VECTOR_ROWS);
+        let words = packed_in_range(&mut unpacker, lines, bits, rows, code as u64, code as u64);
+        let mask = of_vector(mask, at / VECTOR_ROWS);
+        mask.copy_from_slice(&words[..mask.len()]);
+    }
+    Some(())
+}

@@ -23,7 +23,7 @@ use tidalite_kernels::fsst::decompress::SLACK_BYTES;
 use tidalite_kernels::fsst::{Compressor, Decompressor, SAMPLE_BYTES, SYMBOL_BYTES_MAX, SymbolTable, train};
 use tidalite_kernels::{Unpacker, min_max};
 use tidalite_types::column_type::Physical;
-use tidalite_types::views::{DATA_BYTES_MAX, INLINE_BYTES, outline_view};
+use tidalite_types::views::{DATA_BYTES_MAX, INLINE_BYTES};
 use tidalite_types::{VECTOR_ROWS, ViewsRef};
 
 /// Text bytes and code bytes.
@@ -156,7 +156,7 @@ impl<'a> Strings<'a> {
         let view = |len: u32| {
             let from = at;
             at += len as usize;
-            view(&text, from, len as usize)
+            view(&text, from, len)
         };
         (lengths.into_iter().map(view).collect(), text)
     }
@@ -164,13 +164,23 @@ impl<'a> Strings<'a> {
 
 /// Of `text[from..from + len]`; the text goes on for 16 bytes at least.
 #[inline]
-fn view(text: &[u8], from: usize, len: usize) -> u128 {
-    if len > INLINE_BYTES {
-        return outline_view(&text[from..from + len], from);
-    }
+fn view(text: &[u8], from: usize, len: u32) -> u128 {
     let word = u128::from_le_bytes(text[from..from + 16].try_into().expect("sixteen bytes"));
-    (word & ((1 << (8 * len)) - 1)) << 32 | len as u128
+    match INLINE_MASKS.get(len as usize) {
+        Some(mask) => (word & mask) << 32 | u128::from(len),
+        None => u128::from(len) | u128::from(word as u32) << 32 | (from as u128) << 96,
+    }
 }
+
+/// The bytes of a string that stands in its view, by its length.
+const INLINE_MASKS: [u128; INLINE_BYTES + 1] = {
+    let (mut masks, mut len) = ([0; INLINE_BYTES + 1], 0);
+    while len <= INLINE_BYTES {
+        masks[len] = (1 << (8 * len)) - 1;
+        len += 1;
+    }
+    masks
+};
 
 fn count(block: &EncodedBlock) -> Result<usize, String> {
     match (block.entry.encoding, block.physical) {
@@ -201,6 +211,35 @@ pub(super) fn decode(layout: &Layout, block: &EncodedBlock) -> Result<BlockData,
     nulls::zero_nulls(&mut views, layout.validity(&block.bytes));
     text.truncate(text.len() - SLACK_BYTES);
     Ok(BlockData::Views { views: share(views), data: share(text) })
+}
+
+/// The distinct strings of a dictionary: views and what they point into.
+pub(super) fn distinct(layout: &Layout, block: &EncodedBlock) -> Option<(Vec<u128>, Vec<u8>)> {
+    let count = count(block).ok()?;
+    Some(Strings::parse(layout.payload(&block.bytes), count).ok()?.views(count))
+}
+
+/// The rows of [`Encoding::Fsst`] that are `wanted`.
+pub(super) fn rows_equal(layout: &Layout, block: &EncodedBlock, wanted: &[u8], mask: &mut [u64]) -> Option<()> {
+    let strings = Strings::parse(layout.payload(&block.bytes), block.rows).ok()?;
+    let (mut unpacker, mut lengths, mut text) = (Unpacker::new(), Vec::new(), Vec::new());
+    for (i, start) in strings.starts.iter().enumerate() {
+        lengths.clear();
+        strings.lengths.vector::<u32>(i).unpack(&mut unpacker, &mut lengths);
+        if !lengths.iter().any(|len| *len as usize == wanted.len()) {
+            continue;
+        }
+        let end = strings.starts.get(i + 1).copied().unwrap_or(strings.codes.len());
+        text.resize(lengths.iter().map(|len| *len as usize).sum::<usize>() + SLACK_BYTES, 0);
+        strings.decompressor.decompress(&strings.codes[*start..end], &mut text);
+        let mut rest = text.as_slice();
+        for (row, len) in lengths.iter().enumerate() {
+            let string;
+            (string, rest) = rest.split_at(*len as usize);
+            mask[i * (VECTOR_ROWS / 64) + row / 64] |= u64::from(string == wanted) << (row % 64);
+        }
+    }
+    Some(())
 }
 
 #[cfg(test)]

@@ -1,0 +1,112 @@
+//! Which rows of a block of text are equal to a constant.
+//!
+//! A dictionary is searched once and its codes compared in their bits. Strings in symbols are told apart by their
+//! lengths first; only vectors that have one of the right length are decompressed.
+
+use crate::segment::buffer::collect;
+use crate::segment::encoding::chunk::Layout;
+use crate::segment::encoding::{EncodedBlock, dict, fsst};
+use crate::segment::format::Encoding;
+use tidalite_types::column_type::Physical;
+use tidalite_types::views::{INLINE_BYTES, inline_view, outline_view, view_bytes};
+
+impl EncodedBlock {
+    /// A bit for each row whose value is `text`, least significant first; bits of NULL rows and behind the last row
+    /// are clear. `None` when the block has no text.
+    #[must_use]
+    pub fn equals(&self, text: &[u8]) -> Option<Vec<u64>> {
+        if self.physical != Physical::Views {
+            return None;
+        }
+        let layout = Layout::of(&self.entry, self.physical, self.rows).ok()?;
+        let mut mask = vec![0; self.rows.div_ceil(64)];
+        let views: Vec<u128> = collect(layout.first(&self.bytes));
+        let is_equal = equal_to(text, layout.data(&self.bytes));
+        match self.entry.encoding {
+            Encoding::Nulls => {}
+            Encoding::Plain => {
+                for (word, views) in mask.iter_mut().zip(views.chunks(64)) {
+                    *word = views.iter().enumerate().fold(0, |word, (i, v)| word | u64::from(is_equal(v)) << i);
+                }
+            }
+            Encoding::PackedDict => {
+                if let Some(code) = views.iter().position(is_equal) {
+                    dict::rows_of_code(layout.codes(&self.bytes), views.len(), code, self.rows, &mut mask)?;
+                }
+            }
+            Encoding::FsstDict => {
+                let (distinct, data) = fsst::distinct(&layout, self)?;
+                if let Some(code) = distinct.iter().position(equal_to(text, &data)) {
+                    dict::rows_of_code(layout.codes(&self.bytes), distinct.len(), code, self.rows, &mut mask)?;
+                }
+            }
+            Encoding::Fsst => fsst::rows_equal(&layout, self, text, &mut mask)?,
+            _ => return None,
+        }
+        self.clear_nulls(&mut mask)?;
+        Some(mask)
+    }
+}
+
+/// Whether a view into `data` is `text`.
+fn equal_to<'a>(text: &'a [u8], data: &'a [u8]) -> impl Fn(&u128) -> bool + 'a {
+    let is_long = text.len() > INLINE_BYTES;
+    let wanted = if is_long { outline_view(text, 0) } else { inline_view(text) };
+    // Length and first bytes are in the low half; the offset in the other says nothing.
+    move |view| match is_long {
+        true => *view as u64 == wanted as u64 && view_bytes(view, data) == text,
+        false => *view == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::encoding::encode;
+    use crate::segment::encoding::tests::{random_column, shapes};
+    use crate::segment::{Effort, to_column};
+    use tidalite_types::{Column, ColumnType, Values};
+
+    fn check(rng: &mut fastrand::Rng, column: &Column, effort: Effort) -> Encoding {
+        let block = encode(ColumnType::Varchar, column, 0, column.len(), effort);
+        let Values::Views(views) = to_column(&block.decode().unwrap()).values else { unreachable!() };
+        let mut wanted: Vec<Vec<u8>> = (0..4).map(|_| views.get(rng.usize(..views.len())).to_vec()).collect();
+        wanted.extend([b"".to_vec(), b"nowhere".to_vec(), [wanted[0].as_slice(), b"x"].concat()]);
+        // The same length and beginning, another end.
+        if let Some(last) = wanted[1].clone().last_mut() {
+            let mut other = wanted[1].clone();
+            *other.last_mut().unwrap() = last.wrapping_add(1);
+            wanted.push(other);
+        }
+        for text in wanted {
+            let mask = block.equals(&text).unwrap();
+            assert_eq!(mask.len(), column.len().div_ceil(64));
+            for row in 0..mask.len() * 64 {
+                let expected = row < column.len() && column.is_valid(row) && views.get(row) == text;
+                assert_eq!(mask[row / 64] >> (row % 64) & 1 == 1, expected, "row {row} {:?}", block.entry.encoding);
+            }
+        }
+        block.entry.encoding
+    }
+
+    #[test]
+    fn rows_are_those_of_decoding_first() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut seen = Vec::new();
+        for (i, rows) in [1, 63, 64, 65, 1_024, 1_025, 5_000, 30_000].into_iter().cycle().take(32).enumerate() {
+            let effort = if i % 3 == 0 { Effort::Fresh } else { Effort::Sealed };
+            let column = random_column(&mut rng, ColumnType::Varchar, rows);
+            seen.push(check(&mut rng, &column, effort));
+            for (_, column_type, column) in shapes(&mut rng, rows) {
+                if column_type == ColumnType::Varchar {
+                    seen.push(check(&mut rng, &column, effort));
+                }
+            }
+        }
+        for encoding in [Encoding::Plain, Encoding::PackedDict, Encoding::Fsst, Encoding::FsstDict] {
+            assert!(seen.contains(&encoding), "{encoding:?} among {seen:?}");
+        }
+        let numbers = encode(ColumnType::Long, &Column::new(Values::I64(vec![1, 2])), 0, 2, Effort::Fresh);
+        assert_eq!(numbers.equals(b"1"), None);
+    }
+}
