@@ -38,7 +38,7 @@ const GROUP_BYTES: (usize, usize) = (2 << 20, 32 << 20);
 const GROUP_BYTES_PER_SECOND: f64 = 1e9;
 /// One commit must fit a record of the log.
 const COMMIT_BYTES_MAX: usize = 1 << 30;
-/// Commits of at most this many bytes are answered at once even while staging is over its limit, and go first.
+/// Commits of at most this many bytes are answered at once even while staging is over its limit.
 const SMALL_COMMIT_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -386,16 +386,16 @@ impl Writer {
     }
 }
 
-/// The first of those that wait, then small ones, then others while there is room. Requests that wait at the same time
-/// are of different clients, or of one that does not mind: their order is free.
+/// The first of those that wait, then those that a client waits for, then connections' streams while there is room. A
+/// stream has one commit under way at a time and is in nobody's order; all others keep theirs.
 fn take_group(first: Request, waiting: &mut VecDeque<Request>, bytes_max: usize) -> Vec<Request> {
+    let is_stream = |r: &Request| matches!(r.work, Work::Rows { mode: RowsMode::CreatePrefix, .. });
     let mut bytes = byte_count(&first.work);
     let mut group = vec![first];
-    for is_small_wanted in [true, false] {
+    for takes_streams in [false, true] {
         for request in std::mem::take(waiting) {
-            let more = byte_count(&request.work);
-            if bytes < bytes_max && (!is_small_wanted || more <= SMALL_COMMIT_BYTES) {
-                bytes += more;
+            if bytes < bytes_max && (takes_streams || !is_stream(&request)) {
+                bytes += byte_count(&request.work);
                 group.push(request);
             } else {
                 waiting.push_back(request);
@@ -472,11 +472,11 @@ mod tests {
     use tidalite_types::{BatchTimestamps, TimeUnit};
 
     /// A commit of so many bytes.
-    fn request(bytes: usize) -> Request {
+    fn request(mode: RowsMode, bytes: usize) -> Request {
         let timestamps = Some(BatchTimestamps { unit: TimeUnit::Nanos, values: vec![0; bytes / 8] });
         let batch =
             Batch { table: "t".to_owned(), rows: bytes / 8, columns: Vec::new(), timestamps, lines: Vec::new() };
-        Request { work: Work::Rows { batches: vec![batch], mode: RowsMode::Create }, reply: oneshot::channel().0 }
+        Request { work: Work::Rows { batches: vec![batch], mode }, reply: oneshot::channel().0 }
     }
 
     fn sizes<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Vec<usize> {
@@ -484,13 +484,15 @@ mod tests {
     }
 
     #[test]
-    fn a_group_takes_the_first_then_the_small_then_the_rest_while_there_is_room() {
-        const BIG: usize = SMALL_COMMIT_BYTES + 8;
-        let mut waiting: VecDeque<Request> = [BIG, 16, BIG + 8, 24].map(request).into();
-        assert_eq!(sizes(&take_group(request(BIG + 16), &mut waiting, BIG + 64)), [BIG + 16, 16, 24, BIG]);
-        assert_eq!(sizes(&waiting), [BIG + 8]);
-        let mut waiting: VecDeque<Request> = [16, BIG].map(request).into();
-        assert_eq!(sizes(&take_group(request(BIG), &mut waiting, BIG)), [BIG], "a full group takes nobody else");
-        assert_eq!(sizes(&waiting), [16, BIG], "who waits keeps the order");
+    fn a_group_takes_the_first_then_whom_a_client_waits_for_then_streams_while_there_is_room() {
+        use RowsMode::{Create, CreatePrefix};
+        let queue = |requests: &[(RowsMode, usize)]| requests.iter().map(|&(mode, size)| request(mode, size)).collect();
+        let mut waiting: VecDeque<Request> =
+            queue(&[(CreatePrefix, 800), (Create, 16), (CreatePrefix, 808), (Create, 24)]);
+        assert_eq!(sizes(&take_group(request(CreatePrefix, 816), &mut waiting, 1000)), [816, 16, 24, 800]);
+        assert_eq!(sizes(&waiting), [808]);
+        let mut waiting: VecDeque<Request> = queue(&[(Create, 800), (CreatePrefix, 8), (Create, 16)]);
+        assert_eq!(sizes(&take_group(request(Create, 400), &mut waiting, 1000)), [400, 800]);
+        assert_eq!(sizes(&waiting), [8, 16], "a full group takes nobody else, and who waits keeps the order");
     }
 }
