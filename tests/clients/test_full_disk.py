@@ -4,6 +4,7 @@ Needs a file system of its own, so the rights to mount one; without them the tes
 """
 
 import os
+import random
 import subprocess
 
 import lines
@@ -41,7 +42,9 @@ def fill(place, leave):
 
 def parts(first, count, rows=8000):
     for part in range(first, first + count):
-        yield part, lines.blob([b"t,host=h%d part=%di,text=\"%s\" %d" % (k % 50, part, b"filler" * 10, lines.START_NS + (part * rows + k) * 10**9) for k in range(rows)])
+        # Text that does not compress: a disk must get full.
+        text = random.Random(part).randbytes(rows * 30).hex().encode()
+        yield part, lines.blob([b"t,host=h%d part=%di,text=\"%s\" %d" % (k % 50, part, text[k * 60 : k * 60 + 60], lines.START_NS + (part * rows + k) * 10**9) for k in range(rows)])
 
 
 def write_until_refused(server, first, most):
