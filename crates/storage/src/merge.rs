@@ -47,6 +47,9 @@ const TEXT_BYTES_MAX: usize = 1 << 30;
 /// Segments are not made longer than this: the most rows that one late row makes a merge write again.
 pub const SEGMENT_ROWS_MAX: usize = 16 * BLOCK_ROWS;
 
+/// Stands for rows of a table without columns; no table ever has so many that one gets this id.
+const NOBODYS_COLUMN: (ColumnId, ColumnType) = (ColumnId(u32::MAX - 1), ColumnType::Boolean);
+
 #[derive(Debug, Default)]
 pub struct Merged {
     pub added: Vec<Arc<Segment>>,
@@ -325,8 +328,13 @@ impl Job<'_> {
     }
 
     fn columns(&self, old: &OldRows) -> Vec<(ColumnId, ColumnType)> {
-        let columns = self.table.schema.columns.iter();
-        columns.filter(|c| old.has(c.id) || self.new.has(c.id)).map(|c| (c.id, c.column_type)).collect()
+        let all = || self.table.schema.columns.iter().map(|c| (c.id, c.column_type));
+        let there: Vec<_> = all().filter(|(id, _)| old.has(*id) || self.new.has(*id)).collect();
+        if !there.is_empty() {
+            return there;
+        }
+        // All that the rows had was dropped. A segment counts its rows by its columns: one of NULLs stands for them.
+        vec![all().next().unwrap_or(NOBODYS_COLUMN)]
     }
 }
 

@@ -347,3 +347,24 @@ fn segments_without_any_row_left_go_without_a_new_one() {
     assert_eq!((merged.added.len(), merged.rewritten_rows, merged.removed.len()), (0, 0, 1));
     table.check();
 }
+
+#[test]
+fn rows_all_of_whose_columns_were_dropped_stay() {
+    let mut table = Table::new(false);
+    let late = ColumnSchema { id: ColumnId(4), name: "late".to_owned(), column_type: ColumnType::Long };
+    for (staged, rows) in [(5, 5), (BLOCK_ROWS, BLOCK_ROWS + 5), (1, BLOCK_ROWS + 6)] {
+        // At last the table has no column at all.
+        let columns = if staged == 1 { Vec::new() } else { vec![late.clone()] };
+        table.version.schema = Arc::new(TableSchema { columns, ..schema(false) });
+        table.stage(vec![0; staged]);
+        table.merge();
+        assert_eq!((table.version.row_count(), table.version.runs.len()), (rows as u64, 0));
+        let segments = table.version.segments.clone();
+        assert_eq!(segments.iter().map(|s| s.rows()).sum::<u64>(), rows as u64);
+        for segment in segments.iter() {
+            segment.verify().unwrap();
+            let values = segment.read(ColumnId(4), 0).unwrap().map(|block| to_column(&block));
+            assert!(values.is_none_or(|values| values.null_count() == values.len()));
+        }
+    }
+}
