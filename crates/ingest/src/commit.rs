@@ -219,9 +219,16 @@ fn create_for(overlay: &mut Overlay<'_>, batch: &Batch) -> Result<(TableId, Arc<
         schema.designated = Some(pushed.map_err(|e| e.at_line(taken.and_then(|c| line_of_column(batch, c))))?);
         schema.partition_by = PartitionBy::Day;
     }
+    if schema.columns.is_empty() {
+        return Err(no_columns(&batch.table));
+    }
     let table = overlay.next_table;
     overlay.next_table = TableId(table.0 + 1);
     Ok((table, overlay.put(table, schema, true)))
+}
+
+fn no_columns(table: &str) -> Error {
+    Error::invalid(format!("table \"{table}\" has no columns"))
 }
 
 fn add_columns(

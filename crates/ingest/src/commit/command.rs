@@ -1,6 +1,6 @@
 //! Commands into operations.
 
-use super::push_column;
+use super::{no_columns, push_column};
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::wal::record::Op;
@@ -55,6 +55,13 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
                     schema.name
                 )));
             }
+            let name = schema.columns.iter().find(|c| c.id == column).map_or("", |c| &c.name);
+            if schema.columns.len() == 1 {
+                return Err(Error::invalid(format!(
+                    "column \"{name}\" is the only one of table \"{}\" and cannot be dropped",
+                    schema.name
+                )));
+            }
             schema.columns.retain(|c| c.id != column);
             set(id, schema)
         }
@@ -92,7 +99,7 @@ fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
         return Err(Error::invalid(problem));
     }
     if create.columns.is_empty() {
-        return Err(Error::invalid(format!("table \"{}\" has no columns", create.name)));
+        return Err(no_columns(&create.name));
     }
     let mut schema = TableSchema {
         name: create.name,

@@ -184,3 +184,22 @@ fn a_field_that_is_the_designated_timestamp_is_refused_at_its_line() {
     truncate_at_line(&mut batches, 2);
     assert_eq!(run(&commit(&mut catalog, batches).unwrap()).rows, 1);
 }
+
+#[test]
+fn no_table_is_without_columns() {
+    let mut catalog = Catalog::default();
+    let nothing = Batch { columns: Vec::new(), timestamps: None, ..batch("t", vec![longs("v", &[1, 2])]) };
+    let error = commit(&mut catalog, vec![nothing.clone()]).unwrap_err();
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, "table \"t\" has no columns"));
+    assert_eq!(catalog.id_of("t"), None);
+    create(&mut catalog, &[("a", ColumnType::Long), ("b", ColumnType::Long)], None);
+    let drop = |catalog: &mut Catalog, column: &str| {
+        commit_command(catalog, Command::DropColumn { table: "t".to_owned(), column: column.to_owned() })
+    };
+    drop(&mut catalog, "a").unwrap();
+    let error = drop(&mut catalog, "b").unwrap_err();
+    let expected = "column \"b\" is the only one of table \"t\" and cannot be dropped";
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, expected));
+    // In a table with columns it is rows of NULLs.
+    assert_eq!(run(&commit(&mut catalog, vec![nothing]).unwrap()).rows, 2);
+}

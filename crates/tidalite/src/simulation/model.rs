@@ -234,7 +234,8 @@ impl Model {
             Command::DropColumn { table, column } => {
                 let table = self.table(table)?;
                 let at = table.schema.find(column).ok_or(ErrorKind::NotFound)?;
-                if table.schema.columns[at].is_designated || table.schema.columns[at].is_key {
+                let ColumnModel { is_designated, is_key, .. } = table.schema.columns[at];
+                if is_designated || is_key || table.schema.columns.len() == 1 {
                     return Err(ErrorKind::Invalid);
                 }
                 table.schema.columns.remove(at);
@@ -287,6 +288,9 @@ fn fit(schemas: &mut Vec<Schema>, batch: &Rows, may_create: bool) -> Result<Vec<
             let unit = if *unit == TimeUnit::Nanos { TimeUnit::Nanos } else { TimeUnit::Micros };
             schema.push("timestamp", ColumnType::Timestamp(unit), true)?;
             schema.partition_by = PartitionBy::Day;
+        }
+        if schema.columns.is_empty() {
+            return Err(ErrorKind::Invalid);
         }
         schemas.push(schema);
         return fit(schemas, batch, may_create);
