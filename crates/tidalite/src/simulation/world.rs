@@ -86,7 +86,7 @@ impl World {
             is_broken: false,
             counts: Counts::default(),
         };
-        world.open(&Model::default(), &[])?;
+        world.open(Vec::new(), false)?;
         Ok(world)
     }
 
@@ -180,13 +180,18 @@ impl World {
                 Ok(()) if !doubtful.is_empty() => return Err(format!("{change:?} was taken after one that failed")),
                 Err(error) if error.kind == ErrorKind::Unavailable && may_fail => {
                     let model = if_well.get_or_insert_with(|| self.model.clone());
-                    if model.apply(change).is_ok() {
-                        doubtful.push(change.clone());
+                    match model.apply(change) {
+                        Ok(()) => doubtful.push(change.clone()),
+                        Err(ErrorKind::Internal) => return Err("a shortened story without an answer".to_owned()),
+                        Err(_) => {}
                     }
                 }
                 answer => {
                     let model = if_well.as_mut().unwrap_or(&mut self.model);
                     let expected = model.apply(change);
+                    if expected == Err(ErrorKind::Internal) {
+                        return Err("a shortened story that the model has no answer to".to_owned());
+                    }
                     let got = answer.as_ref().map(drop).map_err(|e: &Error| e.kind);
                     if expected != got {
                         return Err(format!("{change:?}: expected {expected:?}, got {answer:?}"));
@@ -281,42 +286,45 @@ impl World {
         let in_doubt = std::mem::take(&mut self.in_doubt);
         let db = self.db.take().expect("it is open between steps");
         self.pins.clear();
-        let (base, since) = match &end {
+        let mut power_went = false;
+        match end {
             End::Orderly => {
                 let result = db.close();
+                let is_closed = result.is_ok();
                 self.job(result)?;
                 if self.fs.is_crashed() {
                     // The process is gone, then; a power loss is a step of its own.
                     self.fs = self.fs.killed();
+                } else if is_closed {
+                    self.all_is_durable();
                 }
-                (self.model.clone(), Vec::new())
             }
-            End::Kill => {
-                self.fs = self.fs.killed();
-                (self.model.clone(), Vec::new())
-            }
+            End::Kill => self.fs = self.fs.killed(),
             End::PowerLoss(survivor) => {
                 self.fs.crash();
-                self.fs = self.fs.survivor(*survivor);
+                self.fs = self.fs.survivor(survivor);
                 self.counts.power_losses += 1;
-                match self.config.durability {
-                    Durability::Sync => (self.model.clone(), Vec::new()),
-                    _ => (self.durable.clone(), std::mem::take(&mut self.since)),
-                }
+                power_went = true;
             }
-        };
+        }
         drop(db);
         self.fs.set_mood(self.mood);
-        let mut doubts = Vec::new();
-        if !since.is_empty() {
-            doubts.push(since.clone());
-        }
-        doubts.extend(in_doubt.into_iter().map(|group| since.iter().cloned().chain(group).collect()));
-        self.open(&base, &doubts)
+        self.open(in_doubt, power_went)
     }
 
-    /// Opens the disk. What is found then is `base` and of one of the groups in doubt so many commits from its start.
-    fn open(&mut self, base: &Model, doubts: &[Vec<Change>]) -> Result<(), String> {
+    /// What may be there after opening: a model, and commits beyond it of which some from the start may be there, too.
+    fn possible(&mut self, in_doubt: Vec<Vec<Change>>, power_went: bool) -> (Model, Vec<Vec<Change>>) {
+        if !power_went || self.config.durability == Durability::Sync {
+            return (self.model.clone(), in_doubt);
+        }
+        let since = std::mem::take(&mut self.since);
+        let groups = in_doubt.into_iter().map(|group| since.iter().cloned().chain(group).collect());
+        let groups = [since.clone()].into_iter().chain(groups).collect();
+        (self.durable.clone(), groups)
+    }
+
+    /// Opens the disk, after a power loss or not, and looks at what is found.
+    fn open(&mut self, in_doubt: Vec<Vec<Change>>, mut power_went: bool) -> Result<(), String> {
         self.counts.calls += 1;
         self.counts.openings += 1;
         let _ = self.fs.take_failed();
@@ -328,7 +336,9 @@ impl World {
             }
             Err(_) => {
                 if self.fs.is_crashed() {
+                    // A power loss as any other: what a kill left unsynced, or a close that failed, may go with it.
                     self.fs = self.fs.survivor(self.counts.calls);
+                    power_went = true;
                 }
                 self.fs.calm();
                 self.mood = Mood::Well;
@@ -344,7 +354,8 @@ impl World {
         self.fs.set_mood(self.mood);
         self.db = Some(db);
         self.counts.checks += 1;
-        self.model = choose(&found, base, doubts)?;
+        let (base, doubts) = self.possible(in_doubt, power_went);
+        self.model = choose(&found, &base, &doubts)?;
         self.all_is_durable();
         Ok(())
     }
