@@ -105,33 +105,38 @@ class Owner(threading.Thread):
         if columns is None:
             return f'create table "{name}" (id long, ts timestamp) timestamp(ts) partition by day', ([], {})
         choice = r.random()
-        if choice < 0.6:
+        if choice < 0.5:
             first = max(rows, default=0) + 1
             new = {first + k: [r.randrange(5), *(r.randrange(100) for _ in columns)] for k in range(r.choice([1, 3, 20]))}
             values = ", ".join(f"({id}, '{self.day(v[0])}'{''.join(f', {x}' for x in v[1:])})" for id, v in new.items())
             names = "".join(f', "{c}"' for c in columns)
             return f'insert into "{name}" (id, ts{names}) values {values}', (columns, rows | new)
-        if choice < 0.7 and len(columns) < 6:
+        if choice < 0.58 and len(columns) < 6:
             new = f"c{r.randrange(10**9)}"
             return f'alter table "{name}" add column "{new}" long', (columns + [new], {id: [*v, None] for id, v in rows.items()})
-        if choice < 0.76 and columns:
+        if choice < 0.63 and columns:
             at = r.randrange(len(columns))
             return f'alter table "{name}" drop column "{columns[at]}"', (columns[:at] + columns[at + 1:], {id: v[: at + 1] + v[at + 2:] for id, v in rows.items()})
-        if choice < 0.8 and columns:
+        if choice < 0.67 and columns:
             at, new = r.randrange(len(columns)), f"r{r.randrange(10**9)}"
             return f'alter table "{name}" rename column "{columns[at]}" to "{new}"', (columns[:at] + [new] + columns[at + 1:], rows)
-        if choice < 0.86 and rows:
+        if choice < 0.72 and rows:
             day = r.choice([v[0] for v in rows.values()])
             return f"alter table \"{name}\" drop partition list '{self.day(day)[:10]}'", (columns, {id: v for id, v in rows.items() if v[0] != day})
-        if choice < 0.9:
+        if choice < 0.75:
             return f'truncate table "{name}"', (columns, {})
-        if choice < 0.93:
+        if choice < 0.78:
             return f'drop table "{name}"', (None, {})
         return self.more(columns, rows)
 
     def more(self, columns, rows):
-        id = max(rows, default=0) + 1
-        return f"insert into \"{self.table}\" (id, ts) values ({id}, '{self.day(0)}')", (columns, rows | {id: [0, *(None for _ in columns)]})
+        """Rows changed or deleted by a predicate."""
+        name, r, m = self.table, self.random, self.random.choice([2, 3, 7])
+        if columns and r.random() < 0.6:
+            at = r.randrange(len(columns))
+            changed = {id: [*v[: at + 1], (v[at + 1] or 0) + 1, *v[at + 2:]] if id % m == 1 else v for id, v in rows.items()}
+            return f'update "{name}" set "{columns[at]}" = coalesce("{columns[at]}", 0) + 1 where id % {m} = 1', (columns, changed)
+        return f'delete from "{name}" where id % {m} = 0', (columns, {id: v for id, v in rows.items() if id % m})
 
     @staticmethod
     def day(n):
