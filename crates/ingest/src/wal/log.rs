@@ -305,6 +305,7 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Res
     }
     let numbers: Vec<u64> =
         names.iter().filter_map(|n| u64::from_str_radix(n.strip_suffix(".log")?, 16).ok()).collect();
+    let mut unsure: Vec<(Arc<dyn File>, PathBuf, Vec<u8>)> = Vec::new();
     for (i, &number) in numbers.iter().enumerate() {
         let path = path_of(number);
         let file = fs.open_write(&path).map_err(|e| Error::io("open", &path, e))?;
@@ -330,14 +331,21 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Res
             )));
         }
         let len = replay_file(&bytes, number, &path, &mut found, &mut visit)?;
-        // Rows that will be shown must not vanish in a power loss that comes after. The last file was perhaps left after
-        // a failed sync; then the system shows bytes that it counts as written but the disk does not have, and syncs
-        // them only if they are written again.
-        if i + 1 == numbers.len() {
-            file.write_all_at(&bytes[..len as usize], 0).map_err(|e| Error::io("write", &path, e))?;
-        }
-        file.sync().map_err(|e| Error::io("sync", &path, e))?;
         found.files.push_back((number, found.txn, len));
+        file.sync().map_err(|e| Error::io("sync", &path, e))?;
+        if len > FILE_HEADER {
+            // A commit is written to a file only once those before it are durable.
+            unsure.clear();
+        }
+        bytes.truncate(len as usize);
+        unsure.push((file, path, bytes));
+    }
+    // Rows that will be shown must not vanish in a power loss that comes after. The last file with commits was perhaps
+    // left after a failed sync, as was the header of one behind it that could not be begun; then the system shows bytes
+    // that it counts as written but the disk does not have, and syncs them only if they are written again.
+    for (file, path, bytes) in unsure {
+        file.write_all_at(&bytes, 0).map_err(|e| Error::io("write", &path, e))?;
+        file.sync().map_err(|e| Error::io("sync", &path, e))?;
     }
     Ok(found)
 }

@@ -163,3 +163,31 @@ fn a_spare_made_ahead_is_the_next_file() {
     assert_eq!(seen, [(Txn(1), 600), (Txn(2), 600)]);
     assert!(!files(&fs).contains(&NEW_SPARE.to_owned()), "an unused spare does not outlive the process");
 }
+
+#[test]
+fn what_an_opening_shows_outlives_a_power_loss_behind_a_failed_sync_and_a_file_that_could_not_be_begun() {
+    let sim = SimFs::new(4);
+    let fs: Arc<dyn Fs> = Arc::new(sim.clone());
+    fs.create_dir_all(Path::new(FOLDER)).unwrap();
+    fs.sync_dir(Path::new("")).unwrap();
+    let (mut log, _) = open(&fs, Txn(0)).unwrap();
+    write(&mut log, &[&[1]]);
+    // Removing a leftover, creating, allocating, syncing the folder, writing the header: then the sync fails.
+    sim.fail_at(sim.operations() + 5, std::io::ErrorKind::Other);
+    assert!(log.reserve(2 * FILE_BYTES).is_err());
+    assert_eq!(files(&fs).len(), 2, "the file that was not begun is there");
+    let mut group = Group::default();
+    group.push(log.txn.next(), &ops(2));
+    log.append(&mut group).unwrap();
+    sim.fail_at(sim.operations(), std::io::ErrorKind::Other);
+    assert!(log.sync().is_err());
+    drop(log);
+    let killed = sim.killed();
+    let (_, shown) = open(&(Arc::new(killed.clone()) as Arc<dyn Fs>), Txn(0)).unwrap();
+    assert_eq!(shown, [(Txn(1), 1), (Txn(2), 2)]);
+    killed.crash();
+    for seed in 0..20 {
+        let survivor: Arc<dyn Fs> = Arc::new(killed.survivor(seed));
+        assert_eq!(open(&survivor, Txn(0)).unwrap().1, shown, "survivor {seed}");
+    }
+}
