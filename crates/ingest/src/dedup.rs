@@ -16,12 +16,11 @@ use crate::apply::publish;
 use crate::catalog::Catalog;
 use crate::wal::record::Op;
 use part::Part;
-use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite_storage::dead::ranges_of;
 use tidalite_storage::tables::Versions;
 use tidalite_storage::{DeadRows, Result, Run, TableSnapshot};
-use tidalite_types::{BLOCK_ROWS, ColumnId, TableId, TableSchema, Txn};
+use tidalite_types::{BLOCK_ROWS, Column, ColumnId, TableId, TableSchema, Txn};
 use value::{hash_row, same_key, same_value};
 
 /// Whether any of the operations brings rows to a table with upsert keys.
@@ -118,8 +117,8 @@ struct NewRows<'a> {
     schema: &'a TableSchema,
     run: &'a Run,
     times: &'a [i64],
-    /// Upsert keys besides the designated timestamp.
-    keys: Vec<ColumnId>,
+    /// Upsert keys besides the designated timestamp, and their columns here: `None` when all rows have NULL.
+    keys: Vec<(ColumnId, Option<&'a Column>)>,
     /// Rows by the hash of their time and keys, open addressing: row + 1, 0 for none. Made at the first need.
     index: Vec<u32>,
     /// Rows that are not appended: replaced by a later one of this commit, or there already.
@@ -129,7 +128,8 @@ struct NewRows<'a> {
 
 impl<'a> NewRows<'a> {
     fn of(schema: &'a TableSchema, run: &'a Run, designated: ColumnId) -> NewRows<'a> {
-        let keys = schema.dedup.iter().copied().filter(|id| *id != designated).collect();
+        let keys = schema.dedup.iter().filter(|id| **id != designated);
+        let keys = keys.map(|id| (*id, run.column(*id).map(AsRef::as_ref))).collect();
         let times = run.timestamps(designated);
         NewRows { schema, run, times, keys, index: Vec::new(), is_needless: Vec::new(), needless: 0 }
     }
@@ -147,23 +147,19 @@ impl<'a> NewRows<'a> {
             return;
         }
         self.index = vec![0; (2 * self.times.len()).next_power_of_two().max(2)];
+        let own: Vec<_> = self.keys.iter().map(|(_, column)| *column).collect();
         for row in (0..self.times.len()).rev() {
-            match self.slot(self.times[row], |id| self.run.column(id).map(AsRef::as_ref), row) {
+            match self.slot(self.times[row], &own, row) {
                 Ok(_) => self.drop_row(row),
                 Err(slot) => self.index[slot] = row as u32 + 1,
             }
         }
     }
 
-    /// The row with the time and the keys of another one, or the slot where it would be.
-    fn slot<'c>(
-        &self,
-        time: i64,
-        column: impl Fn(ColumnId) -> Option<&'c tidalite_types::Column>,
-        row: usize,
-    ) -> Result<usize, usize> {
-        let columns = self.keys.iter().map(|id| (self.run.column(*id).map(AsRef::as_ref), column(*id)));
-        let hash = hash_row(time, self.keys.iter().map(|id| column(*id)), row);
+    /// The row with the time and the keys of another one, whose keys are `row` of `others`, or the slot where it would be.
+    fn slot(&self, time: i64, others: &[Option<&Column>], row: usize) -> Result<usize, usize> {
+        let columns = self.keys.iter().map(|(_, new)| *new).zip(others.iter().copied());
+        let hash = hash_row(time, others.iter().copied(), row);
         let mut slot = hash as usize & (self.index.len() - 1);
         loop {
             let Some(found) = (self.index[slot] as usize).checked_sub(1) else { return Err(slot) };
@@ -188,19 +184,16 @@ impl<'a> NewRows<'a> {
             return Ok(());
         }
         self.make_index();
-        let keys = self.keys.iter().map(|id| Ok((*id, part.column(*id)?)));
-        let keys: HashMap<_, _> = keys.collect::<Result<_>>()?;
+        let keys: Vec<_> = self.keys.iter().map(|(id, _)| part.column(*id)).collect::<Result<_>>()?;
+        let keys: Vec<Option<&Column>> = keys.iter().map(|column| column.as_deref()).collect();
         let mut others = None;
         for row in rows {
-            let column = |id: ColumnId| keys.get(&id).and_then(|c| c.as_deref());
-            let Ok(found) = self.slot(part.times()[row], column, row) else { continue };
+            let Ok(found) = self.slot(part.times()[row], &keys, row) else { continue };
             let others = match &others {
                 Some(others) => others,
-                None => others.insert(part.columns(self.schema)?),
+                None => others.insert(self.beside(part.columns(self.schema)?)),
             };
-            let is_same = others
-                .iter()
-                .all(|(id, old)| same_value(self.run.column(*id).map(AsRef::as_ref), found, old.as_deref(), row));
+            let is_same = others.iter().all(|(new, old)| same_value(*new, found, old.as_deref(), row));
             if is_same {
                 self.drop_row(found);
             } else {
@@ -208,6 +201,11 @@ impl<'a> NewRows<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Columns of the new rows beside those of others.
+    fn beside<C>(&self, others: Vec<(ColumnId, C)>) -> Vec<(Option<&'a Column>, C)> {
+        others.into_iter().map(|(id, old)| (self.run.column(id).map(AsRef::as_ref), old)).collect()
     }
 
     fn left(self) -> Option<Run> {
