@@ -361,7 +361,12 @@ fn time_of(text: &str) -> Option<i64> {
     let (hour, minute) = (parts.next()?.ok()?, parts.next()?.ok()?);
     let second = parts.next().transpose().ok()?.unwrap_or(59);
     let micros: i64 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+    if !(1..=12).contains(&month)
+        || !(1..=time::days_in_month(i64::from(year), month)).contains(&day)
+        || hour > 23
+        || minute > 59
+        || second > 60
+    {
         return None;
     }
     let seconds = time::days_from_civil(i64::from(year), month, day) * 86_400 + hour * 3_600 + minute * 60 + second;

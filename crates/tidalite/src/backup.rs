@@ -298,14 +298,13 @@ impl<'a> Copying<'a> {
 /// The rows that are not in segments, as the file of a checkpoint.
 fn rows(pinned: &Pinned) -> Result<Vec<u8>> {
     // Written to memory: staging is limited, and so is this.
-    let nothing = tidalite_storage::fs::faulty::SimFs::new(0);
-    let memory: Arc<dyn Fs> = Arc::new(OverlayFs::new(Arc::new(nothing)));
-    let mut writer = CheckpointWriter::create(&*memory, 1)?;
+    let memory = OverlayFs::in_memory();
+    let mut writer = CheckpointWriter::create(&memory, 1)?;
     for table in &pinned.tables {
         let persisted = pinned.persisted.get(&table.id).cloned().unwrap_or_default();
         staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
     }
-    writer.finish(&*memory)?;
+    writer.finish(&memory)?;
     let path = checkpoint::path_of(1);
     let io = |e| tidalite_storage::Error::io("read", &path, e);
     let file = memory.open(&path).map_err(io)?;

@@ -429,7 +429,9 @@ fn log_room(work: &Work) -> u64 {
     match work {
         Work::Rows { batches, .. } => {
             let columns: usize = batches.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum();
-            (byte_count(work) + columns + 4096) as u64
+            // In a table with upsert keys each row may kill another: a range of dead rows in the log.
+            let rows: usize = batches.iter().map(|b| b.rows).sum();
+            (byte_count(work) + columns + 20 * rows + 4096) as u64
         }
         Work::Change(change) => {
             let columns: usize = change.rows.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum();

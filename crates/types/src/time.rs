@@ -134,6 +134,13 @@ pub fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468
 }
 
+/// 28 to 31; `month` is 1 to 12.
+#[must_use]
+pub fn days_in_month(year: i64, month: u32) -> u32 {
+    let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    (days_from_civil(next_year, next, 1) - days_from_civil(year, month, 1)) as u32
+}
+
 /// Year, month (1 to 12) and day (1 to 31) of days since 1970-01-01; the inverse of [`days_from_civil`].
 #[must_use]
 pub fn civil_from_days(days: i64) -> (i64, u32, u32) {

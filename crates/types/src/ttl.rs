@@ -1,7 +1,7 @@
 //! How long a table keeps its rows.
 
 use crate::TimeUnit;
-use crate::time::{civil_from_days, days_from_civil};
+use crate::time::{civil_from_days, days_from_civil, days_in_month};
 use std::fmt;
 
 /// A partition is dropped once all of its interval is older than this, measured from the table's newest row.
@@ -55,9 +55,7 @@ impl Ttl {
                 let before = year * 12 + i64::from(month) - 1 - i64::from(months);
                 let (year, month) = (before.div_euclid(12), before.rem_euclid(12) as u32 + 1);
                 // The 31st of a shorter month is its last day.
-                let next = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-                let last = days_from_civil(next.0, next.1, 1) - 1;
-                let days = (days_from_civil(year, month, 1) + i64::from(of_month) - 1).min(last);
+                let days = days_from_civil(year, month, of_month.min(days_in_month(year, month)));
                 days.saturating_mul(day).saturating_add(newest.rem_euclid(day))
             }
         }

@@ -4,7 +4,7 @@
 //! What is left out is zero; without a zone the text is UTC.
 
 use tidalite_types::TimeUnit;
-use tidalite_types::time::days_from_civil;
+use tidalite_types::time::{days_from_civil, days_in_month};
 
 /// The timestamp in `unit`, rounded down, and whether it is exact; `None` when the text is none or out of range.
 pub(crate) fn parse_timestamp(text: &str, unit: TimeUnit) -> Option<(i64, bool)> {
@@ -16,7 +16,7 @@ pub(crate) fn parse_timestamp(text: &str, unit: TimeUnit) -> Option<(i64, bool)>
     if rest.take(b'-') {
         month = rest.between(2, 1, 12)?;
         if rest.take(b'-') {
-            day = rest.between(2, 1, days_in(year, month))?;
+            day = rest.between(2, 1, days_in_month(year, month))?;
             if rest.take(b'T') || rest.take(b't') || rest.take(b' ') {
                 (seconds, nanos) = time(&mut rest)?;
             }
@@ -68,11 +68,6 @@ fn zone(rest: &mut Cursor) -> Option<i64> {
     let has_minutes = rest.take(b':') || !rest.0.is_empty();
     let minutes = if has_minutes { i64::from(rest.between(2, 0, 59)?) } else { 0 };
     Some(sign * (hours * 3_600 + minutes * 60))
-}
-
-fn days_in(year: i64, month: u32) -> u32 {
-    let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-    (days_from_civil(next_year, next, 1) - days_from_civil(year, month, 1)) as u32
 }
 
 struct Cursor<'a>(&'a [u8]);

@@ -1,4 +1,4 @@
-//! A folder on which nothing is written: changes stay in memory, above the files of another.
+//! A folder on which nothing is written: changes stay in memory, above the files of another or of none.
 //!
 //! So that what a change would do can be seen without doing it: a recovery for a check, a repair for a dry run.
 //!
@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
 pub struct OverlayFs {
-    base: Arc<dyn Fs>,
+    /// `None`: all there is is in memory.
+    base: Option<Arc<dyn Fs>>,
     changes: Mutex<Changes>,
 }
 
@@ -37,7 +38,13 @@ enum Content {
 impl OverlayFs {
     #[must_use]
     pub fn new(base: Arc<dyn Fs>) -> OverlayFs {
-        OverlayFs { base, changes: Mutex::default() }
+        OverlayFs { base: Some(base), changes: Mutex::default() }
+    }
+
+    /// Above no files at all.
+    #[must_use]
+    pub fn in_memory() -> OverlayFs {
+        OverlayFs { base: None, changes: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Changes> {
@@ -49,7 +56,8 @@ impl OverlayFs {
             Some(Some(file)) => Ok(file.clone()),
             Some(None) => Err(io::ErrorKind::NotFound.into()),
             None => {
-                let below = Content::Below(self.base.open(path)?);
+                let base = self.base.as_ref().ok_or(io::ErrorKind::NotFound)?;
+                let below = Content::Below(base.open(path)?);
                 let file = Arc::new(OverlayFile { content: Mutex::new(below) });
                 Ok(file)
             }
@@ -99,7 +107,10 @@ impl Fs for OverlayFs {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let changes = self.lock();
-        let mut names: BTreeSet<String> = self.base.list(dir)?.into_iter().collect();
+        let mut names: BTreeSet<String> = match &self.base {
+            Some(base) => base.list(dir)?.into_iter().collect(),
+            None => BTreeSet::new(),
+        };
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         for (path, file) in changes.files.iter().filter(|(path, _)| path.parent() == Some(dir)) {
             match (name(path), file) {

@@ -254,4 +254,4 @@ pub(super) fn of_vector(mask: &mut [u64], vector: usize) -> &mut [u64] {
 mod text;
 
 #[cfg(test)]
-mod tests;
+pub(in crate::segment::encoding) mod tests;

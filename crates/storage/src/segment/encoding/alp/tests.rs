@@ -1,10 +1,10 @@
 use super::*;
+use crate::segment::encoding::compare::tests::holds;
 use crate::segment::encoding::encode;
 use crate::segment::encoding::tests::assert_same;
 use crate::segment::encoding::{chunk::Layout, to_column};
 use crate::segment::{Comparison, Constant};
 use bytes::Bytes;
-use std::cmp::Ordering;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnType, Values};
 
 const ROWS: [usize; 6] = [1, 700, 1024, 5_000, BLOCK_ROWS - 1, BLOCK_ROWS];
@@ -116,14 +116,6 @@ fn comparing_integers_is_comparing_values() {
             Values::F32(values) => values.iter().map(|v| f64::from(*v)).collect(),
             Values::F64(values) => values.clone(),
             _ => unreachable!(),
-        };
-        let holds = |comparison: Comparison, order: Ordering| match comparison {
-            Comparison::Equal => order.is_eq(),
-            Comparison::NotEqual => order.is_ne(),
-            Comparison::Less => order.is_lt(),
-            Comparison::LessOrEqual => order.is_le(),
-            Comparison::Greater => order.is_gt(),
-            Comparison::GreaterOrEqual => order.is_ge(),
         };
         for constant in constants(&mut rng, &values) {
             use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};

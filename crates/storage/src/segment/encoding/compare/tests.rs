@@ -18,7 +18,7 @@ fn order(a: f64, b: f64) -> std::cmp::Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-fn holds(comparison: Comparison, order: std::cmp::Ordering) -> bool {
+pub(in crate::segment::encoding) fn holds(comparison: Comparison, order: std::cmp::Ordering) -> bool {
     match comparison {
         Comparison::Equal => order.is_eq(),
         Comparison::NotEqual => order.is_ne(),
