@@ -1,6 +1,7 @@
 """Input nobody should send: each gets a clear error, nothing else is lost, the server stays up."""
 
 import gzip
+import http.client
 import re
 import socket
 import struct
@@ -9,7 +10,7 @@ import time
 import urllib.parse
 
 import pytest
-from server import SqlError, eventually
+from server import Server, SqlError, eventually
 
 T0 = 1704067200 * 10**9
 
@@ -251,6 +252,34 @@ def test_half_a_gzip_stream(server, table):
     assert not server.has_table(table)
     server.write_ok(body, headers=gzipped)
     assert server.count(table) == 10_000
+
+
+def test_bodies_together_larger_than_their_budget(tmp_path):
+    """While one client holds most of the budget another is refused; when it is done, the other's rows go in."""
+    limits = {"TIDALITE_HTTP_BODY_BYTES_MAX": "64KiB", "TIDALITE_HTTP_BODIES_BYTES_MAX": "100KiB"}
+    server = Server(tmp_path, env=limits).start()
+    try:
+        body = b"".join(good("held", k) for k in range(10_000))
+        body = body[: body.rindex(b"\n", 0, 60_000) + 1]
+        rows = body.count(b"\n")
+        slow = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=60)
+        slow.putrequest("POST", "/write")
+        slow.putheader("Content-Length", str(len(body)))
+        slow.endheaders()
+        slow.send(body[:-1])
+
+        def is_full():
+            status, answer = server.write(body.replace(b"held", b"late"))
+            assert status in (204, 503), answer
+            return status == 503 and "http.bodies_bytes_max" in answer["message"]
+
+        eventually(is_full, 30, "the refusal")
+        slow.send(body[-1:])
+        assert slow.getresponse().status == 204
+        server.write_ok(body.replace(b"held", b"late"))
+        assert server.count("held") == rows
+    finally:
+        server.stop()
 
 
 def test_a_gzip_bomb_is_not_unpacked_at_once(server, table):

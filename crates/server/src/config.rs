@@ -147,6 +147,15 @@ pub const SETTINGS: &[Setting] = &[
         "The largest body of a request, after decompression; a larger one is refused with 413.",
     ),
     setting(
+        "http.bodies_bytes_max",
+        "http-bodies-bytes-max",
+        "BYTES",
+        "1GiB",
+        BYTES,
+        "What the bodies of all requests may take together, at least `http.body_bytes_max`; what does not fit is refused \
+         with 503 and can be sent again.",
+    ),
+    setting(
         "http.connections_max",
         "http-connections-max",
         "N",
@@ -225,8 +234,25 @@ pub const SETTINGS: &[Setting] = &[
         "merge-threads",
         "N",
         "auto",
-        "auto (one for every two cores) or a whole number of at least 1",
-        "Threads that merge new rows into partitions.",
+        "auto (one for every core) or a whole number of at least 1",
+        "Threads that merge new rows into partitions. They give way to commits and queries.",
+    ),
+    setting(
+        "merge.lag_max",
+        "merge-lag-max",
+        "TIME",
+        "10min",
+        DURATION,
+        "Rows that are late by at most this make their table keep its newest rows, as far back as rows were late, in \
+         segments of their own, so that the next late ones rewrite only these. 0 turns it off.",
+    ),
+    setting(
+        "seal.after",
+        "seal-after",
+        "TIME",
+        "10min",
+        DURATION,
+        "A partition without new rows for this long is written again for size. 0 turns it off.",
     ),
     setting("cache.bytes", "cache-bytes", "BYTES", "1GiB", BYTES, "Memory for blocks read from the disk."),
     setting(

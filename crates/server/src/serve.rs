@@ -105,6 +105,7 @@ impl Server {
                 line: line.clone(),
                 parsers: Pool::default(),
                 body_bytes_max: config.http_body_bytes_max,
+                bodies: http::Budget::new(config.http_bodies_bytes_max.max(config.http_body_bytes_max)),
             });
             tasks.push(tokio::spawn(http::serve(listener, shared, config.http_connections_max, stop.clone())));
         }

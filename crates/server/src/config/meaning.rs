@@ -49,6 +49,7 @@ pub struct Config {
     pub http_user: Option<(String, String)>,
     pub http_tokens: Vec<String>,
     pub http_body_bytes_max: usize,
+    pub http_bodies_bytes_max: usize,
     pub http_connections_max: usize,
     pub ilp_connections_max: usize,
     pub ilp_auth_file: Option<PathBuf>,
@@ -69,6 +70,8 @@ impl Config {
         database.durability = read.parsed("durability", durability)?;
         database.query_threads = read.parsed("query.threads", |t| auto(t, database.query_threads))?;
         database.merge_threads = read.parsed("merge.threads", |t| auto(t, database.merge_threads))?;
+        database.merge_lag_max = read.parsed("merge.lag_max", duration)?;
+        database.seal_after = read.parsed("seal.after", duration)?;
         database.query_memory_bytes = read.parsed("query.memory_bytes", bytes)?;
         database.cache_bytes = read.parsed("cache.bytes", bytes)?;
         database.staging_bytes = read.parsed("staging.bytes", bytes)?;
@@ -84,6 +87,7 @@ impl Config {
             http_user: read.user()?,
             http_tokens: read.tokens()?,
             http_body_bytes_max: read.parsed("http.body_bytes_max", bytes)?,
+            http_bodies_bytes_max: read.parsed("http.bodies_bytes_max", bytes)?,
             http_connections_max: read.parsed("http.connections_max", count)?,
             ilp_connections_max: read.parsed("ilp.connections_max", count)?,
             ilp_auth_file: Some(read.text("ilp.auth_file")).filter(|t| !t.is_empty()).map(PathBuf::from),

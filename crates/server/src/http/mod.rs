@@ -1,12 +1,13 @@
 //! HTTP: connections, and which request goes where.
 //!
 //! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in;
-//! [`query`] SQL in, rows out; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is fixed.
+//! [`query`] SQL in, rows out; [`body`] requests' bodies, [`budget`] what they may take together; [`params`] their parameters; [`pages`] what is fixed.
 //!
 //! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
 //! request they are in and close.
 
 mod body;
+mod budget;
 mod pages;
 mod params;
 mod query;
@@ -31,6 +32,8 @@ use tidalite::Database;
 use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
 
+pub use budget::Budget;
+
 use body::Body;
 
 /// An idle connection is closed after this long; clients that pool connections expect minutes.
@@ -48,6 +51,7 @@ pub struct Shared {
     /// All of them with `line` as their options, but for the unit of timestamps.
     pub parsers: Pool,
     pub body_bytes_max: usize,
+    pub bodies: Budget,
 }
 
 /// Serves until the stop; returns when the last connection is closed.
