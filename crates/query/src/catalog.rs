@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tidalite_storage::TableSnapshot;
 
 /// Implemented by the database.
@@ -18,6 +18,38 @@ pub trait Catalog: Send + Sync + Debug {
     fn activity(&self) -> Vec<ActivityEntry> {
         Vec::new()
     }
+
+    /// What is staged of each table, and what merges did for it.
+    fn table_metrics(&self) -> Vec<TableMetrics> {
+        Vec::new()
+    }
+}
+
+/// One table as `table_metrics()` shows it.
+#[derive(Clone, Debug, Default)]
+pub struct TableMetrics {
+    pub table: String,
+    pub staged_rows: u64,
+    pub staged_bytes: u64,
+    pub staged_runs: u64,
+    pub segments: u64,
+    pub segment_bytes: u64,
+    pub work: MergeWork,
+}
+
+/// What merges did for a table since the database was opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MergeWork {
+    pub merges: u64,
+    /// Rows that merges took from staging, and the memory these had.
+    pub merged_rows: u64,
+    pub merged_bytes: u64,
+    /// Rows that were in segments and were written again.
+    pub rewritten_rows: u64,
+    /// Bytes of segments written.
+    pub written_bytes: u64,
+    pub last_merge: Option<SystemTime>,
+    pub last_merge_time: Duration,
 }
 
 /// A statement under way, as `query_activity()` shows it.

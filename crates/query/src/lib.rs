@@ -19,7 +19,7 @@ pub mod statement;
 mod tables;
 
 pub use cancel::CancelToken;
-pub use catalog::{ActivityEntry, Catalog};
+pub use catalog::{ActivityEntry, Catalog, MergeWork, TableMetrics};
 pub use dialect::parse;
 pub use door::batches::{Target, to_batch};
 pub use engine::{Engine, EngineConfig, OutputColumn, QueryResult};

@@ -26,6 +26,10 @@ pub enum Statement {
         table: String,
         which: Partitions,
     },
+    /// Writes a table's partitions again for size.
+    Seal {
+        table: String,
+    },
     CancelQuery(u64),
     /// Verifies what is stored of one table, or of all.
     Check {

@@ -6,7 +6,9 @@
 //! The rows are brought into time order (equal timestamps in order of arrival) and cut at partition borders. In a
 //! partition, segments that no new row falls into stay untouched; the others are written again together with the rows that
 //! do, where whole blocks before and after the overlap are copied as they are.
-//! So that segments do not stay small, a small last one before the new rows is taken in, too, in size tiers.
+//! So that segments do not stay small, small ones before the new rows are taken in, too: the smallest in size tiers,
+//! larger ones when several have come together. Columns are built on several threads, block by block, into memory that
+//! is used again.
 //!
 //! Dead rows are left behind: of staged rows all, of segments those of the segments that are written again, and some
 //! segments are written again for that alone.
@@ -19,7 +21,7 @@
 
 use crate::segment::reader::SegmentMeta;
 use crate::segment::store::SEGMENTS_FOLDER;
-use crate::segment::{SegmentStore, SegmentSummary};
+use crate::segment::{Effort, SegmentStore};
 use crate::{Damage, Error, Result, Segment, TableSnapshot};
 use alive::{Origin, alive, with_rows};
 use new_rows::NewRows;
@@ -37,9 +39,12 @@ mod build;
 mod new_rows;
 mod old_rows;
 mod pieces;
+mod seal;
 mod write;
 
 pub use alive::reclaimable;
+pub use seal::seal;
+pub use write::Threads;
 
 /// Text of one column that a block may have: what views can point into, with room for nothing to go wrong.
 const TEXT_BYTES_MAX: usize = 1 << 30;
@@ -49,6 +54,13 @@ pub const SEGMENT_ROWS_MAX: usize = 16 * BLOCK_ROWS;
 
 /// Stands for rows of a table without columns; no table ever has so many that one gets this id.
 const NOBODYS_COLUMN: (ColumnId, ColumnType) = (ColumnId(u32::MAX - 1), ColumnType::Boolean);
+/// More of the newest rows than this are not kept apart: it would be most of the table.
+const TAIL_ROWS_MAX: usize = SEGMENT_ROWS_MAX / 2;
+/// Segments with fewer rows than this are taken in by what follows them unless they are much larger.
+const SMALL_ROWS: usize = BLOCK_ROWS / 8;
+/// Larger ones of about one size are joined when so many have come together, so that a row is written again once for
+/// every eightfold growth.
+const JOIN_SEGMENTS: usize = 8;
 
 #[derive(Debug, Default)]
 pub struct Merged {
@@ -64,18 +76,31 @@ pub struct Merged {
     new: Option<NewRows>,
 }
 
-/// Merges all runs of `table` and writes the segments `reclaim` again, on up to `threads` threads. `next_segment` gives ids never used before. On an error
-/// nothing was changed; files written so far are removed as far as possible.
+/// How a merge is done.
+#[derive(Clone, Copy)]
+pub struct MergeOptions<'a> {
+    pub threads: Threads<'a>,
+    /// The newest rows, from this timestamp on, go to segments of their own: late rows will fall between them, and only
+    /// these few will be written again.
+    pub tail_from: Option<i64>,
+}
+
+/// Merges all runs of `table`, and writes the segments `reclaim` again. `next_segment` gives ids never used before. On an
+/// error nothing was changed; files written so far are removed as far as possible.
 pub fn merge(
     store: &Arc<SegmentStore>,
     table: &TableSnapshot,
     reclaim: &[SegmentId],
-    threads: usize,
+    options: &MergeOptions<'_>,
     next_segment: &mut dyn FnMut() -> SegmentId,
 ) -> Result<Merged> {
     let mut damaged: Vec<Error> = Vec::new();
     loop {
-        let error = match merge_beside(store, table, reclaim, threads, &damaged, next_segment) {
+        let job = Job { table, reclaim, new: NewRows::of(table)?, tail_from: options.tail_from, damaged: &damaged };
+        let threads = options.threads;
+        let writing = Writing { store, threads, effort: Effort::Fresh, is_cancelled: &|| false };
+        let clusters = job.clusters();
+        let error = match job.run(clusters, &writing, next_segment) {
             Ok(merged) => return Ok(Merged { damaged, ..merged }),
             Err(error) => table.named(error),
         };
@@ -88,62 +113,26 @@ pub fn merge(
     }
 }
 
-/// Leaves the segments alone that the errors `damaged` are about.
-fn merge_beside(
-    store: &Arc<SegmentStore>,
-    table: &TableSnapshot,
-    reclaim: &[SegmentId],
-    threads: usize,
-    damaged: &[Error],
-    next_segment: &mut dyn FnMut() -> SegmentId,
-) -> Result<Merged> {
-    let dir = SegmentStore::dir(table.id);
-    if table.segments.is_empty() {
-        store.fs().create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
-        let parent = Path::new(SEGMENTS_FOLDER);
-        store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
+/// Where and how segments are written.
+struct Writing<'a> {
+    store: &'a Arc<SegmentStore>,
+    threads: Threads<'a>,
+    effort: Effort,
+    is_cancelled: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Writing<'_> {
+    fn check_cancelled(&self) -> Result<()> {
+        let error = || Error::new(tidalite_types::ErrorKind::Unavailable, "it was given up for now".to_owned());
+        if (self.is_cancelled)() { Err(error()) } else { Ok(()) }
     }
-    let job = Job { table, reclaim, new: NewRows::of(table)?, damaged };
-    let clusters = job.clusters();
-    let drafts = for_each(clusters.len(), threads, |i| job.draft(&clusters[i]))?;
-    let metas: Vec<Vec<SegmentMeta>> =
-        drafts.iter().map(|d| d.segments.iter().map(|s| job.meta(d, s, next_segment())).collect()).collect();
-    let mut at = 0;
-    let origins = clusters.iter().zip(&metas).map(|(cluster, metas)| {
-        let added = at..at + metas.len();
-        at = added.end;
-        Origin { old: with_rows(&cluster.segments, table), new: cluster.rows.clone(), added }
-    });
-    let origins = origins.collect();
-    let written = job.write(store, drafts, &metas, threads).and_then(|written| {
-        store.fs().sync_dir(&dir).map_err(|e| Error::io("sync", &dir, e))?;
-        Ok(written)
-    });
-    let metas = metas.into_iter().flatten();
-    let written = written.inspect_err(|_| {
-        metas.clone().for_each(|meta| drop(store.fs().remove(&SegmentStore::path(table.id, meta.id))));
-    })?;
-    let segment = |(meta, summary): (SegmentMeta, SegmentSummary)| {
-        Arc::new(Segment::open(store.clone(), table.id, SegmentMeta { bytes: summary.bytes, ..meta }))
-    };
-    let removed: Vec<_> = clusters.iter().flat_map(|c| c.segments.iter().cloned()).collect();
-    let rewritten: Vec<_> = clusters.iter().flat_map(|c| with_rows(&c.segments, table)).collect();
-    Ok(Merged {
-        staged_rows: job.new.rows as u64,
-        rewritten_rows: rewritten.iter().map(|s| s.rows()).sum(),
-        written_bytes: written.iter().map(|s| s.bytes).sum(),
-        added: metas.zip(written).map(segment).collect(),
-        removed,
-        origins,
-        new: Some(job.new),
-        damaged: Vec::new(),
-    })
 }
 
 struct Job<'a> {
     table: &'a TableSnapshot,
     reclaim: &'a [SegmentId],
     new: NewRows,
+    tail_from: Option<i64>,
     /// About segments that are left alone.
     damaged: &'a [Error],
 }
@@ -159,18 +148,73 @@ struct Cluster {
 
 /// What a cluster becomes.
 struct Draft {
-    partition: i64,
     old: OldRows,
     segments: Vec<SegmentDraft>,
 }
 
 struct SegmentDraft {
+    partition: i64,
     rows: usize,
     time_range: (i64, i64),
     blocks: Vec<BlockPlan>,
 }
 
+impl SegmentDraft {
+    /// Without its number and length, which are not known yet.
+    fn meta(&self) -> SegmentMeta {
+        let (rows, partition) = (self.rows as u64, self.partition);
+        SegmentMeta { id: SegmentId(0), rows, bytes: 0, partition, time_range: self.time_range }
+    }
+}
+
 impl Job<'_> {
+    /// Writes what the clusters become; on an error the files are removed as far as possible.
+    fn run(
+        self,
+        clusters: Vec<Cluster>,
+        writing: &Writing<'_>,
+        next_segment: &mut dyn FnMut() -> SegmentId,
+    ) -> Result<Merged> {
+        let (store, dir) = (writing.store, SegmentStore::dir(self.table.id));
+        if self.table.segments.is_empty() {
+            store.fs().create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+            let parent = Path::new(SEGMENTS_FOLDER);
+            store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
+        }
+        let drafts = for_each(clusters.len(), writing.threads, |i| self.draft(&clusters[i]))?;
+        let mut at = 0;
+        let origins = clusters.iter().zip(&drafts).map(|(cluster, draft)| {
+            let added = at..at + draft.segments.len();
+            at = added.end;
+            Origin { old: with_rows(&cluster.segments, self.table), new: cluster.rows.clone(), added }
+        });
+        let origins = origins.collect();
+        let metas: Vec<SegmentMeta> =
+            drafts.iter().flat_map(|d| &d.segments).map(|s| SegmentMeta { id: next_segment(), ..s.meta() }).collect();
+        let written = self.write(drafts, &metas, writing).and_then(|written| {
+            store.fs().sync_dir(&dir).map_err(|e| Error::io("sync", &dir, e))?;
+            Ok(written)
+        });
+        let written = written.inspect_err(|_| {
+            for meta in &metas {
+                store.forget(meta.id);
+                let _ = store.fs().remove(&SegmentStore::path(self.table.id, meta.id));
+            }
+        })?;
+        let rewritten = clusters.iter().flat_map(|c| with_rows(&c.segments, self.table)).map(|s| s.rows()).sum();
+        let removed: Vec<_> = clusters.into_iter().flat_map(|c| c.segments).collect();
+        Ok(Merged {
+            staged_rows: self.new.rows as u64,
+            rewritten_rows: rewritten,
+            written_bytes: written.iter().map(|s| s.meta().bytes).sum(),
+            added: written.into_iter().map(Arc::new).collect(),
+            removed,
+            origins,
+            new: Some(self.new),
+            damaged: Vec::new(),
+        })
+    }
+
     fn clusters(&self) -> Vec<Cluster> {
         let (mut clusters, mut visited) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -261,20 +305,58 @@ impl Job<'_> {
     fn draft(&self, cluster: &Cluster) -> Result<Draft> {
         let old = OldRows::new(&with_rows(&cluster.segments, self.table), self.table)?;
         let plan = old.weave(&self.new.timestamps, cluster.rows.clone())?;
-        let plan = alive(plan, self.table, &old, &self.new);
+        let mut plan = alive(plan, self.table, &old, &self.new);
+        let tail = if cluster.is_last { self.take_tail(&old, &mut plan)? } else { Vec::new() };
         let mut segments = Vec::new();
-        for part in cut(plan, &old, cluster.is_last) {
-            self.draft_segments(&old, part, &mut segments)?;
+        for part in cut(plan, &old, cluster.is_last).into_iter().chain((!tail.is_empty()).then_some(tail)) {
+            self.draft_segments(cluster.partition, &old, part, &mut segments)?;
         }
-        Ok(Draft { partition: cluster.partition, old, segments })
+        Ok(Draft { old, segments })
+    }
+
+    /// Takes the newest rows off a plan, if others stay and they are not too many.
+    fn take_tail(&self, old: &OldRows, plan: &mut Vec<Piece>) -> Result<Vec<Piece>> {
+        let Some(from) = self.tail_from.filter(|_| self.table.schema.designated.is_some()) else {
+            return Ok(Vec::new());
+        };
+        let (mut tail, mut rest) = (Vec::new(), plan.clone());
+        while let Some(piece) = rest.pop() {
+            let rows = piece.range();
+            let before = if piece.is_new {
+                self.new.timestamps[rows.clone()].partition_point(|&ts| ts < from)
+            } else if old.timestamp(rows.start)? >= from {
+                0
+            } else {
+                // Old rows are not cut: that would need their timestamps, and they come whole with what follows.
+                rows.len()
+            };
+            pieces::push(&mut rest, piece.is_new, rows.start..rows.start + before);
+            tail.push(Piece { from: (rows.start + before) as u32, rows: (rows.len() - before) as u32, ..piece });
+            if before > 0 {
+                break;
+            }
+        }
+        tail.retain(|p: &Piece| p.rows > 0);
+        tail.reverse();
+        if rest.is_empty() || row_count(&tail) > TAIL_ROWS_MAX {
+            return Ok(Vec::new());
+        }
+        *plan = rest;
+        Ok(tail)
     }
 
     /// One segment, or several when values are so long that a block of them would be too large.
-    fn draft_segments(&self, old: &OldRows, pieces: Vec<Piece>, drafts: &mut Vec<SegmentDraft>) -> Result<()> {
+    fn draft_segments(
+        &self,
+        partition: i64,
+        old: &OldRows,
+        pieces: Vec<Piece>,
+        drafts: &mut Vec<SegmentDraft>,
+    ) -> Result<()> {
         let rows = row_count(&pieces);
         if rows > 1 && self.has_large_block(old, &pieces)? {
             let mut parts = split(&pieces, rows.div_ceil(2)).into_iter();
-            return parts.try_for_each(|part| self.draft_segments(old, part, drafts));
+            return parts.try_for_each(|part| self.draft_segments(partition, old, part, drafts));
         }
         let time = |is_new: bool, row: usize| match self.table.schema.designated {
             Some(_) if is_new => Ok(self.new.timestamps[row]),
@@ -283,7 +365,7 @@ impl Job<'_> {
         let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
         let time_range = (time(first.is_new, first.range().start)?, time(last.is_new, last.range().end - 1)?);
         let blocks = split(&pieces, BLOCK_ROWS).into_iter().map(BlockPlan::new).collect();
-        drafts.push(SegmentDraft { rows, time_range, blocks });
+        drafts.push(SegmentDraft { partition, rows, time_range, blocks });
         Ok(())
     }
 
@@ -301,30 +383,26 @@ impl Job<'_> {
         Ok(false)
     }
 
-    fn meta(&self, draft: &Draft, segment: &SegmentDraft, id: SegmentId) -> SegmentMeta {
-        let (partition, time_range) = (draft.partition, segment.time_range);
-        SegmentMeta { id, rows: segment.rows as u64, bytes: 0, partition, time_range }
-    }
-
-    fn write(
-        &self,
-        store: &SegmentStore,
-        drafts: Vec<Draft>,
-        metas: &[Vec<SegmentMeta>],
-        threads: usize,
-    ) -> Result<Vec<SegmentSummary>> {
+    fn write(&self, drafts: Vec<Draft>, metas: &[SegmentMeta], writing: &Writing<'_>) -> Result<Vec<Segment>> {
         let (olds, segments): (Vec<OldRows>, Vec<_>) = drafts.into_iter().map(|d| (d.old, d.segments)).unzip();
-        let mut plans = Vec::new();
-        for ((old, segments), metas) in olds.iter().zip(segments).zip(metas) {
+        let (mut plans, mut metas_left) = (Vec::new(), metas.iter());
+        for (old, segments) in olds.iter().zip(segments) {
             let columns = self.columns(old);
-            plans.extend(segments.into_iter().zip(metas).map(|(segment, meta)| SegmentPlan {
+            plans.extend(segments.into_iter().zip(&mut metas_left).map(|(segment, meta)| SegmentPlan {
                 path: SegmentStore::path(self.table.id, meta.id),
                 columns: columns.clone(),
                 blocks: segment.blocks,
                 old,
             }));
         }
-        write_segments(store, &plans, &self.new, threads)
+        let summaries = write_segments(&plans, &self.new, writing)?;
+        let metas = metas.iter().zip(summaries).map(|(meta, s)| SegmentMeta { bytes: s.bytes, ..meta.clone() });
+        let written: Vec<Segment> =
+            metas.map(|meta| Segment::open(writing.store.clone(), self.table.id, meta)).collect();
+        if writing.effort == Effort::Sealed {
+            seal::verify(&plans, &written, self, writing)?;
+        }
+        Ok(written)
     }
 
     fn columns(&self, old: &OldRows) -> Vec<(ColumnId, ColumnType)> {
@@ -349,18 +427,36 @@ impl Span {
         self.rows.len() + all[self.segments.clone()].iter().map(|s| s.rows() as usize).sum::<usize>()
     }
 
-    /// Takes in small segments right before it, in size tiers, but none before `untouched`.
+    /// Takes in segments right before it, but none before `untouched`: small ones in size tiers, larger ones when
+    /// several have come together.
     fn take_in_small(&mut self, all: &[Arc<Segment>], untouched: usize) {
         let mut rows = self.row_count(all);
+        let rows_of = |at: usize| all[at].rows() as usize;
         while self.segments.start > untouched {
-            let before = all[self.segments.start - 1].rows() as usize;
-            if before > 2 * rows || before > SEGMENT_ROWS_MAX / 2 {
-                return;
+            let before = rows_of(self.segments.start - 1);
+            if before > 2 * rows || before > SMALL_ROWS {
+                break;
             }
             rows += before;
             self.segments.start -= 1;
         }
+        loop {
+            let class = size_class(rows);
+            let alike = (untouched..self.segments.start).rev();
+            let alike = alike.take_while(|&at| size_class(rows_of(at)) <= class && rows_of(at) <= SEGMENT_ROWS_MAX / 2);
+            let count = alike.count();
+            if count + 1 < JOIN_SEGMENTS {
+                return;
+            }
+            let taken = self.segments.start - count..self.segments.start;
+            rows += taken.clone().map(rows_of).sum::<usize>();
+            self.segments.start = taken.start;
+        }
     }
+}
+
+fn size_class(rows: usize) -> u32 {
+    rows.max(1).ilog2() / 3
 }
 
 /// Joins neighbours that fit one segment: both are written again anyway.

@@ -307,6 +307,15 @@ impl Versions {
         died
     }
 
+    /// What segments can be written again from, without the rows that are staged. `None` when somebody holds
+    /// merges off.
+    #[must_use]
+    pub fn begin_seal(&self, id: TableId) -> Option<MergeInput> {
+        let entry = self.tables.get(&id).filter(|entry| entry.holds == 0)?;
+        let version = TableSnapshot { runs: Arc::default(), ..TableSnapshot::clone(&entry.version) };
+        Some(MergeInput { version: Arc::new(version) })
+    }
+
     /// Whether the result of a merge still holds: the table is there and nothing was removed from it meanwhile.
     #[must_use]
     pub fn is_current(&self, input: &MergeInput) -> bool {

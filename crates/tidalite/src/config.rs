@@ -24,6 +24,11 @@ pub struct DatabaseConfig {
     pub query_threads: usize,
     /// Threads that merge staged rows into partitions.
     pub merge_threads: usize,
+    /// Rows that come at most this late are expected to come again: the newest rows of their table, for as long as they
+    /// were late, stay in segments of their own.
+    pub merge_lag_max: Duration,
+    /// A partition without new rows for this long is written again for size; zero for never.
+    pub seal_after: Duration,
     /// Memory for one query's operators; what does not fit fails or spills.
     pub query_memory_bytes: usize,
     /// Memory for blocks of segments.
@@ -50,7 +55,9 @@ impl DatabaseConfig {
             data: data.into(),
             durability: Durability::Sync,
             query_threads: threads,
-            merge_threads: (threads / 2).max(1),
+            merge_threads: threads,
+            merge_lag_max: Duration::from_secs(600),
+            seal_after: Duration::from_secs(600),
             query_memory_bytes: 2 << 30,
             cache_bytes: 1 << 30,
             staging_bytes: 256 << 20,

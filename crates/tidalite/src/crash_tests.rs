@@ -39,6 +39,7 @@ enum Step {
     /// Rows with a fixed timestamp each, for a table with upsert keys: key and number.
     Upsert(&'static str, Vec<(i64, i64)>),
     Settle,
+    Seal(&'static str),
 }
 
 fn config() -> DatabaseConfig {
@@ -98,6 +99,7 @@ fn apply(db: &Database, step: &Step) -> crate::Result<()> {
             block_on(db.execute(&sql, crate::QueryOptions::default())).map(drop)
         }
         Step::Settle => db.settle(),
+        Step::Seal(table) => db.seal(table),
     }
 }
 
@@ -138,7 +140,7 @@ fn apply_to_model(model: &mut Model, step: &Step) {
                 table.push((ts, Some(*number), symbol));
             }
         }
-        Step::Command(_) | Step::Settle => {}
+        Step::Command(_) | Step::Settle | Step::Seal(_) => {}
     }
 }
 
@@ -226,6 +228,7 @@ fn story() -> Vec<Step> {
         Step::Command(Command::RenameTable { table: "b".into(), to: "d".into() }),
         Step::Rows(vec![("b", rows(2000, 3, hour)), ("d", rows(2100, 3, 7))]),
         Step::Settle,
+        Step::Seal("a"),
         change("a", 5, None),
         change("a", 7, Some(1)),
         Step::Rows(vec![("a", rows(70, 5, hour))]),
@@ -257,7 +260,9 @@ fn story() -> Vec<Step> {
         Step::Upsert("u", vec![(2, 22), (3, 30), (5, 50), (4, 41)]),
         change("u", 10, None),
         Step::Upsert("u", vec![(2, 22), (3, 31), (5, 51)]),
-        Step::Rows(vec![("e", rows(1, 2, 1))]),
+        Step::Seal("u"),
+        Step::Rows(vec![("e", rows(1, 2, 1)), ("a", rows(20, 3, hour))]),
+        Step::Seal("a"),
     ]
 }
 

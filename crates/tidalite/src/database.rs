@@ -185,6 +185,11 @@ impl Database {
         lock(&self.inner.jobs).settle()
     }
 
+    /// Merges everything committed so far to a table and writes its partitions again for size. Blocks.
+    pub fn seal(&self, table: &str) -> Result<()> {
+        self.inner.seal(table)
+    }
+
     /// Refuses new commits, finishes those under way, writes a checkpoint and stops the threads. Blocks.
     pub fn close(&self) -> Result<()> {
         self.inner.close()
@@ -202,6 +207,12 @@ impl Inner {
             Some(sender) => submit(sender, work),
             None => futures::future::ready(Err(closed())).boxed(),
         }
+    }
+
+    fn seal(&self, table: &str) -> Result<()> {
+        let id = self.shared.tables.read().by_name(table).map(|t| t.id);
+        let missing = || Error::new(ErrorKind::NotFound, format!("table \"{table}\" does not exist"));
+        lock(&self.jobs).seal_table(id.ok_or_else(missing)?)
     }
 
     fn close(&self) -> Result<()> {
@@ -274,6 +285,18 @@ impl Host for Handle {
         Box::new(Hold { tables: self.inner.shared.tables.clone(), table })
     }
 
+    fn seal(&self, table: &str) -> BoxFuture<'static, Result<()>> {
+        let (inner, table) = (self.inner.clone(), table.to_owned());
+        let (done, sealed) = futures::channel::oneshot::channel();
+        // It takes seconds, which the threads of queries must not wait for.
+        let started = spawn("tidalite-seal", move || drop(done.send(inner.seal(&table))));
+        async move {
+            started?;
+            sealed.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the seal panicked")))
+        }
+        .boxed()
+    }
+
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
         self.inner.shared.tables.snapshots(names)
     }
@@ -284,6 +307,10 @@ impl Host for Handle {
 
     fn backup(&self, to: &str, go_on: GoOn<'_>) -> Result<BackupReport> {
         backup::backup(&self.inner.shared, to, go_on)
+    }
+
+    fn table_metrics(&self) -> Vec<tidalite_query::TableMetrics> {
+        self.inner.shared.table_metrics()
     }
 
     fn table_names(&self) -> Vec<String> {

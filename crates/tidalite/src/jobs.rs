@@ -6,10 +6,14 @@
 //! Order: the log is synced up to the merged commits before the manifest names them, segments and symbols before the
 //! manifest, the manifest before readers see them; files go when neither manifest nor any reader has them.
 
+mod seal;
+mod watch;
+
 use crate::shared::Shared;
 use crate::writer::{Request, Work, submit};
 use crate::{Error, Result};
 use futures::executor::block_on;
+use seal::Seals;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::mpsc::Sender;
@@ -21,23 +25,16 @@ use tidalite_ingest::wal::record::Op;
 use tidalite_storage::dead::{DeadRows, ranges_of_mask};
 use tidalite_storage::expiry::expired_partitions;
 use tidalite_storage::manifest::{Change, Checkpoint, State};
-use tidalite_storage::merge::{Merged, merge, reclaimable};
+use tidalite_storage::merge::{MergeOptions, Merged, Threads, merge, reclaimable};
 use tidalite_storage::tables::{MergeInput, Staged};
 use tidalite_storage::{Run, Segment, TableSnapshot, symbol_file};
-use tidalite_types::{BLOCK_ROWS, ColumnId, Command, SegmentId, TableId, Txn};
+use tidalite_types::{ColumnId, Command, SegmentId, TableId, Txn};
+use watch::{Limits, Watch};
 
 /// A third of the share of a thread of normal priority, when all want to run.
 const MERGE_NICENESS: i32 = 5;
 /// How often the thread looks for work when nobody asks.
 const TICK: Duration = Duration::from_millis(100);
-/// A table without commits for this long is merged, so that its rows leave memory.
-const QUIET: Duration = Duration::from_millis(200);
-/// A table with fewer staged rows than this is a trickle...
-const TRICKLE_ROWS: usize = 4096;
-/// ...and not merged more often than this because it is quiet: the same last block would be written again and again.
-const TRICKLE_INTERVAL: Duration = Duration::from_secs(2);
-/// Staged rows are merged at the latest after this long.
-const STAGED_AGE_MAX: Duration = Duration::from_secs(60);
 /// Tables with a TTL are looked at this often.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// After a failure nothing is tried for this long, unless somebody waits.
@@ -48,7 +45,8 @@ pub(crate) struct Jobs {
     shared: Arc<Shared>,
     /// To the commit thread, until the database closes.
     requests: Option<Sender<Request>>,
-    watched: HashMap<TableId, Watched>,
+    watch: Watch,
+    seals: Seals,
     /// Replaced segments that a reader may still have.
     obsolete: Vec<Arc<Segment>>,
     /// Segments that may go once the manifest has certainly let go of them: those that removals took out of tables,
@@ -64,21 +62,13 @@ pub(crate) struct Jobs {
     reclaims_all: bool,
 }
 
-/// When things happened to a table, as seen by this thread.
-#[derive(Clone, Copy, Debug)]
-struct Watched {
-    txn: Txn,
-    changed: Instant,
-    staged_since: Option<Instant>,
-    merged: Option<Instant>,
-}
-
 impl Jobs {
     pub(crate) fn new(shared: Arc<Shared>, requests: Sender<Request>, log_bytes_before: u64) -> Jobs {
         Jobs {
             shared,
             requests: Some(requests),
-            watched: HashMap::new(),
+            watch: Watch::default(),
+            seals: Seals::default(),
             obsolete: Vec::new(),
             doubtful: Mutex::default(),
             log_bytes_before,
@@ -101,6 +91,9 @@ impl Jobs {
                 let due = jobs.due();
                 // What went wrong is noted and tried again.
                 let _ = jobs.round(&due);
+                if due.is_empty() {
+                    jobs.seal_some(Instant::now());
+                }
             }
             jobs.purge();
             jobs.make_spare();
@@ -178,9 +171,12 @@ impl Jobs {
         let threads = self.shared.config.merge_threads.max(1);
         let mut failure = None;
         for some in tables.chunks(threads) {
+            some.iter().for_each(|&table| self.note_lateness(table));
+            let threads = threads / some.len();
             let results: Vec<_> = std::thread::scope(|scope| {
                 let jobs = &*self;
-                let spawned: Vec<_> = some.iter().map(|&table| scope.spawn(move || jobs.merge_table(table))).collect();
+                let spawned: Vec<_> =
+                    some.iter().map(|&table| scope.spawn(move || jobs.merge_table(table, threads))).collect();
                 spawned.into_iter().map(|s| s.join().unwrap_or_else(|_| Err(panicked()))).collect()
             });
             for (&table, result) in some.iter().zip(results) {
@@ -188,9 +184,7 @@ impl Jobs {
                     Ok(replaced) => self.obsolete.extend(replaced),
                     Err(error) => failure = Some(self.merge_failed(table, error)),
                 }
-                if let Some(watched) = self.watched.get_mut(&table) {
-                    watched.merged = Some(Instant::now());
-                }
+                self.watch.merged(table, Instant::now());
             }
             self.shared.merge_ended(failure.as_ref().map(Error::to_string));
             // Not awaited: the commit thread may itself be waiting for the next merge.
@@ -209,7 +203,7 @@ impl Jobs {
     /// Merges one table, without the checkpoint that may be due.
     #[cfg(test)]
     pub(crate) fn merge_now(&mut self, table: TableId) -> Result<()> {
-        let replaced = self.merge_table(table)?;
+        let replaced = self.merge_table(table, self.shared.config.merge_threads)?;
         self.obsolete.extend(replaced);
         self.purge();
         Ok(())
@@ -222,6 +216,12 @@ impl Jobs {
         Ok(())
     }
 
+    fn note_lateness(&mut self, table: TableId) {
+        if let Some(version) = self.shared.tables.read().get(table).cloned() {
+            self.watch.note_lateness(&version, self.shared.config.merge_lag_max);
+        }
+    }
+
     fn merge_failed(&self, table: TableId, error: Error) -> Error {
         self.shared.counters.merge_failures.fetch_add(1, Relaxed);
         let name = self.shared.tables.read().get(table).map_or_else(String::new, |t| t.schema.name.clone());
@@ -229,45 +229,21 @@ impl Jobs {
         error
     }
 
-    /// Tables to merge now, those with most staged bytes first.
+    /// Tables to merge now.
     fn due(&mut self) -> Vec<TableId> {
-        let now = Instant::now();
         let (_, tables) = self.shared.tables.all();
-        let staged_bytes = self.shared.tables.read().staged().bytes;
-        let limit = self.shared.config.staging_bytes;
-        let is_pressed = staged_bytes > limit / 2 || self.is_log_long();
-        let mut due: Vec<(usize, TableId)> = Vec::new();
-        self.watched.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
-        for table in tables {
-            let staged = Staged::of(&table.runs);
-            let watched = self.watched.entry(table.id).or_insert(Watched {
-                txn: table.txn,
-                changed: now,
-                staged_since: None,
-                merged: None,
-            });
-            if watched.txn != table.txn {
-                (watched.txn, watched.changed) = (table.txn, now);
-            }
-            if staged.rows == 0 {
-                watched.staged_since = None;
-                if now - watched.changed >= QUIET && !reclaimable(&table, false).is_empty() {
-                    due.push((0, table.id));
-                }
-                continue;
-            }
-            let age = now - *watched.staged_since.get_or_insert(now);
-            let is_trickle = staged.rows < TRICKLE_ROWS && watched.merged.is_some_and(|at| now - at < TRICKLE_INTERVAL);
-            let is_quiet = now - watched.changed >= QUIET && !is_trickle;
-            let is_large = staged.bytes > limit / 8 || is_pressed && staged.rows >= BLOCK_ROWS;
-            // Over the limit writers wait: then whatever frees a part of it counts.
-            let frees_some = staged_bytes > limit && staged.bytes > staged_bytes / 64;
-            if is_large || is_quiet || frees_some || age >= STAGED_AGE_MAX {
-                due.push((staged.bytes, table.id));
-            }
+        let limits = self.limits();
+        self.shared.forget_merges(|id| tables.binary_search_by_key(&id, |t| t.id).is_ok());
+        self.watch.due(&tables, limits, Instant::now())
+    }
+
+    fn limits(&self) -> Limits {
+        let config = &self.shared.config;
+        Limits {
+            staging_bytes: config.staging_bytes,
+            staged_bytes: self.shared.tables.read().staged().bytes,
+            is_log_long: self.is_log_long(),
         }
-        due.sort_unstable_by(|a, b| b.cmp(a));
-        due.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Whether a recovery would have more to read than it should.
@@ -277,7 +253,7 @@ impl Jobs {
     }
 
     /// Merges what is staged of a table; gives the segments that were replaced.
-    fn merge_table(&self, table: TableId) -> Result<Vec<Arc<Segment>>> {
+    fn merge_table(&self, table: TableId, threads: usize) -> Result<Vec<Arc<Segment>>> {
         let Some(input) = self.shared.tables.write().begin_merge(table) else { return Ok(Vec::new()) };
         let merged_txn = input.version.runs.last().map_or(Txn(0), |r| r.txns.1);
         let reclaim = reclaimable(&input.version, self.reclaims_all);
@@ -288,15 +264,13 @@ impl Jobs {
         // The manifest must not know of commits that the log could still lose: neither of rows nor of the schema.
         block_on(self.ask(Work::Sync))?;
         let mut next_segment = || self.next_segment();
-        let threads = self.shared.config.merge_threads;
-        let merged = merge(&self.shared.store, &input.version, &reclaim, threads, &mut next_segment)?;
+        let options = MergeOptions { threads: threads_of(threads), tail_from: self.watch.tail_from(&input.version) };
+        let merged = merge(&self.shared.store, &input.version, &reclaim, &options, &mut next_segment)?;
         for error in &merged.damaged {
             tracing::error!(%error, "a damaged segment was left alone by a merge; new rows are in segments beside it");
         }
-        let is_shown = self.publish(&input, &merged, merged_txn).inspect_err(|_| {
-            // The edit may have reached the disk all the same: the files can go after the next one that did.
-            self.doubtful.lock().unwrap_or_else(PoisonError::into_inner).extend(merged.added.iter().cloned());
-        })?;
+        // The edit may have reached the disk all the same: the files can go after the next one that did.
+        let is_shown = self.publish(&input, &merged, merged_txn).inspect_err(|_| self.doubt(&merged.added))?;
         let counters = &self.shared.counters;
         counters.segment_written_bytes.fetch_add(merged.written_bytes, Relaxed);
         if !is_shown {
@@ -304,6 +278,15 @@ impl Jobs {
         }
         counters.merges.fetch_add(1, Relaxed);
         counters.merged_rows.fetch_add(merged.staged_rows, Relaxed);
+        self.shared.note_merge(table, |work| {
+            work.merges += 1;
+            work.merged_rows += merged.staged_rows;
+            work.merged_bytes += Staged::of(&input.version.runs).bytes as u64;
+            work.rewritten_rows += merged.rewritten_rows;
+            work.written_bytes += merged.written_bytes;
+            work.last_merge = Some(std::time::SystemTime::now());
+            work.last_merge_time = started.elapsed();
+        });
         counters.rewritten_rows.fetch_add(merged.rewritten_rows, Relaxed);
         tracing::debug!(
             table = input.version.schema.name,
@@ -314,6 +297,11 @@ impl Jobs {
             "merged"
         );
         Ok(merged.removed)
+    }
+
+    /// An edit that failed may have reached the disk all the same: the files can go after the next one that did.
+    fn doubt(&self, added: &[Arc<Segment>]) {
+        self.doubtful.lock().unwrap_or_else(PoisonError::into_inner).extend(added.iter().cloned());
     }
 
     fn next_segment(&self) -> SegmentId {
@@ -475,6 +463,20 @@ fn staged_rows(table: &TableSnapshot) -> impl Iterator<Item = Op> {
         std::iter::once(rows).chain(dead.map(kill))
     });
     of_segments.map(kill).into_iter().chain(runs)
+}
+
+fn threads_of(count: usize) -> Threads<'static> {
+    Threads { count, on: &on_threads }
+}
+
+/// Runs `work` on so many threads, this one among them.
+fn on_threads(count: usize, work: &(dyn Fn() + Sync)) {
+    std::thread::scope(|scope| {
+        for _ in 1..count {
+            scope.spawn(work);
+        }
+        work();
+    });
 }
 
 fn panicked() -> Error {

@@ -30,6 +30,9 @@ pub(crate) struct Counters {
     pub rewritten_rows: AtomicU64,
     pub segment_written_bytes: AtomicU64,
     pub merge_failures: AtomicU64,
+    pub seals: AtomicU64,
+    /// Rows written again for size.
+    pub sealed_rows: AtomicU64,
     pub checkpoints: AtomicU64,
 }
 
@@ -51,6 +54,12 @@ impl Counters {
             counter("tidalite_rewritten_rows_total", "Rows of segments that merges wrote again.", &self.rewritten_rows),
             counter("tidalite_segment_written_bytes_total", "Bytes written to segments.", &self.segment_written_bytes),
             counter("tidalite_merge_failures_total", "Merges that failed and are tried again.", &self.merge_failures),
+            counter(
+                "tidalite_seals_total",
+                "Times that segments of a quiet partition were written again for size.",
+                &self.seals,
+            ),
+            counter("tidalite_sealed_rows_total", "Rows written again for size.", &self.sealed_rows),
             counter("tidalite_checkpoints_total", "Checkpoints, each of which lets go of old log.", &self.checkpoints),
         ]
     }

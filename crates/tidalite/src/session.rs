@@ -22,7 +22,7 @@ use running::{Entry, Running};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidalite_query::statement::CreateTableAs;
-use tidalite_query::{ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement};
+use tidalite_query::{ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement, TableMetrics};
 use tidalite_storage::TableSnapshot;
 use tidalite_types::{Batch, Command, TableId, Txn};
 
@@ -85,6 +85,9 @@ pub(crate) trait Host: Send + Sync {
     /// No merge of the table is begun while what this gives lives.
     fn hold_merges(&self, table: TableId) -> Box<dyn Send + Sync>;
 
+    /// Merges a table and writes its partitions again for size.
+    fn seal(&self, table: &str) -> BoxFuture<'static, Result<()>>;
+
     /// As [`Catalog::snapshots`].
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>>;
 
@@ -95,6 +98,9 @@ pub(crate) trait Host: Send + Sync {
 
     /// As [`crate::Database::backup`].
     fn backup(&self, to: &str, go_on: GoOn<'_>) -> Result<BackupReport>;
+
+    /// As [`Catalog::table_metrics`].
+    fn table_metrics(&self) -> Vec<TableMetrics>;
 }
 
 /// Runs statements. Clones share the engine and the list of what runs.
@@ -245,6 +251,10 @@ impl Session {
                 let rows = change::update(self, update, cancel).await?;
                 Ok(Response::Done { tag: "UPDATE", rows })
             }
+            Statement::Seal { table } => {
+                self.host.seal(&table).await?;
+                Ok(Response::Done { tag: "ALTER TABLE", rows: 0 })
+            }
             Statement::CancelQuery(id) => {
                 if !self.shared.running.cancel(id) {
                     return Err(Error::new(ErrorKind::NotFound, format!("query {id} is not running")));
@@ -310,6 +320,10 @@ impl Catalog for SessionCatalog {
 
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
         self.host.snapshots(names)
+    }
+
+    fn table_metrics(&self) -> Vec<TableMetrics> {
+        self.host.table_metrics()
     }
 
     fn activity(&self) -> Vec<ActivityEntry> {

@@ -2,16 +2,19 @@
 
 use crate::metrics::{Counters, Metric};
 use crate::{DatabaseConfig, Metrics};
+use std::collections::HashMap;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidalite_ingest::recover::Persisted;
-use tidalite_storage::Tables;
+use tidalite_query::{MergeWork, TableMetrics};
 use tidalite_storage::fs::Fs;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
-use tidalite_types::{SegmentId, Txn};
+use tidalite_storage::tables::Staged;
+use tidalite_storage::{TableSnapshot, Tables};
+use tidalite_types::{SegmentId, TableId, Txn};
 
 /// What the threads of a database share.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(crate) struct Shared {
     pub next_segment: AtomicU64,
     /// The number of the last checkpoint file written, published or not.
     pub checkpoint_files: AtomicU64,
+    /// What merges did for each table since the database was opened.
+    merge_work: Mutex<HashMap<TableId, MergeWork>>,
     merge: Mutex<MergeSignal>,
     wished: Condvar,
     /// Backups that copy files of the log now: none may go.
@@ -73,6 +78,7 @@ impl Shared {
             manifest: Mutex::new(ManifestState { manifest, persisted }),
             is_closing: AtomicBool::new(false),
             log_wants_spare: AtomicBool::new(true),
+            merge_work: Mutex::default(),
             merge: Mutex::default(),
             wished: Condvar::new(),
             log_readers: AtomicUsize::new(0),
@@ -108,6 +114,34 @@ impl Shared {
         let signal = lock(&self.merge);
         let waited = self.wished.wait_timeout_while(signal, timeout, |s| !s.is_wanted);
         waited.unwrap_or_else(PoisonError::into_inner).0.is_wanted = false;
+    }
+
+    /// Counts what a merge did for a table.
+    pub(crate) fn note_merge(&self, table: TableId, count: impl FnOnce(&mut MergeWork)) {
+        count(lock(&self.merge_work).entry(table).or_default());
+    }
+
+    pub(crate) fn forget_merges(&self, is_there: impl Fn(TableId) -> bool) {
+        lock(&self.merge_work).retain(|table, _| is_there(*table));
+    }
+
+    /// For each table what is staged and what merges did.
+    pub(crate) fn table_metrics(&self) -> Vec<TableMetrics> {
+        let work = lock(&self.merge_work);
+        let tables = self.tables.all().1;
+        let of = |table: &TableSnapshot| {
+            let staged = Staged::of(&table.runs);
+            TableMetrics {
+                table: table.schema.name.clone(),
+                staged_rows: staged.rows as u64,
+                staged_bytes: staged.bytes as u64,
+                staged_runs: table.runs.len() as u64,
+                segments: table.segments.len() as u64,
+                segment_bytes: table.segments.iter().map(|s| s.meta().bytes).sum(),
+                work: work.get(&table.id).copied().unwrap_or_default(),
+            }
+        };
+        tables.iter().map(|t| of(t)).collect()
     }
 
     /// Notes the end of a merge.

@@ -6,7 +6,7 @@ use crate::commit::commit_batches;
 use std::collections::BTreeMap;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::SimFs;
-use tidalite_storage::merge::{merge, reclaimable};
+use tidalite_storage::merge::{MergeOptions, Threads, merge, reclaimable};
 use tidalite_storage::segment::{SegmentStore, to_column};
 use tidalite_types::command::CreateTable;
 use tidalite_types::{
@@ -137,7 +137,8 @@ impl World {
         let table = self.catalog.id_of("t").unwrap();
         let Some(input) = self.versions.begin_merge(table) else { return };
         let next = &mut self.next_segment;
-        let merged = merge(&self.store, &input.version, &reclaimable(&input.version, false), 1, &mut || {
+        let options = MergeOptions { threads: Threads::ONE, tail_from: None };
+        let merged = merge(&self.store, &input.version, &reclaimable(&input.version, false), &options, &mut || {
             *next += 1;
             SegmentId(*next)
         });

@@ -20,6 +20,12 @@ impl Input<'_> {
                 input.column_options()?;
                 Ok(Command::AddColumn { table: table.clone(), column, column_type, if_not_exists })
             })?
+        } else if self.take_all(&["set", "param"]) {
+            // How late rows are is found by looking at them; nothing else is to be set.
+            self.ignored_settings()?;
+            return Ok(Statement::Nothing { tag: "ALTER TABLE" });
+        } else if self.take("seal") {
+            return Ok(Statement::Seal { table });
         } else if self.take_all(&["drop", "partition"]) {
             return self.drop_partitions(table);
         } else if self.take("drop") {
@@ -44,7 +50,7 @@ impl Input<'_> {
                 Ok(Command::RenameColumn { table: table.clone(), column, to: input.name("a column name")?.text })
             })?
         } else {
-            return Err(self.expected("ADD, DROP, RENAME, SET TTL or DEDUP"));
+            return Err(self.expected("ADD, DROP, RENAME, SET TTL, SET PARAM, SEAL or DEDUP"));
         };
         Ok(Statement::Commands { tag: "ALTER TABLE", commands })
     }

@@ -184,7 +184,7 @@ impl Input<'_> {
     }
 
     /// `WITH maxUncommittedRows = 1000, o3MaxLag = 1s`: QuestDB's tuning, of no meaning here.
-    fn ignored_settings(&mut self) -> Result<()> {
+    pub(super) fn ignored_settings(&mut self) -> Result<()> {
         loop {
             self.name("a setting")?;
             self.expect_symbol(&Token::Eq)?;

@@ -44,9 +44,10 @@ impl Input<'_> {
             "backup" => self.backup(),
             "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard"
             | "deallocate" | "close" => self.nothing(),
-            "copy" | "merge" | "vacuum" | "checkpoint" | "grant" | "revoke" | "refresh" | "snapshot"
-            | "reindex" | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock"
-            | "comment" => self.unsupported(),
+            "copy" | "merge" | "vacuum" | "checkpoint" | "grant" | "revoke" | "refresh" | "snapshot" | "reindex"
+            | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock" | "comment" => {
+                self.unsupported()
+            }
             "select" | "with" | "from" | "values" | "table" | "pivot" | "unpivot" => self.query().map(Statement::Query),
             _ => Err(self.expected("a statement")),
         }

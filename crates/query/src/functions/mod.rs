@@ -1,6 +1,7 @@
 //! Functions of our own: about the database's tables and statements, and few scalars.
 
 mod partitions;
+mod storage;
 mod system;
 mod version;
 

@@ -1,7 +1,7 @@
 //! Table functions about the database: `tables()`, `table_columns('t')`, `table_partitions('t')`,
 //! `show_create_table('t')`, `wal_tables()`, `query_activity()`. Names of columns are QuestDB's.
 
-use super::partitions;
+use super::{partitions, storage};
 use crate::{Catalog, Error, Result, door};
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
@@ -16,7 +16,7 @@ use std::time::UNIX_EPOCH;
 use tidalite_storage::TableSnapshot;
 use tidalite_types::{ColumnType, PartitionBy, TableSchema, TimeUnit};
 
-type Columns = Vec<(&'static str, ArrayRef)>;
+pub(super) type Columns = Vec<(&'static str, ArrayRef)>;
 type Make = fn(&dyn Catalog, &[String]) -> Result<Columns>;
 
 pub(crate) const FUNCTIONS: &[(&str, Make)] = &[
@@ -26,6 +26,9 @@ pub(crate) const FUNCTIONS: &[(&str, Make)] = &[
     ("show_create_table", show_create_table),
     ("wal_tables", wal_tables),
     ("query_activity", query_activity),
+    ("table_metrics", storage::table_metrics),
+    ("table_storage", storage::table_storage),
+    ("storage", storage::storage),
 ];
 
 #[derive(Debug)]
@@ -58,30 +61,30 @@ impl SystemTable {
     }
 }
 
-fn text<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
+pub(super) fn text<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
     Arc::new(StringViewArray::from_iter_values(values))
 }
 
-fn optional_text<S: AsRef<str>>(values: impl IntoIterator<Item = Option<S>>) -> ArrayRef {
+pub(super) fn optional_text<S: AsRef<str>>(values: impl IntoIterator<Item = Option<S>>) -> ArrayRef {
     Arc::new(values.into_iter().collect::<StringViewArray>())
 }
 
-fn long(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+pub(super) fn long(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values))
 }
 
-fn flag(values: impl IntoIterator<Item = bool>) -> ArrayRef {
+pub(super) fn flag(values: impl IntoIterator<Item = bool>) -> ArrayRef {
     Arc::new(values.into_iter().map(Some).collect::<BooleanArray>())
 }
 
-fn all(catalog: &dyn Catalog) -> Vec<Arc<TableSnapshot>> {
+pub(super) fn all(catalog: &dyn Catalog) -> Vec<Arc<TableSnapshot>> {
     let mut names = catalog.table_names();
     names.sort_by_key(|name| name.to_lowercase());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     catalog.snapshots(&names).into_iter().flatten().collect()
 }
 
-fn one(catalog: &dyn Catalog, arguments: &[String]) -> Result<Arc<TableSnapshot>> {
+pub(super) fn one(catalog: &dyn Catalog, arguments: &[String]) -> Result<Arc<TableSnapshot>> {
     let [name] = arguments else { return Err(Error::invalid("one table has to be named")) };
     let found = catalog.snapshots(&[name]).pop().flatten();
     found.ok_or_else(|| Error::table_not_found(name))

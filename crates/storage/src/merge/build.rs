@@ -1,13 +1,13 @@
 //! One column of one block of the result.
 
 use super::new_rows::NewRows;
-use super::old_rows::{LastBlock, OldRows};
+use super::old_rows::{LastBlock, OldRows, append_block};
 use super::pieces::{BlockPlan, Piece};
 use crate::Result;
-use crate::segment::{Effort, EncodedBlock, encode};
+use crate::segment::{Effort, EncodedBlock, Segment, encode};
 use tidalite_kernels::gather::gather_into;
 use tidalite_types::column_type::Physical;
-use tidalite_types::{Column, ColumnId, ColumnType};
+use tidalite_types::{Column, ColumnId, ColumnType, Values};
 
 /// What one thread builds blocks with. Keeps its memory from block to block: fresh memory has to be cleared by the
 /// system, page by page, which takes longer than filling it.
@@ -21,18 +21,36 @@ pub(super) struct Builder {
 const SPARE_BYTES_MAX: usize = 4 << 20;
 
 impl Builder {
+    /// Encoded; where it is a block of a segment as it is, that, unless more effort is to be made.
     pub fn block(
         &mut self,
         (id, column_type): (ColumnId, ColumnType),
         old: &OldRows,
         new: &NewRows,
         plan: &BlockPlan,
+        effort: Effort,
     ) -> Result<EncodedBlock> {
         if let [piece @ Piece { is_new: false, .. }] = plan.pieces[..]
+            && effort == Effort::Fresh
             && let Some(encoded) = old.whole_block(id, piece)?
         {
             return Ok(encoded);
         }
+        let column = self.rows(column_type, id, old, new, plan)?;
+        let encoded = encode(column_type, &column, 0, plan.rows, effort);
+        self.put_back(column);
+        Ok(encoded)
+    }
+
+    /// The rows of a block; to be put back.
+    pub fn rows(
+        &mut self,
+        column_type: ColumnType,
+        id: ColumnId,
+        old: &OldRows,
+        new: &NewRows,
+        plan: &BlockPlan,
+    ) -> Result<Column> {
         let mut column = self.take(column_type.physical());
         for &piece in &plan.pieces {
             if piece.is_new {
@@ -46,9 +64,16 @@ impl Builder {
             gather_into(&mut column, picks, &mut picked);
             self.put_back(std::mem::replace(&mut column, picked));
         }
-        let encoded = encode(column_type, &column, 0, plan.rows, Effort::Fresh);
-        self.put_back(column);
-        Ok(encoded)
+        Ok(column)
+    }
+
+    /// Whether a block of a segment has exactly these rows.
+    pub fn is_same(&mut self, segment: &Segment, id: ColumnId, block: usize, rows: &Column) -> Result<bool> {
+        let mut found = self.take(rows.values.physical());
+        append_block(segment, id, block, &mut found)?;
+        let is_same = same_rows(&found, rows);
+        self.put_back(found);
+        Ok(is_same)
     }
 
     fn take(&mut self, physical: Physical) -> Column {
@@ -58,11 +83,27 @@ impl Builder {
         }
     }
 
-    fn put_back(&mut self, mut column: Column) {
+    pub fn put_back(&mut self, mut column: Column) {
         if column.byte_count() <= SPARE_BYTES_MAX {
             column.truncate(0);
             column.validity = None;
             self.spare.push(column);
         }
+    }
+}
+
+/// Same NULLs and, where there are none, the same bits.
+fn same_rows(a: &Column, b: &Column) -> bool {
+    let rows = a.len();
+    if rows != b.len() || (0..rows).any(|row| a.is_valid(row) != b.is_valid(row)) {
+        return false;
+    }
+    let is_valid = |row: &usize| a.is_valid(*row);
+    match (&a.values, &b.values) {
+        (Values::Views(a), Values::Views(b)) => (0..rows).filter(is_valid).all(|row| a.get(row) == b.get(row)),
+        (Values::F32(a), Values::F32(b)) => (0..rows).filter(is_valid).all(|row| a[row].to_bits() == b[row].to_bits()),
+        (Values::F64(a), Values::F64(b)) => (0..rows).filter(is_valid).all(|row| a[row].to_bits() == b[row].to_bits()),
+        // Under NULL both have zeros.
+        (a, b) => a == b,
     }
 }

@@ -268,6 +268,15 @@ impl Decoded {
     }
 }
 
+/// Appends all rows of a block.
+pub(super) fn append_block(segment: &Segment, id: ColumnId, block: usize, out: &mut Column) -> Result<()> {
+    match segment.read(id, block)? {
+        Some(read) => Decoded::new(read).append(0, segment.block_rows(block), out),
+        None => out.extend_null(segment.block_rows(block)),
+    }
+    Ok(())
+}
+
 /// Rows `from..from + count` where they lie; copied only if they were not aligned.
 fn values<T: bytemuck::Pod>(bytes: &[u8], from: usize, count: usize) -> Cow<'_, [T]> {
     let bytes = &bytes[from * size_of::<T>()..(from + count) * size_of::<T>()];

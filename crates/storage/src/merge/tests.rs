@@ -61,9 +61,17 @@ struct Table {
     version: TableSnapshot,
     next: u64,
     threads: usize,
+    tail_from: Option<i64>,
     /// Timestamp, arrival and whether the text is there, in the order expected.
     expected: Vec<(i64, i64, bool)>,
     _dir: tempfile::TempDir,
+}
+
+fn threads(count: usize) -> Threads<'static> {
+    let on: &(dyn Fn(usize, &(dyn Fn() + Sync)) + Sync) = &|count, work| {
+        std::thread::scope(|scope| (0..count).for_each(|_| drop(scope.spawn(work))));
+    };
+    Threads { count, on }
 }
 
 impl Table {
@@ -81,7 +89,15 @@ impl Table {
             arrived: 0,
             removals: 0,
         };
-        Table { store: SegmentStore::new(fs, 64 << 20), version, next: 1, threads: 1, expected: Vec::new(), _dir: dir }
+        Table {
+            store: SegmentStore::new(fs, 64 << 20),
+            version,
+            next: 1,
+            threads: 1,
+            tail_from: None,
+            expected: Vec::new(),
+            _dir: dir,
+        }
     }
 
     fn stage(&mut self, timestamps: Vec<i64>) {
@@ -141,7 +157,8 @@ impl Table {
     fn merge_while(&mut self, reclaim: &[SegmentId], meanwhile: impl FnOnce(&mut Table)) -> Merged {
         let next = &mut self.next;
         let before = self.version.clone();
-        let merged = merge(&self.store, &before, reclaim, self.threads, &mut || {
+        let options = MergeOptions { threads: threads(self.threads), tail_from: self.tail_from };
+        let merged = merge(&self.store, &before, reclaim, &options, &mut || {
             *next += 1;
             SegmentId(*next)
         });
@@ -154,6 +171,19 @@ impl Table {
         versions.end_merge(&input, merged.added.clone(), &merged.removed, masks);
         self.version = TableSnapshot::clone(versions.get(self.version.id).unwrap());
         merged
+    }
+
+    fn seal(&mut self, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<Merged> {
+        let next = &mut self.next;
+        let all = self.version.segments.clone();
+        let sealed = seal(&self.store, &self.version, &all, threads(self.threads), is_cancelled, &mut || {
+            *next += 1;
+            SegmentId(*next)
+        })?;
+        let mut segments = sealed.added.clone();
+        crate::tables::sort_segments(&mut segments);
+        self.version.segments = Arc::new(segments);
+        Ok(sealed)
     }
 
     fn check(&mut self) {
@@ -367,4 +397,69 @@ fn rows_all_of_whose_columns_were_dropped_stay() {
             assert!(values.is_none_or(|values| values.null_count() == values.len()));
         }
     }
+}
+
+#[test]
+fn a_stream_with_jitter_writes_only_its_newest_rows_again() {
+    let mut table = Table::new(true);
+    let mut random = fastrand::Rng::with_seed(3);
+    // 1,000 rows a second, up to 2 s late, merged every minute.
+    let (mut rows, mut rewritten) = (0, 0);
+    for minute in 0..7 {
+        let times = (0..60_000).map(|i| 10_000_000 + (minute * 60_000 + i) * 1000 - random.i64(0..2_000_000));
+        table.stage(times.collect());
+        table.tail_from = Some(10_000_000 + (minute + 1) * 60_000_000 - 4_000_000);
+        let merged = table.merge();
+        table.check();
+        rows += 60_000;
+        rewritten += merged.rewritten_rows;
+    }
+    assert!(rewritten < rows / 10, "{rewritten} rows written again of {rows}");
+    assert!(table.version.segments.len() <= 8);
+}
+
+#[test]
+fn many_small_merges_make_few_segments() {
+    let mut table = Table::new(true);
+    let mut rewritten = 0;
+    for at in 0..200 {
+        table.stage((0..2_000).map(|i| (at * 2_000 + i) * 1000).collect());
+        rewritten += table.merge().rewritten_rows;
+    }
+    table.check();
+    assert!(table.version.segments.len() < 16, "{} segments", table.version.segments.len());
+    assert!(rewritten < 4 * 400_000, "{rewritten} rows written again");
+}
+
+#[test]
+fn sealed_segments_have_the_same_rows_and_late_rows_open_only_what_they_touch() {
+    let mut table = Table::new(true);
+    let mut random = fastrand::Rng::with_seed(5);
+    for _ in 0..4 {
+        table.stage((0..300_000).map(|_| random.i64(0..DAY)).collect());
+        table.merge();
+    }
+    let sealed = table.seal(&|| false).unwrap();
+    assert!(!sealed.added.is_empty());
+    table.check();
+    let is_sealed = |t: &Table| t.version.segments.iter().map(|s| s.is_sealed().unwrap()).collect::<Vec<_>>();
+    assert!(table.version.segments.len() == 2 && is_sealed(&table) == [true, true]);
+    let (lo, hi) = table.version.segments[1].time_range();
+    table.stage(vec![lo + (hi - lo) / 2, hi]);
+    table.merge();
+    table.check();
+    assert_eq!(is_sealed(&table), [true, false]);
+}
+
+#[test]
+fn a_seal_that_is_given_up_leaves_no_files() {
+    let mut table = Table::new(true);
+    table.stage((0..300_000).collect());
+    table.merge();
+    let before = files(&table);
+    assert!(table.seal(&|| true).is_err());
+    table.check();
+    assert!(files(&table) == before);
+    let folder = table._dir.path().join(SegmentStore::dir(TableId(1)));
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
 }

@@ -1,4 +1,4 @@
-//! Builds and writes segments on several threads.
+//! Builds and writes segments on the threads it is given.
 //!
 //! In: plans of segments, each with its columns. Out: the segments in their files, synced, column after column in each.
 //! A task is one column of one segment; threads take the next task from one counter, so that they finish together.
@@ -6,11 +6,13 @@
 //!
 //! Always: the bytes of the files do not depend on the number of threads. What is built ahead of its turn is limited.
 
+use super::Writing;
 use super::build::Builder;
 use super::new_rows::NewRows;
 use super::old_rows::OldRows;
 use super::pieces::BlockPlan;
-use crate::segment::{EncodedBlock, SegmentStore, SegmentSummary, SegmentWriter};
+use crate::cache::lock;
+use crate::segment::{EncodedBlock, SegmentSummary, SegmentWriter};
 use crate::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -33,15 +35,14 @@ const THREAD_VALUES_MIN: usize = 1 << 18;
 
 /// Writes the segments; on an error some of their files may be there.
 pub(super) fn write_segments(
-    store: &SegmentStore,
     plans: &[SegmentPlan<'_>],
     new: &NewRows,
-    threads: usize,
+    writing: &Writing<'_>,
 ) -> Result<Vec<SegmentSummary>> {
     let values: usize = plans.iter().map(|p| p.columns.len() * p.blocks.iter().map(|b| b.rows).sum::<usize>()).sum();
     let first_tasks = plans.iter().scan(0, |at, p| Some(std::mem::replace(at, *at + p.columns.len())));
     let output = Output {
-        store,
+        writing,
         plans,
         new,
         first_tasks: first_tasks.collect(),
@@ -51,30 +52,43 @@ pub(super) fn write_segments(
         changed: Condvar::new(),
         files: Mutex::default(),
     };
-    on_threads(threads.min(values / THREAD_VALUES_MIN), || output.work());
+    writing.threads.run(values / THREAD_VALUES_MIN, &|| output.work());
     let queue = output.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
     let files = output.files.into_inner().unwrap_or_else(PoisonError::into_inner);
     queue.failure.map_or(Ok(files.finished), Err)
 }
 
-/// Runs `work` on this thread and on so many more that they are `threads`. A panic in one is one here.
-fn on_threads(threads: usize, work: impl Fn() + Sync) {
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(&work);
+/// Threads that whoever wants a merge lends it.
+#[derive(Clone, Copy)]
+pub struct Threads<'a> {
+    /// As many as may work at once.
+    pub count: usize,
+    /// Runs the work on so many threads, this one among them, and returns when all have ended. A panic in one is one
+    /// here.
+    pub on: &'a (dyn Fn(usize, &(dyn Fn() + Sync)) + Sync),
+}
+
+impl Threads<'_> {
+    /// The caller's alone.
+    pub const ONE: Threads<'static> = Threads { count: 1, on: &|_, work| work() };
+
+    /// On no more threads than are `worth` it.
+    fn run(self, worth: usize, work: &(dyn Fn() + Sync)) {
+        match self.count.min(worth) {
+            0 | 1 => work(),
+            count => (self.on)(count, work),
         }
-        work();
-    });
+    }
 }
 
 /// The results of `make` for every number below `count`, in order.
 pub(super) fn for_each<T: Send>(
     count: usize,
-    threads: usize,
+    threads: Threads<'_>,
     make: impl Fn(usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
-    on_threads(threads.min(count), || {
+    threads.run(count, &|| {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             if at >= count {
@@ -93,7 +107,7 @@ pub(super) fn for_each<T: Send>(
 }
 
 struct Output<'a> {
-    store: &'a SegmentStore,
+    writing: &'a Writing<'a>,
     plans: &'a [SegmentPlan<'a>],
     new: &'a NewRows,
     /// The number of the first column of each segment.
@@ -162,8 +176,9 @@ impl Output<'_> {
     fn build(&self, task: usize, builder: &mut Builder) -> Result<bool> {
         let (segment, column) = self.place(task);
         let plan = &self.plans[segment];
+        self.writing.check_cancelled()?;
         for (at, block) in plan.blocks.iter().enumerate() {
-            let encoded = builder.block(plan.columns[column], plan.old, self.new, block)?;
+            let encoded = builder.block(plan.columns[column], plan.old, self.new, block, self.writing.effort)?;
             if !self.hand_over(task, encoded, at + 1 == plan.blocks.len())? {
                 return Ok(false);
             }
@@ -215,7 +230,8 @@ impl Output<'_> {
         let mut files = lock(&self.files);
         let mut writer = match files.open.take() {
             Some(writer) => writer,
-            None => SegmentWriter::create(&**self.store.fs(), &plan.path, &plan.columns)?,
+            None => SegmentWriter::create(&**self.writing.store.fs(), &plan.path, &plan.columns)?
+                .with_effort(self.writing.effort),
         };
         blocks.iter().try_for_each(|block| writer.write_column_block(column, block))?;
         if is_complete && column + 1 == plan.columns.len() {
@@ -243,8 +259,4 @@ impl Drop for StopOnPanic<'_> {
             self.0.fail(Error::new(ErrorKind::Internal, "a merge panicked".to_owned()));
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -176,7 +176,12 @@ pub fn header() -> [u8; HEADER_BYTES] {
 
 /// Footer and trailer: `entries` by column, then by block, columns ascending by id.
 #[must_use]
-pub fn footer_and_trailer(rows: u64, columns: &[(ColumnId, Physical)], entries: &[Vec<Entry>]) -> Vec<u8> {
+pub fn footer_and_trailer(
+    rows: u64,
+    columns: &[(ColumnId, Physical)],
+    entries: &[Vec<Entry>],
+    is_sealed: bool,
+) -> Vec<u8> {
     let block_count = entries.first().map_or(0, Vec::len);
     let mut out = Vec::with_capacity(footer_bytes(columns.len(), block_count) + TRAILER_BYTES);
     out.extend(rows.to_le_bytes());
@@ -191,7 +196,7 @@ pub fn footer_and_trailer(rows: u64, columns: &[(ColumnId, Physical)], entries: 
     out.extend((trailer_at as u64).to_le_bytes());
     out.extend(crc32c::crc32c(&out[..trailer_at]).to_le_bytes());
     out.extend(VERSION.to_le_bytes());
-    out.extend([0; 4]);
+    out.extend(u32::from(is_sealed).to_le_bytes());
     out.extend(crc32c::crc32c(&out[trailer_at..]).to_le_bytes());
     out.extend(MAGIC);
     out
@@ -199,6 +204,12 @@ pub fn footer_and_trailer(rows: u64, columns: &[(ColumnId, Physical)], entries: 
 
 fn footer_bytes(columns: usize, blocks: usize) -> usize {
     FOOTER_HEAD_BYTES + columns * (COLUMN_BYTES + blocks * ENTRY_BYTES)
+}
+
+/// Whether the file was encoded for size, as a trailer that was read by [`read_trailer`] says.
+#[must_use]
+pub fn is_sealed(trailer: &[u8; TRAILER_BYTES]) -> bool {
+    u32_at(trailer, 16) & 1 == 1
 }
 
 /// What the last [`TRAILER_BYTES`] of a file say: length and checksum of the footer before them.

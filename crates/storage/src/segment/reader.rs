@@ -31,6 +31,16 @@ pub struct SegmentMeta {
     pub time_range: (i64, i64),
 }
 
+/// What a column's block takes on the disk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StoredBlock {
+    pub encoding: Encoding,
+    pub bytes: u32,
+    /// What the values take in memory; of text the views and the data that is stored for them.
+    pub logical_bytes: u64,
+    pub zone: Zone,
+}
+
 /// One immutable file. Its footer is read at the first need, both it and blocks come through the block cache.
 pub struct Segment {
     store: Arc<SegmentStore>,
@@ -106,6 +116,29 @@ impl Segment {
     /// When there is no such block; so do the others.
     pub fn zone(&self, column: ColumnId, block: usize) -> Result<Option<Zone>> {
         Ok(self.find(column, block)?.map(|(_, entry)| entry.zone))
+    }
+
+    /// Whether it was encoded for size. Reads the end of the file.
+    pub fn is_sealed(&self) -> Result<bool> {
+        let Some(at) = self.meta.bytes.checked_sub(TRAILER_BYTES as u64) else {
+            return Err(self.damaged_file(0, "it is too short"));
+        };
+        let bytes = self.read_bytes(&*self.file()?, at, TRAILER_BYTES)?;
+        let trailer = bytes[..].try_into().expect("as many bytes were read");
+        format::read_trailer(trailer).map_err(|problem| self.damaged_file(at, &problem))?;
+        Ok(format::is_sealed(trailer))
+    }
+
+    /// How a column's block is stored, from the footer; `None` when the segment has no such column.
+    pub fn stored(&self, column: ColumnId, block: usize) -> Result<Option<StoredBlock>> {
+        let Some((physical, entry)) = self.find(column, block)? else { return Ok(None) };
+        let rows = self.block_rows(block) as u64;
+        let logical_bytes = match physical {
+            Physical::Bit => rows.div_ceil(8),
+            Physical::Views => rows * 16 + u64::from(entry.data_bytes),
+            _ => rows * physical.width().unwrap_or(16) as u64,
+        };
+        Ok(Some(StoredBlock { encoding: entry.encoding, bytes: entry.bytes, logical_bytes, zone: entry.zone }))
     }
 
     /// As [`Segment::zone`] for each vector of the block, whose bytes it reads.

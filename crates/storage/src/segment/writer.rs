@@ -174,7 +174,7 @@ impl SegmentWriter {
         order.sort_by_key(|i| self.columns[*i].0);
         let columns: Vec<_> = order.iter().map(|i| (self.columns[*i].0, self.columns[*i].1.physical())).collect();
         let entries: Vec<Vec<Entry>> = order.iter().map(|i| std::mem::take(&mut self.entries[*i])).collect();
-        self.buffer.extend(format::footer_and_trailer(self.rows, &columns, &entries));
+        self.buffer.extend(format::footer_and_trailer(self.rows, &columns, &entries, self.effort == Effort::Sealed));
         let bytes = self.written + self.buffer.len() as u64;
         self.file.write_all_at(&self.buffer, self.written).map_err(|e| Error::io("write", &self.path, e))?;
         self.file.sync().map_err(|e| Error::io("sync", &self.path, e))?;

@@ -16,6 +16,8 @@ pub enum Action {
     Settle,
     /// Merges the table, if it is there.
     Merge(String),
+    /// Merges the table and writes all of it again for size.
+    Seal(String),
     Checkpoint,
     /// A reader takes a snapshot of everything and keeps it.
     Pin,
@@ -150,7 +152,8 @@ impl Script {
         match self.rng.u32(..1000) {
             0..4 => Action::Settle,
             4..16 => Action::Merge(self.table_name()),
-            16..20 => Action::Checkpoint,
+            16..18 => Action::Seal(self.table_name()),
+            18..20 => Action::Checkpoint,
             20..25 => Action::Pin,
             25..30 => Action::Unpin,
             30..45 => Action::Check,

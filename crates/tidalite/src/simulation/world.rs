@@ -16,6 +16,7 @@ use std::sync::Arc;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
 use tidalite_storage::{Mask, TableSnapshot};
+use tidalite_types::TableId;
 
 pub struct World {
     fs: SimFs,
@@ -90,6 +91,11 @@ impl World {
         Ok(world)
     }
 
+    fn find(&self, table: &str) -> Option<TableId> {
+        let (_, tables) = self.db().all_tables();
+        tables.iter().find(|t| t.schema.name.eq_ignore_ascii_case(table)).map(|t| t.id)
+    }
+
     pub fn step(&mut self, action: &Action) -> Result<(), String> {
         match action {
             Action::Commit(changes) => self.commit(changes),
@@ -101,10 +107,11 @@ impl World {
                 self.job(result)
             }
             Action::Merge(name) => {
-                let (_, tables) = self.db().all_tables();
-                let found = tables.iter().find(|t| t.schema.name.eq_ignore_ascii_case(name)).map(|t| t.id);
-                drop(tables);
-                let result = found.map_or(Ok(()), |id| self.db().jobs().merge_now(id));
+                let result = self.find(name).map_or(Ok(()), |id| self.db().jobs().merge_now(id));
+                self.job(result)
+            }
+            Action::Seal(name) => {
+                let result = self.find(name).map_or(Ok(()), |_| self.db().seal(name));
                 self.job(result)
             }
             Action::Checkpoint => {

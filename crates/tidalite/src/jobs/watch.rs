@@ -1,0 +1,258 @@
+//! When which table is merged.
+//!
+//! In: the versions of all tables and the time. Out: the tables that are due, those with most staged bytes first.
+//!
+//! A merge costs by what it writes, not by what is new: rows that fall into segments make those be written again. So a
+//! table whose rows come in order is merged soon, one whose rows fall everywhere when there is more of it, and the
+//! newest rows of a table that gets late ones are kept apart ([`Watch::tail_from`]), so that the late ones fall into
+//! these alone.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+use tidalite_storage::TableSnapshot;
+use tidalite_storage::merge::reclaimable;
+use tidalite_storage::tables::Staged;
+use tidalite_types::{BLOCK_ROWS, TableId, TimeUnit, Txn};
+
+/// A table without commits for this long is merged, so that its rows leave memory.
+const QUIET: Duration = Duration::from_millis(200);
+/// A table with fewer staged rows than this is a trickle...
+const TRICKLE_ROWS: usize = 4096;
+/// ...and not merged more often than this because it is quiet: the same last block would be written again and again.
+const TRICKLE_INTERVAL: Duration = Duration::from_secs(2);
+/// Of trickles only so many are merged in one round: ten thousand tables with a row a second each wait in memory, and a
+/// checkpoint keeps the log short.
+const TRICKLES_PER_ROUND: usize = 8;
+/// Staged rows are merged at the latest after this long, trickles when it is their turn.
+const STAGED_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// What decides about all tables.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Of staged bytes.
+    pub staging_bytes: usize,
+    pub staged_bytes: usize,
+    pub is_log_long: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    tables: HashMap<TableId, Watched>,
+}
+
+/// When things happened to a table.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    txn: Txn,
+    changed: Instant,
+    staged_since: Option<Instant>,
+    merged: Option<Instant>,
+    /// How late rows were of late, in the unit of the table's timestamp.
+    lag: i64,
+}
+
+impl Watch {
+    /// `tables` in order of their ids.
+    pub fn due(&mut self, tables: &[std::sync::Arc<TableSnapshot>], limits: Limits, now: Instant) -> Vec<TableId> {
+        self.tables.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
+        let mut candidates: Vec<Candidate> = tables.iter().filter_map(|t| self.look_at(t, limits, now)).collect();
+        candidates.sort_unstable_by_key(|c| std::cmp::Reverse((c.is_large, c.bytes)));
+        // Over half of the limit whatever is largest goes, however small it is, until there is room again.
+        let mut to_free = match limits.staged_bytes.checked_sub(limits.staging_bytes / 2) {
+            Some(over) if over > 0 => over + limits.staging_bytes / 4,
+            _ => 0,
+        };
+        let mut trickles = 0;
+        candidates.retain(|c| {
+            let frees = to_free > 0;
+            to_free = to_free.saturating_sub(c.bytes);
+            trickles += usize::from(c.is_trickle && c.is_due);
+            c.is_large || frees || c.is_due && (!c.is_trickle || trickles <= TRICKLES_PER_ROUND)
+        });
+        candidates.into_iter().map(|c| c.id).collect()
+    }
+
+    fn look_at(&mut self, table: &TableSnapshot, limits: Limits, now: Instant) -> Option<Candidate> {
+        let new = Watched { txn: table.txn, changed: now, staged_since: None, merged: None, lag: 0 };
+        let watched = self.tables.entry(table.id).or_insert(new);
+        if watched.txn != table.txn {
+            (watched.txn, watched.changed) = (table.txn, now);
+        }
+        if table.runs.is_empty() {
+            watched.staged_since = None;
+            let is_due = now - watched.changed >= QUIET && !reclaimable(table, false).is_empty();
+            return is_due.then_some(Candidate { id: table.id, bytes: 0, is_trickle: true, is_large: false, is_due });
+        }
+        let Staged { rows, bytes } = Staged::of(&table.runs);
+        let age = now - *watched.staged_since.get_or_insert(now);
+        let is_trickle = rows < TRICKLE_ROWS;
+        let was_merged = watched.merged.is_some_and(|at| now - at < TRICKLE_INTERVAL);
+        let is_quiet = now - watched.changed >= QUIET && !(is_trickle && was_merged);
+        let is_pressed = limits.staged_bytes > limits.staging_bytes / 2 || limits.is_log_long;
+        let is_large = bytes > limits.staging_bytes / 8 && (is_pressed || rewritten_rows(table) <= rows as u64)
+            || is_pressed && rows >= BLOCK_ROWS;
+        Some(Candidate { id: table.id, bytes, is_trickle, is_large, is_due: is_quiet || age >= STAGED_AGE_MAX })
+    }
+
+    /// Notes the end of a merge of `table`, successful or not.
+    pub fn merged(&mut self, table: TableId, now: Instant) {
+        if let Some(watched) = self.tables.get_mut(&table) {
+            watched.merged = Some(now);
+        }
+    }
+
+    /// Whether nothing came to the table for this long.
+    pub fn is_quiet(&self, table: TableId, long: Duration, now: Instant) -> bool {
+        self.tables.get(&table).is_some_and(|w| now - w.changed >= long)
+    }
+
+    /// Learns how late the rows about to be merged are.
+    pub fn note_lateness(&mut self, table: &TableSnapshot, lag_max: Duration) {
+        let Some((_, unit)) = table.schema.timestamp() else { return };
+        let Some(watched) = self.tables.get_mut(&table.id) else { return };
+        let late = lateness(table);
+        // What comes later than the limit is an import of old rows and says nothing about the next ones.
+        if late <= in_unit(lag_max, unit) {
+            watched.lag = late.max(watched.lag / 4 * 3);
+        }
+    }
+
+    /// The timestamp from which on the rows of a merge are kept apart: late rows will still fall between them.
+    pub fn tail_from(&self, table: &TableSnapshot) -> Option<i64> {
+        let lag = self.tables.get(&table.id)?.lag;
+        let newest = table.time_range()?.1;
+        // A little more than seen: the next one may be later.
+        (lag > 0).then(|| newest.saturating_sub(lag.saturating_add(lag / 4)))
+    }
+}
+
+struct Candidate {
+    id: TableId,
+    bytes: usize,
+    is_trickle: bool,
+    is_large: bool,
+    is_due: bool,
+}
+
+/// Rows of segments that staged rows fall into, or more.
+fn rewritten_rows(table: &TableSnapshot) -> u64 {
+    if table.schema.designated.is_none() {
+        return 0;
+    }
+    let overlaps = |lo: i64, hi: i64| table.runs.iter().any(|r| r.time_range.0 < hi && lo <= r.time_range.1);
+    let touched = table.segments.iter().filter(|s| overlaps(s.time_range().0, s.time_range().1));
+    touched.map(|s| s.rows()).sum()
+}
+
+/// By how much the oldest staged row is older than the newest row before its run.
+fn lateness(table: &TableSnapshot) -> i64 {
+    let mut newest = table.segments.iter().map(|s| s.time_range().1).max();
+    let mut late = 0;
+    for run in table.runs.iter() {
+        let (lo, hi) = run.time_range;
+        late = late.max(newest.map_or(0, |newest| newest.saturating_sub(lo)));
+        newest = newest.max(Some(hi));
+    }
+    late
+}
+
+fn in_unit(duration: Duration, unit: TimeUnit) -> i64 {
+    let value = match unit {
+        TimeUnit::Millis => duration.as_millis(),
+        TimeUnit::Micros => duration.as_micros(),
+        TimeUnit::Nanos => duration.as_nanos(),
+    };
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tidalite_storage::Run;
+    use tidalite_types::{Column, ColumnId, ColumnSchema, ColumnType, PartitionBy, TableSchema, Values};
+
+    const LIMITS: Limits = Limits { staging_bytes: 64 << 20, staged_bytes: 0, is_log_long: false };
+    const LAG_MAX: Duration = Duration::from_secs(10);
+
+    fn table(id: u32, runs: &[(i64, usize)]) -> Arc<TableSnapshot> {
+        let time = ColumnSchema {
+            id: ColumnId(0),
+            name: "ts".to_owned(),
+            column_type: ColumnType::Timestamp(TimeUnit::Micros),
+        };
+        let schema = TableSchema {
+            name: format!("t{id}"),
+            columns: vec![time],
+            designated: Some(ColumnId(0)),
+            partition_by: PartitionBy::Day,
+            next_column: ColumnId(1),
+            ttl: None,
+            dedup: Vec::new(),
+        };
+        let run = |(at, &(start, rows)): (usize, &(i64, usize))| {
+            let times: Vec<i64> = (start..start + rows as i64).collect();
+            Arc::new(Run {
+                rows,
+                txns: (Txn(at as u64 + 1), Txn(at as u64 + 1)),
+                time_range: (start, start + rows as i64 - 1),
+                is_sorted: true,
+                columns: vec![(ColumnId(0), Arc::new(Column::new(Values::I64(times))))],
+                dead: None,
+            })
+        };
+        Arc::new(TableSnapshot {
+            id: TableId(id),
+            schema: Arc::new(schema),
+            txn: Txn(runs.len() as u64),
+            segments: Arc::default(),
+            runs: Arc::new(runs.iter().enumerate().map(run).collect()),
+            symbols: Arc::default(),
+            dead: Arc::default(),
+            arrived: 0,
+            removals: 0,
+        })
+    }
+
+    #[test]
+    fn of_ten_thousand_trickles_a_few_are_merged_at_a_time() {
+        let tables: Vec<_> = (0..10_000).map(|id| table(id, &[(0, 1)])).collect();
+        let (mut watch, start) = (Watch::default(), Instant::now());
+        assert!(watch.due(&tables, LIMITS, start).is_empty(), "they have just changed");
+        let due = watch.due(&tables, LIMITS, start + QUIET);
+        assert_eq!(due.len(), TRICKLES_PER_ROUND);
+        due.iter().for_each(|id| watch.merged(*id, start + QUIET));
+        let next = watch.due(&tables, LIMITS, start + 2 * QUIET);
+        assert!(next.len() == TRICKLES_PER_ROUND && next.iter().all(|id| !due.contains(id)), "others have their turn");
+    }
+
+    #[test]
+    fn when_memory_is_short_small_tables_are_merged_too() {
+        let tables: Vec<_> = (0..1000).map(|id| table(id, &[(0, 100)])).collect();
+        let (mut watch, start) = (Watch::default(), Instant::now());
+        let bytes = Staged::of(&tables[0].runs).bytes;
+        let limits = Limits { staging_bytes: 1000 * bytes, staged_bytes: 1000 * bytes, ..LIMITS };
+        assert_eq!(watch.due(&tables, limits, start).len(), 750, "down to a quarter of the limit");
+        let limits = Limits { staging_bytes: 2000 * bytes, staged_bytes: 1000 * bytes, ..LIMITS };
+        assert!(watch.due(&tables, limits, start).is_empty());
+    }
+
+    #[test]
+    fn lateness_is_learned_within_its_limit_and_forgotten() {
+        let second = 1_000_000;
+        let jittery = table(1, &[(10 * second, 10), (8 * second, 10)]);
+        let (mut watch, start) = (Watch::default(), Instant::now());
+        watch.due(std::slice::from_ref(&jittery), LIMITS, start);
+        assert_eq!(watch.tail_from(&jittery), None);
+        watch.note_lateness(&jittery, LAG_MAX);
+        let newest = 10 * second + 9;
+        let lag = 2 * second + 9;
+        assert_eq!(watch.tail_from(&jittery), Some(newest - lag - lag / 4));
+        watch.note_lateness(&table(1, &[(100 * second, 10), (0, 10)]), LAG_MAX);
+        assert_eq!(watch.tail_from(&jittery), Some(newest - lag - lag / 4), "an import of old rows is no jitter");
+        for _ in 0..100 {
+            watch.note_lateness(&table(1, &[(0, 10), (10, 10)]), LAG_MAX);
+        }
+        assert!(watch.tail_from(&jittery).is_none_or(|from| from >= newest - 4));
+    }
+}
