@@ -1,6 +1,6 @@
 //! Pure loops over slices: no files, no tables, no errors. A fast loop has a plain twin that defines it.
 //!
-//! [`min_max()`] bounds; [`sort`] the order of timestamps; [`gather()`] rows by number; [`merge()`] two sorted runs;
+//! [`min_max()`] bounds; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
 //! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
 //! [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols.
 //!
@@ -18,6 +18,7 @@ pub mod in_range;
 pub mod int;
 pub mod merge;
 pub mod min_max;
+pub mod select;
 pub mod sort;
 pub mod widths;
 
@@ -30,5 +31,6 @@ pub use int::Int;
 pub use int::has_avx2;
 pub use merge::{Stretch, merge, merge_columns, merge_slices};
 pub use min_max::{min_max, min_max_f32, min_max_f64};
+pub use select::{count_picked, keep_bits, picked, select, select_bits};
 pub use sort::{is_sorted, sort_permutation};
 pub use widths::{WidthCounts, width_counts, width_of};

@@ -50,6 +50,12 @@ impl Views {
         &self.data
     }
 
+    /// Views and data.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<u128>, Vec<u8>) {
+        (self.views, self.data)
+    }
+
     /// Whether `bytes` more can be pushed.
     #[must_use]
     pub fn has_room(&self, bytes: usize) -> bool {

@@ -1,0 +1,160 @@
+//! The rows that a mask picks, moved together.
+//!
+//! A mask has a bit for each row, least significant first, as [`crate::Mask`] has them for one vector; bits behind the
+//! last row are clear.
+
+use crate::dispatch;
+
+/// Words of a mask that have at most this many bits are walked bit by bit, others row by row without a branch.
+const WALKED_BITS: u32 = 12;
+
+/// How many rows a mask picks.
+#[must_use]
+pub fn count_picked(mask: &[u64]) -> usize {
+    mask.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// The rows a mask picks, in order.
+pub fn picked(mask: &[u64]) -> impl Iterator<Item = usize> {
+    mask.iter().enumerate().flat_map(|(at, word)| Bits(*word).map(move |bit| at * 64 + bit))
+}
+
+/// The places of the bits that are set.
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let bit = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(bit)
+    }
+}
+
+/// A value that can be moved whatever it means.
+pub trait Movable: Copy + Default + 'static {}
+impl<T: Copy + Default + 'static> Movable for T {}
+
+dispatch! {
+    /// Appends the values whose bit is set.
+    ///
+    /// # Panics
+    /// When a bit is set behind the last value.
+    pub fn select<T: Movable>(values: &[T], mask: &[u64], out: &mut Vec<T>) {
+        for (word, values) in mask.iter().zip(values.chunks(64)) {
+            match *word {
+                0 => {}
+                u64::MAX => out.extend_from_slice(values),
+                few if few.count_ones() <= WALKED_BITS => Bits(few).for_each(|bit| out.push(values[bit])),
+                many => {
+                    // Every value is written, and the next one over it unless it is wanted.
+                    let (mut room, mut len) = ([T::default(); 64], 0);
+                    for (bit, value) in values.iter().enumerate() {
+                        room[len % 64] = *value;
+                        len += (many >> bit & 1) as usize;
+                    }
+                    out.extend_from_slice(&room[..len]);
+                }
+            }
+        }
+    }
+}
+
+dispatch! {
+    /// The bits of `bits` whose bit in `mask` is set, one after the other; those behind the last are clear.
+    #[must_use]
+    pub fn select_bits(bits: &[u64], mask: &[u64]) -> Vec<u64> {
+        let count: usize = mask.iter().map(|word| word.count_ones() as usize).sum();
+        let (mut out, mut at) = (vec![0; count.div_ceil(64) + 1], 0);
+        for (bits, word) in bits.iter().zip(mask) {
+            let (mut packed, count) = match *word {
+                0 => continue,
+                u64::MAX => (*bits, 64),
+                word => (0, word.count_ones() as usize),
+            };
+            if count < 64 {
+                Bits(*word).enumerate().for_each(|(to, from)| packed |= (bits >> from & 1) << to);
+            }
+            out[at / 64] |= packed << (at % 64);
+            if at % 64 != 0 {
+                out[at / 64 + 1] |= packed >> (64 - at % 64);
+            }
+            at += count;
+        }
+        out.truncate(count.div_ceil(64));
+        out
+    }
+}
+
+dispatch! {
+    /// The opposite of [`select_bits`]: keeps those rows of `mask` whose bit, counted among the rows of the mask, is set
+    /// in `kept`.
+    pub fn keep_bits(mask: &mut [u64], kept: &[u64]) {
+        let mut at = 0;
+        for word in mask {
+            let (all, mut left) = (*word, 0);
+            for bit in Bits(all) {
+                left |= (kept[at / 64] >> (at % 64) & 1) << bit;
+                at += 1;
+            }
+            *word = left;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random_mask(rng: &mut fastrand::Rng, rows: usize) -> Vec<u64> {
+        let mut mask: Vec<u64> = (0..rows.div_ceil(64))
+            .map(|_| match rng.u32(..5) {
+                0 => 0,
+                1 => u64::MAX,
+                2 => 1 << rng.u32(..64),
+                3 => rng.u64(..) & rng.u64(..) & rng.u64(..),
+                _ => rng.u64(..) | rng.u64(..),
+            })
+            .collect();
+        if rows % 64 != 0 {
+            *mask.last_mut().unwrap() &= u64::MAX >> (64 - rows % 64);
+        }
+        mask
+    }
+
+    #[test]
+    fn picked_rows_are_those_whose_bit_is_set() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for rows in [1, 5, 63, 64, 65, 640, 1000, 1024] {
+            for _ in 0..50 {
+                let mask = random_mask(&mut rng, rows);
+                let is_set = |row: &usize| mask[row / 64] >> (row % 64) & 1 == 1;
+                let expected: Vec<usize> = (0..rows).filter(is_set).collect();
+                assert_eq!(picked(&mask).collect::<Vec<_>>(), expected);
+                assert_eq!(count_picked(&mask), expected.len());
+                let values: Vec<u32> = (0..rows).map(|_| rng.u32(..)).collect();
+                let mut out = vec![7];
+                select(&values, &mask, &mut out);
+                assert_eq!(out[0], 7);
+                assert_eq!(out[1..], expected.iter().map(|row| values[*row]).collect::<Vec<_>>());
+                let bits: Vec<u64> = mask.iter().map(|_| rng.u64(..)).collect();
+                let out = select_bits(&bits, &mask);
+                assert_eq!(out.len(), expected.len().div_ceil(64));
+                let bit_of = |bits: &[u64], row: usize| bits[row / 64] >> (row % 64) & 1;
+                for (at, row) in expected.iter().enumerate() {
+                    assert_eq!(bit_of(&out, at), bit_of(&bits, *row));
+                }
+                assert!(expected.len() % 64 == 0 || out.last().unwrap() >> (expected.len() % 64) == 0);
+                let mut kept = mask.clone();
+                keep_bits(&mut kept, &out);
+                let anded: Vec<u64> = mask.iter().zip(&bits).map(|(a, b)| a & b).collect();
+                assert_eq!(kept, anded);
+            }
+        }
+    }
+}
