@@ -15,6 +15,7 @@ pub mod writer;
 
 pub use encoding::choice::Effort;
 pub use encoding::compare::{Comparison, Constant, Interval};
+pub use encoding::retain::retain_rows;
 pub use encoding::{EncodedBlock, encode, to_column};
 pub use reader::{Segment, SegmentMeta};
 pub use store::{SegmentStore, StoreStats};

@@ -9,7 +9,7 @@ use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::store::SegmentStore;
 use crate::cache::BlockKey;
 use crate::fs::File;
-use crate::{Block, Damage, Error, Result, Zone};
+use crate::{Block, Damage, Error, Result, ValueSet, Zone};
 use bytes::Bytes;
 use std::fmt;
 use std::io;
@@ -153,6 +153,43 @@ impl Segment {
         let Some(encoded) = self.read_encoded(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
         encoded.decode().map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
+    }
+
+    /// Clears in `mask` the rows of a column's block that are not in `set`; NULL rows stay if `with_null`. The bytes are
+    /// only read when the zone map does not decide, and compared as they are encoded.
+    pub fn retain(
+        &self,
+        column: ColumnId,
+        block: usize,
+        set: &ValueSet,
+        with_null: bool,
+        mask: &mut [u64],
+    ) -> Result<()> {
+        let zone = self.zone(column, block)?;
+        let has_nulls = zone.is_none_or(|zone| zone.null_count > 0);
+        let decided = zone.map_or(Some(false), |zone| set.decide(zone.bounds));
+        match decided {
+            Some(true) if !has_nulls || with_null => Ok(()),
+            Some(false) if !has_nulls || !with_null => {
+                mask.fill(0);
+                Ok(())
+            }
+            _ => match self.read_encoded(column, block)? {
+                None => Ok(()),
+                Some(encoded) => {
+                    let offset = encoded.entry.offset;
+                    let retained = encoded.retain(set, with_null, mask);
+                    retained.map_err(|problem| self.damaged(column, block, offset, &problem))
+                }
+            },
+        }
+    }
+
+    /// As [`Segment::read`], only the rows of `mask`.
+    pub fn take(&self, column: ColumnId, block: usize, mask: &[u64]) -> Result<Option<Block>> {
+        let Some(encoded) = self.read_encoded(column, block)? else { return Ok(None) };
+        let offset = encoded.entry.offset;
+        encoded.take(mask).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
     /// Reads and checks a column's block, and leaves it as it is: to copy it to another segment.

@@ -13,6 +13,7 @@ use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Interval, Wanted, of_vector, put};
 use super::fixed::{Fixed, raw};
 use super::frames::{Frame, Frames, FramesWriter, plan};
+use super::take::Picked;
 use super::{EncodedBlock, nulls};
 use crate::BlockData;
 use crate::segment::buffer::share;
@@ -170,6 +171,16 @@ impl<'a> Vectors<'a> {
     fn vector(&self, i: usize) -> (i8, Frame<'a, i64>) {
         (self.scales[i] as i8, self.frames.vector(i))
     }
+
+    /// Appends the rows of vector `i`.
+    fn append<T: Fixed + Decimal>(&self, i: usize, unpacker: &mut Unpacker, out: &mut Vec<T>) {
+        let (scale, frame) = self.vector(i);
+        let start = out.len();
+        alp::unpack(unpacker, frame.lines, frame.width, (frame.reference, scale), frame.rows, out);
+        for (row, bits) in frame.exceptions() {
+            out[start + row] = raw(&bits.to_le_bytes());
+        }
+    }
 }
 
 pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> {
@@ -186,16 +197,17 @@ pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> R
 
 fn values<T: Fixed + Decimal>(vectors: &Vectors<'_>, validity: &[u8], rows: usize) -> Vec<T> {
     let (mut unpacker, mut out) = (Unpacker::new(), Vec::with_capacity(rows));
-    for i in 0..vectors.count() {
-        let (scale, frame) = vectors.vector(i);
-        let start = out.len();
-        alp::unpack(&mut unpacker, frame.lines, frame.width, (frame.reference, scale), frame.rows, &mut out);
-        for (row, bits) in frame.exceptions() {
-            out[start + row] = raw(&bits.to_le_bytes());
-        }
-    }
+    (0..vectors.count()).for_each(|i| vectors.append(i, &mut unpacker, &mut out));
     nulls::zero_nulls(&mut out, validity);
     out
+}
+
+pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<BlockData, String> {
+    let (vectors, mut unpacker) = (Vectors::parse(payload, block)?, Unpacker::new());
+    Ok(BlockData::Fixed(match block.physical {
+        Physical::F32 => share(picked.by_vector::<f32>(|i, out| vectors.append(i, &mut unpacker, out))),
+        _ => share(picked.by_vector::<f64>(|i, out| vectors.append(i, &mut unpacker, out))),
+    }))
 }
 
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {

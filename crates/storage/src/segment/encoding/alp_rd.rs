@@ -11,14 +11,16 @@
 //! Words, references and exceptions are as wide as the values.
 
 use super::choice::{Effort, Payload, Scheme, Source};
+use super::compare::{Interval, Wanted, of_vector};
 use super::fixed::Fixed;
 use super::frames::{Framed, Frames, FramesWriter};
+use super::take::Picked;
 use super::{EncodedBlock, nulls};
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
-use tidalite_kernels::Unpacker;
 use tidalite_kernels::alp_rd::{LEFTS_MAX, Split};
+use tidalite_kernels::{Unpacker, f64_in_range};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
@@ -50,7 +52,7 @@ impl<T: Fixed<Bits = u64>> Scheme<T> for AlpRd {
     }
 
     fn weight(&self, _: Effort) -> usize {
-        // Read slower than plain values, and never compared where it lies: worth it from about a tenth less on.
+        // Read slower than plain values, and decoded to be compared: worth it from about a tenth less on.
         104
     }
 }
@@ -91,23 +93,47 @@ impl<'a> Words<'a> {
         Ok(Words { split: Split { right_bits, lefts }, frames: Frames::parse(payload, HEAD_BYTES, block.rows, width)? })
     }
 
-    /// References are 0; what a damaged file has instead means nothing.
-    fn values<T: Framed>(&self, validity: &[u8], rows: usize, append: impl Fn(&[u64], &mut Vec<T>)) -> Vec<T> {
+    /// Appends the rows of vector `i`. References are 0; what a damaged file has instead means nothing.
+    fn vector<T: Bits>(&self, i: usize, unpacker: &mut Unpacker, words: &mut Vec<u64>, out: &mut Vec<T>) {
+        let frame = self.frames.vector::<T>(i);
+        words.clear();
+        unpacker.unpack(frame.lines, frame.width, 0, frame.rows, words);
+        self.split.join(words);
+        let start = out.len();
+        T::append(words, out);
+        for (row, value) in frame.exceptions() {
+            out[start + row] = value;
+        }
+    }
+
+    fn values<T: Bits>(&self, validity: &[u8], rows: usize) -> Vec<T> {
         let (mut unpacker, mut words) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
         let mut out = Vec::with_capacity(rows);
-        for i in 0..self.frames.vector_count() {
-            let frame = self.frames.vector::<T>(i);
-            words.clear();
-            unpacker.unpack(frame.lines, frame.width, 0, frame.rows, &mut words);
-            self.split.join(&mut words);
-            let start = out.len();
-            append(&words, &mut out);
-            for (row, value) in frame.exceptions() {
-                out[start + row] = value;
-            }
-        }
+        (0..self.frames.vector_count()).for_each(|i| self.vector(i, &mut unpacker, &mut words, &mut out));
         nulls::zero_nulls(&mut out, validity);
         out
+    }
+
+    fn some<T: Bits>(&self, picked: &Picked<'_>) -> Vec<T> {
+        let (mut unpacker, mut words) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
+        picked.by_vector(|i, out| self.vector(i, &mut unpacker, &mut words, out))
+    }
+}
+
+/// The bits of a value.
+trait Bits: Framed {
+    fn append(words: &[u64], out: &mut Vec<Self>);
+}
+
+impl Bits for u32 {
+    fn append(words: &[u64], out: &mut Vec<u32>) {
+        out.extend(words.iter().map(|word| *word as u32));
+    }
+}
+
+impl Bits for u64 {
+    fn append(words: &[u64], out: &mut Vec<u64>) {
+        out.extend_from_slice(words);
     }
 }
 
@@ -118,9 +144,37 @@ pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> 
 pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> Result<BlockData, String> {
     let words = Words::parse(payload, block)?;
     Ok(BlockData::Fixed(match block.physical {
-        Physical::F32 => {
-            share(words.values::<u32>(validity, block.rows, |words, out| out.extend(words.iter().map(|w| *w as u32))))
-        }
-        _ => share(words.values::<u64>(validity, block.rows, |words, out| out.extend_from_slice(words))),
+        Physical::F32 => share(words.values::<u32>(validity, block.rows)),
+        _ => share(words.values::<u64>(validity, block.rows)),
     }))
+}
+
+pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<BlockData, String> {
+    let words = Words::parse(payload, block)?;
+    Ok(BlockData::Fixed(match block.physical {
+        Physical::F32 => share(words.some::<u32>(picked)),
+        _ => share(words.some::<u64>(picked)),
+    }))
+}
+
+/// Decodes the vectors that are looked at, one at a time: the parts say nothing about the order of values.
+pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
+    let parts = Words::parse(payload, block).ok()?;
+    let Interval::Floats(lo, hi) = wanted.interval else { return None };
+    let (mut unpacker, mut words, mut values) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS), Vec::new());
+    for i in wanted.vectors() {
+        let mask = of_vector(mask, i);
+        values.clear();
+        if block.physical == Physical::F32 {
+            let mut bits = Vec::with_capacity(VECTOR_ROWS);
+            parts.vector::<u32>(i, &mut unpacker, &mut words, &mut bits);
+            values.extend(bits.into_iter().map(|bits| f64::from(f32::from_bits(bits))));
+        } else {
+            let mut bits = Vec::with_capacity(VECTOR_ROWS);
+            parts.vector::<u64>(i, &mut unpacker, &mut words, &mut bits);
+            values.extend(bits.into_iter().map(f64::from_bits));
+        }
+        mask.copy_from_slice(&f64_in_range(&values, lo, hi)[..mask.len()]);
+    }
+    Some(())
 }

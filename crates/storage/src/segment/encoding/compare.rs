@@ -6,7 +6,7 @@
 
 use super::chunk::Layout;
 use super::fixed::raw;
-use super::{EncodedBlock, alp, constant, delta, dict, packed, plain, runs, zones};
+use super::{EncodedBlock, alp, alp_rd, constant, delta, dict, packed, plain, runs, zones};
 use crate::segment::buffer::collect;
 use crate::segment::format::Encoding;
 use crate::{Bounds, Zone};
@@ -63,7 +63,7 @@ impl Interval {
     }
 
     /// Whether all values of a zone lie inside, or none; `None` when that is not known.
-    fn decide(self, bounds: Bounds) -> Option<bool> {
+    pub(super) fn decide(self, bounds: Bounds) -> Option<bool> {
         let (is_inside, is_apart) = match (self, bounds) {
             (Interval::Ints(lo, hi), Bounds::Int(min, max)) => {
                 let (min, max) = (i128::from(min), i128::from(max));
@@ -141,6 +141,12 @@ impl EncodedBlock {
     /// As [`EncodedBlock::compare`]: the rows whose value lies in `interval`.
     #[must_use]
     pub fn rows_in(&self, interval: Interval) -> Option<Vec<u64>> {
+        self.rows_in_among(interval, None)
+    }
+
+    /// As [`EncodedBlock::rows_in`]; vectors without a bit in `among` are not looked at, and what is said of their rows
+    /// has no meaning.
+    pub(super) fn rows_in_among(&self, interval: Interval, among: Option<&[u64]>) -> Option<Vec<u64>> {
         if !fits(self.physical, interval) {
             return None;
         }
@@ -149,16 +155,21 @@ impl EncodedBlock {
         if let Some(is_inside) = interval.decide(self.entry.zone.bounds) {
             mask.fill(if is_inside { u64::MAX } else { 0 });
         } else if self.entry.encoding != Encoding::Nulls {
-            self.look(interval, &mut mask)?;
+            self.look(interval, among, &mut mask)?;
         }
         self.clear_nulls(&mut mask)?;
         Some(mask)
     }
 
-    fn look(&self, interval: Interval, mask: &mut [u64]) -> Option<()> {
+    fn look(&self, interval: Interval, among: Option<&[u64]>, mask: &mut [u64]) -> Option<()> {
         let layout = Layout::of(&self.entry, self.physical, self.rows).ok()?;
         let vector_zones: Vec<Zone> = zones::of_vectors(self).ok()?;
-        let decided: Vec<Option<bool>> = vector_zones.iter().map(|zone| interval.decide(zone.bounds)).collect();
+        let mut decided: Vec<Option<bool>> = vector_zones.iter().map(|zone| interval.decide(zone.bounds)).collect();
+        for (decided, among) in decided.iter_mut().zip(among.into_iter().flat_map(|mask| mask.chunks(WORDS))) {
+            if among.iter().all(|word| *word == 0) {
+                *decided = Some(false);
+            }
+        }
         let wanted = Wanted { interval, decided: &decided };
         let payload = layout.payload(&self.bytes);
         match self.entry.encoding {
@@ -172,8 +183,9 @@ impl EncodedBlock {
                 dict::rows_in(layout.first(&self.bytes), layout.codes(&self.bytes), self, &wanted, mask)?;
             }
             Encoding::Alp => alp::rows_in(payload, self, &wanted, mask)?,
-            // The first two are no longer written; the others have to be decoded.
-            Encoding::Dict | Encoding::Narrow | Encoding::AlpRd | Encoding::Fsst | Encoding::FsstDict => return None,
+            Encoding::AlpRd => alp_rd::rows_in(payload, self, &wanted, mask)?,
+            // The first two are no longer written; the others have no order.
+            Encoding::Dict | Encoding::Narrow | Encoding::Fsst | Encoding::FsstDict => return None,
         }
         for (words, decided) in mask.chunks_mut(WORDS).zip(decided) {
             if let Some(is_inside) = decided {
@@ -184,7 +196,7 @@ impl EncodedBlock {
     }
 
     /// Clears the bits of NULL rows and those behind the last row.
-    fn clear_nulls(&self, mask: &mut [u64]) -> Option<()> {
+    pub(super) fn clear_nulls(&self, mask: &mut [u64]) -> Option<()> {
         if self.entry.encoding == Encoding::Nulls {
             mask.fill(0);
         } else if self.entry.has_validity {
@@ -200,7 +212,7 @@ impl EncodedBlock {
     }
 }
 
-fn fits(physical: Physical, interval: Interval) -> bool {
+pub(super) fn fits(physical: Physical, interval: Interval) -> bool {
     match physical {
         Physical::F32 | Physical::F64 => matches!(interval, Interval::Floats(..)),
         Physical::B16 | Physical::Views => false,
@@ -243,6 +255,11 @@ pub(super) fn set(mask: &mut [u64], from: usize, to: usize) {
 pub(super) fn put(mask: &mut [u64], row: usize, is_inside: bool) {
     let bit = 1 << (row % 64);
     mask[row / 64] = mask[row / 64] & !bit | if is_inside { bit } else { 0 };
+}
+
+/// As [`of_vector`], to read.
+pub(super) fn words_of(mask: &[u64], vector: usize) -> &[u64] {
+    &mask[vector * WORDS..mask.len().min((vector + 1) * WORDS)]
 }
 
 /// The words of one vector, fewer than [`WORDS`] in the last one.

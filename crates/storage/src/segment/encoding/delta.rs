@@ -15,6 +15,7 @@ use super::compare::{Wanted, of_vector};
 use super::fixed::raw;
 use super::frames::{Frame, Framed, Frames, FramesWriter, Plan, plan_both_ways};
 use super::plain::{Limited, in_vector};
+use super::take::Picked;
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
@@ -189,6 +190,14 @@ fn values<T: Widened>(parts: &Parts<'_>, validity: &[u8], rows: usize) -> Vec<T>
     (0..parts.frames.vector_count()).for_each(|i| parts.vector(i, &mut unpacker, &mut out));
     super::nulls::zero_nulls(&mut out, validity);
     out
+}
+
+pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<BlockData, String> {
+    let (parts, mut unpacker) = (split(payload, block)?, Unpacker::new());
+    Ok(BlockData::Fixed(match block.physical {
+        Physical::I64 => share(picked.by_vector::<i64>(|i, out| parts.vector(i, &mut unpacker, out))),
+        _ => share(picked.by_vector::<i32>(|i, out| parts.vector(i, &mut unpacker, out))),
+    }))
 }
 
 /// Decodes the vectors that are looked at, one at a time.

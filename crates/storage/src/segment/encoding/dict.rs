@@ -7,7 +7,8 @@ use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::chunk::{Layout, code_bits};
 use super::compare::{Wanted, each_in, of_vector, put};
-use super::fixed::Fixed;
+use super::fixed::{Fixed, raw};
+use super::take::Picked;
 use crate::segment::format::Encoding;
 use tidalite_kernels::{LINE_BYTES, Unpacker, line_count, packed_in_range};
 use tidalite_types::VECTOR_ROWS;
@@ -251,6 +252,26 @@ fn for_vectors(packed: &[u8], distinct: usize, rows: usize, mut each: impl FnMut
         unpacker.unpack(lines, bits, 0, (rows - at).min(VECTOR_ROWS), &mut codes);
         each(&codes);
     }
+}
+
+/// The packed codes of the rows that are picked.
+pub(super) fn take_codes(packed: &[u8], distinct: usize, rows: usize, picked: &Picked<'_>) -> Vec<u16> {
+    let bits = code_bits(distinct).unwrap_or(16);
+    let (mut unpacker, lines) = (Unpacker::new(), packed.as_chunks().0);
+    let mut out = Vec::with_capacity(picked.rows);
+    let mut codes = Vec::with_capacity(VECTOR_ROWS);
+    for (i, words) in picked.vectors() {
+        codes.clear();
+        let lines = &lines[i * line_count(bits, VECTOR_ROWS)..];
+        unpacker.unpack(lines, bits, 0, (rows - i * VECTOR_ROWS).min(VECTOR_ROWS), &mut codes);
+        tidalite_kernels::select(&codes, words, &mut out);
+    }
+    out
+}
+
+/// The entries of codes, which lie inside; for a few rows without a copy of the whole dictionary.
+pub(super) fn look_up_some<T: bytemuck::Pod>(distinct: &[u8], codes: &[u16]) -> Vec<T> {
+    codes.iter().map(|code| raw(&distinct[usize::from(*code) * size_of::<T>()..])).collect()
 }
 
 pub(super) fn check_codes(codes: &[u8], bytes: usize, distinct: u32) -> Result<(), String> {

@@ -13,7 +13,9 @@
 //! A string of a vector is found by the strings before it there. NULL is the empty string.
 
 use super::choice::Payload;
+use super::compare::words_of;
 use super::frames::{Frames, FramesWriter, plan};
+use super::take::Picked;
 use super::{EncodedBlock, dict, nulls};
 use crate::BlockData;
 use crate::segment::buffer::share;
@@ -24,7 +26,7 @@ use tidalite_kernels::fsst::{Compressor, Decompressor, SAMPLE_BYTES, SYMBOL_BYTE
 use tidalite_kernels::{Unpacker, min_max};
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::{DATA_BYTES_MAX, INLINE_BYTES};
-use tidalite_types::{VECTOR_ROWS, ViewsRef};
+use tidalite_types::{VECTOR_ROWS, Views, ViewsRef};
 
 /// Text bytes and code bytes.
 const HEAD_BYTES: usize = 8;
@@ -219,11 +221,20 @@ pub(super) fn distinct(layout: &Layout, block: &EncodedBlock) -> Option<(Vec<u12
     Some(Strings::parse(layout.payload(&block.bytes), count).ok()?.views(count))
 }
 
-/// The rows of [`Encoding::Fsst`] that are `wanted`.
-pub(super) fn rows_equal(layout: &Layout, block: &EncodedBlock, wanted: &[u8], mask: &mut [u64]) -> Option<()> {
+/// The rows of [`Encoding::Fsst`] that are `wanted`, in vectors that have a row `among` those asked for.
+pub(super) fn rows_equal(
+    layout: &Layout,
+    block: &EncodedBlock,
+    wanted: &[u8],
+    among: Option<&[u64]>,
+    mask: &mut [u64],
+) -> Option<()> {
     let strings = Strings::parse(layout.payload(&block.bytes), block.rows).ok()?;
     let (mut unpacker, mut lengths, mut text) = (Unpacker::new(), Vec::new(), Vec::new());
     for (i, start) in strings.starts.iter().enumerate() {
+        if among.is_some_and(|mask| words_of(mask, i).iter().all(|word| *word == 0)) {
+            continue;
+        }
         lengths.clear();
         strings.lengths.vector::<u32>(i).unpack(&mut unpacker, &mut lengths);
         if !lengths.iter().any(|len| *len as usize == wanted.len()) {
@@ -240,6 +251,28 @@ pub(super) fn rows_equal(layout: &Layout, block: &EncodedBlock, wanted: &[u8], m
         }
     }
     Some(())
+}
+
+/// The text of each row that is picked, one after the other, and their lengths.
+pub(super) fn take(layout: &Layout, block: &EncodedBlock, picked: &Picked<'_>) -> Result<Views, String> {
+    let strings = Strings::parse(layout.payload(&block.bytes), block.rows)?;
+    let (mut unpacker, mut lengths, mut text) = (Unpacker::new(), Vec::new(), Vec::new());
+    let mut out = Views::with_capacity(picked.rows);
+    for (i, words) in picked.vectors() {
+        lengths.clear();
+        strings.lengths.vector::<u32>(i).unpack(&mut unpacker, &mut lengths);
+        let (from, end) = (strings.starts[i], strings.starts.get(i + 1).copied().unwrap_or(strings.codes.len()));
+        text.resize(lengths.iter().map(|len| *len as usize).sum::<usize>() + SLACK_BYTES, 0);
+        strings.decompressor.decompress(&strings.codes[from..end], &mut text);
+        let (mut row, mut at) = (0, 0);
+        for wanted in tidalite_kernels::picked(words) {
+            at += lengths[row..wanted].iter().map(|len| *len as usize).sum::<usize>();
+            let len = lengths[wanted] as usize;
+            out.push(&text[at..at + len]);
+            (row, at) = (wanted + 1, at + len);
+        }
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@
 //! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`choice`] which encoding; [`fixed`]
 //! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
 //! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`] the encodings; [`zones`] bounds of vectors; [`compare`]
-//! comparisons without decoding.
+//! comparisons without decoding; [`take`] some rows only; [`retain`] the rows whose value is in a set.
 
 mod alp;
 mod alp_rd;
@@ -35,7 +35,9 @@ mod narrow;
 mod nulls;
 mod packed;
 mod plain;
+pub mod retain;
 mod runs;
+pub mod take;
 mod views;
 pub mod zones;
 

@@ -4,6 +4,7 @@ use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Wanted, of_vector, put};
 use super::frames::{Framed, Frames, FramesWriter, plan};
+use super::take::Picked;
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
@@ -97,6 +98,23 @@ fn values<T: Framed>(frames: &Frames<'_>, validity: &[u8], rows: usize) -> Vec<T
     (0..frames.vector_count()).for_each(|i| frames.vector::<T>(i).unpack(&mut unpacker, &mut out));
     super::nulls::zero_nulls(&mut out, validity);
     out
+}
+
+pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<BlockData, String> {
+    let frames = frames(payload, block)?;
+    Ok(BlockData::Fixed(match block.physical {
+        Physical::I8 => share(some::<i8>(&frames, picked)),
+        Physical::I16 => share(some::<i16>(&frames, picked)),
+        Physical::I32 => share(some::<i32>(&frames, picked)),
+        Physical::U32 => share(some::<u32>(&frames, picked)),
+        Physical::I64 => share(some::<i64>(&frames, picked)),
+        _ => share(some::<i64>(&frames, picked).into_iter().map(i128::from).collect()),
+    }))
+}
+
+fn some<T: Framed>(frames: &Frames<'_>, picked: &Picked<'_>) -> Vec<T> {
+    let mut unpacker = Unpacker::new();
+    picked.by_vector(|i, out| frames.vector::<T>(i).unpack(&mut unpacker, out))
 }
 
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {

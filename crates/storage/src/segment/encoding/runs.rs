@@ -9,7 +9,8 @@
 
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Wanted, each_in, set};
-use super::fixed::Fixed;
+use super::fixed::{Fixed, raw};
+use super::take::{Picked, count_between};
 use super::{EncodedBlock, plain};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
@@ -153,6 +154,29 @@ fn values<T: bytemuck::Pod>(payload: &[u8], validity: &[u8], block: &EncodedBloc
         out.resize(usize::from(last) + 1, value);
     }
     super::nulls::zero_nulls(&mut out, validity);
+    Ok(out)
+}
+
+pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<BlockData, String> {
+    Ok(BlockData::Fixed(match width(block)? {
+        0 => picked.bits(&bits(&split(payload, block)?.1, block)),
+        1 => share(some::<u8>(payload, block, picked)?),
+        2 => share(some::<u16>(payload, block, picked)?),
+        4 => share(some::<u32>(payload, block, picked)?),
+        8 => share(some::<u64>(payload, block, picked)?),
+        _ => share(some::<u128>(payload, block, picked)?),
+    }))
+}
+
+fn some<T: bytemuck::Pod>(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<Vec<T>, String> {
+    let (distinct, lasts) = split(payload, block)?;
+    let (mut out, mut from) = (Vec::with_capacity(picked.rows), 0);
+    for (value, last) in distinct.chunks_exact(size_of::<T>()).zip(lasts) {
+        let to = usize::from(last) + 1;
+        out.resize(out.len() + count_between(picked.mask, from, to), raw::<T>(value));
+        from = to;
+    }
+    picked.zero_nulls(&mut out);
     Ok(out)
 }
 

@@ -22,6 +22,20 @@ pub(crate) const TYPES: [ColumnType; 16] = [
     ColumnType::Json,
 ];
 
+/// What blocks with values are encoded as today.
+pub(crate) const WRITTEN: [Encoding; 10] = [
+    Encoding::Plain,
+    Encoding::Constant,
+    Encoding::Packed,
+    Encoding::Delta,
+    Encoding::Runs,
+    Encoding::PackedDict,
+    Encoding::Alp,
+    Encoding::AlpRd,
+    Encoding::Fsst,
+    Encoding::FsstDict,
+];
+
 /// Rows whose values are one of `distinct`, spread over `1 << bits` apart; every `nulls`-th row NULL on average.
 pub(crate) fn random_column(rng: &mut fastrand::Rng, column_type: ColumnType, rows: usize) -> Column {
     let distinct = [1, 2, 200, 256, 257, 5_000, u64::MAX][rng.usize(..7)];

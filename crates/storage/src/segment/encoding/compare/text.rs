@@ -15,6 +15,12 @@ impl EncodedBlock {
     /// are clear. `None` when the block has no text.
     #[must_use]
     pub fn equals(&self, text: &[u8]) -> Option<Vec<u64>> {
+        self.equals_among(text, None)
+    }
+
+    /// As [`EncodedBlock::equals`]; rows without a bit in `among` need not be looked at, and what is said of them has no
+    /// meaning.
+    pub(in crate::segment::encoding) fn equals_among(&self, text: &[u8], among: Option<&[u64]>) -> Option<Vec<u64>> {
         if self.physical != Physical::Views {
             return None;
         }
@@ -25,8 +31,9 @@ impl EncodedBlock {
         match self.entry.encoding {
             Encoding::Nulls => {}
             Encoding::Plain => {
-                for (word, views) in mask.iter_mut().zip(views.chunks(64)) {
-                    *word = views.iter().enumerate().fold(0, |word, (i, v)| word | u64::from(is_equal(v)) << i);
+                let wanted = |at: usize| among.is_none_or(|mask| mask[at] != 0);
+                for (at, views) in views.chunks(64).enumerate().filter(|(at, _)| wanted(*at)) {
+                    mask[at] = views.iter().enumerate().fold(0, |word, (i, v)| word | u64::from(is_equal(v)) << i);
                 }
             }
             Encoding::PackedDict => {
@@ -40,7 +47,7 @@ impl EncodedBlock {
                     dict::rows_of_code(layout.codes(&self.bytes), distinct.len(), code, self.rows, &mut mask)?;
                 }
             }
-            Encoding::Fsst => fsst::rows_equal(&layout, self, text, &mut mask)?,
+            Encoding::Fsst => fsst::rows_equal(&layout, self, text, among, &mut mask)?,
             _ => return None,
         }
         self.clear_nulls(&mut mask)?;

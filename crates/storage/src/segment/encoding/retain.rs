@@ -1,0 +1,197 @@
+//! Which rows of a mask have a value in a set: for blocks as they are encoded, and for columns in memory.
+//!
+//! In: a mask of the rows that are still wanted, least significant bit first. Out: the same with those cleared whose
+//! value is not in the set. Vectors without a wanted row are not looked at, so the order of several filters decides
+//! what they cost together.
+
+use super::compare::{Interval, WORDS, fits};
+use super::plain::{Limited, in_vector};
+use super::{EncodedBlock, to_column};
+use crate::ValueSet;
+use crate::segment::format::Encoding;
+use tidalite_kernels::{f64_in_range, keep_bits};
+use tidalite_types::column_type::Physical;
+use tidalite_types::{Bitmap, Column, VECTOR_ROWS, Values};
+
+/// So many ranges or texts are each compared where the values lie; for more, the wanted rows are decoded and looked up.
+const PASSES_MAX: usize = 4;
+
+impl EncodedBlock {
+    /// Clears in `mask` the rows that are not in `set`. NULL rows stay if `with_null`.
+    ///
+    /// # Panics
+    /// May, when [`EncodedBlock::check`] would fail or the mask is not as long as the block.
+    pub fn retain(&self, set: &ValueSet, with_null: bool, mask: &mut [u64]) -> Result<(), String> {
+        if self.entry.encoding == Encoding::Nulls {
+            if !with_null {
+                mask.fill(0);
+            }
+            return Ok(());
+        }
+        let mut valid = vec![u64::MAX; mask.len()];
+        self.clear_nulls(&mut valid).ok_or("sections that do not add up")?;
+        let hits = self.hits(set, &valid, mask)?;
+        for (word, (hits, valid)) in mask.iter_mut().zip(hits.iter().zip(&valid)) {
+            *word &= hits & valid | if with_null { !valid } else { 0 };
+        }
+        Ok(())
+    }
+
+    /// The rows among those of `mask` that are in `set`; NULL rows may be there or not.
+    fn hits(&self, set: &ValueSet, valid: &[u64], mask: &[u64]) -> Result<Vec<u64>, String> {
+        if let Some(is_inside) = set.decide(self.entry.zone.bounds) {
+            return Ok(vec![if is_inside { u64::MAX } else { 0 }; mask.len()]);
+        }
+        let found = match set {
+            ValueSet::Ints(ranges) => {
+                self.in_any(ranges.iter().map(|(lo, hi)| Interval::Ints(*lo, *hi)).collect(), mask)?
+            }
+            ValueSet::Floats(ranges) => {
+                self.in_any(ranges.iter().map(|(lo, hi)| Interval::Floats(*lo, *hi)).collect(), mask)?
+            }
+            ValueSet::Texts { texts, is_listed } => self.one_of(texts, *is_listed, mask)?,
+            ValueSet::Nothing | ValueSet::All => None,
+        };
+        match found {
+            Some(found) => Ok(found),
+            None => self.looked_up(set, valid, mask),
+        }
+    }
+
+    /// `None` when looking values up is better, or the only way.
+    fn in_any(&self, mut intervals: Vec<Interval>, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
+        if intervals.iter().any(|interval| !fits(self.physical, *interval)) {
+            return Err(format!("numbers of another kind than {:?}", self.physical));
+        }
+        intervals.retain(|interval| interval.decide(self.entry.zone.bounds) != Some(false));
+        if intervals.len() > PASSES_MAX {
+            return Ok(None);
+        }
+        let mut found = vec![0; mask.len()];
+        for interval in intervals {
+            let Some(rows) = self.rows_in_among(interval, Some(mask)) else { return Ok(None) };
+            found.iter_mut().zip(rows).for_each(|(found, rows)| *found |= rows);
+        }
+        Ok(Some(found))
+    }
+
+    /// As [`EncodedBlock::in_any`].
+    fn one_of(&self, texts: &[Vec<u8>], is_listed: bool, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
+        if self.physical != Physical::Views {
+            return Err(format!("text among values of {:?}", self.physical));
+        }
+        if texts.len() > PASSES_MAX {
+            return Ok(None);
+        }
+        let mut found = vec![0; mask.len()];
+        for text in texts {
+            let Some(rows) = self.equals_among(text, Some(mask)) else { return Ok(None) };
+            found.iter_mut().zip(rows).for_each(|(found, rows)| *found |= rows);
+        }
+        if !is_listed {
+            found.iter_mut().for_each(|word| *word = !*word);
+        }
+        Ok(Some(found))
+    }
+
+    /// Decodes the rows of `mask` that are not NULL, and no others.
+    fn looked_up(&self, set: &ValueSet, valid: &[u64], mask: &[u64]) -> Result<Vec<u64>, String> {
+        let mut found: Vec<u64> = mask.iter().zip(valid).map(|(word, valid)| word & valid).collect();
+        let values = to_column(&self.take(&found)?);
+        let mut kept = Bitmap::filled(values.len(), true).words().to_vec();
+        retain_rows(&values, 0, values.len(), set, false, &mut kept);
+        keep_bits(&mut found, &kept);
+        Ok(found)
+    }
+}
+
+/// As [`EncodedBlock::retain`] for rows `from..from + rows` of a column in memory; `mask` begins with row `from`, which
+/// is a multiple of 64.
+///
+/// # Panics
+/// When it is not, or there are fewer rows, in the column or the mask.
+pub fn retain_rows(column: &Column, from: usize, rows: usize, set: &ValueSet, with_null: bool, mask: &mut [u64]) {
+    assert!(from.is_multiple_of(64) && from + rows <= column.len(), "rows {from}+{rows} of {}", column.len());
+    for (vector, words) in mask[..rows.div_ceil(64)].chunks_mut(WORDS).enumerate() {
+        if words.iter().all(|word| *word == 0) {
+            continue;
+        }
+        let start = from + vector * VECTOR_ROWS;
+        let hits = hits(&column.values, start, (start + VECTOR_ROWS).min(from + rows), set);
+        for (i, word) in words.iter_mut().enumerate() {
+            let valid = column.validity.as_ref().map_or(u64::MAX, |valid| valid.words()[start / 64 + i]);
+            *word &= hits[i] & valid | if with_null { !valid } else { 0 };
+        }
+    }
+}
+
+type Hits = [u64; WORDS];
+
+/// Of at most a vector.
+fn hits(values: &Values, from: usize, to: usize, set: &ValueSet) -> Hits {
+    match (set, values) {
+        (ValueSet::All, _) => [u64::MAX; WORDS],
+        (ValueSet::Ints(ranges), Values::I8(v)) => ints(&v[from..to], ranges),
+        (ValueSet::Ints(ranges), Values::I16(v)) => ints(&v[from..to], ranges),
+        (ValueSet::Ints(ranges), Values::I32(v)) => ints(&v[from..to], ranges),
+        (ValueSet::Ints(ranges), Values::I64(v)) => ints(&v[from..to], ranges),
+        (ValueSet::Ints(ranges), Values::U32(v)) => ints(&v[from..to], ranges),
+        (ValueSet::Ints(_), Values::I128(v)) => each(&v[from..to], |v| set.has_int(*v)),
+        (ValueSet::Ints(_), Values::Bit(bits)) => of_bits(&bits.words()[from / 64..to.div_ceil(64)], set),
+        (ValueSet::Floats(ranges), Values::F64(v)) => doubles(&v[from..to], ranges, set),
+        (ValueSet::Floats(_), Values::F32(v)) => each(&v[from..to], |v| set.has_float(f64::from(*v))),
+        (ValueSet::Texts { .. }, Values::Views(views)) => {
+            let mut rows = from..to;
+            each(&views.views()[from..to], |_| rows.next().is_some_and(|row| set.has_text(views.get(row))))
+        }
+        // A set of another kind has none of the values.
+        _ => [0; WORDS],
+    }
+}
+
+fn each<T>(values: &[T], mut is_inside: impl FnMut(&T) -> bool) -> Hits {
+    let mut hits = [0; WORDS];
+    for (word, values) in hits.iter_mut().zip(values.chunks(64)) {
+        *word = values.iter().enumerate().fold(0, |word, (i, value)| word | u64::from(is_inside(value)) << i);
+    }
+    hits
+}
+
+fn ints<T: Limited + Into<i128>>(values: &[T], ranges: &[(i128, i128)]) -> Hits {
+    if ranges.len() > PASSES_MAX {
+        let set = ValueSet::Ints(ranges.to_vec());
+        return each(values, |v| set.has_int((*v).into()));
+    }
+    let mut all = [0; WORDS];
+    for (lo, hi) in ranges {
+        let mut hits = [0; WORDS];
+        if let Some((lo, hi)) = Interval::Ints(*lo, *hi).of_i64() {
+            in_vector(values, lo, hi, &mut hits);
+        }
+        all.iter_mut().zip(hits).for_each(|(all, hits)| *all |= hits);
+    }
+    all
+}
+
+fn doubles(values: &[f64], ranges: &[(f64, f64)], set: &ValueSet) -> Hits {
+    if ranges.len() > PASSES_MAX {
+        return each(values, |v| set.has_float(*v));
+    }
+    let mut all = [0; WORDS];
+    for (lo, hi) in ranges {
+        all.iter_mut().zip(f64_in_range(values, *lo, *hi)).for_each(|(all, hits)| *all |= hits);
+    }
+    all
+}
+
+fn of_bits(bits: &[u64], set: &ValueSet) -> Hits {
+    let (has_false, has_true) = (set.has_int(0), set.has_int(1));
+    let mut hits = [0; WORDS];
+    for (hits, bits) in hits.iter_mut().zip(bits) {
+        *hits = if has_true { *bits } else { 0 } | if has_false { !bits } else { 0 };
+    }
+    hits
+}
+
+#[cfg(test)]
+mod tests;

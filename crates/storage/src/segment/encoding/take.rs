@@ -1,0 +1,263 @@
+//! Some rows of a block, without decoding the others.
+//!
+//! In: a mask with a bit for each row. Out: the rows whose bit is set as a block of their own, in order. A vector
+//! without such a row is not looked at; the others are decoded one at a time, in the nearest cache, and only the rows
+//! that are wanted leave it: so this is also faster than decoding everything when most rows are wanted.
+
+use super::chunk::Layout;
+use super::compare::{WORDS, words_of};
+use super::fixed::raw;
+use super::{EncodedBlock, alp, alp_rd, delta, dict, fsst, packed, runs};
+use crate::segment::buffer::{collect, share};
+use crate::segment::format::Encoding;
+use crate::{Block, BlockData};
+use bytes::Bytes;
+use tidalite_kernels::{count_picked, select, select_bits};
+use tidalite_types::column_type::Physical;
+use tidalite_types::{VECTOR_ROWS, Views};
+
+/// The rows that are wanted.
+pub(super) struct Picked<'a> {
+    pub mask: &'a [u64],
+    /// How many they are.
+    pub rows: usize,
+    /// A bit for each of them; absent when none is NULL.
+    valid: Option<Vec<u64>>,
+}
+
+impl Picked<'_> {
+    /// The vectors that have such rows, and their words of the mask.
+    pub fn vectors(&self) -> impl Iterator<Item = (usize, &[u64])> {
+        let all = (0..self.mask.len().div_ceil(WORDS)).map(|i| (i, words_of(self.mask, i)));
+        all.filter(|(_, words)| words.iter().any(|word| *word != 0))
+    }
+
+    /// The rows of vectors that `append` decodes.
+    pub fn by_vector<T: bytemuck::Pod + Default>(&self, mut append: impl FnMut(usize, &mut Vec<T>)) -> Vec<T> {
+        let (mut out, mut vector) = (Vec::with_capacity(self.rows), Vec::with_capacity(VECTOR_ROWS));
+        for (i, words) in self.vectors() {
+            vector.clear();
+            append(i, &mut vector);
+            select(&vector, words, &mut out);
+        }
+        self.zero_nulls(&mut out);
+        out
+    }
+
+    /// As decoding does.
+    pub fn zero_nulls<T: bytemuck::Zeroable + Copy>(&self, out: &mut [T]) {
+        if let Some(valid) = &self.valid {
+            super::nulls::fill_nulls(out, valid, T::zeroed());
+        }
+    }
+
+    /// Of bits that lie one after the other.
+    pub fn bits(&self, all: &[u64]) -> Bytes {
+        let mut out = select_bits(all, self.mask);
+        out.iter_mut().zip(self.valid.iter().flatten()).for_each(|(word, valid)| *word &= valid);
+        share(out)
+    }
+
+    /// Of values as memory has them.
+    fn plain<T: bytemuck::Pod + Default>(&self, values: &[u8]) -> Vec<T> {
+        let mut out = Vec::with_capacity(self.rows);
+        match bytemuck::try_cast_slice::<u8, T>(values) {
+            Ok(values) => select(values, self.mask, &mut out),
+            Err(_) => select(&collect::<T>(values), self.mask, &mut out),
+        }
+        self.zero_nulls(&mut out);
+        out
+    }
+
+    fn plain_fixed(&self, values: &[u8], physical: Physical) -> BlockData {
+        BlockData::Fixed(match physical.width() {
+            None => self.bits(&collect::<u64>(values)),
+            Some(1) => share(self.plain::<u8>(values)),
+            Some(2) => share(self.plain::<u16>(values)),
+            Some(4) => share(self.plain::<u32>(values)),
+            Some(8) => share(self.plain::<u64>(values)),
+            Some(_) => share(self.plain::<u128>(values)),
+        })
+    }
+
+    fn repeated<T: bytemuck::Pod + Send>(&self, value: &[u8]) -> Bytes {
+        let mut out = vec![raw::<T>(value); self.rows];
+        self.zero_nulls(&mut out);
+        share(out)
+    }
+
+    fn looked_up<T: bytemuck::Pod + Send>(&self, distinct: &[u8], codes: &[u16]) -> Bytes {
+        let mut out = dict::look_up_some::<T>(distinct, codes);
+        self.zero_nulls(&mut out);
+        share(out)
+    }
+}
+
+/// Bits set of rows `from..to`.
+pub(super) fn count_between(mask: &[u64], from: usize, to: usize) -> usize {
+    let (first, last) = (from / 64, to / 64);
+    let (head, tail) = (u64::MAX << (from % 64), (1u64 << (to % 64)) - 1);
+    if first == last {
+        return (mask[first] & head & tail).count_ones() as usize;
+    }
+    let behind = if tail == 0 { 0 } else { (mask[last] & tail).count_ones() as usize };
+    (mask[first] & head).count_ones() as usize + count_picked(&mask[first + 1..last]) + behind
+}
+
+impl EncodedBlock {
+    /// The rows whose bit in `mask` is set, least significant first; bits behind the last row are clear.
+    ///
+    /// # Panics
+    /// May, when [`EncodedBlock::check`] would fail or the mask is not as long as the block.
+    pub fn take(&self, mask: &[u64]) -> Result<Block, String> {
+        let rows = count_picked(mask);
+        if self.entry.encoding == Encoding::Nulls || rows == 0 {
+            let block = EncodedBlock::nulls(self.physical, rows).decode()?;
+            return Ok(Block { validity: block.validity.filter(|_| rows > 0), ..block });
+        }
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        let validity = layout.validity(&self.bytes);
+        let valid = (!validity.is_empty()).then(|| select_bits(&collect::<u64>(validity), mask));
+        let null_count = valid.as_ref().map_or(0, |valid| rows - count_picked(valid));
+        let picked = Picked { mask, rows, valid: valid.filter(|_| null_count > 0) };
+        let data = self.take_data(&layout, &picked)?;
+        let validity = picked.valid.map(share);
+        Ok(Block { rows, physical: self.physical, null_count, validity, data })
+    }
+
+    fn take_data(&self, layout: &Layout, picked: &Picked<'_>) -> Result<BlockData, String> {
+        let (payload, first) = (layout.payload(&self.bytes), layout.first(&self.bytes));
+        let is_text = self.physical == Physical::Views;
+        Ok(match self.entry.encoding {
+            Encoding::Nulls | Encoding::Dict | Encoding::Narrow => self.take_decoded(picked)?,
+            Encoding::Plain if is_text => {
+                BlockData::Views { views: share(picked.plain::<u128>(first)), data: layout.data_bytes(&self.bytes) }
+            }
+            Encoding::Plain => picked.plain_fixed(first, self.physical),
+            Encoding::Constant => BlockData::Fixed(match self.physical.width() {
+                None => picked.bits(&vec![if self.entry.parameter == 0 { 0 } else { u64::MAX }; picked.mask.len()]),
+                Some(1) => picked.repeated::<u8>(payload),
+                Some(2) => picked.repeated::<u16>(payload),
+                Some(4) => picked.repeated::<u32>(payload),
+                Some(8) => picked.repeated::<u64>(payload),
+                Some(_) => picked.repeated::<u128>(payload),
+            }),
+            Encoding::Packed => packed::take(payload, self, picked)?,
+            Encoding::Delta => delta::take(payload, self, picked)?,
+            Encoding::Runs => runs::take(payload, self, picked)?,
+            Encoding::Alp => alp::take(payload, self, picked)?,
+            Encoding::AlpRd => alp_rd::take(payload, self, picked)?,
+            Encoding::PackedDict => self.take_entries(layout, first, picked),
+            Encoding::Fsst => {
+                let (views, data) = fsst::take(layout, self, picked)?.into_parts();
+                BlockData::Views { views: share(views), data: share(data) }
+            }
+            Encoding::FsstDict => {
+                let (distinct, data) = fsst::distinct(layout, self).ok_or("a dictionary that is cut off")?;
+                let codes = dict::take_codes(layout.codes(&self.bytes), distinct.len(), self.rows, picked);
+                let mut out = Views::with_capacity(picked.rows);
+                let text = |code: u16| tidalite_types::views::view_bytes(&distinct[usize::from(code)], &data);
+                codes.into_iter().for_each(|code| out.push(text(code)));
+                let (mut views, data) = out.into_parts();
+                picked.zero_nulls(&mut views);
+                BlockData::Views { views: share(views), data: share(data) }
+            }
+        })
+    }
+
+    fn take_entries(&self, layout: &Layout, distinct: &[u8], picked: &Picked<'_>) -> BlockData {
+        let count = self.entry.parameter as usize;
+        let codes = dict::take_codes(layout.codes(&self.bytes), count, self.rows, picked);
+        let entries = match self.physical.width() {
+            Some(1) => picked.looked_up::<u8>(distinct, &codes),
+            Some(2) => picked.looked_up::<u16>(distinct, &codes),
+            Some(4) => picked.looked_up::<u32>(distinct, &codes),
+            Some(8) => picked.looked_up::<u64>(distinct, &codes),
+            _ => picked.looked_up::<u128>(distinct, &codes),
+        };
+        match self.physical {
+            Physical::Views => BlockData::Views { views: entries, data: layout.data_bytes(&self.bytes) },
+            _ => BlockData::Fixed(entries),
+        }
+    }
+
+    /// For encodings that are no longer written.
+    fn take_decoded(&self, picked: &Picked<'_>) -> Result<BlockData, String> {
+        Ok(match self.decode()?.data {
+            BlockData::Fixed(values) => picked.plain_fixed(&values, self.physical),
+            BlockData::Views { views, data } => BlockData::Views { views: share(picked.plain::<u128>(&views)), data },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::encoding::tests::{TYPES, random_column, shapes};
+    use crate::segment::encoding::{encode, to_column};
+    use crate::segment::{Effort, encoding};
+    use tidalite_types::{Column, ColumnType, Values};
+
+    fn random_mask(rng: &mut fastrand::Rng, rows: usize) -> Vec<u64> {
+        let kind = rng.u32(..4);
+        let is_picked = |rng: &mut fastrand::Rng, row: usize| match kind {
+            0 => rng.u32(..rows as u32) < 3,
+            1 => rng.bool(),
+            2 => row / 700 % 3 == 1,
+            _ => rng.u32(..20) > 0,
+        };
+        let mut mask = vec![0; rows.div_ceil(64)];
+        (0..rows).filter(|row| is_picked(rng, *row)).for_each(|row| mask[row / 64] |= 1 << (row % 64));
+        mask
+    }
+
+    fn check(rng: &mut fastrand::Rng, column_type: ColumnType, column: &Column, effort: Effort) -> Encoding {
+        let block = encode(column_type, column, 0, column.len(), effort);
+        let decoded = to_column(&block.decode().unwrap());
+        for _ in 0..3 {
+            let mask = random_mask(rng, column.len());
+            let rows: Vec<u32> = tidalite_kernels::picked(&mask).map(|row| row as u32).collect();
+            let expected = tidalite_kernels::gather(&decoded, &rows);
+            let taken = block.take(&mask).unwrap();
+            assert_eq!((taken.rows, taken.physical), (rows.len(), block.physical));
+            assert_eq!(taken.validity.is_some(), taken.null_count > 0);
+            let taken = to_column(&taken);
+            let is_same = (0..rows.len()).all(|row| taken.is_valid(row) == expected.is_valid(row));
+            assert!(is_same, "{column_type} {:?}", block.entry.encoding);
+            assert!(same(&taken.values, &expected.values), "{column_type} {:?}", block.entry.encoding);
+        }
+        block.entry.encoding
+    }
+
+    /// In their bits: NaN is what it is.
+    fn same(a: &Values, b: &Values) -> bool {
+        match (a, b) {
+            (Values::F32(a), Values::F32(b)) => a.iter().map(|v| v.to_bits()).eq(b.iter().map(|v| v.to_bits())),
+            (Values::F64(a), Values::F64(b)) => a.iter().map(|v| v.to_bits()).eq(b.iter().map(|v| v.to_bits())),
+            (Values::Views(a), Values::Views(b)) => a.iter().eq(b.iter()),
+            (a, b) => a == b,
+        }
+    }
+
+    #[test]
+    fn rows_are_those_of_decoding_first() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let sizes = [1, 2, 63, 64, 65, 1023, 1024, 1025, 3_000, 10_000];
+        let mut seen = Vec::new();
+        for round in 0..40 {
+            let effort = if round % 2 == 0 { Effort::Fresh } else { Effort::Sealed };
+            for column_type in TYPES {
+                let column = random_column(&mut rng, column_type, sizes[round % sizes.len()]);
+                seen.push(check(&mut rng, column_type, &column, effort));
+            }
+        }
+        for (rows, effort) in [(5_000, Effort::Fresh), (40_000, Effort::Sealed)] {
+            for (_, column_type, column) in shapes(&mut rng, rows) {
+                seen.push(check(&mut rng, column_type, &column, effort));
+            }
+        }
+        for encoding in encoding::tests::WRITTEN {
+            assert!(seen.contains(&encoding), "{encoding:?} among {seen:?}");
+        }
+    }
+}
