@@ -50,16 +50,24 @@ impl Raw {
         Raw { rows, physical, nulls, values }
     }
 
-    pub fn of_column(column: &Arc<Column>) -> Raw {
+    /// Rows `from..from + rows` of a column; `from` is a multiple of 64.
+    pub fn of_column(column: &Arc<Column>, from: usize, rows: usize) -> Raw {
         let part = |part| Buffer::from(Bytes::from_owner(ColumnBytes { column: column.clone(), part }));
-        let rows = column.len();
         let nulls =
-            column.validity.as_ref().map(|_| NullBuffer::new(BooleanBuffer::new(part(Part::Validity), 0, rows)));
+            column.validity.as_ref().map(|_| NullBuffer::new(BooleanBuffer::new(part(Part::Validity), from, rows)));
+        let physical = column.values.physical();
         let values = match &column.values {
-            Values::Views(_) => RawValues::Views { views: part(Part::Values), data: part(Part::Data) },
-            _ => RawValues::Fixed(part(Part::Values)),
+            Values::Views(_) => RawValues::Views {
+                views: part(Part::Values).slice_with_length(from * 16, rows * 16),
+                data: part(Part::Data),
+            },
+            Values::Bit(_) => RawValues::Fixed(part(Part::Values).slice(from / 8)),
+            _ => {
+                let width = physical.width().unwrap_or(16);
+                RawValues::Fixed(part(Part::Values).slice_with_length(from * width, rows * width))
+            }
         };
-        Raw { rows, physical: column.values.physical(), nulls, values }
+        Raw { rows, physical, nulls, values }
     }
 
     /// As an array of the type's Arrow type. A symbol needs its dictionary.

@@ -3,10 +3,12 @@
 //! In: a snapshot and what the planner wants of it. Out: an operator of DataFusion's plan whose leaf is described by
 //! [`spec::ScanSpec`] alone; handles to the snapshot are beside it, so that another process could open its own.
 //!
-//! Reading order: [`predicate`] comparisons that prune; [`spec`]; [`prune`] what is left to read; [`read`] one piece;
+//! Reading order: [`predicate`] conditions it answers; [`spec`]; [`prune`] what is left to read; [`filters`] which rows
+//! of a piece are wanted; [`read`] one piece;
 //! [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
 
 pub(crate) mod exec;
+pub(crate) mod filters;
 pub(crate) mod predicate;
 pub(crate) mod prune;
 pub(crate) mod read;

@@ -1,169 +1,188 @@
-//! Comparisons of a column with constants, to tell blocks that cannot hold a wanted row from their zone maps.
+//! Conditions on one column that the scan answers itself, exactly as SQL means them.
 //!
-//! They only ever prune: the exact filter runs after the scan. What is not understood prunes nothing.
+//! A condition is true for the values of a set and, for NULL, true, false or unknown. Everything that is understood
+//! here is understood completely: no filter runs again after the scan. What is not stays with DataFusion.
+//!
+//! Floating point is compared as PostgreSQL does, which every filter here agrees with: NaN equals NaN, whatever its
+//! sign, and is greater than every number, and −0 equals 0.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
-use tidalite_storage::{Bounds, Zone};
-use tidalite_types::{ColumnId, ColumnSchema, ColumnType, TableSchema};
-
-/// Values of an IN list that are compared one by one; a longer list is pruned by its smallest and greatest.
-const IN_LIST_MAX: usize = 100;
+use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator};
+use tidalite_storage::{ValueSet, Zone};
+use tidalite_types::{ColumnId, ColumnSchema, ColumnType, TableSchema, TimeUnit};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Predicate {
     pub column: ColumnId,
-    pub test: Test,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Test {
-    /// At least one of the ranges, bounds included, holds the value.
-    Ints(Vec<(i64, i64)>),
-    /// The same of doubles; an upper NaN is above every number.
-    Floats(Vec<(f64, f64)>),
-    /// One of these strings; for symbols.
-    Strings(Vec<String>),
-    IsNull,
-    IsNotNull,
+    /// The values it is true for. Those of symbols are texts.
+    pub values: ValueSet,
+    /// What it says of NULL; `None` for unknown, which is not true.
+    pub null: Option<bool>,
+    /// As the query has it, for EXPLAIN.
+    pub text: String,
 }
 
 impl Predicate {
-    /// What a filter expression says of one column; `None` when it is of no use for pruning.
+    /// What a filter expression says of one column; `None` when it is not understood.
     pub fn of(expr: &Expr, schema: &TableSchema) -> Option<Predicate> {
-        match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) => comparison(left, *op, right, schema),
-            Expr::Between(Between { expr, negated: false, low, high }) => {
-                let column = column(expr, schema)?;
-                let test = Test::between(column.column_type, constant(low)?, constant(high)?)?;
-                Some(Predicate { column: column.id, test })
+        let (column, condition) = Condition::of(expr, schema)?;
+        let Condition { values, null } = condition;
+        let text = match expr {
+            Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => format!("({})", expr.human_display()),
+            _ => expr.human_display().to_string(),
+        };
+        Some(Predicate { column, values, null, text })
+    }
+
+    /// The same rows asked for with one predicate a column.
+    pub fn joined(predicates: impl Iterator<Item = Predicate>) -> Vec<Predicate> {
+        let mut joined: Vec<Predicate> = Vec::new();
+        for predicate in predicates {
+            let same = joined.iter_mut().find(|known| known.column == predicate.column);
+            match same.and_then(|known| Some((known.values.intersection(&predicate.values)?, known))) {
+                Some((values, known)) => {
+                    known.values = values;
+                    known.null = both(known.null, predicate.null);
+                    known.text = format!("{} AND {}", known.text, predicate.text);
+                }
+                None => joined.push(predicate),
             }
-            Expr::InList(InList { expr, list, negated: false }) => {
-                let column = column(expr, schema)?;
-                let tests = list.iter().map(|e| Test::compared(column.column_type, Operator::Eq, constant(e)?));
-                let test = tests.collect::<Option<Vec<_>>>()?.into_iter().reduce(Test::or)?;
-                Some(Predicate { column: column.id, test: test.bounded() })
-            }
-            Expr::IsNull(expr) => Some(Predicate { column: column(expr, schema)?.id, test: Test::IsNull }),
-            Expr::IsNotNull(expr) => Some(Predicate { column: column(expr, schema)?.id, test: Test::IsNotNull }),
-            Expr::Alias(alias) => Predicate::of(&alias.expr, schema),
-            _ => None,
         }
+        joined
+    }
+
+    pub fn is_true_of_null(&self) -> bool {
+        self.null == Some(true)
     }
 
     /// Whether rows of a block can satisfy it. `zone` is `None` when every row is NULL.
     pub fn may_match(&self, zone: Option<&Zone>, rows: usize) -> bool {
-        let Some(zone) = zone else { return self.test == Test::IsNull };
-        let all_null = zone.null_count as usize == rows;
-        match (&self.test, zone.bounds) {
-            (Test::IsNull, _) => zone.null_count > 0,
-            _ if all_null => false,
-            (Test::Ints(ranges), Bounds::Int(min, max)) => ranges.iter().any(|(lo, hi)| min <= *hi && *lo <= max),
-            (Test::Floats(ranges), Bounds::Float(min, max)) => {
-                ranges.iter().any(|(lo, hi)| at_most(min, *hi) && at_most(*lo, max))
-            }
-            _ => true,
-        }
+        let Some(zone) = zone else { return self.is_true_of_null() };
+        let null_count = zone.null_count as usize;
+        let has_values = null_count < rows && self.values.decide(zone.bounds) != Some(false);
+        has_values || null_count > 0 && self.is_true_of_null()
     }
 
     /// Whether rows with designated timestamps in `[min, max]` can satisfy it.
     pub fn may_match_times(&self, min: i64, max: i64) -> bool {
-        self.may_match(Some(&Zone { null_count: 0, bounds: Bounds::Int(min, max) }), 1)
+        self.may_match(Some(&Zone { null_count: 0, bounds: tidalite_storage::Bounds::Int(min, max) }), 1)
     }
 }
 
-/// PostgreSQL's order of doubles: NaN is equal to itself and above every number.
-fn at_most(a: f64, b: f64) -> bool {
-    b.is_nan() || a <= b
+/// Unknown unless one is false or both are true.
+fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    match (a, b) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
 }
 
-impl Test {
-    fn compared(column_type: ColumnType, op: Operator, value: &ScalarValue) -> Option<Test> {
-        if let Some(text) = string(value) {
-            let is_symbol = column_type == ColumnType::Symbol && op == Operator::Eq;
-            return is_symbol.then(|| Test::Strings(vec![text.to_owned()]));
-        }
-        if matches!(column_type, ColumnType::Float | ColumnType::Double) {
-            let v = float(value)?;
-            return Some(Test::Floats(vec![match op {
-                Operator::Eq => (v, v),
-                Operator::Lt | Operator::LtEq => (f64::NEG_INFINITY, v),
-                Operator::Gt | Operator::GtEq => (v, f64::NAN),
-                _ => return None,
-            }]));
-        }
-        let v = integer(value, column_type)?;
-        // An empty range for "less than the least".
-        Some(Test::Ints(match op {
-            Operator::Eq => vec![(v, v)],
-            Operator::Lt => v.checked_sub(1).map(|hi| (i64::MIN, hi)).into_iter().collect(),
-            Operator::LtEq => vec![(i64::MIN, v)],
-            Operator::Gt => v.checked_add(1).map(|lo| (lo, i64::MAX)).into_iter().collect(),
-            Operator::GtEq => vec![(v, i64::MAX)],
+fn either(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    both(a.map(|a| !a), b.map(|b| !b)).map(|neither| !neither)
+}
+
+struct Condition {
+    values: ValueSet,
+    null: Option<bool>,
+}
+
+impl Condition {
+    fn of(expr: &Expr, schema: &TableSchema) -> Option<(ColumnId, Condition)> {
+        let inner = |expr: &Expr| Condition::of(expr, schema);
+        Some(match expr {
+            Expr::Alias(alias) => inner(&alias.expr)?,
+            Expr::Column(_) => {
+                let column = Operand::of(expr, schema)?;
+                let is_true = ValueSet::ints(vec![(1, 1)]);
+                (column.id, Condition::of_values(Some(is_true).filter(|_| column.is_boolean)?))
+            }
+            Expr::Not(expr) => {
+                let (column, condition) = inner(expr)?;
+                (column, condition.negated())
+            }
+            Expr::IsNull(expr) => (any_column(expr, schema)?, Condition::of_null(true)),
+            Expr::IsNotNull(expr) => (any_column(expr, schema)?, Condition::of_null(false)),
+            Expr::IsTrue(expr) => certain(inner(expr)?, Condition::is_true),
+            Expr::IsNotTrue(expr) => certain(inner(expr)?, |c| c.is_true().negated()),
+            Expr::IsFalse(expr) => certain(inner(expr)?, |c| c.negated().is_true()),
+            Expr::IsNotFalse(expr) => certain(inner(expr)?, |c| c.negated().is_true().negated()),
+            Expr::IsUnknown(expr) => certain(inner(expr)?, |c| Condition::of_null(c.null.is_none())),
+            Expr::IsNotUnknown(expr) => certain(inner(expr)?, |c| Condition::of_null(c.null.is_none()).negated()),
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
+                Operator::And | Operator::Or => {
+                    let ((column, a), (other, b)) = (inner(left)?, inner(right)?);
+                    (column, a.combined(&b, *op).filter(|_| column == other)?)
+                }
+                _ => comparison(left, *op, right, schema)?,
+            },
+            Expr::Between(Between { expr, negated, low, high }) => {
+                let column = Operand::of(expr, schema)?;
+                let from = column.compared(Operator::GtEq, constant(low)?)?;
+                let values = from.intersection(&column.compared(Operator::LtEq, constant(high)?)?)?;
+                let condition = Condition::of_values(values);
+                (column.id, if *negated { condition.negated() } else { condition })
+            }
+            Expr::InList(InList { expr, list, negated }) => {
+                let column = Operand::of(expr, schema)?;
+                let condition = Condition::of_values(column.one_of(list)?);
+                (column.id, if *negated { condition.negated() } else { condition })
+            }
             _ => return None,
-        }))
+        })
     }
 
-    fn between(column_type: ColumnType, low: &ScalarValue, high: &ScalarValue) -> Option<Test> {
-        if matches!(column_type, ColumnType::Float | ColumnType::Double) {
-            return Some(Test::Floats(vec![(float(low)?, float(high)?)]));
-        }
-        Some(Test::Ints(vec![(integer(low, column_type)?, integer(high, column_type)?)]))
+    /// Unknown of NULL, as comparisons are.
+    fn of_values(values: ValueSet) -> Condition {
+        Condition { values, null: None }
     }
 
-    /// Either; mixed kinds do not occur, as both are of one column.
-    fn or(self, other: Test) -> Test {
-        match (self, other) {
-            (Test::Ints(mut a), Test::Ints(b)) => {
-                a.extend(b);
-                Test::Ints(a)
-            }
-            (Test::Floats(mut a), Test::Floats(b)) => {
-                a.extend(b);
-                Test::Floats(a)
-            }
-            (Test::Strings(mut a), Test::Strings(b)) => {
-                a.extend(b);
-                Test::Strings(a)
-            }
-            (a, _) => a,
-        }
+    /// Whether a value is there says whether it is true.
+    fn of_null(is_true_of_null: bool) -> Condition {
+        let values = if is_true_of_null { ValueSet::Nothing } else { ValueSet::All };
+        Condition { values, null: Some(is_true_of_null) }
     }
 
-    fn bounded(self) -> Test {
-        match self {
-            Test::Ints(ranges) if ranges.len() > IN_LIST_MAX => {
-                Test::Ints(ranges.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).into_iter().collect())
+    fn negated(&self) -> Condition {
+        Condition { values: self.values.complement(), null: self.null.map(|null| !null) }
+    }
+
+    fn is_true(&self) -> Condition {
+        Condition { values: self.values.clone(), null: Some(self.null == Some(true)) }
+    }
+
+    fn combined(&self, other: &Condition, op: Operator) -> Option<Condition> {
+        Some(match op {
+            Operator::And => {
+                Condition { values: self.values.intersection(&other.values)?, null: both(self.null, other.null) }
             }
-            Test::Floats(ranges) if ranges.len() > IN_LIST_MAX => {
-                let wider = |a: (f64, f64), b: (f64, f64)| {
-                    (if at_most(a.0, b.0) { a.0 } else { b.0 }, if at_most(a.1, b.1) { b.1 } else { a.1 })
-                };
-                Test::Floats(ranges.into_iter().reduce(wider).into_iter().collect())
-            }
-            other => other,
-        }
+            _ => Condition { values: self.values.union(&other.values)?, null: either(self.null, other.null) },
+        })
     }
 }
 
-fn comparison(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) -> Option<Predicate> {
-    if op == Operator::Or {
-        let (left, right) = (Predicate::of(left, schema)?, Predicate::of(right, schema)?);
-        let mixed = std::mem::discriminant(&left.test) != std::mem::discriminant(&right.test);
-        let combinable = left.column == right.column && !mixed && !matches!(left.test, Test::IsNull | Test::IsNotNull);
-        return combinable.then(|| Predicate { column: left.column, test: left.test.or(right.test) });
-    }
-    let (column, op, value) = match (column(left, schema), constant(right)) {
+fn certain(of: (ColumnId, Condition), change: impl Fn(&Condition) -> Condition) -> (ColumnId, Condition) {
+    (of.0, change(&of.1))
+}
+
+fn comparison(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) -> Option<(ColumnId, Condition)> {
+    let (column, op, value) = match (Operand::of(left, schema), constant(right)) {
         (Some(column), Some(value)) => (column, op, value),
-        _ => (column(right, schema)?, op.swap()?, constant(left)?),
+        _ => (Operand::of(right, schema)?, op.swap()?, constant(left)?),
     };
-    Some(Predicate { column: column.id, test: Test::compared(column.column_type, op, value)? })
+    let condition = match op {
+        Operator::IsNotDistinctFrom => Condition::of_values(column.compared(Operator::Eq, value)?).is_true(),
+        Operator::IsDistinctFrom => Condition::of_values(column.compared(Operator::Eq, value)?).is_true().negated(),
+        op => Condition::of_values(column.compared(op, value)?),
+    };
+    Some((column.id, condition))
 }
 
-fn column<'a>(expr: &Expr, schema: &'a TableSchema) -> Option<&'a ColumnSchema> {
+fn any_column(expr: &Expr, schema: &TableSchema) -> Option<ColumnId> {
     match expr {
-        Expr::Column(column) => schema.column(&column.name),
+        Expr::Column(column) => schema.column(&column.name).map(|column| column.id),
         _ => None,
     }
 }
@@ -171,6 +190,149 @@ fn column<'a>(expr: &Expr, schema: &'a TableSchema) -> Option<&'a ColumnSchema> 
 fn constant(expr: &Expr) -> Option<&ScalarValue> {
     match expr {
         Expr::Literal(value, _) if !value.is_null() => Some(value),
+        _ => None,
+    }
+}
+
+/// A column as a comparison has it: as it is, or converted in a way that does not change the order of its values.
+struct Operand {
+    id: ColumnId,
+    column_type: ColumnType,
+    kind: Kind,
+    is_boolean: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Ints,
+    Floats,
+    /// Integers that are converted to doubles, which rounds those that are large.
+    IntsAsFloats,
+    Texts,
+}
+
+impl Operand {
+    fn of(expr: &Expr, schema: &TableSchema) -> Option<Operand> {
+        let (column, converted) = match expr {
+            Expr::Column(column) => (schema.column(&column.name)?, None),
+            Expr::Cast(Cast { expr, field }) => match expr.as_ref() {
+                Expr::Column(column) => (schema.column(&column.name)?, Some(field.data_type())),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let kind = match converted {
+            None => kind(column)?,
+            Some(data_type) => converted_kind(column, data_type)?,
+        };
+        let is_boolean = column.column_type == ColumnType::Boolean && converted.is_none();
+        Some(Operand { id: column.id, column_type: column.column_type, kind, is_boolean })
+    }
+
+    fn compared(&self, op: Operator, value: &ScalarValue) -> Option<ValueSet> {
+        match self.kind {
+            Kind::Texts => {
+                let equal = ValueSet::texts(vec![string(value)?.as_bytes().to_vec()]);
+                match op {
+                    Operator::Eq => Some(equal),
+                    Operator::NotEq => Some(equal.complement()),
+                    _ => None,
+                }
+            }
+            Kind::Ints => {
+                let v = integer(value, self.column_type)?;
+                ordered(op, |lo, hi| ValueSet::ints(vec![(lo.unwrap_or(i128::MIN), hi.unwrap_or(i128::MAX))]), v)
+            }
+            Kind::Floats => floats(op, float(value)?),
+            Kind::IntsAsFloats => match floats(op, float(value)?)? {
+                ValueSet::Floats(ranges) => {
+                    Some(ValueSet::ints(ranges.into_iter().map(|(lo, hi)| integers_between(lo, hi)).collect()))
+                }
+                other => Some(other),
+            },
+        }
+    }
+
+    fn one_of(&self, list: &[Expr]) -> Option<ValueSet> {
+        let sets = list.iter().map(|expr| self.compared(Operator::Eq, constant(expr)?)).collect::<Option<Vec<_>>>()?;
+        let (mut ints, mut doubles, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+        for set in sets {
+            match set {
+                ValueSet::Ints(ranges) => ints.extend(ranges),
+                ValueSet::Floats(ranges) => doubles.extend(ranges),
+                ValueSet::Texts { texts: listed, .. } => texts.extend(listed),
+                ValueSet::Nothing | ValueSet::All => return None,
+            }
+        }
+        Some(match self.kind {
+            Kind::Ints | Kind::IntsAsFloats => ValueSet::ints(ints),
+            Kind::Floats => ValueSet::floats(doubles),
+            Kind::Texts => ValueSet::texts(texts),
+        })
+    }
+}
+
+fn floats(op: Operator, v: f64) -> Option<ValueSet> {
+    ordered(op, |lo, hi| ValueSet::floats(vec![(lo.unwrap_or(f64::NEG_INFINITY), hi.unwrap_or(f64::NAN))]), v)
+}
+
+/// The values that compare so with `v`; `between` takes bounds that are included, `None` where there is no bound.
+fn ordered<T: Copy>(op: Operator, between: impl Fn(Option<T>, Option<T>) -> ValueSet, v: T) -> Option<ValueSet> {
+    Some(match op {
+        Operator::Eq => between(Some(v), Some(v)),
+        Operator::NotEq => between(Some(v), Some(v)).complement(),
+        Operator::LtEq => between(None, Some(v)),
+        Operator::Gt => between(None, Some(v)).complement(),
+        Operator::GtEq => between(Some(v), None),
+        Operator::Lt => between(Some(v), None).complement(),
+        _ => return None,
+    })
+}
+
+/// The integers that are from `lo` to `hi` once they are converted to doubles. Conversion rounds, but never turns the
+/// order of two integers round.
+fn integers_between(lo: f64, hi: f64) -> (i128, i128) {
+    let at_most = |a: f64, b: f64| b.is_nan() || a <= b;
+    let first = |is_reached: &dyn Fn(f64) -> bool| {
+        let (mut from, mut to) = (i128::from(i64::MIN), i128::from(i64::MAX) + 1);
+        while from < to {
+            let middle = (from + to).div_euclid(2);
+            if is_reached(middle as f64) { to = middle } else { from = middle + 1 }
+        }
+        from
+    };
+    (first(&|v| at_most(lo, v)), first(&|v| !at_most(v, hi)) - 1)
+}
+
+fn kind(column: &ColumnSchema) -> Option<Kind> {
+    match column.column_type {
+        ColumnType::Float | ColumnType::Double => Some(Kind::Floats),
+        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json => Some(Kind::Texts),
+        ColumnType::Binary | ColumnType::Uuid | ColumnType::DoubleArray { .. } => None,
+        _ => Some(Kind::Ints),
+    }
+}
+
+/// Of a column that a comparison converts to another type first.
+fn converted_kind(column: &ColumnSchema, data_type: &DataType) -> Option<Kind> {
+    let bits = match column.column_type {
+        ColumnType::Byte => 8,
+        ColumnType::Short => 16,
+        ColumnType::Int => 32,
+        ColumnType::Ipv4 => 33,
+        ColumnType::Long => 64,
+        ColumnType::Float => return (*data_type == DataType::Float64).then_some(Kind::Floats),
+        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json => {
+            let is_text = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+            return is_text.then_some(Kind::Texts);
+        }
+        _ => return None,
+    };
+    match data_type {
+        DataType::Float64 => Some(Kind::IntsAsFloats),
+        DataType::Int16 if bits <= 16 => Some(Kind::Ints),
+        DataType::Int32 if bits <= 32 => Some(Kind::Ints),
+        DataType::Int64 => Some(Kind::Ints),
         _ => None,
     }
 }
@@ -192,23 +354,24 @@ fn float(value: &ScalarValue) -> Option<f64> {
     }
 }
 
-/// A constant as the integers that zone maps of the column's type hold.
-fn integer(value: &ScalarValue, column_type: ColumnType) -> Option<i64> {
+/// A constant as the integers that blocks of the column's type hold.
+fn integer(value: &ScalarValue, column_type: ColumnType) -> Option<i128> {
     match (column_type, value) {
-        (ColumnType::Timestamp(tidalite_types::TimeUnit::Millis), ScalarValue::TimestampMillisecond(v, _))
-        | (ColumnType::Timestamp(tidalite_types::TimeUnit::Micros), ScalarValue::TimestampMicrosecond(v, _))
-        | (ColumnType::Timestamp(tidalite_types::TimeUnit::Nanos), ScalarValue::TimestampNanosecond(v, _)) => *v,
-        (ColumnType::Date, ScalarValue::Date32(v)) => v.map(i64::from),
+        (ColumnType::Timestamp(TimeUnit::Millis), ScalarValue::TimestampMillisecond(v, _))
+        | (ColumnType::Timestamp(TimeUnit::Micros), ScalarValue::TimestampMicrosecond(v, _))
+        | (ColumnType::Timestamp(TimeUnit::Nanos), ScalarValue::TimestampNanosecond(v, _)) => v.map(i128::from),
+        (ColumnType::Date, ScalarValue::Date32(v)) => v.map(i128::from),
+        (ColumnType::Boolean, ScalarValue::Boolean(v)) => v.map(i128::from),
         (ColumnType::Decimal { scale, .. }, ScalarValue::Decimal128(v, _, s)) if i16::from(scale) == i16::from(*s) => {
-            i64::try_from((*v)?).ok()
+            *v
         }
         (ColumnType::Byte | ColumnType::Short | ColumnType::Int | ColumnType::Long | ColumnType::Ipv4, value) => {
             match value {
-                ScalarValue::Int8(v) => v.map(i64::from),
-                ScalarValue::Int16(v) => v.map(i64::from),
-                ScalarValue::Int32(v) => v.map(i64::from),
-                ScalarValue::Int64(v) => *v,
-                ScalarValue::UInt32(v) => v.map(i64::from),
+                ScalarValue::Int8(v) => v.map(i128::from),
+                ScalarValue::Int16(v) => v.map(i128::from),
+                ScalarValue::Int32(v) => v.map(i128::from),
+                ScalarValue::Int64(v) => v.map(i128::from),
+                ScalarValue::UInt32(v) => v.map(i128::from),
                 _ => None,
             }
         }
@@ -217,54 +380,4 @@ fn integer(value: &ScalarValue, column_type: ColumnType) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn matches(test: Test, bounds: Bounds, null_count: u32) -> bool {
-        Predicate { column: ColumnId(0), test }.may_match(Some(&Zone { null_count, bounds }), 10)
-    }
-
-    #[test]
-    fn a_block_is_kept_when_a_value_between_its_bounds_would_match() {
-        let bounds = Bounds::Int(10, 20);
-        for (op, value, kept) in [
-            (Operator::Eq, 10, true),
-            (Operator::Eq, 21, false),
-            (Operator::Lt, 10, false),
-            (Operator::LtEq, 10, true),
-            (Operator::Gt, 20, false),
-            (Operator::GtEq, 20, true),
-        ] {
-            let test = Test::compared(ColumnType::Long, op, &ScalarValue::Int64(Some(value))).expect("understood");
-            assert_eq!(matches(test, bounds, 0), kept, "{op} {value}");
-        }
-        let least =
-            Test::compared(ColumnType::Long, Operator::Lt, &ScalarValue::Int64(Some(i64::MIN))).expect("understood");
-        assert!(!matches(least, bounds, 0), "nothing is less than the least");
-    }
-
-    #[test]
-    fn nan_is_the_greatest_double() {
-        let with_nan = Bounds::Float(1.0, f64::NAN);
-        let above = |v: f64| {
-            Test::compared(ColumnType::Double, Operator::Gt, &ScalarValue::Float64(Some(v))).expect("understood")
-        };
-        let equal = |v: f64| {
-            Test::compared(ColumnType::Double, Operator::Eq, &ScalarValue::Float64(Some(v))).expect("understood")
-        };
-        assert!(matches(above(1e300), with_nan, 0));
-        assert!(!matches(above(2.0), Bounds::Float(1.0, 1.5), 0));
-        assert!(matches(equal(f64::NAN), with_nan, 0));
-        assert!(!matches(equal(f64::NAN), Bounds::Float(1.0, 2.0), 0));
-        assert!(!matches(equal(0.5), with_nan, 0));
-    }
-
-    #[test]
-    fn nulls_satisfy_only_is_null() {
-        assert!(!matches(Test::Ints(vec![(i64::MIN, i64::MAX)]), Bounds::None, 10));
-        assert!(matches(Test::Ints(vec![(i64::MIN, i64::MAX)]), Bounds::None, 9), "bounds not known");
-        assert!(matches(Test::IsNull, Bounds::Int(1, 2), 1));
-        assert!(!matches(Test::IsNull, Bounds::Int(1, 2), 0));
-        assert!(!matches(Test::IsNotNull, Bounds::None, 10));
-    }
-}
+mod tests;

@@ -1,9 +1,9 @@
 //! What is left to read of a snapshot once time ranges, zone maps and dictionaries have had their say.
 
-use super::predicate::{Predicate, Test};
+use super::predicate::Predicate;
 use crate::Result;
 use std::collections::BTreeSet;
-use tidalite_storage::{Bounds, Mask, Run, Segment, TableSnapshot};
+use tidalite_storage::{Bounds, Mask, Run, Segment, TableSnapshot, ValueSet};
 use tidalite_types::{BLOCK_ROWS, ColumnId};
 
 /// One piece of work: at most a block's rows, of a segment or of a run.
@@ -70,7 +70,7 @@ pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Resul
     for (index, run) in snapshot.runs.iter().enumerate() {
         pruned.counts.staged_rows.1 += run.alive_rows();
         // Every row is NULL in a column that the run does not have.
-        let matches_nothing = |p: &Predicate| run.column(p.column).is_none() && p.test != Test::IsNull;
+        let matches_nothing = |p: &Predicate| run.column(p.column).is_none() && !p.is_true_of_null();
         if run.alive_rows() == 0 || !may_match_times(run.time_range) || predicates.iter().any(matches_nothing) {
             continue;
         }
@@ -85,9 +85,9 @@ pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Resul
 
 /// A string that no row ever had is in no dictionary.
 fn no_symbol_matches(snapshot: &TableSnapshot, predicate: &Predicate) -> bool {
-    let Test::Strings(strings) = &predicate.test else { return false };
+    let ValueSet::Texts { texts, is_listed: true } = &predicate.values else { return false };
     let Some(symbols) = snapshot.symbols.get(&predicate.column) else { return false };
-    strings.iter().all(|s| symbols.id_of(s.as_bytes()).is_none())
+    !predicate.is_true_of_null() && texts.iter().all(|text| symbols.id_of(text).is_none())
 }
 
 fn segment_source(

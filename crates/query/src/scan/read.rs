@@ -1,20 +1,25 @@
-//! Reads one piece of a table into a record batch.
+//! Reads the wanted rows of one piece of a table into a record batch.
+//!
+//! First the mask of wanted rows is made, see [`super::filters`]. Then, and only when there are any, the columns of the
+//! output are read: whole and in place where every row is wanted, else only the vectors that have wanted rows, of which
+//! only those come out.
 
+use super::filters::{Filters, Wanted};
+use super::predicate::Predicate;
 use super::prune::Piece;
 use super::spec::Order;
 use crate::door::arrays::{Raw, dictionary_array};
 use crate::{Error, Result};
 use datafusion::arrow::array::{
-    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array,
-    new_null_array,
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array,
 };
-use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
-use datafusion::arrow::compute::{FilterBuilder, take};
+use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::SchemaRef;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use tidalite_kernels::{gather, picked};
 use tidalite_storage::{Run, TableSnapshot};
-use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ColumnSchema, ColumnType};
+use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnSchema, ColumnType};
 
 /// The hidden column of a row's place in the snapshot: the index of its segment, or of its run behind all segments,
 /// and in the lower 32 bits its row there. No column of a table can have the name.
@@ -27,45 +32,46 @@ pub(crate) struct Reader {
     pub snapshot: Arc<TableSnapshot>,
     pub schema: SchemaRef,
     columns: Vec<ColumnSchema>,
+    filters: Filters,
     /// Dictionaries as arrays, made at the first need.
     dictionaries: HashMap<ColumnId, OnceLock<StringViewArray>>,
-    /// For an unsorted run, the order of its rows by time, made at the first need.
-    orders: Vec<OnceLock<UInt32Array>>,
+    /// For an unsorted run, its wanted rows in the order of time, made at the first need.
+    orders: Vec<OnceLock<Result<Vec<u32>>>>,
     order: Order,
 }
 
+/// Some rows of a run.
+enum RunRows {
+    /// These, as they lie.
+    Range(usize, usize),
+    /// These, by number.
+    List(Vec<u32>),
+}
+
 impl Reader {
-    /// `schema` has the fields of `columns`, in their order.
-    pub fn new(snapshot: Arc<TableSnapshot>, columns: Vec<ColumnSchema>, schema: SchemaRef, order: Order) -> Reader {
+    /// `schema` has the fields of `columns`, in their order. Rows that do not satisfy all of `predicates` stay away.
+    pub fn new(
+        snapshot: Arc<TableSnapshot>,
+        columns: Vec<ColumnSchema>,
+        schema: SchemaRef,
+        predicates: &[Predicate],
+        order: Order,
+    ) -> Reader {
         let symbols = columns.iter().filter(|c| c.column_type == ColumnType::Symbol);
         let dictionaries = symbols.map(|c| (c.id, OnceLock::new())).collect();
         let orders = snapshot.runs.iter().map(|_| OnceLock::new()).collect();
-        Reader { snapshot, schema, columns, dictionaries, orders, order }
+        let filters = Filters::new(&snapshot, predicates);
+        Reader { snapshot, schema, columns, filters, dictionaries, orders, order }
     }
 
     pub fn read(&self, piece: Piece) -> Result<RecordBatch> {
         let (arrays, rows) = match piece {
-            Piece::Block { segment: index, block } => {
-                let segment = &self.snapshot.segments[index];
-                let rows = segment.block_rows(block);
-                let arrays = self.columns.iter().map(|column| {
-                    match segment.read(column.id, block).map_err(|e| self.snapshot.named(e))? {
-                        None if column.id == ADDRESS_COLUMN => Ok(addresses(index, block * BLOCK_ROWS, rows)),
-                        Some(block) => self.array(Raw::of_block(block), column),
-                        None => Ok(nulls(column, rows)),
-                    }
-                });
-                (arrays.collect::<Result<Vec<_>>>()?, rows)
-            }
-            Piece::Run { run, from, rows } => {
-                let arrays = self.columns.iter().map(|column| self.run_column(run, column, from, rows));
-                (arrays.collect::<Result<Vec<_>>>()?, rows)
-            }
+            Piece::Block { segment, block } => self.block(segment, block)?,
+            Piece::Run { run, from, rows } => self.run(run, from, rows)?,
         };
-        let (arrays, rows) = match self.alive(piece) {
-            Some(alive) => filtered(arrays, &alive)?,
-            None => (arrays, rows),
-        };
+        if rows == 0 {
+            return Ok(RecordBatch::new_empty(self.schema.clone()));
+        }
         let arrays = if self.order == Order::Descending { reversed(arrays, rows)? } else { arrays };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(|e| {
@@ -73,61 +79,104 @@ impl Reader {
         })
     }
 
-    fn run_column(&self, index: usize, column: &ColumnSchema, from: usize, rows: usize) -> Result<ArrayRef> {
+    /// Rows that a piece holds, wanted or not.
+    pub fn rows_of(&self, piece: Piece) -> usize {
+        match piece {
+            Piece::Block { segment, block } => self.snapshot.segments[segment].block_rows(block),
+            Piece::Run { rows, .. } => rows,
+        }
+    }
+
+    fn block(&self, index: usize, block: usize) -> Result<(Vec<ArrayRef>, usize)> {
+        let segment = &self.snapshot.segments[index];
+        let (mask, rows) = match self.filters.wanted(&self.snapshot, Piece::Block { segment: index, block })? {
+            Wanted::All => (None, segment.block_rows(block)),
+            Wanted::Some { rows: 0, .. } => return Ok((Vec::new(), 0)),
+            Wanted::Some { mask, rows } => (Some(mask), rows),
+        };
+        let array = |column: &ColumnSchema| {
+            if column.id == ADDRESS_COLUMN {
+                let at = block * BLOCK_ROWS;
+                return Ok(match &mask {
+                    None => addresses(index, at..at + rows),
+                    Some(mask) => addresses(index, picked(mask).map(|row| at + row)),
+                });
+            }
+            let read = match &mask {
+                None => segment.read(column.id, block),
+                Some(mask) => segment.take(column.id, block, mask),
+            };
+            match read.map_err(|e| self.snapshot.named(e))? {
+                Some(block) => self.array(Raw::of_block(block), column),
+                None => Ok(nulls(column, rows)),
+            }
+        };
+        Ok((self.columns.iter().map(array).collect::<Result<_>>()?, rows))
+    }
+
+    fn run(&self, index: usize, from: usize, rows: usize) -> Result<(Vec<ArrayRef>, usize)> {
         let run = &self.snapshot.runs[index];
-        if column.id == ADDRESS_COLUMN {
-            let all = addresses(self.snapshot.segments.len() + index, 0, run.rows);
-            return self.run_rows(index, &all, from, rows);
+        let wanted = match self.run_order(index) {
+            None => match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows })? {
+                Wanted::All => RunRows::Range(from, rows),
+                Wanted::Some { mask, .. } => RunRows::List(picked(&mask).map(|row| (from + row) as u32).collect()),
+            },
+            // Made when the first piece was read: of these rows all are wanted.
+            Some(Err(error)) => return Err(error.clone()),
+            Some(Ok(order)) => {
+                RunRows::List(order.get(from..order.len().min(from + rows)).unwrap_or_default().to_vec())
+            }
+        };
+        let rows = match &wanted {
+            RunRows::Range(_, rows) => *rows,
+            RunRows::List(rows) => rows.len(),
+        };
+        if rows == 0 {
+            return Ok((Vec::new(), 0));
         }
-        let Some(values) = run.column(column.id) else { return Ok(nulls(column, rows)) };
-        let array = self.array(Raw::of_column(values), column)?;
-        self.run_rows(index, &array, from, rows)
+        let arrays = self.columns.iter().map(|column| self.run_column(run, index, column, &wanted));
+        Ok((arrays.collect::<Result<_>>()?, rows))
     }
 
-    /// Rows of a column of a run, in the order wanted.
-    fn run_rows(&self, index: usize, array: &ArrayRef, from: usize, rows: usize) -> Result<ArrayRef> {
-        match self.run_order(index) {
-            None => Ok(array.slice(from, rows)),
-            Some(order) => take(array, &order.slice(from, rows), None).map_err(|e| Error::internal(e.to_string())),
+    fn run_column(&self, run: &Run, index: usize, column: &ColumnSchema, wanted: &RunRows) -> Result<ArrayRef> {
+        let source = self.snapshot.segments.len() + index;
+        match (run.column(column.id), wanted) {
+            _ if column.id == ADDRESS_COLUMN => Ok(match wanted {
+                RunRows::Range(from, rows) => addresses(source, *from..from + rows),
+                RunRows::List(rows) => addresses(source, rows.iter().map(|row| *row as usize)),
+            }),
+            (None, RunRows::Range(_, rows)) => Ok(nulls(column, *rows)),
+            (None, RunRows::List(rows)) => Ok(nulls(column, rows.len())),
+            (Some(values), RunRows::Range(from, rows)) => self.array(Raw::of_column(values, *from, *rows), column),
+            (Some(values), RunRows::List(rows)) => {
+                let some = Arc::new(gather(values, rows));
+                self.array(Raw::of_column(&some, 0, rows.len()), column)
+            }
         }
     }
 
-    /// The order in which a run is read, if that is not the one it has.
-    fn run_order(&self, index: usize) -> Option<&UInt32Array> {
+    /// The wanted rows of a run in the order in which it is read, if that is not the one it has.
+    fn run_order(&self, index: usize) -> Option<&Result<Vec<u32>>> {
         let run = &self.snapshot.runs[index];
         if self.order == Order::Free || run.is_sorted || self.snapshot.schema.designated.is_none() {
             return None;
         }
-        Some(self.orders[index].get_or_init(|| self.order(run)))
-    }
-
-    /// Which rows of a piece are alive; `None` when all are.
-    fn alive(&self, piece: Piece) -> Option<BooleanArray> {
-        match piece {
-            Piece::Block { segment, block } => {
-                let segment = &self.snapshot.segments[segment];
-                let dead = self.snapshot.mask(segment)?.block(block)?;
-                Some(inverted(dead, segment.block_rows(block)))
-            }
-            Piece::Run { run: index, from, rows } => {
-                let mask = self.snapshot.runs[index].dead.as_ref()?;
-                match self.run_order(index) {
-                    None => Some(inverted(mask.block(from / BLOCK_ROWS)?, rows)),
-                    Some(order) => {
-                        let rows = order.slice(from, rows);
-                        Some(rows.values().iter().map(|row| Some(!mask.is_dead(*row as usize))).collect())
-                    }
-                }
-            }
-        }
+        Some(self.orders[index].get_or_init(|| self.order(index, run)))
     }
 
     /// Row numbers in order of time; rows of the same time in order of arrival.
-    fn order(&self, run: &Run) -> UInt32Array {
+    fn order(&self, index: usize, run: &Run) -> Result<Vec<u32>> {
         let times = self.snapshot.schema.designated.map_or(&[][..], |id| run.timestamps(id));
-        let mut order: Vec<u32> = (0..run.rows as u32).collect();
+        let mut order: Vec<u32> = Vec::with_capacity(if self.filters.is_empty() { run.rows } else { 0 });
+        for from in (0..run.rows).step_by(BLOCK_ROWS) {
+            let rows = BLOCK_ROWS.min(run.rows - from);
+            match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows })? {
+                Wanted::All => order.extend(from as u32..(from + rows) as u32),
+                Wanted::Some { mask, .. } => order.extend(picked(&mask).map(|row| (from + row) as u32)),
+            }
+        }
         order.sort_by_key(|row| times.get(*row as usize).copied().unwrap_or(0));
-        UInt32Array::from(order)
+        Ok(order)
     }
 
     fn array(&self, raw: Raw, column: &ColumnSchema) -> Result<ArrayRef> {
@@ -152,21 +201,9 @@ impl Reader {
     }
 }
 
-fn addresses(source: usize, from: usize, rows: usize) -> ArrayRef {
-    let first = ((source as i64) << 32) + from as i64;
-    Arc::new(Int64Array::from_iter_values(first..first + rows as i64))
-}
-
-/// The clear ones of the first `rows` bits.
-fn inverted(dead: &Bitmap, rows: usize) -> BooleanArray {
-    let words: Vec<u64> = dead.words().iter().map(|word| !word).collect();
-    BooleanArray::new(BooleanBuffer::new(Buffer::from_vec(words), 0, rows), None)
-}
-
-fn filtered(arrays: Vec<ArrayRef>, alive: &BooleanArray) -> Result<(Vec<ArrayRef>, usize)> {
-    let kept = FilterBuilder::new(alive).optimize().build();
-    let arrays = arrays.iter().map(|array| kept.filter(array)).collect::<Result<_, _>>();
-    Ok((arrays.map_err(|e| Error::internal(e.to_string()))?, kept.count()))
+fn addresses(source: usize, rows: impl Iterator<Item = usize>) -> ArrayRef {
+    let first = (source as i64) << 32;
+    Arc::new(Int64Array::from_iter_values(rows.map(|row| first + row as i64)))
 }
 
 fn reversed(arrays: Vec<ArrayRef>, rows: usize) -> Result<Vec<ArrayRef>> {

@@ -11,7 +11,7 @@ pub(crate) struct ScanSpec {
     pub segments: Vec<SegmentId>,
     /// Columns in the order they come out.
     pub projection: Vec<ColumnId>,
-    /// Rows that satisfy not all of these need not come out, but may.
+    /// Only rows that satisfy all of these come out; at most one a column.
     pub predicates: Vec<Predicate>,
     /// Rows after these need not come out.
     pub limit: Option<usize>,

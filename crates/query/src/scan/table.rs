@@ -50,9 +50,12 @@ impl NativeTable {
         NativeTable { snapshot, schema, order, has_addresses: self.has_addresses }
     }
 
-    fn predicates(&self, filters: &[Expr]) -> Vec<Predicate> {
-        let parts = filters.iter().flat_map(split_conjunction);
-        parts.filter_map(|part| Predicate::of(part, &self.snapshot.schema)).collect()
+    /// What the scan answers of filters, and whether that is all they say.
+    fn predicates(&self, filters: &[Expr]) -> (Vec<Predicate>, bool) {
+        let parts: Vec<_> = filters.iter().flat_map(split_conjunction).collect();
+        let known: Vec<_> = parts.iter().filter_map(|part| Predicate::of(part, &self.snapshot.schema)).collect();
+        let is_exact = known.len() == parts.len();
+        (Predicate::joined(known.into_iter()), is_exact)
     }
 }
 
@@ -68,9 +71,13 @@ impl TableProvider for NativeTable {
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let of = |filter: &&Expr| {
-            let is_useful =
-                split_conjunction(filter).into_iter().any(|part| Predicate::of(part, &self.snapshot.schema).is_some());
-            if is_useful { TableProviderFilterPushDown::Inexact } else { TableProviderFilterPushDown::Unsupported }
+            let parts = split_conjunction(filter);
+            let known = parts.iter().filter(|part| Predicate::of(part, &self.snapshot.schema).is_some()).count();
+            match known {
+                0 => TableProviderFilterPushDown::Unsupported,
+                all if all == parts.len() => TableProviderFilterPushDown::Exact,
+                _ => TableProviderFilterPushDown::Inexact,
+            }
         };
         Ok(filters.iter().map(of).collect())
     }
@@ -97,18 +104,18 @@ impl TableProvider for NativeTable {
         let columns: Vec<_> =
             indexes.iter().map(|i| table.columns.get(*i).cloned().unwrap_or_else(address_column)).collect();
         let schema = Arc::new(self.schema.project(&indexes)?);
-        let predicates = self.predicates(filters);
+        let (predicates, is_exact) = self.predicates(filters);
         let pruned = prune(&self.snapshot, &predicates)?;
         let spec = ScanSpec {
             table: self.snapshot.id,
             txn: self.snapshot.txn,
             segments: kept_segments(&self.snapshot, &pruned),
             projection: columns.iter().map(|c| c.id).collect(),
-            limit: limit.filter(|_| filters.is_empty()),
+            limit: limit.filter(|_| is_exact),
             predicates,
             order,
         };
-        let reader = Reader::new(self.snapshot.clone(), columns, schema, order);
+        let reader = Reader::new(self.snapshot.clone(), columns, schema, &spec.predicates, order);
         Ok(Arc::new(ScanExec::new(spec, reader, pruned, state.config().target_partitions())?))
     }
 }

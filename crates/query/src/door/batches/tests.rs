@@ -83,7 +83,8 @@ fn symbols() -> Views {
 
 fn to_array(column: &Arc<Column>, column_type: ColumnType) -> ArrayRef {
     let dictionary = dictionary_array(Arc::new(symbols())).expect("valid strings");
-    let array = Raw::of_column(column).into_array(column_type, Some(&dictionary)).expect("valid values");
+    let array =
+        Raw::of_column(column, 0, column.len()).into_array(column_type, Some(&dictionary)).expect("valid values");
     assert_eq!(array.data_type(), &arrow_type(column_type));
     array
 }
