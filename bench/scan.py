@@ -1,0 +1,156 @@
+"""Filters: how fast rows are found, and the other columns of those that are found, beside DuckDB on the same rows.
+
+In: binaries of Tidalite by name, `--binary now=PATH --binary before=PATH`. Out: a table in Markdown. Every system makes
+the same rows by the same integer arithmetic and its answers are compared. Queries run in turns, system after system, hot;
+medians of wall-clock time as the client sees it: HTTP for Tidalite (`SELECT 1` shows what that and planning take),
+in process for DuckDB, whose table is in a file, checkpointed, with as many threads as there are processors.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+
+import duckdb
+import systems
+
+# Multiplied, modulo a prime: as good as random, and the same everywhere.
+HASH = "(v * {} % 2147483647)"
+COLUMNS = [
+    ("latitude", "({h} % 18000000) / 100000.0 - 90.0", 48271),
+    ("longitude", "({h} % 36000000) / 100000.0 - 180.0", 69621),
+    ("elevation", "({h} % 5000) * 1.0", 39373),
+    ("velocity", "({h} % 101) * 1.0", 16807),
+    ("heading", "({h} % 360) * 1.0", 40692),
+    ("grade", "({h} % 100) * 1.0", 40014),
+    ("fuel_consumption", "({h} % 500) / 10.0", 742938),
+]
+HOSTS = 4000
+ALL = ", ".join(f"max({name})" for name, *_ in COLUMNS)
+
+
+def rows_sql(source, time_of):
+    columns = ", ".join(f"{text.format(h=HASH.format(factor))} AS {name}" for name, text, factor in COLUMNS)
+    host = "v % {0}".format(HOSTS)
+    return f"SELECT {time_of} AS ts, v AS id, 'host_' || ({host}) AS host, {columns} FROM {source}"
+
+
+QUERIES = [
+    ("two doubles, count", "SELECT count(*) FROM readings WHERE velocity > 75 AND fuel_consumption < 10", 16),
+    ("host, count", "SELECT count(*) FROM readings WHERE host = 'host_7'", 4),
+    ("host, all columns", f"SELECT {ALL} FROM readings WHERE host = 'host_7'", 0),
+    ("two hosts and a double", f"SELECT {ALL} FROM readings WHERE host IN ('host_7', 'host_8') AND velocity > 50", 0),
+    ("point by id, in order", f"SELECT {ALL} FROM readings WHERE id = 2718281", 0),
+    ("point by latitude, no order", f"SELECT {ALL} FROM readings WHERE latitude = 12.34567", 8),
+    ("five minutes, one double", f"SELECT {ALL} FROM readings WHERE ts >= '2024-01-01 01:00:00' AND ts < '2024-01-01 01:05:00' AND velocity > 75", 0),
+    ("1 %, count", "SELECT count(*) FROM readings WHERE velocity > 99", 8),
+    ("1 %, all columns", f"SELECT {ALL} FROM readings WHERE velocity > 99", 0),
+    ("10 %, all columns", f"SELECT {ALL} FROM readings WHERE velocity > 90", 0),
+    ("50 %, count", "SELECT count(*) FROM readings WHERE velocity > 50", 8),
+    ("50 %, all columns", f"SELECT {ALL} FROM readings WHERE velocity > 50", 0),
+    ("not equal, count", "SELECT count(*) FROM readings WHERE velocity <> 50", 8),
+    ("all columns, no filter", f"SELECT {ALL} FROM readings", 0),
+]
+
+
+class Duck:
+    def __init__(self, folder):
+        self.connection = duckdb.connect(os.path.join(folder, "duck.db"))
+
+    def load(self, rows):
+        source = rows_sql(f"(SELECT range AS v FROM range({rows}))", "TIMESTAMP '2024-01-01' + to_seconds(v // 4000 * 10)")
+        self.connection.execute(f"CREATE TABLE readings AS {source} ORDER BY id")
+        self.connection.execute("CHECKPOINT")
+
+    def ask(self, sql):
+        return [list(row) for row in self.connection.execute(sql).fetchall()]
+
+    def stop(self):
+        self.connection.close()
+
+
+class Tidalite:
+    def __init__(self, name, binary, folder):
+        os.makedirs(os.path.join(folder, name))
+        self.system = systems.Tidalite(os.path.join(folder, name), {"TIDALITE_PG_LISTEN": "off"})
+        self.system.binary = binary
+        self.system.start()
+
+    def load(self, rows, chunk=400_000):
+        columns = ", ".join(f"{name} DOUBLE" for name, *_ in COLUMNS)
+        self.run(f"CREATE TABLE readings (ts TIMESTAMP, id LONG, host SYMBOL, {columns}) TIMESTAMP(ts) PARTITION BY DAY")
+        for first in range(0, rows, chunk):
+            source = f"(SELECT value AS v FROM generate_series({first}, {min(rows, first + chunk) - 1}))"
+            self.run("INSERT INTO readings " + rows_sql(source, "to_timestamp_micros(1704067200000000 + v / 4000 * 10000000)"))
+        self.system.wait_settled(["readings"], timeout=600)
+
+    def run(self, sql):
+        answer = self.system.sql(sql)
+        if "error" in answer:
+            raise RuntimeError(f"{sql}: {answer['error']}")
+        return answer
+
+    def ask(self, sql):
+        return self.run(sql)["dataset"]
+
+    def stop(self):
+        self.system.stop()
+
+
+def timed(system, sql):
+    start = time.perf_counter()
+    answer = system.ask(sql)
+    return time.perf_counter() - start, answer
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", action="append", required=True, metavar="NAME=PATH")
+    parser.add_argument("--rows", type=int, default=4_800_000)
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--settle-seconds", type=float, default=0, help="wait so long after the load, for sealing")
+    parser.add_argument("--scratch", default=None)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
+        found = {"duckdb " + duckdb.__version__: Duck(folder)}
+        for pair in options.binary:
+            name, binary = pair.split("=", 1)
+            found[name] = Tidalite(name, binary, folder)
+        try:
+            for name, system in found.items():
+                start = time.perf_counter()
+                system.load(options.rows)
+                print(f"loaded {name} in {time.perf_counter() - start:.1f} s", flush=True)
+            time.sleep(options.settle_seconds)
+            measure(found, options)
+        finally:
+            for system in found.values():
+                system.stop()
+
+
+def measure(found, options):
+    names = list(found)
+    print(f"\nload average before {os.getloadavg()}, {options.rows:,} rows, medians of {options.runs} runs in ms (spread: least to greatest)\n")
+    print("| query | " + " | ".join(names) + " | " + names[0] + " / " + names[1] + " | GB/s of plain values, " + names[1] + " |")
+    print("|---|" + "--:|" * (len(names) + 2))
+    floor = ("SELECT 1", "SELECT 1", 0)
+    for title, sql, row_bytes in [floor, *QUERIES]:
+        times = {name: [] for name in names}
+        answers = {}
+        for run in range(options.runs + 2):
+            for name in names:
+                seconds, answers[name] = timed(found[name], sql)
+                if run >= 2:
+                    times[name].append(seconds * 1000)
+        if any(answer != answers[names[0]] for answer in answers.values()):
+            raise RuntimeError(f"answers differ for {sql}: {answers}")
+        medians = {name: statistics.median(times[name]) for name in names}
+        cells = [f"{medians[name]:.2f} ({min(times[name]):.2f} to {max(times[name]):.2f})" for name in names]
+        rate = f"{row_bytes * options.rows / medians[names[1]] / 1e6:.1f}" if row_bytes else ""
+        print(f"| {title} | " + " | ".join(cells) + f" | {medians[names[0]] / medians[names[1]]:.2f}× | {rate} |", flush=True)
+    print(f"\nload average after {os.getloadavg()}")
+
+
+if __name__ == "__main__":
+    main()
