@@ -92,6 +92,23 @@ pub(crate) fn is_designated(field: &Field) -> bool {
     field.metadata().contains_key(DESIGNATED_KEY) && matches!(field.data_type(), DataType::Timestamp(..))
 }
 
+/// The mark of a column that a query made the time of its rows; it counts before that of a table.
+const NAMED: &str = "named";
+
+pub(crate) fn designated_metadata() -> HashMap<String, String> {
+    HashMap::from([(DESIGNATED_KEY.to_owned(), NAMED.to_owned())])
+}
+
+pub(crate) fn is_named_designated(field: &Field) -> bool {
+    is_designated(field) && field.metadata().get(DESIGNATED_KEY).is_some_and(|v| v == NAMED)
+}
+
+pub(crate) fn undesignated(field: Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.remove(DESIGNATED_KEY);
+    field.with_metadata(metadata)
+}
+
 /// Our type that a field of a result is of: the one it carries the name of, when its values still are such, else
 /// the one that its Arrow type stands for.
 pub(crate) fn column_type(field: &Field) -> Option<ColumnType> {

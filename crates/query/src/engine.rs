@@ -104,11 +104,15 @@ impl Engine {
             .with_runtime_env(environment.clone())
             .with_default_features()
             .with_type_planner(Arc::new(dialect::SqlTypes))
+            .with_query_planner(Arc::new(crate::plan::Planner))
             .with_physical_optimizer_rule(Arc::new(crate::plan::TiesInOrder))
             .build();
         let mut base = base;
         for function in functions::scalars() {
             datafusion::execution::FunctionRegistry::register_udf(&mut base, function)?;
+        }
+        for function in functions::aggregates() {
+            datafusion::execution::FunctionRegistry::register_udaf(&mut base, function)?;
         }
         Ok(Engine {
             runtime: Some(runtime),
@@ -268,6 +272,9 @@ impl Engine {
         state.config_mut().set_extension(Arc::new(cancel.clone()));
         state.mark_start_execution();
         functions::register_tables(&mut state, catalog);
+        let now = state.execution_props().query_execution_start_time.unwrap_or_default();
+        let registered = state.register_relation_planner(Arc::new(plan::TimeRelations { now }));
+        debug_assert!(registered.is_ok(), "any number of planners can be registered");
         state
     }
 
@@ -300,7 +307,10 @@ impl Engine {
         }
         let mut state = state.clone();
         state.register_catalog_list(Arc::new(tables));
-        let logical = plan::typed_literals(state.statement_to_plan(statement).await?)?;
+        let now = state.execution_props().query_execution_start_time.unwrap_or_default();
+        let logical = plan::time_ranges(state.statement_to_plan(statement).await?, now)?;
+        let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
+        let logical = plan::in_order_of_time(logical)?;
         let logical = match query.tail {
             Some(rows) => plan::last_rows(logical, rows)?,
             None => plan::in_time_order(logical)?,
@@ -315,7 +325,7 @@ impl Engine {
     fn start(&self, planned: Planned, query: &Query, state: &SessionState, cancel: CancelToken) -> Result<QueryResult> {
         let physical = planned.physical;
         let fields = planned.logical_schema;
-        let columns = fields.fields().iter().map(|field| output_column(field, query)).collect();
+        let columns = distinct(fields.fields().iter().map(|field| output_column(field, query)).collect());
         let timestamp = fields.fields().iter().position(|field| door::is_designated(field));
         let schema = named_schema(&physical.schema(), &columns);
         let environment = RuntimeEnv {
@@ -368,6 +378,8 @@ fn settings(threads: usize) -> SessionConfig {
     // Words are folded before they are parsed.
     options.sql_parser.enable_ident_normalization = false;
     options.sql_parser.collect_spans = true;
+    // A sub-query's order is the time of its rows to the clauses around it.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     // Scans that come in order of time are merged, never sorted again.
     options.optimizer.prefer_existing_sort = true;
     config
@@ -459,6 +471,12 @@ fn rows(
 fn output_column(field: &Field, query: &Query) -> OutputColumn {
     let name = query.words.spelling(field.name(), door::spelling(field)).to_owned();
     OutputColumn { name, type_name: door::type_name(field), column_type: door::column_type(field) }
+}
+
+/// The second column of a name gets a number, as in QuestDB: `ts`, `ts1`.
+fn distinct(columns: Vec<OutputColumn>) -> Vec<OutputColumn> {
+    let names = plan::distinct_names(columns.iter().map(|c| c.name.as_str()));
+    columns.into_iter().zip(names).map(|(column, name)| OutputColumn { name, ..column }).collect()
 }
 
 fn named_schema(schema: &SchemaRef, columns: &Vec<OutputColumn>) -> SchemaRef {

@@ -2,15 +2,17 @@
 //!
 //! Reading order: [`dialect`] text to [`statement`]; [`names`] without regard to case; [`catalog`] what a query may
 //! see; [`tables`] that as DataFusion's catalog, [`functions`] of our own; [`engine`] plans and runs; [`plan`] what we
-//! do to plans; [`scan`] reads tables; [`door`] our columns as Arrow's and back; [`cancel`], [`error`].
+//! do to plans; [`calendar`] strides, zones and intervals of time; [`exec`] operators; [`scan`] reads tables; [`door`] our columns as Arrow's and back; [`cancel`], [`error`].
 #![forbid(unsafe_code)]
 
+mod calendar;
 pub mod cancel;
 pub mod catalog;
 mod dialect;
 pub mod door;
 pub mod engine;
 pub mod error;
+mod exec;
 mod functions;
 mod names;
 mod plan;

@@ -3,18 +3,28 @@
 //! In: one statement, of any size and content. Out: a statement or an error with its place; never a panic.
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
-//! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`statements`] which statement it is;
-//! [`change`] of rows; [`create`] and [`alter`] tables; [`types`] names of types; [`rewrite`] of queries before they are planned.
+//! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`declare`] and [`clauses`] what is done to
+//! tokens before it; [`statements`] which statement it is; [`change`] of rows; [`create`] and [`alter`] tables; [`types`]
+//! names of types; [`rewrite`] of queries before they are planned, with [`group_by`], [`relations`] and [`aggregates`].
 
+mod aggregates;
 mod alter;
 mod change;
+mod clauses;
 mod create;
+mod declare;
 mod grammar;
+mod group_by;
+mod relations;
 mod rewrite;
 mod statements;
 mod types;
 
+pub(crate) use clauses::INTERVAL;
 pub(crate) use grammar::TidaliteDialect;
+pub(crate) use relations::{
+    Relation, all_columns, call, empty as empty_select, nest, query as query_of, relation, text, time_join,
+};
 pub(crate) use types::SqlTypes;
 
 use crate::names::Words;
@@ -35,6 +45,7 @@ const DEPTH_MAX: usize = 200;
 pub fn parse(sql: &str) -> Result<Statement> {
     let mut tokens = tokenize(sql)?;
     let words = Arc::new(Words::fold(sql, &mut tokens));
+    let tokens = clauses::moved(tokens, &words)?;
     let tokens = grammar::with_select(tokens);
     check_operators(&tokens)?;
     Input::new(&TidaliteDialect, tokens, words).statement()

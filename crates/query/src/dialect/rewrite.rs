@@ -1,6 +1,7 @@
-//! What is changed in a query's tree before it is planned: names for computed columns, `LIMIT lo, hi` and
-//! `LIMIT -n`.
+//! What is changed in a query's tree before it is planned: names for computed columns, GROUP BY where it is left out,
+//! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
+use super::{aggregates, group_by, relations};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
@@ -23,7 +24,10 @@ pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
     }
     match VisitMut::visit(query, &mut Rewriter) {
         ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(tail),
+        ControlFlow::Continue(()) => {
+            aggregates::replaced(query);
+            Ok(tail)
+        }
     }
 }
 
@@ -37,7 +41,15 @@ impl VisitorMut for Rewriter {
             return ControlFlow::Break(error);
         }
         fetch(query);
-        set_expr(&mut query.body);
+        relations::order_by_names(query);
+        match set_expr(&mut query.body) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        relations::nest_time_joins(select);
         ControlFlow::Continue(())
     }
 
@@ -55,7 +67,7 @@ impl VisitorMut for Rewriter {
     }
 }
 
-fn set_expr(mut body: &mut SetExpr) {
+fn set_expr(mut body: &mut SetExpr) -> Result<()> {
     // Left-deep, as long chains of UNION are.
     loop {
         match body {
@@ -64,13 +76,15 @@ fn set_expr(mut body: &mut SetExpr) {
                     select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
                     select.flavor = SelectFlavor::Standard;
                 }
-                return name_columns(select);
+                name_columns(select);
+                group_by::implied(select);
+                return relations::clauses(select);
             }
             SetExpr::SetOperation { left, right, .. } => {
-                set_expr(right);
+                set_expr(right)?;
                 body = left;
             }
-            _ => return,
+            _ => return Ok(()),
         }
     }
 }

@@ -1,22 +1,41 @@
-//! Functions of our own: about the database's tables and statements, and few scalars.
+//! Functions of our own, one per file: about the database's tables and statements, and about time.
 
+mod dateadd;
+mod interval_words;
+mod now;
 mod partitions;
+pub(crate) mod pick;
 mod storage;
 mod system;
+mod times;
+pub(crate) mod timestamp_floor;
 mod version;
 
 pub(crate) use partitions::partitions;
 
 use crate::Catalog;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Scalars, which are the same for every query.
 pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
-    vec![Arc::new(ScalarUDF::new_from_impl(version::Version::new()))]
+    let intervals = interval_words::IntervalWord::all().map(ScalarUDF::new_from_impl);
+    let others = [
+        ScalarUDF::new_from_impl(version::Version::new()),
+        ScalarUDF::new_from_impl(now::Now::new()),
+        ScalarUDF::new_from_impl(dateadd::DateAdd::new()),
+        ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(false)),
+        ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(true)),
+    ];
+    intervals.into_iter().chain(others).map(Arc::new).collect()
+}
+
+/// Aggregates, which are the same for every query.
+pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
+    pick::Pick::all().map(AggregateUDF::new_from_impl).map(Arc::new).to_vec()
 }
 
 /// Table functions, which look at one query's catalog.

@@ -33,20 +33,20 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
             if op.supports_propagation() && (is_text(&left) != is_text(&right)) =>
         {
             let (left, right) = if is_text(&right) {
-                let right = typed(&left, *right, schema)?;
+                let right = typed_text(&left, *right, schema)?;
                 (*left, right)
             } else {
-                let left = typed(&right, *left, schema)?;
+                let left = typed_text(&right, *left, schema)?;
                 (left, *right)
             };
             Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))))
         }
         Expr::Between(Between { expr, negated, low, high }) if is_text(&low) || is_text(&high) => {
-            let (low, high) = (typed(&expr, *low, schema)?, typed(&expr, *high, schema)?);
+            let (low, high) = (typed_text(&expr, *low, schema)?, typed_text(&expr, *high, schema)?);
             Ok(Transformed::yes(Expr::Between(Between::new(expr, negated, Box::new(low), Box::new(high)))))
         }
         Expr::InList(InList { expr, list, negated }) if list.iter().any(is_text) => {
-            let list = list.into_iter().map(|e| typed(&expr, e, schema)).collect::<Result<Vec<_>>>()?;
+            let list = list.into_iter().map(|e| typed_text(&expr, e, schema)).collect::<Result<Vec<_>>>()?;
             Ok(Transformed::yes(Expr::InList(InList::new(expr, list, negated))))
         }
         Expr::Cast(Cast { expr, field }) if is_text(&expr) => {
@@ -105,8 +105,8 @@ fn text(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// `value` as a constant of the type of `like`, if that is one of ours.
-fn typed(like: &Expr, value: Expr, schema: &DFSchema) -> Result<Expr> {
+/// `value`, when it is text, as a constant of the type of `like`, if that is one of ours.
+pub(super) fn typed_text(like: &Expr, value: Expr, schema: &DFSchema) -> Result<Expr> {
     let Some(text) = text(&value) else { return Ok(value) };
     let Ok((_, field)) = like.to_field(schema) else { return Ok(value) };
     Ok(constant(&field, text)?.map_or(value, |constant| Expr::Literal(constant, None)))

@@ -63,6 +63,14 @@ fn base(plan: &LogicalPlan) -> Option<TableScan> {
     }
 }
 
+/// The same rows, read in order of time when they are those of one table.
+pub(super) fn scans_in_time_order(plan: LogicalPlan) -> Result<LogicalPlan> {
+    match base(&plan) {
+        Some(scan) => with_ordered_scan(&plan, &scan, Order::Ascending),
+        None => Ok(plan),
+    }
+}
+
 fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|e| {
         Ok(matches!(e, Expr::InSubquery(_) | Expr::Exists(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)))

@@ -1,0 +1,15 @@
+//! Time as calendars and clocks have it: strides, time zones, buckets, intervals.
+//!
+//! In: timestamps as counts of a unit since 1970, UTC. Nothing here asks the time: what "now" is comes as an argument.
+//!
+//! Reading order: [`stride`] lengths such as `5m`; [`zone`] offsets from UTC; [`buckets`] which stretch of time a
+//! timestamp falls into; [`interval`] the texts after `IN`.
+
+pub(crate) mod buckets;
+pub(crate) mod interval;
+pub(crate) mod stride;
+pub(crate) mod zone;
+
+pub(crate) use buckets::Buckets;
+pub(crate) use stride::{Stride, Unit};
+pub(crate) use zone::Zone;

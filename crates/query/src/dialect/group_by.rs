@@ -1,0 +1,80 @@
+//! GROUP BY where it is left out: `SELECT symbol, avg(price) FROM trades` groups by `symbol`.
+
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, Visit, Visitor};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+static AGGREGATES: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let stock = datafusion::functions_aggregate::all_default_aggregate_functions();
+    let ours = crate::functions::aggregates();
+    let names = stock.iter().chain(&ours).flat_map(|f| f.aliases().iter().cloned().chain([f.name().to_owned()]));
+    names.chain(super::aggregates::NAMES.iter().map(|name| (*name).to_owned())).collect()
+});
+
+/// Groups by everything selected that has a column and no aggregate, when something else has one.
+pub(super) fn implied(select: &mut Select) {
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, modifiers) if keys.is_empty() && modifiers.is_empty());
+    if is_grouped || !select.cluster_by.is_empty() || select.from.is_empty() {
+        return;
+    }
+    let mut keys = Vec::new();
+    let mut has_aggregate = false;
+    for item in &select.projection {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return };
+        let found = Found::within(expr);
+        has_aggregate |= found.has_aggregate;
+        if found.has_column && !found.has_aggregate && !found.has_window {
+            keys.push(expr.clone());
+        }
+    }
+    if has_aggregate && !keys.is_empty() {
+        select.group_by = GroupByExpr::Expressions(keys, Vec::new());
+    }
+}
+
+/// What an expression has outside of its sub-queries.
+#[derive(Default)]
+struct Found {
+    has_aggregate: bool,
+    has_window: bool,
+    has_column: bool,
+    depth: usize,
+}
+
+impl Found {
+    fn within(expr: &Expr) -> Found {
+        let mut found = Found::default();
+        let _ = Visit::visit(expr, &mut found);
+        found
+    }
+}
+
+impl Visitor for Found {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        match expr {
+            Expr::Function(function) if function.over.is_some() => self.has_window = true,
+            Expr::Function(function) => {
+                self.has_aggregate |= AGGREGATES.contains(&function.name.to_string());
+            }
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.has_column = true,
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,52 @@
+//! Operators of ours, one per file. These are the plain ones: correct, in memory that is accounted for, and the twins
+//! that faster ones are tested against.
+
+pub(crate) mod fill;
+pub(crate) mod latest_on;
+pub(crate) mod time_join;
+
+use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+use datafusion::arrow::compute::{SortOptions, cast, concat_batches};
+use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
+use datafusion::common::Result;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr};
+use futures::StreamExt;
+use std::sync::Arc;
+
+/// Rows of a batch that goes out.
+const BATCH_ROWS: usize = 8_192;
+
+/// Ascending order of a column of a schema.
+fn by_time(schema: &SchemaRef, column: usize) -> PhysicalSortExpr {
+    let options = SortOptions { descending: false, nulls_first: false };
+    PhysicalSortExpr::new(Arc::new(Column::new(schema.field(column).name(), column)), options)
+}
+
+fn required(schema: &SchemaRef, column: usize) -> Option<OrderingRequirements> {
+    LexOrdering::new([by_time(schema, column)]).map(Into::into)
+}
+
+fn ticks(batch: &RecordBatch, column: usize) -> Result<Int64Array> {
+    Ok(cast(batch.column(column), &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+}
+
+/// All rows of a stream as one batch, their memory reserved.
+async fn collected(
+    mut stream: SendableRecordBatchStream,
+    schema: &SchemaRef,
+    memory: &mut MemoryReservation,
+) -> Result<RecordBatch> {
+    let mut batches = Vec::new();
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        // Once as it came and once beside the others.
+        memory.try_grow(2 * batch.get_array_memory_size())?;
+        batches.push(batch);
+    }
+    let all = concat_batches(schema, &batches)?;
+    debug_assert!(all.columns().iter().all(|c| c.len() == all.num_rows()));
+    Ok(all)
+}

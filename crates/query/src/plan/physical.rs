@@ -1,0 +1,62 @@
+//! Logical nodes of ours to operators. The plain operators stand here; faster ones for native tables take their place
+//! here, too.
+
+use super::fill::FillNode;
+use super::latest_on::LatestOnNode;
+use super::time_join::TimeJoinNode;
+use crate::exec::fill::FillExec;
+use crate::exec::latest_on::LatestOnExec;
+use crate::exec::time_join::TimeJoinExec;
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::Result;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) struct Planner;
+
+#[async_trait]
+impl QueryPlanner for Planner {
+    async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Nodes)]);
+        planner.create_physical_plan(plan, session).await
+    }
+}
+
+struct Nodes;
+
+#[async_trait]
+impl ExtensionPlanner for Nodes {
+    async fn plan_extension(
+        &self,
+        _: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        logical: &[&LogicalPlan],
+        physical: &[Arc<dyn ExecutionPlan>],
+        _: &dyn Session,
+        _: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let node = node.as_any();
+        if let Some(fill) = node.downcast_ref::<FillNode>() {
+            return Ok(Some(Arc::new(FillExec::new(physical[0].clone(), fill.spec.clone())?)));
+        }
+        if let Some(latest) = node.downcast_ref::<LatestOnNode>() {
+            let schema = logical[0].schema();
+            let time = schema.index_of_column(&latest.time)?;
+            let keys = latest.keys.iter().map(|k| schema.index_of_column(k)).collect::<Result<Vec<_>>>()?;
+            return Ok(Some(Arc::new(LatestOnExec::new(physical[0].clone(), time, keys)?)));
+        }
+        if let Some(join) = node.downcast_ref::<TimeJoinNode>() {
+            let columns = join.indexes(logical[0].schema(), logical[1].schema())?;
+            let schema = Arc::new(UserDefinedLogicalNode::schema(join).as_arrow().clone());
+            let exec = TimeJoinExec::new(physical[0].clone(), physical[1].clone(), join.spec.clone(), columns, schema)?;
+            return Ok(Some(Arc::new(exec)));
+        }
+        Ok(None)
+    }
+}

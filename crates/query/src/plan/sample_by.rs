@@ -1,0 +1,407 @@
+//! SAMPLE BY: rows by buckets of time, as an aggregation that any engine can run, and [`super::fill`] behind it.
+//!
+//! In: the query as it was written and the clause's arguments. Out: rows in order of time, within a bucket in order of
+//! the keys. The bucket is `timestamp_floor` of the time, so that a faster operator finds the pattern
+//! Aggregate(timestamp_floor(…, ts), keys) and can take its place.
+
+use super::fill::{Fill, FillNode};
+use super::intervals::folded;
+use super::literals::typed_text;
+use super::relations::{derived, time_of};
+use crate::calendar::{Buckets, Zone};
+use crate::dialect::{all_columns, empty_select, query_of, text};
+use crate::functions::timestamp_floor::{TimestampFloor, offset_seconds, stride, time_zone};
+use crate::{Error, Result, door};
+use chrono::{DateTime, Utc};
+use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, ExprSchema, ScalarValue, Spans};
+use datafusion::functions_aggregate::expr_fn::min;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr_rewriter::normalize_col;
+use datafusion::logical_expr::planner::RelationPlannerContext;
+use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder, ScalarUDF, Subquery, lit};
+use datafusion::sql::sqlparser::ast::{self, Select, SelectItem};
+use std::sync::Arc;
+use tidalite_types::TimeUnit;
+
+const BUCKET: &str = "__bucket";
+
+/// What a selected expression is to the groups.
+enum Item {
+    /// The same for all of a bucket: its time, or a constant.
+    OfBucket(Expr),
+    Key(usize),
+    Value(usize),
+}
+
+/// The clause, understood.
+struct Clause {
+    buckets: Buckets,
+    /// Buckets begin with the first row there is.
+    is_first: bool,
+    from: Option<i64>,
+    to: Option<i64>,
+    texts: [Option<String>; 3],
+    fills: Vec<ast::Expr>,
+}
+
+pub(super) fn plan(
+    select: Select,
+    arguments: Vec<ast::Expr>,
+    now: DateTime<Utc>,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
+    if select.from.is_empty() {
+        return Err(Error::invalid("SAMPLE BY needs a table to sample"));
+    }
+    if select.distinct.is_some() || select.qualify.is_some() {
+        return Err(Error::invalid("DISTINCT and QUALIFY go around SAMPLE BY: SELECT DISTINCT … FROM (… SAMPLE BY …)"));
+    }
+    let rows = Select {
+        projection: vec![all_columns()],
+        from: select.from.clone(),
+        selection: select.selection.clone(),
+        ..empty_select(&select)
+    };
+    let input = context.plan(derived(query_of(rows)))?;
+    let time = time_of(&input, "SAMPLE BY")?;
+    let clause = Clause::of(&arguments, &input, &time, now, context)?;
+    let input = clause.bounded(input, &time)?;
+    let bucketed = clause.bucketed(input, &time)?;
+    let (items, names) = items(select.projection, &bucketed, &time, context)?;
+    let having = match select.having {
+        Some(having) => {
+            Some(of_bucket(normalize_col(context.sql_to_expr(having, bucketed.schema())?, &bucketed)?, &time)?)
+        }
+        None => None,
+    };
+    if !find_window_exprs(items.iter().chain(&having)).is_empty() {
+        return Err(Error::invalid("window functions go around SAMPLE BY: SELECT … OVER () FROM (… SAMPLE BY …)"));
+    }
+    grouped(bucketed, &items, names, having, &clause)
+}
+
+impl Clause {
+    fn of(
+        arguments: &[ast::Expr],
+        input: &LogicalPlan,
+        time: &Column,
+        now: DateTime<Utc>,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<Clause> {
+        let [length, from, to, kind, zone, offset, fills @ ..] = arguments else {
+            return Err(Error::internal("SAMPLE BY without its arguments"));
+        };
+        let field = input.schema().field_from_column(time)?;
+        let unit = match field.data_type() {
+            DataType::Timestamp(ArrowUnit::Millisecond, None) => TimeUnit::Millis,
+            DataType::Timestamp(ArrowUnit::Microsecond, None) => TimeUnit::Micros,
+            DataType::Timestamp(ArrowUnit::Nanosecond, None) => TimeUnit::Nanos,
+            other => return Err(Error::invalid(format!("SAMPLE BY takes a timestamp, not {other}"))),
+        };
+        let texts = [text(length), text(offset), text(zone)];
+        let zone = texts[2].as_deref().map_or(Ok(Zone::UTC), time_zone)?;
+        let mut at = |expr: &ast::Expr| -> Result<Option<i64>> {
+            if is_null(expr) {
+                return Ok(None);
+            }
+            let expr = context.sql_to_expr(expr.clone(), &DFSchema::empty())?;
+            let expr = folded(typed_text(&Expr::Column(time.clone()), expr, input.schema())?, now);
+            let Expr::Literal(value, _) = &expr else {
+                return Err(Error::invalid("FROM and TO of SAMPLE BY have to be constants"));
+            };
+            let Ok(ScalarValue::Int64(Some(local))) =
+                value.cast_to(field.data_type()).and_then(|v| v.cast_to(&DataType::Int64))
+            else {
+                return Err(Error::invalid("FROM and TO of SAMPLE BY have to be timestamps"));
+            };
+            let per_second = unit.per_second();
+            let seconds = zone.to_utc(local.div_euclid(per_second));
+            Ok(seconds.checked_mul(per_second).and_then(|s| s.checked_add(local.rem_euclid(per_second))))
+        };
+        let (from, to) = (at(from)?, at(to)?);
+        let is_first = text(kind).as_deref() == Some("first");
+        if is_first && (from.is_some() || to.is_some()) {
+            return Err(Error::invalid("SAMPLE BY FROM and TO go with ALIGN TO CALENDAR only"));
+        }
+        let buckets = Buckets {
+            stride: stride(texts[0].as_deref().unwrap_or_default())?,
+            zone,
+            offset_s: texts[1].as_deref().map_or(Ok(0), offset_seconds)?,
+            origin: from,
+            unit,
+        };
+        Ok(Clause { buckets, is_first, from, to, texts, fills: fills.to_vec() })
+    }
+
+    /// The rows of FROM … TO: what is outside is not read.
+    fn bounded(&self, input: LogicalPlan, time: &Column) -> Result<LogicalPlan> {
+        let value = |ts: i64| lit(super::intervals::scalar(ts, self.buckets.unit));
+        let time = || Expr::Column(time.clone());
+        let bounds = self.from.map(|ts| time().gt_eq(value(ts))).into_iter();
+        let bounds = bounds.chain(self.to.map(|ts| time().lt(value(ts))));
+        match bounds.reduce(Expr::and) {
+            Some(bounds) => Ok(LogicalPlanBuilder::from(input).filter(bounds)?.build()?),
+            None => Ok(input),
+        }
+    }
+
+    /// The rows with one more column, the start of their bucket.
+    fn bucketed(&self, input: LogicalPlan, time: &Column) -> Result<LogicalPlan> {
+        let data_type = DataType::Timestamp(door::arrow_unit(self.buckets.unit), None);
+        let [length, offset, zone] = &self.texts;
+        let mut args = vec![lit(length.clone().unwrap_or_default()), Expr::Column(time.clone())];
+        let origin = if self.is_first {
+            let earliest = LogicalPlanBuilder::from(input.clone())
+                .aggregate(Vec::<Expr>::new(), vec![min(Expr::Column(time.clone()))])?;
+            let subquery = Arc::new(earliest.build()?);
+            Some(Expr::ScalarSubquery(Subquery { subquery, outer_ref_columns: Vec::new(), spans: Spans::new() }))
+        } else {
+            self.from.map(|ts| lit(super::intervals::scalar(ts, self.buckets.unit)))
+        };
+        if origin.is_some() || offset.is_some() || zone.is_some() {
+            args.push(origin.unwrap_or_else(|| {
+                Expr::Literal(ScalarValue::try_from(&data_type).unwrap_or(ScalarValue::Null), None)
+            }));
+        }
+        if offset.is_some() || zone.is_some() {
+            let text = |t: &Option<String>| Expr::Literal(ScalarValue::Utf8(t.clone()), None);
+            args.extend([text(offset), text(zone)]);
+        }
+        let floor = Arc::new(ScalarUDF::new_from_impl(TimestampFloor::new(false)));
+        let bucket = Expr::ScalarFunction(ScalarFunction::new_udf(floor, args)).alias(BUCKET);
+        let columns = input.schema().columns().into_iter().map(Expr::Column).chain([bucket]);
+        let columns: Vec<Expr> = columns.collect();
+        Ok(LogicalPlanBuilder::from(input).project(columns)?.build()?)
+    }
+}
+
+fn is_null(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Value(value) if value.value == ast::Value::Null)
+        || matches!(expr, ast::Expr::Identifier(ident) if ident.value == "null" && ident.quote_style.is_none())
+}
+
+fn bucket() -> Expr {
+    Expr::Column(Column::new_unqualified(BUCKET))
+}
+
+/// The selected expressions over rows with their bucket, and the names they go by.
+fn items(
+    projection: Vec<SelectItem>,
+    bucketed: &LogicalPlan,
+    time: &Column,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<(Vec<Expr>, Vec<Column>)> {
+    let (mut items, mut names) = (Vec::new(), Vec::new());
+    for item in projection {
+        let (expr, alias) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr, None),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.value)),
+            _ => return Err(Error::invalid("SAMPLE BY needs its columns named: * would group by all of them")),
+        };
+        let expr = normalize_col(context.sql_to_expr(expr, bucketed.schema())?, bucketed)?;
+        names.push(match (&alias, &expr) {
+            (Some(alias), _) => Column::new_unqualified(alias),
+            (None, Expr::Column(column)) => column.clone(),
+            (None, other) => Column::new_unqualified(other.schema_name().to_string()),
+        });
+        items.push(of_bucket(expr, time)?);
+    }
+    Ok((items, names))
+}
+
+/// Outside of aggregates the time of a row is that of its bucket.
+fn of_bucket(expr: Expr, time: &Column) -> Result<Expr> {
+    let done = expr.transform_down(|e| {
+        Ok(match e {
+            Expr::AggregateFunction(_) => Transformed::new(e, false, TreeNodeRecursion::Jump),
+            Expr::Column(ref column) if column == time => Transformed::yes(bucket()),
+            other => Transformed::no(other),
+        })
+    });
+    Ok(done.data()?)
+}
+
+fn grouped(
+    bucketed: LogicalPlan,
+    selected: &[Expr],
+    names: Vec<Column>,
+    having: Option<Expr>,
+    clause: &Clause,
+) -> Result<LogicalPlan> {
+    let aggregates = find_aggregate_exprs(selected.iter().chain(&having));
+    let (mut items, mut keys, mut values) = (Vec::new(), Vec::<Expr>::new(), Vec::<Expr>::new());
+    for expr in selected {
+        let has_aggregate = !find_aggregate_exprs([expr]).is_empty();
+        let is_of_bucket = expr.column_refs().iter().all(|c| c.relation.is_none() && c.name == BUCKET);
+        items.push(if has_aggregate {
+            values.push(expr.clone());
+            Item::Value(values.len() - 1)
+        } else if is_of_bucket {
+            Item::OfBucket(expr.clone())
+        } else {
+            let known = keys.iter().position(|key| key == expr);
+            Item::Key(known.unwrap_or_else(|| {
+                keys.push(expr.clone());
+                keys.len() - 1
+            }))
+        });
+    }
+    let groups: Vec<Expr> = std::iter::once(bucket()).chain(keys.iter().cloned()).collect();
+    let mut plan = LogicalPlanBuilder::from(bucketed).aggregate(groups.clone(), aggregates.clone())?.build()?;
+    let known: Vec<Expr> = groups.iter().chain(&aggregates).cloned().collect();
+    let over = |expr: &Expr, plan: &LogicalPlan| over_groups(expr, &known, plan);
+    if let Some(having) = having {
+        let having = over(&having, &plan)?;
+        plan = LogicalPlanBuilder::from(plan).filter(having)?.build()?;
+    }
+    let mut columns = vec![bucket()];
+    for (i, key) in keys.iter().enumerate() {
+        columns.push(over(key, &plan)?.alias(key_name(i)));
+    }
+    for (i, value) in values.iter().enumerate() {
+        columns.push(over(value, &plan)?.alias(value_name(i)));
+    }
+    let order = std::iter::once(bucket()).chain((0..keys.len()).map(|i| unqualified(&key_name(i))));
+    let order: Vec<_> = order.map(|e| e.sort(true, false)).collect();
+    let mut plan = LogicalPlanBuilder::from(plan).project(columns)?.sort(order.clone())?.build()?;
+    if let Some(fills) = fills(clause, &plan, keys.len(), values.len(), &items, &names)? {
+        let node = FillNode::new(plan, keys.len(), fills, clause.buckets, clause.is_first, clause.from, clause.to);
+        plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
+        plan = LogicalPlanBuilder::from(plan).sort([bucket().sort(true, false)])?.build()?;
+    }
+    let outputs: Vec<Expr> = items.iter().zip(names).map(|(item, name)| output(item, name)).collect();
+    Ok(LogicalPlanBuilder::from(plan).project(outputs)?.build()?)
+}
+
+fn key_name(i: usize) -> String {
+    format!("__key{i}")
+}
+
+fn value_name(i: usize) -> String {
+    format!("__value{i}")
+}
+
+fn unqualified(name: &str) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
+}
+
+fn output(item: &Item, name: Column) -> Expr {
+    let (expr, metadata) = match item {
+        Item::OfBucket(expr) if *expr == bucket() => (expr.clone(), Some(door::designated_metadata().into())),
+        Item::OfBucket(expr) => (expr.clone(), None),
+        Item::Key(i) => (unqualified(&key_name(*i)), None),
+        Item::Value(i) => (unqualified(&value_name(*i)), None),
+    };
+    expr.alias_qualified_with_metadata(name.relation, name.name, metadata)
+}
+
+/// The expression over the columns of the groups, with nothing left of the rows.
+fn over_groups(expr: &Expr, known: &[Expr], plan: &LogicalPlan) -> Result<Expr> {
+    let done = expr.clone().transform_down(|e| {
+        if !known.contains(&e) {
+            return Ok(Transformed::no(e));
+        }
+        let column = match &e {
+            Expr::Column(column) => column.clone(),
+            other => Column::new_unqualified(other.schema_name().to_string()),
+        };
+        Ok(Transformed::new(Expr::Column(column), true, TreeNodeRecursion::Jump))
+    });
+    let done = done.data()?;
+    if let Some(column) = done.column_refs().into_iter().find(|c| plan.schema().maybe_index_of_column(c).is_none()) {
+        let mut error = Error::invalid(format!(
+            "column \"{}\" must be used in an aggregate function or selected as it is",
+            column.name
+        ));
+        error.subject = Some(column.name.clone());
+        return Err(error);
+    }
+    Ok(done)
+}
+
+/// How each value is filled; `None` when nothing is.
+fn fills(
+    clause: &Clause,
+    plan: &LogicalPlan,
+    keys: usize,
+    values: usize,
+    items: &[Item],
+    names: &[Column],
+) -> Result<Option<Vec<Fill>>> {
+    let given = &clause.fills;
+    if given.is_empty() || given.iter().all(|e| word(e).as_deref() == Some("none")) {
+        return Ok(None);
+    }
+    if given.len() != 1 && given.len() != values {
+        return Err(Error::invalid(format!("FILL has {} values for {values} aggregates", given.len()))
+            .with_hint("FILL takes one value, or one for each aggregate in the order they are selected"));
+    }
+    let value_named = |name: &str| {
+        items.iter().zip(names).find_map(|(item, n)| match item {
+            Item::Value(i) if n.name == name => Some(*i),
+            _ => None,
+        })
+    };
+    let fill = |i: usize| -> Result<Fill> {
+        let expr = if given.len() == 1 { &given[0] } else { &given[i] };
+        let field = plan.schema().field(1 + keys + i);
+        if is_null(expr) {
+            return Ok(Fill::Null);
+        }
+        match word(expr).as_deref() {
+            Some("prev") => return Ok(Fill::Prev(i)),
+            Some("linear") if field.data_type().is_numeric() => return Ok(Fill::Linear),
+            Some("linear") => {
+                return Err(Error::invalid(format!(
+                    "FILL(LINEAR) needs numbers, and {} are not",
+                    crate::door::type_name(field)
+                )));
+            }
+            Some("none") => return Err(Error::invalid("FILL(NONE) cannot be among other fills")),
+            _ => {}
+        }
+        if let Some((name, arguments)) = crate::dialect::call(expr).filter(|(name, _)| name == "prev") {
+            let other = arguments.first().and_then(word).and_then(|column| value_named(&column));
+            let Some(other) = other else {
+                return Err(Error::invalid(format!("FILL({name}(…)) takes the name of an aggregate")));
+            };
+            let same = plan.schema().field(1 + keys + other).data_type() == field.data_type();
+            return if same {
+                Ok(Fill::Prev(other))
+            } else {
+                Err(Error::invalid("FILL(PREV(…)) takes an aggregate of the same type"))
+            };
+        }
+        Ok(Fill::Constant(constant(expr, field.data_type())?))
+    };
+    (0..values).map(fill).collect::<Result<Vec<_>>>().map(Some)
+}
+
+fn word(expr: &ast::Expr) -> Option<String> {
+    match expr {
+        ast::Expr::Identifier(ident) => Some(ident.value.clone()),
+        _ => None,
+    }
+}
+
+fn constant(expr: &ast::Expr, data_type: &DataType) -> Result<ScalarValue> {
+    let refused = || Error::invalid(format!("FILL takes NONE, NULL, PREV, LINEAR or a constant, not {expr}"));
+    let (sign, value) = match expr {
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => ("-", expr.as_ref()),
+        other => ("", other),
+    };
+    let ast::Expr::Value(value) = value else { return Err(refused()) };
+    let text = match &value.value {
+        ast::Value::Number(text, _) => format!("{sign}{text}"),
+        ast::Value::SingleQuotedString(text) => text.clone(),
+        ast::Value::Boolean(b) => b.to_string(),
+        _ => return Err(refused()),
+    };
+    let fits = ScalarValue::Utf8(Some(text.clone())).cast_to(data_type);
+    fits.ok()
+        .filter(|v| !v.is_null())
+        .ok_or_else(|| Error::invalid(format!("FILL value {text} does not fit an aggregate of another type")))
+}

@@ -1,0 +1,316 @@
+//! ASOF, LT and SPLICE JOIN: rows of two tables by time.
+//!
+//! ASOF gives each left row the latest right row of its key that is not later, LT the latest that is earlier; left rows
+//! without one keep NULLs. SPLICE also gives each right row the latest left row. The node says what DataFusion's own ASOF
+//! join of later releases says: two inputs, pairs of keys, one comparison of times.
+
+use super::relations::time_of;
+use super::time_order::scans_in_time_order;
+use crate::calendar::Stride;
+use crate::dialect::{nest, time_join as written_join};
+use crate::{Error, Result, door};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema, Result as DFResult, TableReference};
+use datafusion::logical_expr::expr_rewriter::normalize_col;
+use datafusion::logical_expr::planner::RelationPlannerContext;
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, Extension, Filter, LogicalPlan, Operator, UserDefinedLogicalNodeCore,
+};
+use datafusion::sql::sqlparser::ast::{JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Asof,
+    Lt,
+    Splice,
+}
+
+/// What the operator has to know besides its columns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TimeJoinSpec {
+    pub kind: Kind,
+    /// How much older the right row may be.
+    pub tolerance: Option<Stride>,
+}
+
+/// The columns' places in the two inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeJoinColumns {
+    pub times: (usize, usize),
+    pub keys: Vec<(usize, usize)>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct TimeJoinNode {
+    left: LogicalPlan,
+    right: LogicalPlan,
+    times: (Column, Column),
+    keys: Vec<(Column, Column)>,
+    pub spec: TimeJoinSpec,
+    schema: DFSchemaRef,
+}
+
+pub(super) fn plan(mut joins: TableWithJoins, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
+    let Some(join) = joins.joins.pop() else { return Err(Error::internal("a join by time without its right side")) };
+    let JoinOperator::AsOf { match_condition, constraint } = join.join_operator else {
+        return Err(Error::internal("a join by time of another kind"));
+    };
+    let Some((kind, tolerance)) = written_join(&match_condition) else {
+        return Err(Error::invalid("ASOF JOIN … MATCH_CONDITION is not supported")
+            .with_hint("times are compared by themselves: t ASOF JOIN u ON (key)"));
+    };
+    let kind = match kind.as_str() {
+        "lt" => Kind::Lt,
+        "splice" => Kind::Splice,
+        _ => Kind::Asof,
+    };
+    let tolerance = tolerance_of(&tolerance, kind)?;
+    nest(&mut joins);
+    let left = if joins.joins.is_empty() {
+        context.plan(joins.relation)?
+    } else {
+        context.plan(TableFactor::NestedJoin { table_with_joins: Box::new(joins), alias: None })?
+    };
+    let right = context.plan(join.relation)?;
+    let name = format!("{kind:?} JOIN").to_uppercase();
+    let times =
+        (time_of(&left, &format!("the left side of {name}"))?, time_of(&right, &format!("the right side of {name}"))?);
+    let keys = keys(constraint, &left, &right, &name, context)?;
+    let (left, right) = (scans_in_time_order(left)?, scans_in_time_order(right)?);
+    let node = TimeJoinNode::new(left, right, times, keys, TimeJoinSpec { kind, tolerance })?;
+    Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+}
+
+fn tolerance_of(text: &str, kind: Kind) -> Result<Option<Stride>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if kind == Kind::Splice {
+        return Err(Error::invalid("SPLICE JOIN has no TOLERANCE"));
+    }
+    match Stride::parse(text) {
+        Some(stride) if stride.count >= 0 && stride.unit.nanos().is_some() => Ok(Some(stride)),
+        _ => Err(Error::invalid(format!("invalid TOLERANCE {text}"))
+            .with_hint("a tolerance is at least zero, in n, U, T, s, m, h, d or w")),
+    }
+}
+
+/// Pairs of columns that have to be equal.
+fn keys(
+    constraint: JoinConstraint,
+    left: &LogicalPlan,
+    right: &LogicalPlan,
+    name: &str,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<Vec<(Column, Column)>> {
+    let refused = || {
+        Error::invalid(format!("{name} ON takes equalities of columns of its two sides"))
+            .with_hint("write ON (key) or ON (t.a = u.a AND t.b = u.b)")
+    };
+    match constraint {
+        JoinConstraint::None => Ok(Vec::new()),
+        JoinConstraint::Natural => Err(Error::invalid(format!("NATURAL {name} is not supported"))),
+        JoinConstraint::Using(names) => names
+            .iter()
+            .map(|name| {
+                let name = name.0.last().and_then(|p| p.as_ident()).map(|i| i.value.clone()).unwrap_or_default();
+                let find = |plan: &LogicalPlan| plan.schema().columns_with_unqualified_name(&name).first().cloned();
+                match (find(left), find(right)) {
+                    (Some(l), Some(r)) => Ok((l, r)),
+                    _ => {
+                        let mut error = Error::new(
+                            tidalite_types::ErrorKind::NotFound,
+                            format!("column \"{name}\" specified in ON clause does not exist on both sides"),
+                        );
+                        error.subject = Some(name);
+                        Err(error)
+                    }
+                }
+            })
+            .collect(),
+        JoinConstraint::On(condition) => {
+            let both = left.schema().join(right.schema())?;
+            let condition = context.sql_to_expr(condition, &both)?;
+            let mut keys = Vec::new();
+            for part in split_conjunction(&condition) {
+                let Expr::BinaryExpr(BinaryExpr { left: a, op: Operator::Eq, right: b }) = part else {
+                    return Err(refused());
+                };
+                let on = |expr: &Expr, plan: &LogicalPlan| match normalize_col(expr.clone(), plan) {
+                    Ok(Expr::Column(column)) if plan.schema().maybe_index_of_column(&column).is_some() => Some(column),
+                    _ => None,
+                };
+                let pair = match (on(a, left), on(b, right)) {
+                    (Some(l), Some(r)) => Some((l, r)),
+                    _ => on(b, left).zip(on(a, right)),
+                };
+                keys.push(pair.ok_or_else(refused)?);
+            }
+            Ok(keys)
+        }
+    }
+}
+
+impl TimeJoinNode {
+    fn new(
+        left: LogicalPlan,
+        right: LogicalPlan,
+        times: (Column, Column),
+        keys: Vec<(Column, Column)>,
+        spec: TimeJoinSpec,
+    ) -> DFResult<TimeJoinNode> {
+        for (l, r) in &keys {
+            let types =
+                (left.schema().field_from_column(l)?.data_type(), right.schema().field_from_column(r)?.data_type());
+            if comparison_coercion(types.0, types.1).is_none() {
+                let error =
+                    Error::invalid(format!("\"{}\" and \"{}\" cannot be compared", l.flat_name(), r.flat_name()));
+                return Err(error.into());
+            }
+        }
+        let is_splice = spec.kind == Kind::Splice;
+        let of = |schema: &DFSchema, is_optional: bool, keeps_time: bool| -> Vec<_> {
+            let fields = schema.iter().map(|(qualifier, field)| {
+                let field =
+                    if is_optional { field.as_ref().clone().with_nullable(true) } else { field.as_ref().clone() };
+                let field = if keeps_time { field } else { door::undesignated(field) };
+                (qualifier.cloned(), Arc::new(field))
+            });
+            fields.collect::<Vec<(Option<TableReference>, _)>>()
+        };
+        let mut fields = of(left.schema(), is_splice, !is_splice);
+        fields.extend(of(right.schema(), true, false));
+        let schema = Arc::new(DFSchema::new_with_metadata(fields, HashMap::new())?);
+        Ok(TimeJoinNode { left, right, times, keys, spec, schema })
+    }
+
+    pub fn indexes(&self, left: &DFSchema, right: &DFSchema) -> DFResult<TimeJoinColumns> {
+        let keys = self.keys.iter().map(|(l, r)| Ok((left.index_of_column(l)?, right.index_of_column(r)?)));
+        Ok(TimeJoinColumns {
+            times: (left.index_of_column(&self.times.0)?, right.index_of_column(&self.times.1)?),
+            keys: keys.collect::<DFResult<_>>()?,
+        })
+    }
+}
+
+/// What a filter says of the left side of an ASOF or LT JOIN alone is asked there, where it prunes: each left row makes
+/// one row, whatever the others are.
+pub(crate) fn filters_on_left(plan: LogicalPlan) -> Result<LogicalPlan> {
+    use datafusion::common::tree_node::{Transformed, TreeNode};
+    let done = plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Filter(filter) = &node else { return Ok(Transformed::no(node)) };
+        let LogicalPlan::Extension(extension) = filter.input.as_ref() else { return Ok(Transformed::no(node)) };
+        let Some(join) = extension.node.as_any().downcast_ref::<TimeJoinNode>() else {
+            return Ok(Transformed::no(node));
+        };
+        if join.spec.kind == Kind::Splice {
+            return Ok(Transformed::no(node));
+        }
+        let is_of_left = |e: &&Expr| {
+            let refs = e.column_refs();
+            !refs.is_empty()
+                && !e.is_volatile()
+                && !e
+                    .exists(|e| {
+                        Ok(matches!(
+                            e,
+                            Expr::InSubquery(_)
+                                | Expr::Exists(_)
+                                | Expr::ScalarSubquery(_)
+                                | Expr::SetComparison(_)
+                                | Expr::OuterReferenceColumn(..)
+                        ))
+                    })
+                    .unwrap_or(true)
+                && refs.iter().all(|c| {
+                    join.left.schema().maybe_index_of_column(c).is_some()
+                        && join.right.schema().maybe_index_of_column(c).is_none()
+                })
+        };
+        let (left, rest): (Vec<&Expr>, Vec<&Expr>) =
+            split_conjunction(&filter.predicate).into_iter().partition(is_of_left);
+        let Some(on_left) = left.into_iter().cloned().reduce(Expr::and) else { return Ok(Transformed::no(node)) };
+        let filtered = LogicalPlan::Filter(Filter::try_new(on_left, Arc::new(join.left.clone()))?);
+        let joined = TimeJoinNode { left: filtered, ..join.clone() };
+        let joined = LogicalPlan::Extension(Extension { node: Arc::new(joined) });
+        Ok(Transformed::yes(match rest.into_iter().cloned().reduce(Expr::and) {
+            Some(rest) => LogicalPlan::Filter(Filter::try_new(rest, Arc::new(joined))?),
+            None => joined,
+        }))
+    })?;
+    Ok(done.data)
+}
+
+impl fmt::Debug for TimeJoinNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_for_explain(f)
+    }
+}
+
+impl PartialOrd for TimeJoinNode {
+    fn partial_cmp(&self, _: &TimeJoinNode) -> Option<Ordering> {
+        None
+    }
+}
+
+impl UserDefinedLogicalNodeCore for TimeJoinNode {
+    fn name(&self) -> &'static str {
+        "TimeJoin"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.left, &self.right]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    /// Left and right in turns: the times, then each pair of keys.
+    fn expressions(&self) -> Vec<Expr> {
+        let pairs = std::iter::once(&self.times).chain(&self.keys);
+        pairs.flat_map(|(l, r)| [Expr::Column(l.clone()), Expr::Column(r.clone())]).collect()
+    }
+
+    // Filters stay above: the optimizer would push them into both inputs. See `filters_on_left`.
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys: Vec<String> =
+            self.keys.iter().map(|(l, r)| format!("{} = {}", l.flat_name(), r.flat_name())).collect();
+        write!(f, "TimeJoin: kind={:?}, keys=[{}]", self.spec.kind, keys.join(", "))
+    }
+
+    fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, mut inputs: Vec<LogicalPlan>) -> DFResult<TimeJoinNode> {
+        let columns = super::columns_of(exprs)?;
+        let mut pairs = columns.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        let times = pairs.next().ok_or_else(|| Error::internal("a join by time without times"))?;
+        let (right, left) = (inputs.pop(), inputs.pop());
+        let (Some(left), Some(right)) = (left, right) else {
+            return Err(Error::internal("a join by time without its inputs").into());
+        };
+        TimeJoinNode::new(left, right, times, pairs.collect(), self.spec.clone())
+    }
+
+    fn necessary_children_exprs(&self, output: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let columns = self.indexes(self.left.schema(), self.right.schema()).ok()?;
+        let split = self.left.schema().fields().len();
+        let mut left: Vec<usize> = output.iter().copied().filter(|i| *i < split).collect();
+        let mut right: Vec<usize> = output.iter().filter(|i| **i >= split).map(|i| i - split).collect();
+        left.push(columns.times.0);
+        right.push(columns.times.1);
+        for (l, r) in columns.keys {
+            left.push(l);
+            right.push(r);
+        }
+        for side in [&mut left, &mut right] {
+            side.sort_unstable();
+            side.dedup();
+        }
+        Some(vec![left, right])
+    }
+}
