@@ -17,6 +17,8 @@ pub(super) const SAMPLE_BY: &str = "__sample_by";
 pub(super) const LATEST_ON: &str = "__latest_on";
 pub(super) const TIME_JOIN: &str = "__time_join";
 pub(crate) const INTERVAL: &str = "__interval";
+/// `interval(lo, hi)`.
+pub(crate) const RANGE: &str = "__range";
 
 /// Words that end a clause after WHERE.
 const CLAUSE_ENDS: &[&str] = &[
@@ -116,7 +118,8 @@ impl<'a> Mover<'a> {
             if self.sees(0, "in") && self.interval() {
                 return Ok(());
             }
-            if self.sees(0, "on") && self.names_in_parentheses(self.at + 1) {
+            let is_distinct_on = self.at > 0 && is_word(&self.tokens[self.at - 1].token, "distinct");
+            if self.sees(0, "on") && !is_distinct_on && self.names_in_parentheses(self.at + 1) {
                 let span = self.span(0);
                 self.word("using", span);
                 self.at += 1;
@@ -431,7 +434,12 @@ impl<'a> Mover<'a> {
         self.symbol(Token::LParen, span);
         self.word(INTERVAL, span);
         self.symbol(Token::LParen, span);
-        self.out.extend_from_slice(&self.tokens[self.at + 1..end]);
+        // The stock parser takes INTERVAL for the beginning of a literal.
+        let is_range = self.sees(1, "interval");
+        if is_range {
+            self.word(RANGE, span);
+        }
+        self.out.extend_from_slice(&self.tokens[self.at + 1 + usize::from(is_range)..end]);
         self.symbol(Token::RParen, span);
         self.symbol(Token::RParen, span);
         self.at = end;

@@ -20,7 +20,7 @@ mod rewrite;
 mod statements;
 mod types;
 
-pub(crate) use clauses::INTERVAL;
+pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use relations::{
     Relation, all_columns, call, empty as empty_select, nest, query as query_of, relation, text, time_join,

@@ -16,6 +16,10 @@ const STATEMENTS: &[&str] = &[
     "EXPLAIN ANALYZE FROM t WHERE a::int = 1 -- why",
     "WITH x AS (FROM t) SELECT avg(a), avg(b), a + b AS \"Sum\" FROM x GROUP BY /* all */ ALL ORDER BY 1 LIMIT -5",
     "SELECT 'é''' || e'\\n', $1, interval '1 day', [1, 2][1] FROM t a LEFT JOIN u b USING (k) WHERE EXISTS (TABLE v)",
+    "SELECT ts, s, avg(p), count() FROM t a WHERE ts IN '2016-06-13;1M;1y;3' SAMPLE BY 5m FROM '2016' TO '2017' FILL(NULL, PREV(x), -1.5) ALIGN TO CALENDAR TIME ZONE 'Europe/London' WITH OFFSET '00:45' ORDER BY 1",
+    "SELECT * FROM t WHERE ts IN today() LATEST ON ts PARTITION BY a, b LIMIT -5",
+    "FROM t ASOF JOIN (SELECT * FROM u WHERE x IN ('a')) v ON (k, l) TOLERANCE 5m LT JOIN w ON t.a = w.a SPLICE JOIN z WHERE a > 1",
+    "DECLARE @a := 1 + 2, @b := @a SELECT @b, (DECLARE @c := 'x' SELECT @c), position('a' IN 'b'), vwap(a, b), count_distinct(c) FROM (t) TIMESTAMP(ts)",
     "SHOW CREATE TABLE `t`; ",
     "RENAME TABLE 'a' TO b",
     "CANCEL QUERY '12'",
@@ -69,4 +73,15 @@ fn a_table_is_made_of_what_is_written() {
         panic!("it is understood")
     };
     assert_eq!(names[1].text, "2024-01-02");
+}
+
+#[test]
+fn a_clause_is_refused_where_it_goes_wrong() {
+    let place = |sql: &str| parse(sql).expect_err("it is wrong").position.map(|at| &sql[at..]);
+    assert_eq!(place("SELECT count() FROM t SAMPLE BY soon"), Some("soon"));
+    assert_eq!(place("SELECT count() FROM t SAMPLE BY 1h ALIGN TO soon"), Some("TO soon"));
+    assert_eq!(place("SELECT * FROM t LATEST ON ts"), Some(""));
+    assert_eq!(place("SELECT * FROM t LATEST ON ts PARTITION BY k WHERE x"), Some("WHERE x"));
+    assert_eq!(place("SELECT * FROM t ASOF JOIN u TOLERANCE soon"), Some("soon"));
+    assert_eq!(place("DECLARE @a = 1 SELECT @a"), Some("= 1 SELECT @a"));
 }

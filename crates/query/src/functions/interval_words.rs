@@ -13,15 +13,14 @@ pub(crate) struct IntervalWord {
 
 impl IntervalWord {
     pub fn all() -> [IntervalWord; 5] {
-        [(crate::dialect::INTERVAL, 1), ("today", 0), ("yesterday", 0), ("tomorrow", 0), ("interval", 2)].map(
-            |(name, count)| {
+        [(crate::dialect::INTERVAL, 1), ("today", 0), ("yesterday", 0), ("tomorrow", 0), (crate::dialect::RANGE, 2)]
+            .map(|(name, count)| {
                 let signature = match count {
                     0 => Signature::nullary(Volatility::Stable),
                     count => Signature::any(count, Volatility::Stable),
                 };
                 IntervalWord { name, signature }
-            },
-        )
+            })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::literals::typed_text;
 use crate::calendar::{Stride, Unit, interval};
-use crate::dialect::INTERVAL;
+use crate::dialect::{INTERVAL, RANGE};
 use crate::{Error, Result};
 use chrono::{DateTime, Utc};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
@@ -107,7 +107,7 @@ fn ranges(expr: &Expr, given: &Expr, schema: &DFSchema, now: DateTime<Utc>) -> R
             ("today", []) => vec![interval::day(now, 0, unit)],
             ("yesterday", []) => vec![interval::day(now, -1, unit)],
             ("tomorrow", []) => vec![interval::day(now, 1, unit)],
-            ("interval", [low, high]) => {
+            (RANGE, [low, high]) => {
                 let between =
                     Between::new(Box::new(expr.clone()), false, Box::new(low.clone()), Box::new(high.clone()));
                 return Ok(Expr::Between(between));

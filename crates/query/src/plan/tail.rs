@@ -2,7 +2,9 @@
 
 use super::in_time_order;
 use crate::{Error, Result};
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::common::Column;
+use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::{Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, SortExpr};
 
 /// The rows are sorted backwards, cut off, and sorted again; by time, the first sort is a scan from the end.
 pub(crate) fn last_rows(plan: LogicalPlan, rows: u64) -> Result<LogicalPlan> {
@@ -29,6 +31,35 @@ fn cut(plan: &LogicalPlan, rows: usize) -> Result<Option<LogicalPlan>> {
             let last = LogicalPlanBuilder::from(in_time_order(backwards)?).limit(0, Some(rows))?;
             Ok(Some(last.sort(sort.expr.clone())?.build()?))
         }
+        plan if is_in_order(plan) => numbered(plan, rows).map(Some),
         _ => Ok(None),
     }
+}
+
+/// Whether rows come in an order of their own: those of LATEST ON and of joins by time.
+fn is_in_order(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Extension(_) => true,
+        LogicalPlan::Filter(filter) => is_in_order(&filter.input),
+        LogicalPlan::SubqueryAlias(alias) => is_in_order(&alias.input),
+        LogicalPlan::Projection(projection) => is_in_order(&projection.input),
+        _ => false,
+    }
+}
+
+/// The last rows by their numbers.
+fn numbered(plan: &LogicalPlan, rows: usize) -> Result<LogicalPlan> {
+    const NUMBER: &str = "__number";
+    let columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
+    let time = plan.schema().iter().find(|(_, field)| crate::door::is_designated(field)).map(Column::from);
+    let number = match time {
+        Some(time) => row_number().order_by(vec![Expr::Column(time).sort(true, false)]).build()?,
+        None => row_number(),
+    };
+    let name = number.schema_name().to_string();
+    let with_number = columns.iter().cloned().chain([Expr::Column(Column::new_unqualified(name)).alias(NUMBER)]);
+    let number_column = || Expr::Column(Column::new_unqualified(NUMBER));
+    let numbered = LogicalPlanBuilder::from(plan.clone()).window([number])?.project(with_number.collect::<Vec<_>>())?;
+    let last = numbered.sort([number_column().sort(false, false)])?.limit(0, Some(rows))?;
+    Ok(last.sort([number_column().sort(true, false)])?.project(columns)?.build()?)
 }
