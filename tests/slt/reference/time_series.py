@@ -136,12 +136,6 @@ def intervals():
     f.query("II", "SELECT x, (SELECT count(*) FROM t u WHERE u.x < t.x) FROM t WHERE x = 5", [(5, 5)], "An aggregate of a sub-query is not one of the query.")
     f.query("II", "SELECT x, sum(x) OVER (ORDER BY x) FROM t WHERE x < 3", [(0, 0), (1, 1), (2, 3)])
     f.query("II", "SELECT max(x), min(x) FROM (SELECT x, x AS x2 FROM t) q WHERE x2 < 10", [(9, 0)])
-
-    # EXPLAIN shows what intervals leave of partitions.
-    f.parts.append("onlyif settled\nquery T\nEXPLAIN SELECT x FROM t WHERE ts IN '2016-06-13;1M;1y;3'\n----\n"
-        "ProjectionExec: expr=[x@1 as x]\n  SortPreservingMergeExec: [ts@0 ASC NULLS LAST]\n"
-        "    FilterExec: ts@0 >= 1465776000000000 AND ts@0 <= 1468454399999999 OR ts@0 >= 1497312000000000 AND ts@0 <= 1499990399999999 OR ts@0 >= 1528848000000000 AND ts@0 <= 1531526399999999\n"
-        "      TidaliteScan: table=t, columns=[ts, x], partitions=6/48, segments=6/48, blocks=6/48, staged rows=0/0, in time order\n")
     f.write()
 
 

@@ -98,7 +98,7 @@ fn ranges(expr: &Expr, given: &Expr, schema: &DFSchema, now: DateTime<Utc>) -> R
             _ => Err(Error::invalid("only a timestamp can be IN an interval")),
         };
     };
-    let now = ticks(now, unit);
+    let (start, now) = (now, ticks(now, unit));
     let found = match given {
         Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
             interval::parse(text, now, unit).ok_or_else(|| refused(text))?
@@ -108,9 +108,8 @@ fn ranges(expr: &Expr, given: &Expr, schema: &DFSchema, now: DateTime<Utc>) -> R
             ("yesterday", []) => vec![interval::day(now, -1, unit)],
             ("tomorrow", []) => vec![interval::day(now, 1, unit)],
             (RANGE, [low, high]) => {
-                let between =
-                    Between::new(Box::new(expr.clone()), false, Box::new(low.clone()), Box::new(high.clone()));
-                return Ok(Expr::Between(between));
+                let (expr, low, high) = (Box::new(expr.clone()), Box::new(low.clone()), Box::new(high.clone()));
+                return Ok(either_order(Between::new(expr, false, low, high), schema, start)?.data);
             }
             _ => return Err(Error::invalid("IN takes an interval such as '2018-01', today() or interval(lo, hi)")),
         },
@@ -143,7 +142,7 @@ fn refused(text: &str) -> Error {
     error
 }
 
-/// BETWEEN of timestamps takes its bounds in either order, as in QuestDB.
+/// BETWEEN of timestamps takes constant bounds in either order, as in QuestDB.
 fn either_order(between: Between, schema: &DFSchema, now: DateTime<Utc>) -> DFResult<Transformed<Expr>> {
     let Between { expr, negated, low, high } = between;
     let (low, high) = (typed_text(&expr, *low, schema)?, typed_text(&expr, *high, schema)?);
@@ -162,6 +161,8 @@ fn either_order(between: Between, schema: &DFSchema, now: DateTime<Utc>) -> DFRe
     let found = match is_swapped {
         Some(false) => range(&low, &high),
         Some(true) => range(&high, &low),
+        // Bounds that are columns are taken as they stand, as everywhere else.
+        None if !low.column_refs().is_empty() || !high.column_refs().is_empty() => range(&low, &high),
         None => range(&low, &high).or(range(&high, &low)),
     };
     Ok(Transformed::yes(if negated { Expr::Not(Box::new(found)) } else { found }))
