@@ -54,15 +54,22 @@ pub enum Encoding {
     Fsst = 11,
     /// As `PackedDict`, the distinct values as `Fsst`.
     FsstDict = 12,
+    /// Another encoding's sections, compressed.
+    Compressed = 13,
+    /// Text, each string behind its length.
+    Text = 14,
+    /// The distinct values as `Text`, codes as `Planes`.
+    TextDict = 15,
+    /// Numbers as bytes of equal weight.
+    Planes = 16,
 }
 
 impl Encoding {
-    fn from_tag(tag: u8) -> Option<Encoding> {
-        use Encoding::{Alp, AlpRd, Constant, Delta, Dict, Fsst, FsstDict};
-        use Encoding::{Narrow, Nulls, Packed, PackedDict, Plain, Runs};
-        [Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict, Alp, AlpRd, Fsst, FsstDict]
-            .into_iter()
-            .find(|e| *e as u8 == tag)
+    pub(super) fn from_tag(tag: u8) -> Option<Encoding> {
+        use Encoding::{Alp, AlpRd, Compressed, Constant, Delta, Dict, Fsst, FsstDict};
+        use Encoding::{Narrow, Nulls, Packed, PackedDict, Plain, Planes, Runs, Text, TextDict};
+        let numeric = [Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict, Alp, AlpRd];
+        numeric.into_iter().chain([Fsst, FsstDict, Compressed, Text, TextDict, Planes]).find(|e| *e as u8 == tag)
     }
 }
 
@@ -80,7 +87,7 @@ pub struct Entry {
     pub has_validity: bool,
     pub has_zones: bool,
     pub zone: Zone,
-    /// `Dict`, `PackedDict`, `FsstDict`: how many distinct values. `Narrow`: bytes per row. `Delta`: how often differences were
+    /// `Dict`, `PackedDict`, `FsstDict`, `TextDict`: how many distinct values. `Narrow`: bytes per row. `Delta`: how often differences were
     /// taken. `Runs`: how many. `Constant` of bits: the bit.
     pub parameter: u32,
     /// Of views: bytes of the data they point into. `Runs` of bits: the first bit.

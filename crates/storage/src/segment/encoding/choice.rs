@@ -104,8 +104,11 @@ pub(super) fn choose<'a, T>(source: &Source<'a, T>, schemes: &[&dyn Scheme<T>]) 
     let mut ranked: Vec<(usize, &dyn Scheme<T>)> =
         schemes.iter().filter_map(|scheme| Some((weighed(scheme, scheme.estimate(source)?), *scheme))).collect();
     ranked.sort_by_key(|(cost, _)| *cost);
-    // A sixteenth less than plain at least, which is used where it lies.
-    let mut best_cost = source.plain_bytes() / 16 * 15;
+    // A sixteenth less than plain at least, which is used where it lies; of rows that stay, a sixty-fourth.
+    let mut best_cost = match source.effort {
+        Effort::Fresh => source.plain_bytes() / 16 * 15,
+        Effort::Sealed => source.plain_bytes() / 64 * 63,
+    };
     let mut best = None;
     for (expected, scheme) in ranked {
         // Guesses are not exact: what is expected to be a little better may be worse.

@@ -15,6 +15,8 @@ pub(super) struct Chunk {
     pub rows: usize,
     /// Absent when no row is NULL.
     pub validity: Option<Bitmap>,
+    /// Whether its payload may be compressed.
+    pub compresses: bool,
     null_count: usize,
     bounds: Bounds,
     zones: Vec<u64>,
@@ -25,10 +27,11 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    pub fn new(rows: usize, validity: Option<Bitmap>, null_count: usize) -> Chunk {
+    pub fn new(rows: usize, validity: Option<Bitmap>, null_count: usize, compresses: bool) -> Chunk {
         Chunk {
             rows,
             validity,
+            compresses,
             null_count,
             bounds: Bounds::None,
             zones: Vec::new(),
@@ -131,8 +134,16 @@ impl Layout {
             | Encoding::Alp
             | Encoding::AlpRd
             | Encoding::Fsst
-            | Encoding::FsstDict => place((entry.bytes as usize).saturating_sub(start)),
-            Encoding::Nulls | Encoding::Plain | Encoding::Dict | Encoding::Narrow | Encoding::PackedDict => place(0),
+            | Encoding::FsstDict
+            | Encoding::TextDict
+            | Encoding::Planes
+            | Encoding::Compressed => place((entry.bytes as usize).saturating_sub(start)),
+            Encoding::Nulls
+            | Encoding::Plain
+            | Encoding::Dict
+            | Encoding::Narrow
+            | Encoding::PackedDict
+            | Encoding::Text => place(0),
         };
         Ok(Layout { zones, validity, first, data, codes, payload, code_bytes: parts.code_bytes, bytes: end })
     }
@@ -218,7 +229,11 @@ impl Parts {
             | Encoding::Runs
             | Encoding::Alp
             | Encoding::AlpRd
-            | Encoding::Fsst => Parts::default(),
+            | Encoding::Fsst
+            | Encoding::Planes
+            | Encoding::Compressed => Parts::default(),
+            Encoding::TextDict if code_bits(distinct).is_none() => return Err(impossible.to_owned()),
+            Encoding::Text | Encoding::TextDict => Parts { data, ..Parts::default() },
             Encoding::FsstDict => {
                 Parts { codes: packed_code_bytes(distinct, rows).ok_or(impossible)?, ..Parts::default() }
             }

@@ -6,7 +6,7 @@
 
 use super::chunk::Layout;
 use super::fixed::raw;
-use super::{EncodedBlock, alp, alp_rd, constant, delta, dict, packed, plain, runs, zones};
+use super::{EncodedBlock, alp, alp_rd, compressed, constant, delta, dict, packed, plain, runs, zones};
 use crate::segment::buffer::collect;
 use crate::segment::format::Encoding;
 use crate::{Bounds, Zone};
@@ -184,8 +184,10 @@ impl EncodedBlock {
             }
             Encoding::Alp => alp::rows_in(payload, self, &wanted, mask)?,
             Encoding::AlpRd => alp_rd::rows_in(payload, self, &wanted, mask)?,
-            // The first two are no longer written; the others have no order.
-            Encoding::Dict | Encoding::Narrow | Encoding::Fsst | Encoding::FsstDict => return None,
+            // Written only to be compressed, which costs more than decoding; the others have no order.
+            Encoding::Dict | Encoding::Narrow | Encoding::Planes | Encoding::Fsst | Encoding::FsstDict => return None,
+            Encoding::Text | Encoding::TextDict => return None,
+            Encoding::Compressed => return compressed::comparable(self)?.look(interval, among, mask),
         }
         for (words, decided) in mask.chunks_mut(WORDS).zip(decided) {
             if let Some(is_inside) = decided {

@@ -1,6 +1,6 @@
 //! Bytes whose checksum is right but which no encoder wrote: refused, or decoded to something, never a panic.
 
-use super::tests::{TYPES, assert_same, random_column, shapes};
+use super::tests::{TYPES, assert_same, encode_bare, random_column, shapes};
 use super::*;
 use crate::segment::Interval;
 use std::collections::HashSet;
@@ -12,7 +12,12 @@ fn blocks(rng: &mut fastrand::Rng) -> Vec<EncodedBlock> {
         for effort in [Effort::Fresh, Effort::Sealed] {
             let shaped = shapes(rng, rows).into_iter().map(|(_, t, column)| (t, column));
             let random: Vec<_> = TYPES.iter().map(|t| (*t, random_column(rng, *t, rows))).collect();
-            blocks.extend(shaped.chain(random).map(|(t, column)| encode(t, &column, 0, rows, effort)));
+            for (column_type, column) in shaped.chain(random) {
+                blocks.push(encode(column_type, &column, 0, rows, effort));
+                if blocks.last().is_some_and(|block| block.entry.encoding == Encoding::Compressed) {
+                    blocks.push(encode_bare(column_type, &column, effort));
+                }
+            }
         }
     }
     blocks
@@ -22,7 +27,11 @@ fn use_all(block: &EncodedBlock) -> bool {
     if block.check().is_err() {
         return false;
     }
-    let decoded = block.decode().unwrap();
+    // What is compressed is looked at when it is decoded.
+    let Ok(decoded) = block.decode() else {
+        assert_eq!(block.entry.encoding, Encoding::Compressed);
+        return false;
+    };
     assert_eq!(decoded.rows, block.rows);
     if let BlockData::Fixed(bytes) = &decoded.data {
         let expected = block.physical.width().map_or(block.rows.div_ceil(64) * 8, |width| width * block.rows);
@@ -70,14 +79,18 @@ fn changed_bytes_are_refused_or_decoded() {
         }
     }
     assert!(refused > 1_000 && used > 1_000, "{refused} refused, {used} used");
-    assert_eq!(encodings, HashSet::from([0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12]), "all that are written");
+    assert_eq!(encodings, HashSet::from([0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]), "all that are written");
 }
 
 #[test]
 fn any_encoding_with_any_bytes_is_refused_or_decoded() {
-    use Encoding::{Alp, AlpRd, Constant, Delta, Dict, Fsst, FsstDict, Narrow, Nulls, Packed, PackedDict, Plain, Runs};
-    const ALL: [Encoding; 13] =
-        [Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict, Alp, AlpRd, Fsst, FsstDict];
+    use Encoding::{Alp, AlpRd, Compressed, Constant, Delta, Dict, Fsst, FsstDict, Narrow, Nulls, Packed, PackedDict};
+    use Encoding::{Plain, Planes, Runs, Text, TextDict};
+    #[rustfmt::skip]
+    const ALL: [Encoding; 17] = [
+        Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict, Alp, AlpRd, Fsst, FsstDict, Compressed,
+        Text, TextDict, Planes,
+    ];
     let mut rng = fastrand::Rng::with_seed(2);
     for _ in 0..30_000 {
         let column_type = TYPES[rng.usize(..TYPES.len())];
@@ -85,6 +98,7 @@ fn any_encoding_with_any_bytes_is_refused_or_decoded() {
         let mut block = EncodedBlock::nulls(column_type.physical(), rows);
         block.entry.encoding = ALL[rng.usize(..ALL.len())];
         block.entry.parameter = [0, 1, 2, 4, rng.u32(..300)][rng.usize(..5)];
+        block.entry.data_bytes = [0, 1, rng.u32(..40), rng.u32(..3_000)][rng.usize(..4)];
         block.entry.zone.null_count = if rng.bool() { 0 } else { rows as u32 };
         // Small numbers, so that lengths and counts are often possible.
         let most = [0, 1, 3, 255][rng.usize(..4)];

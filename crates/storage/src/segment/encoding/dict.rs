@@ -5,7 +5,7 @@
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
-use super::chunk::{Layout, code_bits};
+use super::chunk::{Layout, code_bits, code_bytes};
 use super::compare::{Wanted, each_in, of_vector, put};
 use super::fixed::{Fixed, raw};
 use super::take::Picked;
@@ -47,6 +47,25 @@ pub(super) fn packed(codes: &[u16], distinct: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(codes.len().div_ceil(VECTOR_ROWS) * line_count(bits, VECTOR_ROWS) * LINE_BYTES);
     codes.chunks(VECTOR_ROWS).for_each(|vector| tidalite_kernels::pack(vector, 0, bits, &mut out));
     out
+}
+
+/// The codes of all rows in 0, 1 or 2 bytes each.
+fn in_bytes(codes: &[u16], bytes: usize) -> Vec<u8> {
+    match bytes {
+        0 => Vec::new(),
+        1 => codes.iter().map(|code| *code as u8).collect(),
+        _ => bytemuck::cast_slice(codes).to_vec(),
+    }
+}
+
+/// Distinct values and a code of 0, 1 or 2 bytes a row, to be compressed; `None` when there are too many.
+pub(super) fn payload_in_bytes<T: Fixed>(source: &Source<'_, T>) -> Option<Payload<'static>> {
+    let limit = distinct_max(source.rows(), size_of::<T>(), source.plain_bytes());
+    let dictionary = build(source.values, limit, sample(source.values, limit)?)?;
+    let distinct = bytemuck::cast_slice(&dictionary.values).to_vec();
+    let mut payload = Payload::new(Encoding::Dict, dictionary.values.len() as u32, distinct);
+    payload.sections.push(in_bytes(&dictionary.codes, code_bytes(dictionary.values.len())?).into());
+    Some(payload)
 }
 
 /// The opposite of [`packed`].

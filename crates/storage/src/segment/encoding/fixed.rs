@@ -8,7 +8,7 @@ use super::delta::Delta;
 use super::dict::{self, Dict};
 use super::packed::{Packed, PackedWide};
 use super::runs::Runs;
-use super::{EncodedBlock, constant, narrow, nulls, zones};
+use super::{EncodedBlock, compressed, constant, narrow, nulls, planes, zones};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
 use crate::segment::format::Encoding;
@@ -118,11 +118,18 @@ pub(super) fn raw<T: Pod>(bytes: &[u8]) -> T {
 /// What may serve each type, those that are read fastest first.
 pub(super) trait Schemes: Sized + 'static {
     fn schemes(effort: Effort) -> &'static [&'static dyn Scheme<Self>];
+
+    /// As a number of 64 bits, of types that are not wider.
+    fn word(self) -> Option<u64>;
 }
 
 macro_rules! schemes {
-    ($($value:ty: fresh $fresh:expr, sealed $sealed:expr;)*) => { $(
+    ($($value:ty: fresh $fresh:expr, sealed $sealed:expr, word $word:expr;)*) => { $(
         impl Schemes for $value {
+            fn word(self) -> Option<u64> {
+                $word(self)
+            }
+
             fn schemes(effort: Effort) -> &'static [&'static dyn Scheme<$value>] {
                 match effort {
                     Effort::Fresh => &$fresh,
@@ -134,15 +141,15 @@ macro_rules! schemes {
 }
 
 schemes! {
-    i8: fresh [&Packed, &Runs], sealed [&Packed, &Runs];
-    i16: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict];
-    i32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)];
-    i64: fresh [&Packed, &Runs, &Dict, &Delta(1)], sealed [&Packed, &Runs, &Dict, &Delta(1), &Delta(2)];
-    i128: fresh [&PackedWide, &Runs, &Dict], sealed [&PackedWide, &Runs, &Dict];
-    u32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)];
-    f32: fresh [&Alp, &Runs, &Dict], sealed [&Alp, &Runs, &Dict, &AlpRd];
-    f64: fresh [&Alp, &Runs, &Dict], sealed [&Alp, &Runs, &Dict, &AlpRd];
-    [u8; 16]: fresh [&Runs, &Dict], sealed [&Runs, &Dict];
+    i8: fresh [&Packed, &Runs], sealed [&Packed, &Runs], word |v: i8| Some(v as i64 as u64);
+    i16: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict], word |v: i16| Some(v as i64 as u64);
+    i32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)], word |v: i32| Some(v as i64 as u64);
+    i64: fresh [&Packed, &Runs, &Dict, &Delta(1)], sealed [&Packed, &Runs, &Dict, &Delta(1), &Delta(2)], word |v: i64| Some(v as i64 as u64);
+    i128: fresh [&PackedWide, &Runs, &Dict], sealed [&PackedWide, &Runs, &Dict], word |_| None;
+    u32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)], word |v: u32| Some(v as i64 as u64);
+    f32: fresh [&Alp, &Runs, &Dict], sealed [&Alp, &Runs, &Dict, &AlpRd], word |v: f32| Some(v.to_bits().into());
+    f64: fresh [&Alp, &Runs, &Dict], sealed [&Alp, &Runs, &Dict, &AlpRd], word |v: f64| Some(v.to_bits());
+    [u8; 16]: fresh [&Runs, &Dict], sealed [&Runs, &Dict], word |_| None;
 }
 
 pub(super) fn encode_ints<T: Integer + Default + Schemes>(
@@ -195,13 +202,17 @@ fn write<T: Fixed + Schemes>(chunk: &mut Chunk, source: &Source<'_, T>) {
     if constant::is_constant(source.values) {
         return chunk.write(&constant::payload(&source.values[0]));
     }
-    match choose(source, T::schemes(source.effort)) {
-        Some(payload) => chunk.write(&payload),
-        None => {
-            let zeroed = nulls::fill_with(source.given, source.validity, T::zeroed());
-            chunk.write(&Payload::new(Encoding::Plain, 0, bytemuck::cast_slice(&zeroed)));
-        }
+    let zeroed = nulls::fill_with(source.given, source.validity, T::zeroed());
+    let plain = || Payload::new(Encoding::Plain, 0, bytemuck::cast_slice(&zeroed));
+    let bare = choose(source, T::schemes(source.effort)).unwrap_or_else(plain);
+    if !chunk.compresses {
+        return chunk.write(&bare);
     }
+    let words: Option<Vec<u64>> = source.values.iter().map(|value| value.word()).collect();
+    let mut others = words.map_or_else(Vec::new, |words| planes::candidates(&words, size_of::<T>()));
+    others.extend(dict::payload_in_bytes(source));
+    others.push(plain());
+    chunk.write(&compressed::smaller(bare, &others));
 }
 
 pub(super) fn decode_narrow(block: &EncodedBlock, layout: &Layout) -> Result<BlockData, String> {

@@ -166,7 +166,7 @@ impl<'a> Strings<'a> {
 
 /// Of `text[from..from + len]`; the text goes on for 16 bytes at least.
 #[inline]
-fn view(text: &[u8], from: usize, len: u32) -> u128 {
+pub(super) fn view(text: &[u8], from: usize, len: u32) -> u128 {
     let word = u128::from_le_bytes(text[from..from + 16].try_into().expect("sixteen bytes"));
     match INLINE_MASKS.get(len as usize) {
         Some(mask) => (word & mask) << 32 | u128::from(len),

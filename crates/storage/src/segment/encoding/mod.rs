@@ -10,6 +10,7 @@
 //! dict        distinct values | codes           views: views | data | codes
 //! narrow      smallest value | distances
 //! packed dict as dict, codes in bits
+//! text        strings | codes, of a dictionary
 //! others      a payload, whose structure its own file says
 //! ```
 //!
@@ -17,14 +18,16 @@
 //!
 //! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`choice`] which encoding; [`fixed`]
 //! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
-//! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`] the encodings; [`zones`] bounds of vectors; [`compare`]
-//! comparisons without decoding; [`take`] some rows only; [`retain`] the rows whose value is in a set.
+//! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] any of
+//! them; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only; [`retain`] the
+//! rows whose value is in a set.
 
 mod alp;
 mod alp_rd;
 pub mod choice;
 pub mod chunk;
 pub mod compare;
+mod compressed;
 mod constant;
 mod delta;
 mod dict;
@@ -35,9 +38,11 @@ mod narrow;
 mod nulls;
 mod packed;
 mod plain;
+mod planes;
 pub mod retain;
 mod runs;
 pub mod take;
+mod text;
 mod views;
 pub mod zones;
 
@@ -72,12 +77,18 @@ impl EncodedBlock {
         self.entry.zone
     }
 
+    /// Its encoding in words; of a compressed block also what is compressed.
+    #[must_use]
+    pub fn encoding_name(&self) -> String {
+        match compressed::inner(self) {
+            Some(inner) => format!("compressed {inner:?}"),
+            None => format!("{:?}", self.entry.encoding),
+        }
+    }
+
     /// Checks what decoding relies on and the checksum cannot know: sections add up, codes and views stay inside.
     pub fn check(&self) -> Result<(), String> {
-        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
-        if self.bytes.len() != layout.bytes {
-            return Err(format!("{} bytes where {} belong", self.bytes.len(), layout.bytes));
-        }
+        let layout = self.check_length()?;
         nulls::check_validity(layout.validity(&self.bytes), self.rows, self.entry.zone.null_count)?;
         match (self.entry.encoding, self.physical) {
             (Encoding::Plain, Physical::Views) => {
@@ -102,8 +113,20 @@ impl EncodedBlock {
             (Encoding::Alp, _) => alp::check(layout.payload(&self.bytes), self),
             (Encoding::AlpRd, _) => alp_rd::check(layout.payload(&self.bytes), self),
             (Encoding::Fsst | Encoding::FsstDict, _) => fsst::check(&layout, self),
+            (Encoding::Text | Encoding::TextDict, _) => text::check(&layout, self),
+            (Encoding::Planes, _) => planes::decode(layout.payload(&self.bytes), &[], self).map(|_| ()),
+            (Encoding::Compressed, _) => compressed::check(layout.payload(&self.bytes), self),
             (Encoding::Narrow, _) => narrow::check(self.physical),
             (Encoding::Nulls | Encoding::Plain, _) => Ok(()),
+        }
+    }
+
+    /// Where its sections are; they fill the chunk.
+    fn check_length(&self) -> Result<Layout, String> {
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        match self.bytes.len() == layout.bytes {
+            true => Ok(layout),
+            false => Err(format!("{} bytes where {} belong", self.bytes.len(), layout.bytes)),
         }
     }
 
@@ -112,6 +135,9 @@ impl EncodedBlock {
     /// # Panics
     /// May, when [`EncodedBlock::check`] would fail.
     pub fn decode(&self) -> Result<Block, String> {
+        if self.entry.encoding == Encoding::Compressed {
+            return compressed::inflate(self)?.decode();
+        }
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
         let validity = match self.entry.encoding {
             Encoding::Nulls => Some(zeros(self.rows.div_ceil(64) * 8)),
@@ -133,6 +159,9 @@ impl EncodedBlock {
             Encoding::Alp => alp::decode(payload, valid, self)?,
             Encoding::AlpRd => alp_rd::decode(payload, valid, self)?,
             Encoding::Fsst | Encoding::FsstDict => fsst::decode(&layout, self)?,
+            Encoding::Text | Encoding::TextDict => text::decode(&layout, self)?,
+            Encoding::Planes => planes::decode(payload, valid, self)?,
+            Encoding::Compressed => return Err("compressed twice".to_owned()),
         };
         let null_count = self.entry.zone.null_count as usize;
         Ok(Block { rows: self.rows, physical: self.physical, null_count, validity, data })
@@ -145,6 +174,17 @@ impl EncodedBlock {
 /// When there are no rows, more than [`BLOCK_ROWS`], fewer in the column, or it does not hold that type.
 #[must_use]
 pub fn encode(column_type: ColumnType, column: &Column, from: usize, rows: usize, effort: Effort) -> EncodedBlock {
+    encode_with(column_type, column, (from, rows), effort, effort == Effort::Sealed)
+}
+
+/// As [`encode`]; `compresses` if what is smaller compressed is.
+fn encode_with(
+    column_type: ColumnType,
+    column: &Column,
+    (from, rows): (usize, usize),
+    effort: Effort,
+    compresses: bool,
+) -> EncodedBlock {
     let physical = column_type.physical();
     assert!((1..=BLOCK_ROWS).contains(&rows) && from + rows <= column.len(), "{rows} rows of {}", column.len());
     assert_eq!(column.values.physical(), physical, "values of a {column_type} column");
@@ -153,7 +193,7 @@ pub fn encode(column_type: ColumnType, column: &Column, from: usize, rows: usize
     if null_count == rows {
         return EncodedBlock::nulls(physical, rows);
     }
-    let mut chunk = Chunk::new(rows, validity, null_count);
+    let mut chunk = Chunk::new(rows, validity, null_count, compresses);
     match &column.values {
         Values::Bit(bits) => encode_bits(&mut chunk, bits, from),
         Values::Views(views) => views::encode(&mut chunk, &views.views()[from..from + rows], views.data(), effort),
@@ -187,7 +227,9 @@ fn encode_bits(chunk: &mut Chunk, bits: &Bitmap, from: usize) {
         return chunk.write(&constant::bit_payload(has_true));
     }
     let plain = || Payload::new(Encoding::Plain, 0, bytemuck::cast_slice(&words));
-    chunk.write(&runs::of_bits(&words, chunk.rows).unwrap_or_else(plain));
+    let bare = runs::of_bits(&words, chunk.rows).unwrap_or_else(plain);
+    let payload = if chunk.compresses { compressed::smaller(bare, &[]) } else { bare };
+    chunk.write(&payload);
 }
 
 fn plain_data(block: &EncodedBlock, layout: &Layout) -> BlockData {

@@ -6,7 +6,7 @@
 
 use super::compare::{Interval, WORDS, fits};
 use super::plain::{Limited, in_vector};
-use super::{EncodedBlock, to_column};
+use super::{EncodedBlock, compressed, to_column};
 use crate::ValueSet;
 use crate::segment::format::Encoding;
 use tidalite_kernels::{f64_in_range, keep_bits};
@@ -41,6 +41,9 @@ impl EncodedBlock {
     fn hits(&self, set: &ValueSet, valid: &[u64], mask: &[u64]) -> Result<Vec<u64>, String> {
         if let Some(is_inside) = set.decide(self.entry.zone.bounds) {
             return Ok(vec![if is_inside { u64::MAX } else { 0 }; mask.len()]);
+        }
+        if self.entry.encoding == Encoding::Compressed {
+            return compressed::inflate(self)?.hits(set, valid, mask);
         }
         let found = match set {
             ValueSet::Ints(ranges) => {

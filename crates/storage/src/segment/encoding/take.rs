@@ -7,7 +7,7 @@
 use super::chunk::Layout;
 use super::compare::{WORDS, words_of};
 use super::fixed::raw;
-use super::{EncodedBlock, alp, alp_rd, delta, dict, fsst, packed, runs};
+use super::{EncodedBlock, alp, alp_rd, compressed, delta, dict, fsst, packed, runs};
 use crate::segment::buffer::{collect, share};
 use crate::segment::format::Encoding;
 use crate::{Block, BlockData};
@@ -115,6 +115,9 @@ impl EncodedBlock {
             let block = EncodedBlock::nulls(self.physical, rows).decode()?;
             return Ok(Block { validity: block.validity.filter(|_| rows > 0), ..block });
         }
+        if self.entry.encoding == Encoding::Compressed {
+            return compressed::inflate(self)?.take(mask);
+        }
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
         let validity = layout.validity(&self.bytes);
         let valid = (!validity.is_empty()).then(|| select_bits(&collect::<u64>(validity), mask));
@@ -129,7 +132,8 @@ impl EncodedBlock {
         let (payload, first) = (layout.payload(&self.bytes), layout.first(&self.bytes));
         let is_text = self.physical == Physical::Views;
         Ok(match self.entry.encoding {
-            Encoding::Nulls | Encoding::Dict | Encoding::Narrow => self.take_decoded(picked)?,
+            Encoding::Nulls | Encoding::Dict | Encoding::Narrow | Encoding::Planes => self.take_decoded(picked)?,
+            Encoding::Text | Encoding::TextDict | Encoding::Compressed => self.take_decoded(picked)?,
             Encoding::Plain if is_text => {
                 BlockData::Views { views: share(picked.plain::<u128>(first)), data: layout.data_bytes(&self.bytes) }
             }
@@ -181,7 +185,7 @@ impl EncodedBlock {
         }
     }
 
-    /// For encodings that are no longer written.
+    /// For encodings that are written only to be compressed, which is undone as a whole.
     fn take_decoded(&self, picked: &Picked<'_>) -> Result<BlockData, String> {
         Ok(match self.decode()?.data {
             BlockData::Fixed(values) => picked.plain_fixed(&values, self.physical),
@@ -213,9 +217,18 @@ mod tests {
 
     fn check(rng: &mut fastrand::Rng, column_type: ColumnType, column: &Column, effort: Effort) -> Encoding {
         let block = encode(column_type, column, 0, column.len(), effort);
+        if block.entry.encoding == Encoding::Compressed {
+            check_block(rng, column_type, &block);
+        }
+        let block = encoding::tests::encode_bare(column_type, column, effort);
+        check_block(rng, column_type, &block);
+        block.entry.encoding
+    }
+
+    fn check_block(rng: &mut fastrand::Rng, column_type: ColumnType, block: &EncodedBlock) {
         let decoded = to_column(&block.decode().unwrap());
         for _ in 0..3 {
-            let mask = random_mask(rng, column.len());
+            let mask = random_mask(rng, block.rows);
             let rows: Vec<u32> = tidalite_kernels::picked(&mask).map(|row| row as u32).collect();
             let expected = tidalite_kernels::gather(&decoded, &rows);
             let taken = block.take(&mask).unwrap();
@@ -226,7 +239,6 @@ mod tests {
             assert!(is_same, "{column_type} {:?}", block.entry.encoding);
             assert!(same(&taken.values, &expected.values), "{column_type} {:?}", block.entry.encoding);
         }
-        block.entry.encoding
     }
 
     /// In their bits: NaN is what it is.

@@ -2,7 +2,7 @@
 
 use super::choice::{BYTES_MIN, Effort, Payload};
 use super::chunk::{Chunk, Layout};
-use super::{EncodedBlock, dict, fsst, nulls};
+use super::{EncodedBlock, compressed, dict, fsst, nulls, text};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
 use crate::segment::format::Encoding;
@@ -19,7 +19,7 @@ pub(super) fn encode(chunk: &mut Chunk, views: &[u128], data: &[u8], effort: Eff
     let given = ViewsRef { views: &zeroed, data };
     chunk.write(&match effort {
         Effort::Fresh => fresh(source).unwrap_or_else(|| plain(given)),
-        Effort::Sealed => sealed(source, given),
+        Effort::Sealed => sealed(source, given, chunk.compresses),
     });
 }
 
@@ -30,28 +30,46 @@ fn plain(given: ViewsRef<'_>) -> Payload<'static> {
 
 /// Symbols are found too slowly for rows that may be merged again soon.
 fn fresh(source: ViewsRef<'_>) -> Option<Payload<'static>> {
-    let dictionary = dictionary(source)?;
-    let (distinct, distinct_data) = compact(dictionary.values.iter().copied(), source.data);
+    Some(packed_dictionary(&dictionary(source)?, source.data))
+}
+
+fn packed_dictionary(dictionary: &dict::Dictionary<u128>, data: &[u8]) -> Payload<'static> {
+    let (distinct, distinct_data) = compact(dictionary.values.iter().copied(), data);
     let codes = dict::packed(&dictionary.codes, distinct.len());
     let mut payload = with_views(Encoding::PackedDict, distinct.len() as u32, distinct, distinct_data);
     payload.sections.push(codes.into());
-    Some(payload)
+    payload
 }
 
-/// What takes least: the values, a dictionary of them, either in symbols. The percentages are for what reading them
-/// takes longer.
-fn sealed(source: ViewsRef<'_>, given: ViewsRef<'_>) -> Payload<'static> {
+/// What takes least: the values, a dictionary of them, either in symbols or compressed. The percentages are for what
+/// reading them takes longer.
+fn sealed(source: ViewsRef<'_>, given: ViewsRef<'_>, compresses: bool) -> Payload<'static> {
     let plain = plain(given);
     if plain.bytes() <= BYTES_MIN {
         return plain;
     }
-    let symbol_dictionary = || {
-        let dictionary = dictionary(source)?;
-        let codes = dict::packed(&dictionary.codes, dictionary.values.len());
-        fsst::dictionary_payload(ViewsRef { views: &dictionary.values, data: source.data }, codes)
-    };
-    let options = [(fresh(source), 105), (symbol_dictionary(), 108), (fsst::payload(given), 115)];
-    let weighed = options.into_iter().filter_map(|(payload, percent)| payload.map(|p| (p.bytes() * percent / 100, p)));
+    let mut options = vec![(115, fsst::payload(given))];
+    let mut to_compress = vec![(125, text::payload(given))];
+    let rows = source.views.len();
+    if let Some(dictionary) = dictionary_up_to(source, rows - 1) {
+        let distinct = ViewsRef { views: &dictionary.values, data: source.data };
+        // Codes that are compressed may be many: they are looked up once a block anyway.
+        if dictionary.values.len() <= dict::distinct_max(rows, 16, rows * 16) {
+            let codes = dict::packed(&dictionary.codes, dictionary.values.len());
+            options.push((105, Some(packed_dictionary(&dictionary, source.data))));
+            options.push((108, fsst::dictionary_payload(distinct, codes)));
+        }
+        to_compress.push((120, text::dictionary_payload(distinct, &dictionary.codes)));
+    }
+    to_compress.retain(|_| compresses);
+    let guessed = to_compress.into_iter().filter_map(|(percent, inner)| {
+        let inner = inner?;
+        Some((compressed::text_guess(&inner)? * percent, percent, inner))
+    });
+    if let Some((_, percent, inner)) = guessed.min_by_key(|(cost, ..)| *cost) {
+        options.push((percent, compressed::text(&inner)));
+    }
+    let weighed = options.into_iter().filter_map(|(percent, payload)| payload.map(|p| (p.bytes() * percent / 100, p)));
     let plain_bytes = plain.bytes();
     weighed
         .chain([(plain_bytes, plain)])
@@ -87,7 +105,12 @@ const OFFSET_CLEAR: u128 = u128::MAX >> 32;
 /// A dictionary if it is clearly smaller than the views alone, whatever the data.
 fn dictionary(source: ViewsRef<'_>) -> Option<dict::Dictionary<u128>> {
     let rows = source.views.len();
-    let limit = dict::distinct_max(rows, 16, rows * 16);
+    dictionary_up_to(source, dict::distinct_max(rows, 16, rows * 16))
+}
+
+/// With at most `limit` distinct values.
+fn dictionary_up_to(source: ViewsRef<'_>, limit: usize) -> Option<dict::Dictionary<u128>> {
+    let rows = source.views.len();
     if limit == 0 {
         return None;
     }

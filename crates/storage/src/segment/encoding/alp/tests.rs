@@ -1,7 +1,6 @@
 use super::*;
 use crate::segment::encoding::compare::tests::holds;
-use crate::segment::encoding::encode;
-use crate::segment::encoding::tests::assert_same;
+use crate::segment::encoding::tests::{assert_same, encode_bare};
 use crate::segment::encoding::{chunk::Layout, to_column};
 use crate::segment::{Comparison, Constant};
 use bytes::Bytes;
@@ -62,7 +61,7 @@ fn blocks(seed: u64, count: usize) -> impl Iterator<Item = (Column, EncodedBlock
         let column = column(&mut rng, ROWS[i % ROWS.len()], is_narrow);
         let column_type = if is_narrow { ColumnType::Float } else { ColumnType::Double };
         let effort = if rng.bool() { Effort::Fresh } else { Effort::Sealed };
-        let block = encode(column_type, &column, 0, column.len(), effort);
+        let block = encode_bare(column_type, &column, effort);
         (column, block)
     })
 }
@@ -170,7 +169,7 @@ fn shapes_take_what_they_must() {
     let mut rng = fastrand::Rng::with_seed(6);
     let mut bits_of = |make: &mut dyn FnMut(&mut fastrand::Rng) -> f64| {
         let values = (0..BLOCK_ROWS).map(|_| make(&mut rng)).collect();
-        let block = encode(ColumnType::Double, &Column::new(Values::F64(values)), 0, BLOCK_ROWS, Effort::Sealed);
+        let block = encode_bare(ColumnType::Double, &Column::new(Values::F64(values)), Effort::Sealed);
         (block.entry.encoding, block.bytes.len() as f64 * 8.0 / BLOCK_ROWS as f64)
     };
     // Zones take 2 bits a row at most, heads of vectors 0.1.

@@ -5,7 +5,7 @@
 
 use crate::segment::buffer::collect;
 use crate::segment::encoding::chunk::Layout;
-use crate::segment::encoding::{EncodedBlock, dict, fsst};
+use crate::segment::encoding::{EncodedBlock, compressed, dict, fsst, text};
 use crate::segment::format::Encoding;
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::{INLINE_BYTES, inline_view, outline_view, view_bytes};
@@ -20,17 +20,23 @@ impl EncodedBlock {
 
     /// As [`EncodedBlock::equals`]; rows without a bit in `among` need not be looked at, and what is said of them has no
     /// meaning.
-    pub(in crate::segment::encoding) fn equals_among(&self, text: &[u8], among: Option<&[u64]>) -> Option<Vec<u64>> {
+    pub(in crate::segment::encoding) fn equals_among(&self, wanted: &[u8], among: Option<&[u64]>) -> Option<Vec<u64>> {
         if self.physical != Physical::Views {
             return None;
         }
+        if self.entry.encoding == Encoding::Compressed {
+            return compressed::inflate(self).ok()?.equals_among(wanted, among);
+        }
         let layout = Layout::of(&self.entry, self.physical, self.rows).ok()?;
         let mut mask = vec![0; self.rows.div_ceil(64)];
-        let views: Vec<u128> = collect(layout.first(&self.bytes));
-        let is_equal = equal_to(text, layout.data(&self.bytes));
+        let views: Vec<u128> = match self.entry.encoding {
+            Encoding::Text => text::strings(&layout, self).ok()?,
+            _ => collect(layout.first(&self.bytes)),
+        };
+        let is_equal = equal_to(wanted, layout.data(&self.bytes));
         match self.entry.encoding {
             Encoding::Nulls => {}
-            Encoding::Plain => {
+            Encoding::Plain | Encoding::Text => {
                 let wanted = |at: usize| among.is_none_or(|mask| mask[at] != 0);
                 for (at, views) in views.chunks(64).enumerate().filter(|(at, _)| wanted(*at)) {
                     mask[at] = views.iter().enumerate().fold(0, |word, (i, v)| word | u64::from(is_equal(v)) << i);
@@ -43,11 +49,12 @@ impl EncodedBlock {
             }
             Encoding::FsstDict => {
                 let (distinct, data) = fsst::distinct(&layout, self)?;
-                if let Some(code) = distinct.iter().position(equal_to(text, &data)) {
+                if let Some(code) = distinct.iter().position(equal_to(wanted, &data)) {
                     dict::rows_of_code(layout.codes(&self.bytes), distinct.len(), code, self.rows, &mut mask)?;
                 }
             }
-            Encoding::Fsst => fsst::rows_equal(&layout, self, text, among, &mut mask)?,
+            Encoding::TextDict => text::rows_of_dictionary(&layout, self, is_equal, &mut mask)?,
+            Encoding::Fsst => fsst::rows_equal(&layout, self, wanted, among, &mut mask)?,
             _ => return None,
         }
         self.clear_nulls(&mut mask)?;
@@ -70,12 +77,15 @@ fn equal_to<'a>(text: &'a [u8], data: &'a [u8]) -> impl Fn(&u128) -> bool + 'a {
 mod tests {
     use super::*;
     use crate::segment::encoding::encode;
-    use crate::segment::encoding::tests::{random_column, shapes};
+    use crate::segment::encoding::tests::{encode_bare, random_column, shapes};
     use crate::segment::{Effort, to_column};
     use tidalite_types::{Column, ColumnType, Values};
 
-    fn check(rng: &mut fastrand::Rng, column: &Column, effort: Effort) -> Encoding {
-        let block = encode(ColumnType::Varchar, column, 0, column.len(), effort);
+    fn check(rng: &mut fastrand::Rng, column: &Column, effort: Option<Effort>) -> Encoding {
+        let block = match effort {
+            Some(effort) => encode(ColumnType::Varchar, column, 0, column.len(), effort),
+            None => encode_bare(ColumnType::Varchar, column, Effort::Sealed),
+        };
         let Values::Views(views) = to_column(&block.decode().unwrap()).values else { unreachable!() };
         let mut wanted: Vec<Vec<u8>> = (0..4).map(|_| views.get(rng.usize(..views.len())).to_vec()).collect();
         wanted.extend([b"".to_vec(), b"nowhere".to_vec(), [wanted[0].as_slice(), b"x"].concat()]);
@@ -101,7 +111,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(1);
         let mut seen = Vec::new();
         for (i, rows) in [1, 63, 64, 65, 1_024, 1_025, 5_000, 30_000].into_iter().cycle().take(32).enumerate() {
-            let effort = if i % 3 == 0 { Effort::Fresh } else { Effort::Sealed };
+            let effort = [Some(Effort::Fresh), Some(Effort::Sealed), None][i % 3];
             let column = random_column(&mut rng, ColumnType::Varchar, rows);
             seen.push(check(&mut rng, &column, effort));
             for (_, column_type, column) in shapes(&mut rng, rows) {
@@ -110,7 +120,8 @@ mod tests {
                 }
             }
         }
-        for encoding in [Encoding::Plain, Encoding::PackedDict, Encoding::Fsst, Encoding::FsstDict] {
+        use Encoding::{Compressed, Fsst, FsstDict, PackedDict, Plain};
+        for encoding in [Plain, PackedDict, Fsst, FsstDict, Compressed] {
             assert!(seen.contains(&encoding), "{encoding:?} among {seen:?}");
         }
         let numbers = encode(ColumnType::Long, &Column::new(Values::I64(vec![1, 2])), 0, 2, Effort::Fresh);

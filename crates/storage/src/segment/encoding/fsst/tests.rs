@@ -1,7 +1,7 @@
 use super::*;
 use crate::segment::Effort;
-use crate::segment::encoding::tests::assert_same;
-use crate::segment::encoding::{encode, to_column};
+use crate::segment::encoding::tests::{assert_same, encode_bare};
+use crate::segment::encoding::to_column;
 use bytes::Bytes;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnType, Values};
 
@@ -40,7 +40,7 @@ fn blocks(seed: u64, count: usize) -> impl Iterator<Item = (Column, EncodedBlock
     let mut rng = fastrand::Rng::with_seed(seed);
     (0..count).map(move |i| {
         let column = column(&mut rng, [1, 100, 1024, 6_000, BLOCK_ROWS][i % 5]);
-        let block = encode(ColumnType::Varchar, &column, 0, column.len(), Effort::Sealed);
+        let block = encode_bare(ColumnType::Varchar, &column, Effort::Sealed);
         (column, block)
     })
 }
