@@ -57,9 +57,9 @@ impl Watch {
         self.tables.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
         let mut candidates: Vec<Candidate> = tables.iter().filter_map(|t| self.look_at(t, limits, now)).collect();
         candidates.sort_unstable_by_key(|c| std::cmp::Reverse((c.is_large, c.bytes)));
-        // Over half of the limit whatever is largest goes, however small it is, until there is room again.
-        let mut to_free = match limits.staged_bytes.checked_sub(limits.staging_bytes / 2) {
-            Some(over) if over > 0 => over + limits.staging_bytes / 4,
+        // Over this whatever is largest goes, however small it is, until there is room again.
+        let mut to_free = match limits.staged_bytes.checked_sub(limits.staging_bytes / 4 * 3) {
+            Some(over) if over > 0 => over + limits.staging_bytes / 2,
             _ => 0,
         };
         let mut trickles = 0;
@@ -88,9 +88,11 @@ impl Watch {
         let is_trickle = rows < TRICKLE_ROWS;
         let was_merged = watched.merged.is_some_and(|at| now - at < TRICKLE_INTERVAL);
         let is_quiet = now - watched.changed >= QUIET && !(is_trickle && was_merged);
-        let is_pressed = limits.staged_bytes > limits.staging_bytes / 2 || limits.is_log_long;
-        let is_large = bytes > limits.staging_bytes / 8 && (is_pressed || rewritten_rows(table) <= rows as u64)
-            || is_pressed && rows >= BLOCK_ROWS;
+        // What would rewrite much waits longer: half as many merges rewrite half as much.
+        let is_cheap = rewritten_rows(table) <= rows as u64;
+        let pressure = if is_cheap { limits.staging_bytes / 2 } else { limits.staging_bytes / 4 * 3 };
+        let is_pressed = limits.staged_bytes > pressure || limits.is_log_long;
+        let is_large = bytes > limits.staging_bytes / 8 && (is_pressed || is_cheap) || is_pressed && rows >= BLOCK_ROWS;
         Some(Candidate { id: table.id, bytes, is_trickle, is_large, is_due: is_quiet || age >= STAGED_AGE_MAX })
     }
 
