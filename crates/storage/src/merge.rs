@@ -260,7 +260,10 @@ impl Job<'_> {
         let mut untouched = 0;
         for span in &mut spans {
             span.take_in_small(&segments, untouched);
-            untouched = span.segments.end;
+            if !span.segments.is_empty() {
+                span.segments.end = tied_end(&segments, span.segments.end);
+            }
+            untouched = untouched.max(span.segments.end);
         }
         clusters.extend(join_spans(spans, &segments).into_iter().map(|span| Cluster {
             partition,
@@ -459,11 +462,22 @@ fn size_class(rows: usize) -> u32 {
     rows.max(1).ilog2() / 3
 }
 
-/// Joins neighbours that fit one segment: both are written again anyway.
+/// The end of the segments that are written again when those before `end` are: behind these, the ones of which all rows
+/// have their last timestamp. Among such segments the number tells which rows came first, and numbers grow.
+#[must_use]
+pub fn tied_end(segments: &[Arc<Segment>], end: usize) -> usize {
+    let Some((_, last)) = end.checked_sub(1).map(|at| segments[at].time_range()) else { return end };
+    end + segments[end..].iter().take_while(|s| s.time_range() == (last, last)).count()
+}
+
+/// Joins neighbours that fit one segment: both are written again anyway. Those that share segments are joined always.
 fn join_spans(spans: Vec<Span>, all: &[Arc<Segment>]) -> Vec<Span> {
     let mut joined: Vec<Span> = Vec::new();
     for span in spans {
         match joined.last_mut() {
+            Some(last) if last.segments.end > span.segments.start => {
+                (last.segments.end, last.rows.end) = (last.segments.end.max(span.segments.end), span.rows.end);
+            }
             Some(last)
                 if last.segments.end == span.segments.start
                     && last.rows.end == span.rows.start

@@ -356,9 +356,9 @@ fn masks_of(version: &TableSnapshot, segments: &[Arc<Segment>]) -> Arc<BTreeMap<
     Arc::new(masks.collect())
 }
 
-/// By start of the time range, then by id: in a table without timestamps that is the order of arrival.
+/// By the time range, then by id: that is the order of arrival of rows that have the same timestamp or none.
 pub fn sort_segments(segments: &mut [Arc<Segment>]) {
-    segments.sort_by_key(|s| (s.time_range().0, s.meta().id));
+    segments.sort_by_key(|s| (s.time_range(), s.meta().id));
 }
 
 /// The dictionaries of a schema's symbol columns: those there are in `old`, new ones for the others.

@@ -463,3 +463,40 @@ fn a_seal_that_is_given_up_leaves_no_files() {
     let folder = table._dir.path().join(SegmentStore::dir(TableId(1)));
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
 }
+
+/// Five segments: one before noon, then four of noon alone, too large to be joined with each other by a small merge.
+fn noon_in_many_segments() -> Table {
+    let mut table = Table::new(true);
+    let noon = DAY / 2;
+    table.stage((0..20_000).map(|i| noon - 20_000 + i).chain([noon]).collect());
+    table.merge();
+    for _ in 0..4 {
+        table.stage(vec![noon; 20_000]);
+        table.merge();
+    }
+    table.check();
+    assert_eq!(table.version.segments.len(), 5);
+    table
+}
+
+#[test]
+fn segments_of_one_timestamp_keep_the_order_of_arrival_when_one_is_written_again() {
+    for at in 0..5 {
+        let mut table = noon_in_many_segments();
+        // Of the first segment all rows before noon; of the others every other one.
+        let segment = table.version.segments[at].clone();
+        let rows: Vec<u64> = if at == 0 { (0..20_000).collect() } else { (0..20_000).step_by(2).collect() };
+        let dead = DeadRows { segments: vec![(segment.meta().id, crate::dead::ranges_of(rows))], ..Default::default() };
+        table.version.kill(&dead);
+        let gone = |arrival: i64| {
+            let first = if at == 0 { 0 } else { 20_001 + (at as i64 - 1) * 20_000 };
+            (first..first + 20_000).contains(&arrival) && (at == 0 || (arrival - first) % 2 == 0)
+        };
+        table.expected.retain(|row| !gone(row.1));
+        table.merge_while(&[segment.meta().id], |_| {});
+        table.check();
+        table.stage(vec![DAY / 2; 10]);
+        table.merge();
+        table.check();
+    }
+}

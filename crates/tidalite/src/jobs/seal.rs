@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
-use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal};
+use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal, tied_end};
 use tidalite_storage::{Segment, TableSnapshot};
 use tidalite_types::{SegmentId, TableId, Txn};
 
@@ -168,7 +168,7 @@ fn next_group(table: &TableSnapshot, partition: i64) -> Result<Option<Vec<Arc<Se
     if from > 0 && rows + rows_of(from - 1) <= SEGMENT_ROWS_MAX {
         from -= 1;
     }
-    Ok(Some(segments[from..end].to_vec()))
+    Ok(Some(segments[from..tied_end(&segments, end)].to_vec()))
 }
 
 impl Seals {
