@@ -169,9 +169,10 @@ fn remove_strays(fs: &dyn Fs, state: &State) -> Result<()> {
             remove(&path)?;
         }
     }
+    let symbol_files: HashSet<_> = state.tables.keys().map(|&table| symbol_file::path_of(table)).collect();
     for name in list(Path::new(symbol_file::FOLDER))? {
         let path = Path::new(symbol_file::FOLDER).join(&name);
-        if !state.tables.keys().any(|&table| symbol_file::path_of(table) == path) {
+        if !symbol_files.contains(&path) {
             remove(&path)?;
         }
     }

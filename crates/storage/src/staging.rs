@@ -87,9 +87,15 @@ pub fn push_run(runs: &mut Vec<Arc<Run>>, run: Run, frozen: Txn) -> isize {
         let Some(last) = runs.last() else { return staged };
         let class = size_class(last.rows);
         let joinable = |r: &&Arc<Run>| size_class(r.rows) <= class && r.txns.0 > frozen;
+        if class >= size_class(JOIN_ROWS_MAX) {
+            return staged;
+        }
         let count = runs.iter().rev().take_while(joinable).count();
+        if count < JOIN_RUNS {
+            return staged;
+        }
         let bytes: usize = runs.iter().rev().take(count).map(|r| r.byte_count()).sum();
-        if class >= size_class(JOIN_ROWS_MAX) || count < JOIN_RUNS || bytes > JOIN_BYTES_MAX {
+        if bytes > JOIN_BYTES_MAX {
             return staged;
         }
         let joined = join(&runs[runs.len() - count..]);

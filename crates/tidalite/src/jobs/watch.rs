@@ -47,6 +47,8 @@ struct Watched {
     changed: Instant,
     staged_since: Option<Instant>,
     merged: Option<Instant>,
+    /// What was staged after the commit `txn`, in so many runs: adding it up takes a while when there are many tables.
+    staged: (Txn, usize, Staged),
     /// How late rows were of late, in the unit of the table's timestamp.
     lag: i64,
 }
@@ -73,7 +75,8 @@ impl Watch {
     }
 
     fn look_at(&mut self, table: &TableSnapshot, limits: Limits, now: Instant) -> Option<Candidate> {
-        let new = Watched { txn: table.txn, changed: now, staged_since: None, merged: None, lag: 0 };
+        let staged = (Txn(0), 0, Staged::default());
+        let new = Watched { txn: table.txn, changed: now, staged_since: None, merged: None, staged, lag: 0 };
         let watched = self.tables.entry(table.id).or_insert(new);
         if watched.txn != table.txn {
             (watched.txn, watched.changed) = (table.txn, now);
@@ -83,7 +86,10 @@ impl Watch {
             let is_due = now - watched.changed >= QUIET && !reclaimable(table, false).is_empty();
             return is_due.then_some(Candidate { id: table.id, bytes: 0, is_trickle: true, is_large: false, is_due });
         }
-        let Staged { rows, bytes } = Staged::of(&table.runs);
+        if (watched.staged.0, watched.staged.1) != (table.txn, table.runs.len()) {
+            watched.staged = (table.txn, table.runs.len(), Staged::of(&table.runs));
+        }
+        let Staged { rows, bytes } = watched.staged.2;
         let age = now - *watched.staged_since.get_or_insert(now);
         let is_trickle = rows < TRICKLE_ROWS;
         let was_merged = watched.merged.is_some_and(|at| now - at < TRICKLE_INTERVAL);
