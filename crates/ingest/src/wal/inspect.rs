@@ -3,8 +3,8 @@
 //! In: the files of the log. Out: the commits in them, where the first damage is, and what can still be made out
 //! behind it. The rules are those of [`super::log::replay`].
 
-use super::log::{FILE_HEADER, FOLDER, MAGIC, RECORD_HEADER};
-use super::log::{decode_ops, is_of_file, path_of, read_file_header, read_record};
+use super::log::{FILE_HEADER, FOLDER, FileHeader, RECORD_HEADER};
+use super::log::{decode_ops, is_hole, is_of_file, path_of, read_record};
 use super::record::Op;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -84,17 +84,18 @@ fn inspect_file(
     visit: &mut dyn FnMut(Txn, Vec<Op>) -> Result<()>,
 ) -> Result<Option<(u64, String)>> {
     let whole = |at: usize| is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
-    let Some(first) = read_file_header(bytes, number) else {
+    let Some(header) = FileHeader::read(bytes, number) else {
         // A crash between giving the last file its name and its header.
         let is_empty = is_last && !(0..bytes.len()).step_by(8).any(|at| whole(at).is_some());
         return Ok((!is_empty).then(|| (0, "its header does not match its checksum".to_owned())));
     };
-    if first > found.txn.next() {
-        return Ok(Some((0, format!("it begins at commit {first}, but the log before it ends at {}", found.txn))));
+    if header.first > found.txn.next() {
+        let problem = format!("it begins at commit {}, but the log before it ends at {}", header.first, found.txn);
+        return Ok(Some((0, problem)));
     }
-    let (mut at, mut epoch) = (FILE_HEADER as usize, 0);
+    let (mut at, mut epoch) = (FILE_HEADER as usize, header.epoch_before());
     while let Some(record) = read_record(bytes, at, number) {
-        epoch = record.epoch.max(epoch);
+        epoch = epoch.max(Some(record.epoch));
         if record.txn > found.txn {
             if record.txn != found.txn.next() {
                 return Ok(Some((at as u64, format!("commit {} follows commit {}", record.txn, found.txn))));
@@ -109,9 +110,7 @@ fn inspect_file(
         }
         at += RECORD_HEADER + record.payload.len();
     }
-    let mut later = (at.next_multiple_of(8)..bytes.len().saturating_sub(RECORD_HEADER)).step_by(8);
-    let is_hole = later.any(|at| whole(at).is_some_and(|r| r.epoch >= epoch + 2));
-    Ok(is_hole.then(|| (at as u64, "a synced commit does not match its checksum".to_owned())))
+    Ok(is_hole(bytes, at, number, epoch).then(|| (at as u64, "a synced commit does not match its checksum".to_owned())))
 }
 
 /// Notes the whole commits of a file from `from` on.
@@ -150,7 +149,7 @@ impl Commits {
         let mut records: Vec<(Txn, Vec<u8>)> = Vec::new();
         for number in files(fs)? {
             let Ok(bytes) = read(fs, &path_of(number)) else { continue };
-            if read_file_header(&bytes, number).is_none() {
+            if FileHeader::read(&bytes, number).is_none() {
                 continue;
             }
             let mut at = FILE_HEADER as usize;
@@ -175,13 +174,9 @@ impl Commits {
     /// damage to any of them is seen.
     #[must_use]
     pub fn to_file(&self, number: u64) -> Vec<u8> {
+        let first = self.records.first().map_or(Txn(1), |(txn, _)| *txn);
         let mut out = Encoder::new();
-        out.bytes.extend(MAGIC);
-        out.u64(number);
-        out.u64(self.records.first().map_or(1, |(txn, _)| txn.0));
-        let crc = crc32c::crc32c(&out.bytes);
-        out.u32(crc);
-        out.bytes.resize(FILE_HEADER as usize, 0);
+        out.bytes = FileHeader { first, epoch: Some(1) }.to_bytes(number);
         for (index, (txn, payload)) in self.records.iter().enumerate() {
             let start = out.bytes.len();
             out.u32(payload.len() as u32);
@@ -199,7 +194,7 @@ impl Commits {
     /// What [`Commits::to_file`] wrote; `path` is for errors.
     pub fn from_file(bytes: &[u8], number: u64, path: &Path) -> Result<Commits> {
         let corrupt = |at: usize| Error::corrupt(format!("{} is corrupt at byte {at}", path.display()));
-        if read_file_header(bytes, number).is_none() {
+        if FileHeader::read(bytes, number).is_none() {
             return Err(corrupt(0));
         }
         let (mut records, mut at) = (Vec::new(), FILE_HEADER as usize);

@@ -1,7 +1,7 @@
 //! Files of records: appended, synced, replayed at open, recycled after a checkpoint.
 //!
-//! A file `log/<number>.log` has a header of 64 bytes (magic, number, first commit, CRC32C) and then records, each at a
-//! multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
+//! A file `log/<number>.log` has a header of 64 bytes (magic, number, first commit, CRC32C; epoch of its first record,
+//! CRC32C) and then records, each at a multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
 //! are written full of zeros ahead ([`make_spare`]) and used again under a new number, so that a sync writes data and
 //! no metadata; what an old use left behind has another file number.
 //!
@@ -116,7 +116,9 @@ impl LogWriter {
         let mut spares = found.spares;
         let next_spare = spares.len() as u64 + found.number;
         let first_bytes = file_bytes.min(FIRST_FILE_BYTES);
-        let current = begin_file(&*fs, &mut spares, found.number + 1, found.txn.next(), first_bytes)?;
+        let epoch = found.epoch + 1;
+        let start = FileHeader { first: found.txn.next(), epoch: Some(epoch) };
+        let current = begin_file(&*fs, &mut spares, found.number + 1, start, first_bytes)?;
         Ok(LogWriter {
             fs,
             file_bytes,
@@ -124,7 +126,7 @@ impl LogWriter {
             full: found.files,
             spares,
             next_spare,
-            epoch: found.epoch + 1,
+            epoch,
             txn: found.txn,
             poison: None,
         })
@@ -139,7 +141,8 @@ impl LogWriter {
         // A file is left only when all of it is durable, so that no later file can exist behind a hole.
         self.sync()?;
         let capacity = self.file_bytes.max((FILE_HEADER + bytes).next_multiple_of(4096));
-        let next = begin_file(&*self.fs, &mut self.spares, self.current.number + 1, self.txn.next(), capacity)?;
+        let start = FileHeader { first: self.txn.next(), epoch: Some(self.epoch) };
+        let next = begin_file(&*self.fs, &mut self.spares, self.current.number + 1, start, capacity)?;
         let old = std::mem::replace(&mut self.current, next);
         self.full.push_back((old.number, self.txn, old.len));
         Ok(())
@@ -251,7 +254,7 @@ fn begin_file(
     fs: &dyn Fs,
     spares: &mut Vec<(PathBuf, u64)>,
     number: u64,
-    first: Txn,
+    start: FileHeader,
     capacity: u64,
 ) -> Result<Current> {
     let path = path_of(number);
@@ -271,14 +274,7 @@ fn begin_file(
     // The name is durable before the content changes: a file recycled from an old number must not be found under
     // that number with the header of another.
     fs.sync_dir(Path::new(FOLDER)).map_err(|e| Error::io("sync", Path::new(FOLDER), e))?;
-    let mut header = Encoder::new();
-    header.bytes.extend(MAGIC);
-    header.u64(number);
-    header.u64(first.0);
-    let crc = crc32c::crc32c(&header.bytes);
-    header.u32(crc);
-    header.bytes.resize(FILE_HEADER as usize, 0);
-    file.write_all_at(&header.bytes, 0).map_err(|e| Error::io("write", &path, e))?;
+    file.write_all_at(&start.to_bytes(number), 0).map_err(|e| Error::io("write", &path, e))?;
     file.sync().map_err(|e| Error::io("sync", &path, e))?;
     Ok(Current { number, file, path, len: FILE_HEADER, capacity, is_synced: true })
 }
@@ -312,7 +308,7 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Res
         let mut bytes = vec![0; file.len().map_err(|e| Error::io("read", &path, e))? as usize];
         file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
         found.number = number;
-        let Some(first) = read_file_header(&bytes, number) else {
+        let Some(header) = FileHeader::read(&bytes, number) else {
             // The header is synced before the first record is written.
             let is_record = |at: usize| is_of_file(&bytes, at, number) && read_record(&bytes, at, number).is_some();
             if i + 1 == numbers.len() && !(0..bytes.len()).step_by(8).any(is_record) {
@@ -323,14 +319,17 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Res
             let problem = "its header does not match its checksum";
             return Err(Error::corrupt(format!("{} is corrupt at byte 0: {problem}", path.display())));
         };
-        if first > found.txn.next() {
+        if header.first > found.txn.next() {
             return Err(Error::corrupt(format!(
-                "{} begins at commit {first}, but the log before it ends at {}",
+                "{} begins at commit {}, but the log before it ends at {}",
                 path.display(),
+                header.first,
                 found.txn
             )));
         }
-        let len = replay_file(&bytes, number, &path, &mut found, &mut visit)?;
+        // Even if no record of it is left: epochs only grow.
+        found.epoch = found.epoch.max(header.epoch_before().unwrap_or(0));
+        let len = replay_file(&bytes, number, header, &path, &mut found, &mut visit)?;
         found.files.push_back((number, found.txn, len));
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         if len > FILE_HEADER {
@@ -353,6 +352,7 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Res
 fn replay_file(
     bytes: &[u8],
     number: u64,
+    header: FileHeader,
     path: &Path,
     found: &mut Replayed,
     visit: &mut impl FnMut(Txn, Vec<Op>) -> Result<()>,
@@ -371,11 +371,8 @@ fn replay_file(
         }
         at += RECORD_HEADER + record.payload.len();
     }
-    let mut later = (at.next_multiple_of(8)..bytes.len().saturating_sub(RECORD_HEADER)).step_by(8);
-    let is_hole = later.any(|at| {
-        is_of_file(bytes, at, number) && read_record(bytes, at, number).is_some_and(|r| r.epoch >= found.epoch + 2)
-    });
-    if is_hole {
+    let is_known = header.epoch.is_some() || found.epoch > 0;
+    if is_hole(bytes, at, number, is_known.then_some(found.epoch)) {
         return Err(Error::corrupt(format!(
             "{} is corrupt at byte {at}: a synced commit does not match its checksum",
             path.display()
@@ -404,10 +401,56 @@ pub(super) fn is_of_file(bytes: &[u8], at: usize, number: u64) -> bool {
     bytes.get(at + 8..at + 16) == Some(&number.to_le_bytes())
 }
 
-pub(super) fn read_file_header(bytes: &[u8], number: u64) -> Option<Txn> {
-    let mut d = Decoder::new(bytes.get(..28)?);
-    let (magic, found, first, crc) = (d.take(8).ok()?, d.u64().ok()?, d.u64().ok()?, d.u32().ok()?);
-    (magic == MAGIC && found == number && crc32c::crc32c(&bytes[..24]) == crc).then_some(Txn(first))
+/// Whether behind the end of what is whole, at `at`, stands a record that was written when the one missing had been
+/// synced. `epoch` is that of the last record before; when it is not known, the first whole one behind may have been
+/// written together with the one missing.
+pub(super) fn is_hole(bytes: &[u8], at: usize, number: u64, epoch: Option<u64>) -> bool {
+    let places = (at.next_multiple_of(8)..bytes.len().saturating_sub(RECORD_HEADER)).step_by(8);
+    let whole = |at: usize| is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
+    let mut later = places.filter_map(|at| whole(at).map(|record| record.epoch)).peekable();
+    let Some(epoch) = epoch.or_else(|| later.peek().map(|first| first.saturating_sub(1))) else { return false };
+    later.any(|later| later >= epoch + 2)
+}
+
+/// How a file begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileHeader {
+    /// The first commit that can be in it.
+    pub first: Txn,
+    /// Of its first record; files of earlier releases do not say.
+    pub epoch: Option<u64>,
+}
+
+impl FileHeader {
+    pub fn to_bytes(self, number: u64) -> Vec<u8> {
+        let mut header = Encoder::new();
+        header.bytes.extend(MAGIC);
+        header.u64(number);
+        header.u64(self.first.0);
+        header.u32(crc32c::crc32c(&header.bytes));
+        if let Some(epoch) = self.epoch {
+            header.u64(epoch);
+            header.u32(crc32c::crc32c(&header.bytes));
+        }
+        header.bytes.resize(FILE_HEADER as usize, 0);
+        header.bytes
+    }
+
+    pub fn read(bytes: &[u8], number: u64) -> Option<FileHeader> {
+        let mut d = Decoder::new(bytes.get(..FILE_HEADER as usize)?);
+        let (magic, found, first, crc) = (d.take(8).ok()?, d.u64().ok()?, d.u64().ok()?, d.u32().ok()?);
+        if magic != MAGIC || found != number || crc32c::crc32c(&bytes[..24]) != crc {
+            return None;
+        }
+        let (epoch, crc) = (d.u64().ok()?, d.u32().ok()?);
+        let epoch = (crc32c::crc32c(&bytes[..36]) == crc).then_some(epoch);
+        Some(FileHeader { first: Txn(first), epoch })
+    }
+
+    /// The epoch that every record before it had at most.
+    pub fn epoch_before(self) -> Option<u64> {
+        self.epoch.map(|epoch| epoch.saturating_sub(1))
+    }
 }
 
 pub(super) fn decode_ops(payload: &[u8]) -> Result<Vec<Op>, tidalite_storage::codec::Malformed> {

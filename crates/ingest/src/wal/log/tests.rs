@@ -191,3 +191,48 @@ fn what_an_opening_shows_outlives_a_power_loss_behind_a_failed_sync_and_a_file_t
         assert_eq!(open(&survivor, Txn(0)).unwrap().1, shown, "survivor {seed}");
     }
 }
+
+/// A log of one file whose first record does not match its checksum; two commits follow each other in it.
+fn first_record_is_bad(is_synced_between: bool) -> Arc<dyn Fs> {
+    let fs = disk();
+    let (mut log, _) = open(&fs, Txn(0)).unwrap();
+    write(&mut log, &[&[1], &[1], &[1]]);
+    drop(log);
+    let (mut log, _) = open(&fs, Txn(3)).unwrap();
+    log.release(Txn(3));
+    let groups: &[&[usize]] = if is_synced_between { &[&[1], &[1]] } else { &[&[1, 1]] };
+    write(&mut log, groups);
+    let path = log.current.path.clone();
+    assert_eq!(files(&fs).iter().filter(|name| name.ends_with(".log")).count(), 1);
+    let file = fs.open_write(&path).unwrap();
+    file.write_all_at(&[0xff], FILE_HEADER + RECORD_HEADER as u64).unwrap();
+    fs
+}
+
+#[test]
+fn a_first_record_that_was_not_synced_before_the_next_may_be_torn() {
+    let fs = first_record_is_bad(false);
+    let (mut log, seen) = open(&fs, Txn(3)).unwrap();
+    assert_eq!(seen, []);
+    write(&mut log, &[&[7]]);
+    drop(log);
+    assert_eq!(open(&fs, Txn(3)).unwrap().1, [(Txn(4), 7)]);
+}
+
+#[test]
+fn a_first_record_that_was_synced_before_the_next_must_be_whole() {
+    let fs = first_record_is_bad(true);
+    let error = open(&fs, Txn(3)).unwrap_err();
+    assert!(error.to_string().contains("a synced commit does not match its checksum"), "{error}");
+}
+
+#[test]
+fn the_first_record_of_all_must_be_whole_too_when_one_was_synced_behind_it() {
+    let fs = disk();
+    let (mut log, _) = open(&fs, Txn(0)).unwrap();
+    write(&mut log, &[&[1], &[1]]);
+    let file = fs.open_write(&log.current.path).unwrap();
+    file.write_all_at(&[0xff], FILE_HEADER + RECORD_HEADER as u64).unwrap();
+    let error = open(&fs, Txn(0)).unwrap_err();
+    assert!(error.to_string().contains("a synced commit does not match its checksum"), "{error}");
+}
