@@ -77,7 +77,9 @@ fn a_table_is_made_of_what_is_written() {
 
 #[test]
 fn a_clause_is_refused_where_it_goes_wrong() {
-    let place = |sql: &str| parse(sql).expect_err("it is wrong").position.map(|at| &sql[at..]);
+    fn place(sql: &str) -> Option<&str> {
+        parse(sql).expect_err("it is wrong").position.map(|at| &sql[at..])
+    }
     assert_eq!(place("SELECT count() FROM t SAMPLE BY soon"), Some("soon"));
     assert_eq!(place("SELECT count() FROM t SAMPLE BY 1h ALIGN TO soon"), Some("TO soon"));
     assert_eq!(place("SELECT * FROM t LATEST ON ts"), Some(""));
