@@ -4,6 +4,10 @@
 //! read, a few batches ahead. Dropping the stream, or its token, stops the work within a block. A panic inside an
 //! operator ends that query with an error and nothing else.
 
+mod describe;
+
+pub use describe::Described;
+
 use crate::functions::{self, partitions};
 use crate::names::nearest;
 use crate::scan::table::NativeTable;
@@ -18,6 +22,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as PlannerStatement;
@@ -296,6 +301,22 @@ impl Engine {
         query: &Query,
         own: &[(&str, Arc<dyn TableProvider>)],
     ) -> Result<Planned> {
+        let (logical, state, is_about_tables) = self.logical(state, catalog, query, own).await?;
+        let schema = logical.schema().clone();
+        let logical = state.optimize(&logical)?;
+        let physical = state.query_planner().create_physical_plan(&logical, &state).await?;
+        let is_about_system = !is_about_tables && functions::is_about_system(&query.ast);
+        Ok(Planned { logical_schema: Arc::new(schema.as_arrow().clone()), is_about_system, physical })
+    }
+
+    /// The plan before it is optimised, the state that knows its tables, and whether it names any.
+    async fn logical(
+        &self,
+        state: &SessionState,
+        catalog: &Arc<dyn Catalog>,
+        query: &Query,
+        own: &[(&str, Arc<dyn TableProvider>)],
+    ) -> Result<(LogicalPlan, SessionState, bool)> {
         let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
         let tables = QueryTables::new(catalog.clone());
         let references = state.resolve_table_references(&statement)?;
@@ -315,11 +336,8 @@ impl Engine {
             Some(rows) => plan::last_rows(logical, rows)?,
             None => plan::in_time_order(logical)?,
         };
-        let schema = logical.schema().clone();
-        let logical = state.optimize(&logical)?;
-        let physical = state.query_planner().create_physical_plan(&logical, &state).await?;
-        let is_about_system = names.is_empty() && functions::is_about_system(&query.ast);
-        Ok(Planned { logical_schema: Arc::new(schema.as_arrow().clone()), is_about_system, physical })
+        let is_about_tables = !names.is_empty();
+        Ok((logical, state, is_about_tables))
     }
 
     fn start(&self, planned: Planned, query: &Query, state: &SessionState, cancel: CancelToken) -> Result<QueryResult> {

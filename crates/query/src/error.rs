@@ -148,7 +148,11 @@ fn from_plan(message: &str) -> Error {
     if let Some(name) = message.strip_prefix("table '").and_then(|m| m.strip_suffix("' not found")) {
         let parts: Vec<&str> = name.splitn(3, '.').collect();
         return match parts[..] {
-            [_, schema, _] if schema != crate::tables::SCHEMA && schema != "information_schema" => {
+            [_, schema, _]
+                if schema != crate::tables::SCHEMA
+                    && schema != "information_schema"
+                    && schema != crate::pg_catalog::SCHEMA =>
+            {
                 let mut error = Error::new(ErrorKind::NotFound, format!("schema \"{schema}\" does not exist"));
                 error.subject = Some(schema.to_owned());
                 error

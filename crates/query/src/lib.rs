@@ -1,7 +1,7 @@
 //! SQL in, record batches out. The only room that knows DataFusion.
 //!
-//! Reading order: [`dialect`] text to [`statement`]; [`names`] without regard to case; [`catalog`] what a query may
-//! see; [`tables`] that as DataFusion's catalog, [`functions`] of our own; [`engine`] plans and runs; [`plan`] what we
+//! Reading order: [`dialect`] text to [`statement`]; [`names`] without regard to case; [`parameters`] and their values; [`catalog`] what a query may
+//! see; [`tables`] that as DataFusion's catalog, [`pg_catalog`] as PostgreSQL's, [`functions`] of our own; [`engine`] plans and runs; [`plan`] what we
 //! do to plans; [`calendar`] strides, zones and intervals of time; [`exec`] operators; [`scan`] reads tables; [`door`] our columns as Arrow's and back; [`cancel`], [`error`].
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,8 @@ pub mod error;
 mod exec;
 mod functions;
 mod names;
+mod parameters;
+mod pg_catalog;
 mod plan;
 mod scan;
 pub mod statement;
@@ -22,8 +24,9 @@ mod tables;
 
 pub use cancel::CancelToken;
 pub use catalog::{ActivityEntry, Catalog, MergeWork, TableMetrics};
-pub use dialect::parse;
+pub use dialect::{parse, parse_bound};
 pub use door::batches::{Target, to_batch};
-pub use engine::{Engine, EngineConfig, OutputColumn, QueryResult};
+pub use engine::{Described, Engine, EngineConfig, OutputColumn, QueryResult};
 pub use error::{Error, Result};
+pub use parameters::Parameter;
 pub use statement::Statement;

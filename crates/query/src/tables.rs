@@ -1,6 +1,7 @@
 //! The tables of one query as DataFusion's catalog: `tidalite.public.*`, pinned together before planning.
 
 use crate::Catalog;
+use crate::pg_catalog::{self, PgCatalog};
 use crate::scan::table::NativeTable;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
@@ -65,7 +66,11 @@ impl CatalogProvider for QueryTables {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        (name == SCHEMA).then(|| Arc::new(self.clone()) as Arc<dyn SchemaProvider>)
+        match name {
+            SCHEMA => Some(Arc::new(self.clone())),
+            pg_catalog::SCHEMA => Some(Arc::new(PgCatalog::new(self.0.catalog.clone()))),
+            _ => None,
+        }
     }
 }
 
@@ -81,10 +86,14 @@ impl SchemaProvider for QueryTables {
             return Ok(Some(table));
         }
         self.pin(&[name]);
-        Ok(pinned(&self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)))
+        if let Some(table) = pinned(&self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(Some(table));
+        }
+        // As in PostgreSQL, whose search path always has its catalog.
+        PgCatalog::new(self.0.catalog.clone()).table(name).await
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.0.catalog.snapshots(&[name]).first().is_some_and(Option::is_some)
+        self.0.catalog.snapshots(&[name]).first().is_some_and(Option::is_some) || pg_catalog::has(name)
     }
 }

@@ -7,7 +7,7 @@ use crate::jobs::Jobs;
 use crate::session::{Host, Sessions};
 use crate::shared::{Shared, lock};
 use crate::writer::{Committed, Request, RowChange, RowsMode, Work, Writer, closed, submit};
-use crate::{Activity, DatabaseConfig, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
+use crate::{Activity, DatabaseConfig, Described, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::{TableSnapshot, Tables};
-use tidalite_types::{Batch, Command, TableId, TableSchema, Txn};
+use tidalite_types::{Batch, ColumnType, Command, TableId, TableSchema, Txn};
 
 /// A handle; clones share the database. Dropping the last one closes it as [`Database::close`] does.
 #[derive(Clone, Debug)]
@@ -108,6 +108,13 @@ impl Database {
     #[must_use]
     pub fn execute(&self, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
         self.inner.sessions().execute(Arc::new(Handle { inner: self.inner.clone() }), sql, options)
+    }
+
+    /// Finds what a statement asks for and answers, without running it. `types` are those known of its parameters,
+    /// in their order.
+    #[must_use]
+    pub fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>) -> BoxFuture<'static, Result<Described>> {
+        self.inner.sessions().describe(Arc::new(Handle { inner: self.inner.clone() }), sql, types)
     }
 
     /// Commits one change of schema or content.

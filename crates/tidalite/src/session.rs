@@ -23,8 +23,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidalite_query::statement::CreateTableAs;
 use tidalite_query::{ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement, TableMetrics};
+
+pub use tidalite_query::Parameter;
 use tidalite_storage::TableSnapshot;
-use tidalite_types::{Batch, Command, TableId, Txn};
+use tidalite_types::{Batch, ColumnType, Command, TableId, Txn};
 
 #[derive(Clone, Debug, Default)]
 pub struct QueryOptions {
@@ -32,6 +34,17 @@ pub struct QueryOptions {
     pub timeout: Option<Duration>,
     /// Who asks, for [`Activity`]: a user, an address.
     pub client: String,
+    /// The values of `$1`, `$2`, …
+    pub parameters: Vec<Parameter>,
+}
+
+/// What a statement asks for and answers.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// The types of `$1`, `$2`, …, as far as the statement says; the others are constants whose place decides.
+    pub parameters: Vec<Option<ColumnType>>,
+    /// `None` when it returns no rows.
+    pub columns: Option<(Vec<OutputColumn>, SchemaRef)>,
 }
 
 /// What a statement answers.
@@ -152,8 +165,25 @@ impl Sessions {
         let watch = watch(engine, timeout, &entry);
         let statement = Session { shared: self.shared.clone(), host, started: Instant::now() };
         let sql = sql.to_owned();
-        let ran = engine.spawn(statement.run(sql, entry, watch).boxed());
+        let ran = engine.spawn(statement.run(sql, options.parameters, entry, watch).boxed());
         async move { ran.await? }.boxed()
+    }
+
+    /// Finds what a statement asks for and answers, without running it. `types` are those known of its parameters.
+    pub fn describe(
+        &self,
+        host: Arc<dyn Host>,
+        sql: &str,
+        types: Vec<Option<ColumnType>>,
+    ) -> BoxFuture<'static, Result<Described>> {
+        let engine = match &self.shared.engine {
+            Ok(engine) => engine,
+            Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
+        };
+        let session = Session { shared: self.shared.clone(), host, started: Instant::now() };
+        let sql = sql.to_owned();
+        let described = engine.spawn(async move { session.describe(&sql, types).await }.boxed());
+        async move { described.await? }.boxed()
     }
 
     pub fn activity(&self) -> Vec<Activity> {
@@ -190,8 +220,8 @@ struct Session {
 }
 
 impl Session {
-    async fn run(self, sql: String, entry: Entry, watch: Watch) -> Result<Response> {
-        let statement = tidalite_query::parse(&sql)?;
+    async fn run(self, sql: String, values: Vec<Parameter>, entry: Entry, watch: Watch) -> Result<Response> {
+        let statement = tidalite_query::parse_bound(&sql, &values)?;
         let cancel = entry.cancel.clone();
         match statement {
             Statement::Query(query) => {
@@ -214,6 +244,20 @@ impl Session {
             }
             other => self.change(other, &cancel).await.map_err(|error| placed(error, &sql)),
         }
+    }
+
+    async fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>) -> Result<Described> {
+        let found = self.engine()?.describe(self.catalog(), sql, types).await?;
+        let columns = match (found.columns, found.statement) {
+            (None, Statement::Check { .. }) => {
+                upkeep::columns(upkeep::rows_of_check(CheckReport::default(), self.started)?)
+            }
+            (None, Statement::Backup { .. }) => {
+                upkeep::columns(upkeep::rows_of_backup(&BackupReport::default(), self.started)?)
+            }
+            (columns, _) => columns.map(|(columns, schema)| (named(columns), schema)),
+        };
+        Ok(Described { parameters: found.parameters, columns })
     }
 
     /// Statements that write.
@@ -282,7 +326,7 @@ impl Session {
 
     fn rows(&self, result: QueryResult, entry: Entry, watch: Watch) -> Rows {
         let QueryResult { columns, schema, timestamp, stream } = result;
-        let columns = columns.into_iter().map(|c| OutputColumn { name: c.name, type_name: c.type_name }).collect();
+        let columns = named(columns);
         // The entry and the watch live as long as the stream.
         let guard = (entry, watch);
         let stream = stream.map(move |batch| {
@@ -291,6 +335,10 @@ impl Session {
         });
         Rows { columns, schema, timestamp, compile_time: self.started.elapsed(), stream: stream.boxed() }
     }
+}
+
+fn named(columns: Vec<tidalite_query::OutputColumn>) -> Vec<OutputColumn> {
+    columns.into_iter().map(|c| OutputColumn { name: c.name, type_name: c.type_name }).collect()
 }
 
 async fn until_cancelled<T>(cancel: &CancelToken, work: impl Future<Output = tidalite_query::Result<T>>) -> Result<T> {

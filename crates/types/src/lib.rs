@@ -2,7 +2,7 @@
 //!
 //! No files, no threads, no clock, no SQL. Everything above builds on these and nothing here knows them.
 //!
-//! Reading order: [`ids`], [`column_type`], [`time`], [`ttl`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
+//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`ttl`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -12,6 +12,7 @@ pub mod column_type;
 pub mod command;
 pub mod error;
 pub mod ids;
+pub mod pg_type;
 pub mod schema;
 pub mod time;
 pub mod ttl;

@@ -3,8 +3,8 @@
 //! In: one statement, of any size and content. Out: a statement or an error with its place; never a panic.
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
-//! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`declare`] and [`clauses`] what is done to
-//! tokens before it; [`statements`] which statement it is; [`change`] of rows; [`create`] and [`alter`] tables; [`types`]
+//! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`] and [`clauses`] what is
+//! done to tokens before it; [`statements`] which statement it is; [`change`] of rows; [`create`] and [`alter`] tables; [`types`]
 //! names of types; [`rewrite`] of queries before they are planned, with [`group_by`], [`relations`] and [`aggregates`].
 
 mod aggregates;
@@ -15,6 +15,7 @@ mod create;
 mod declare;
 mod grammar;
 mod group_by;
+mod postgres;
 mod relations;
 mod rewrite;
 mod statements;
@@ -28,12 +29,14 @@ pub(crate) use relations::{
 pub(crate) use types::SqlTypes;
 
 use crate::names::Words;
+use crate::parameters::{self, Parameter};
 use crate::statement::{Name, Query, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use std::sync::Arc;
+use tidalite_types::ColumnType;
 
 /// Operators in a row, as in `a OR b OR …`. Each is a level of the syntax tree, which is walked and dropped by
 /// recursion; and planning takes time with the square of their number, seconds at this one.
@@ -43,8 +46,34 @@ const DEPTH_MAX: usize = 200;
 
 /// Understands one statement; a semicolon may end it.
 pub fn parse(sql: &str) -> Result<Statement> {
+    let (tokens, words) = words_of(sql)?;
+    statement(tokens, words)
+}
+
+/// As [`parse`], with values for `$1`, `$2`, …
+pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
+    let (tokens, words) = words_of(sql)?;
+    let tokens = parameters::bind(tokens, values, |token| words.offset(token.span.start))?;
+    statement(tokens, words)
+}
+
+/// A statement whose parameters have no values yet: with none at all, and with typed NULLs for those whose type is
+/// given. The list is made as long as the statement has parameters.
+pub(crate) fn parse_unbound(sql: &str, types: &mut Vec<Option<ColumnType>>) -> Result<(Statement, Statement)> {
+    let (tokens, words) = words_of(sql)?;
+    let count = parameters::count(&tokens, |token| words.offset(token.span.start))?;
+    types.resize(count.max(types.len()), None);
+    let typed = statement(parameters::bind_types(tokens.clone(), types), words.clone())?;
+    Ok((statement(tokens, words)?, typed))
+}
+
+fn words_of(sql: &str) -> Result<(Vec<TokenWithSpan>, Arc<Words>)> {
     let mut tokens = tokenize(sql)?;
     let words = Arc::new(Words::fold(sql, &mut tokens));
+    Ok((postgres::plain(tokens), words))
+}
+
+fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement> {
     let tokens = clauses::moved(tokens, &words)?;
     let tokens = grammar::with_select(tokens);
     check_operators(&tokens)?;

@@ -88,9 +88,13 @@ impl TypePlanner for SqlTypes {
                 | ast::TimezoneInfo::Tz
                 | ast::TimezoneInfo::WithTimeZone,
             ) => Some(ColumnType::Timestamp(TimeUnit::Micros)),
-            ast::DataType::Custom(name, parameters) if parameters.is_empty() => {
-                ColumnType::from_sql_name(&name.to_string())
-            }
+            // Numbers of objects, as PostgreSQL's catalog and its clients have them.
+            ast::DataType::Regclass => Some(ColumnType::Long),
+            ast::DataType::Custom(name, parameters) if parameters.is_empty() => match name.to_string().as_str() {
+                "oid" | "regtype" | "regproc" | "regnamespace" => Some(ColumnType::Long),
+                "name" => Some(ColumnType::Varchar),
+                name => ColumnType::from_sql_name(name),
+            },
             ast::DataType::Uuid => Some(ColumnType::Uuid),
             ast::DataType::JSON => Some(ColumnType::Json),
             _ => None,

@@ -1,10 +1,12 @@
-//! Functions of our own, one per file: about the database's tables and statements, and about time.
+//! Functions of our own, one per file: about the database's tables and statements, about time, and what clients of
+//! PostgreSQL ask.
 
 mod dateadd;
 mod interval_words;
 mod now;
 mod partitions;
 pub(crate) mod pick;
+mod postgres;
 mod storage;
 mod system;
 mod times;
@@ -12,6 +14,7 @@ pub(crate) mod timestamp_floor;
 mod version;
 
 pub(crate) use partitions::partitions;
+pub(crate) use postgres::OWNER;
 
 use crate::Catalog;
 use datafusion::execution::session_state::SessionState;
@@ -30,7 +33,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(false)),
         ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(true)),
     ];
-    intervals.into_iter().chain(others).map(Arc::new).collect()
+    intervals.into_iter().chain(others).chain(postgres::functions()).map(Arc::new).collect()
 }
 
 /// Aggregates, which are the same for every query.

@@ -29,6 +29,10 @@ impl ScalarUDFImpl for Version {
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(Some(format!("Tidalite {}", env!("CARGO_PKG_VERSION"))))))
+        Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(Some(format!(
+            "Tidalite {} (PostgreSQL {})",
+            env!("CARGO_PKG_VERSION"),
+            tidalite_types::pg_type::SERVER_VERSION
+        )))))
     }
 }

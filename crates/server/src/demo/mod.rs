@@ -147,7 +147,7 @@ async fn count(database: &Database, table: &str) -> Result<i64, String> {
 /// The rows of an answer, each as text.
 async fn first_column(database: &Database, sql: &str) -> Result<Vec<String>, String> {
     let failed = |e: tidalite::Error| format!("{sql}: {e}");
-    let options = QueryOptions { timeout: None, client: "demo".to_owned() };
+    let options = QueryOptions { client: "demo".to_owned(), ..QueryOptions::default() };
     let Response::Rows(mut rows) = database.execute(sql, options).await.map_err(failed)? else { return Ok(Vec::new()) };
     let mut out = Vec::new();
     while let Some(batch) = rows.stream.next().await {

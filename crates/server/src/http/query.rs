@@ -102,7 +102,8 @@ async fn run(
         return Err(Error::new(ErrorKind::Invalid, "empty query"));
     }
     let (form, limit) = (form(params)?, limit(params)?);
-    let options = QueryOptions { timeout: timeout(params, headers)?, client: format!("http {peer}") };
+    let options =
+        QueryOptions { timeout: timeout(params, headers)?, client: format!("http {peer}"), ..QueryOptions::default() };
     let columns: Vec<String> = params.get("cols").unwrap_or_default().split(',').map(|c| c.trim().to_owned()).collect();
     let columns: Vec<String> = columns.into_iter().filter(|c| !c.is_empty()).collect();
     match shared.database.execute(sql, options).await? {

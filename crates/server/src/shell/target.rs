@@ -153,7 +153,7 @@ fn ask_server(agent: &ureq::Agent, url: &str, authorization: Option<&str>, sql: 
 }
 
 async fn ask_folder(database: &Database, sql: &str) -> Result<String, Error> {
-    let options = QueryOptions { timeout: None, client: "shell".to_owned() };
+    let options = QueryOptions { client: "shell".to_owned(), ..QueryOptions::default() };
     match database.execute(sql, options).await? {
         Response::Done { tag, rows } => Ok(match tag {
             "INSERT" | "UPDATE" | "DELETE" => format!("{{\"dml\":\"{tag}\",\"updated\":{rows}}}"),

@@ -5,7 +5,7 @@ use crate::backup::BackupReport;
 use crate::check::CheckReport;
 use crate::{Error, ErrorKind, Result};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use futures::StreamExt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,6 +66,14 @@ pub(super) fn rows_of_backup(report: &BackupReport, started: Instant) -> Result<
         ],
         started,
     )
+}
+
+/// What an answer's rows look like.
+pub(super) fn columns(answer: Response) -> Option<(Vec<OutputColumn>, SchemaRef)> {
+    match answer {
+        Response::Rows(rows) => Some((rows.columns, rows.schema)),
+        Response::Done { .. } => None,
+    }
 }
 
 fn rows(columns: Vec<(&str, ArrayRef)>, started: Instant) -> Result<Response> {

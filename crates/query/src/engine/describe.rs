@@ -1,0 +1,246 @@
+//! What a statement asks for and answers, found without running it: types of its parameters, columns of its rows.
+//!
+//! A parameter has the type that was given for it, else that of a cast around it, of the column it is written to or
+//! compared with, or of its place (LIMIT); else none, and then it is text, whose place decides what it means.
+
+use super::{Engine, OutputColumn, output_column};
+use crate::parameters::number;
+use crate::scan::table::NativeTable;
+use crate::statement::{Insert, Name, Query, Statement};
+use crate::{CancelToken, Catalog, Result, dialect, door};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::sqlparser::ast::{self, Expr, LimitClause, SelectItem, SetExpr, Value, Visit, Visitor};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use tidalite_types::{ColumnType, TableSchema};
+
+#[derive(Debug)]
+pub struct Described {
+    /// Those of `$1`, `$2`, …
+    pub parameters: Vec<Option<ColumnType>>,
+    /// `None` when it returns no rows.
+    pub columns: Option<(Vec<OutputColumn>, SchemaRef)>,
+    pub statement: Statement,
+}
+
+type Types = Vec<Option<ColumnType>>;
+
+impl Engine {
+    /// `types` are those known of the parameters. Meant to be called on the engine's threads.
+    pub fn describe<'a>(
+        &'a self,
+        catalog: Arc<dyn Catalog>,
+        sql: &'a str,
+        mut types: Types,
+    ) -> BoxFuture<'a, Result<Described>> {
+        async move {
+            let (untyped, typed) = dialect::parse_unbound(sql, &mut types)?;
+            let columns = match &typed {
+                Statement::Query(query) => Some(self.describe_query(&catalog, query, &untyped, &mut types).await?),
+                Statement::Explain { query, .. } => {
+                    self.describe_query(&catalog, query, &untyped, &mut types).await?;
+                    Some(plan_columns())
+                }
+                other => {
+                    self.describe_change(&catalog, other, &untyped, &mut types).await?;
+                    None
+                }
+            };
+            Ok(Described { parameters: types, columns, statement: untyped })
+        }
+        .boxed()
+    }
+
+    async fn describe_query(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        query: &Query,
+        untyped: &Statement,
+        types: &mut Types,
+    ) -> Result<(Vec<OutputColumn>, SchemaRef)> {
+        if let Statement::Query(untyped) | Statement::Explain { query: untyped, .. } = untyped {
+            written_types(&untyped.ast, types);
+        }
+        let logical = self.planned(catalog, query, &[]).await?;
+        planned_types(&logical, types);
+        let schema: SchemaRef = Arc::new(logical.schema().as_arrow().clone());
+        let columns: Vec<_> = schema.fields().iter().map(|field| output_column(field, query)).collect();
+        let schema = super::named_schema(&schema, &columns);
+        Ok((columns, schema))
+    }
+
+    async fn describe_change(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        typed: &Statement,
+        untyped: &Statement,
+        types: &mut Types,
+    ) -> Result<()> {
+        match (typed, untyped) {
+            (Statement::Insert(insert), Statement::Insert(untyped)) => {
+                written_types(&untyped.query.ast, types);
+                if let Some(table) = catalog.snapshots(&[&insert.table]).pop().flatten() {
+                    assigned(&inserted(untyped, &table.schema), &untyped.query.ast.body, 0, types);
+                }
+                // A list of values is planned only with its values.
+                if types.iter().any(Option::is_none) && !insert.query.is_values() {
+                    planned_types(&self.planned(catalog, &insert.query, &[]).await?, types);
+                }
+            }
+            (Statement::CreateTableAs(create), Statement::CreateTableAs(untyped)) => {
+                written_types(&untyped.query.ast, types);
+                planned_types(&self.planned(catalog, &create.query, &[]).await?, types);
+            }
+            (Statement::Delete(delete), Statement::Delete(untyped)) => {
+                if let (Some(query), Some(untyped)) = (&delete.query, &untyped.query) {
+                    self.describe_addressed(catalog, &delete.table, query, untyped, &[], types).await?;
+                }
+            }
+            (Statement::Update(update), Statement::Update(untyped)) => {
+                self.describe_addressed(catalog, &update.table, &update.query, &untyped.query, &update.columns, types)
+                    .await?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn describe_addressed(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        table: &Name,
+        query: &Query,
+        untyped: &Query,
+        columns: &[Name],
+        types: &mut Types,
+    ) -> Result<()> {
+        written_types(&untyped.ast, types);
+        let Some(snapshot) = catalog.snapshots(&[&table.text]).pop().flatten() else { return Ok(()) };
+        let of = |name: &Name| snapshot.schema.column(&name.text).map(|c| c.column_type);
+        let targets: Vec<_> = columns.iter().map(of).collect();
+        assigned(&targets, &untyped.ast.body, 1, types);
+        if types.iter().any(Option::is_none) {
+            let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(snapshot));
+            planned_types(&self.planned(catalog, query, &[(&table.text, own)]).await?, types);
+        }
+        Ok(())
+    }
+
+    async fn planned(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        query: &Query,
+        own: &[(&str, Arc<dyn TableProvider>)],
+    ) -> Result<LogicalPlan> {
+        let state = self.state(catalog, &CancelToken::new());
+        let planned = self.logical(&state, catalog, query, own).await;
+        Ok(planned.map_err(|error| super::placed(error, query, catalog))?.0)
+    }
+}
+
+fn plan_columns() -> (Vec<OutputColumn>, SchemaRef) {
+    let column = OutputColumn {
+        name: "QUERY PLAN".to_owned(),
+        type_name: "VARCHAR".to_owned(),
+        column_type: Some(ColumnType::Varchar),
+    };
+    (vec![column], Arc::new(Schema::new(vec![Field::new("QUERY PLAN", DataType::Utf8View, true)])))
+}
+
+/// The types of the columns that an INSERT writes, in its order.
+fn inserted(insert: &Insert, schema: &TableSchema) -> Types {
+    if insert.columns.is_empty() {
+        return schema.columns.iter().map(|c| Some(c.column_type)).collect();
+    }
+    insert.columns.iter().map(|name| schema.column(&name.text).map(|c| c.column_type)).collect()
+}
+
+/// A parameter that is one of a row's values has its column's type; the first `skip` values are not for columns.
+fn assigned(targets: &[Option<ColumnType>], body: &SetExpr, skip: usize, types: &mut Types) {
+    let mut put = |at: usize, expr: &Expr| {
+        if let (Some(n), Some(target)) = (placeholder(expr), at.checked_sub(skip).and_then(|i| targets.get(i))) {
+            fill(types, n, *target);
+        }
+    };
+    match body {
+        SetExpr::Values(values) => {
+            values.rows.iter().for_each(|row| row.iter().enumerate().for_each(|(i, expr)| put(i, expr)));
+        }
+        SetExpr::Select(select) => {
+            for (i, item) in select.projection.iter().enumerate() {
+                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+                    put(i, expr);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn fill(types: &mut Types, n: usize, known: Option<ColumnType>) {
+    if let Some(slot) = types.get_mut(n - 1)
+        && slot.is_none()
+    {
+        *slot = known;
+    }
+}
+
+fn placeholder(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Placeholder(name) => number(name),
+            _ => None,
+        },
+        Expr::Nested(inner) => placeholder(inner),
+        _ => None,
+    }
+}
+
+/// What the text says: casts and limits.
+fn written_types(query: &ast::Query, types: &mut Types) {
+    let _ = Visit::visit(query, &mut Written { types });
+}
+
+struct Written<'a> {
+    types: &'a mut Types,
+}
+
+impl Visitor for Written<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
+            for expr in limit.iter().chain(offset.iter().map(|o| &o.value)) {
+                if let Some(n) = placeholder(expr) {
+                    fill(self.types, n, Some(ColumnType::Long));
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Cast { expr, data_type, .. } = expr
+            && let Some(n) = placeholder(expr)
+        {
+            let name = data_type.to_string();
+            let name = name.split('(').next().unwrap_or_default().trim();
+            fill(self.types, n, ColumnType::from_sql_name(name));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What the planner found by comparing.
+fn planned_types(plan: &LogicalPlan, types: &mut Types) {
+    let Ok(fields) = plan.get_parameter_fields() else { return };
+    for (name, field) in fields {
+        if let (Some(n), Some(field)) = (number(&name), field) {
+            fill(types, n, door::column_type(&field));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The values that `$1`, `$2`, … of a statement stand for.
+//!
+//! They take their places among the words of the statement, each as one constant, before it is parsed: so a value is
+//! never read as SQL, every statement can have parameters, and a value that comes later is planned as one that was
+//! written.
+
+use crate::dialect::TidaliteDialect;
+use crate::{Error, Result};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use tidalite_types::{ColumnType, ErrorKind};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameter {
+    Null,
+    Boolean(bool),
+    Long(i64),
+    Double(f64),
+    /// Digits, perhaps with a sign and a point.
+    Decimal(String),
+    /// A constant whose type its place decides, as that of a string in quotes.
+    Text(String),
+    Bytes(Vec<u8>),
+    /// The text of a value of this type.
+    Typed(String, ColumnType),
+    List(Vec<Parameter>),
+}
+
+/// Digits that a double keeps.
+const DOUBLE_DIGITS: usize = 15;
+/// Of a DECIMAL.
+const DIGITS_MAX: usize = 38;
+
+/// Puts the values in their places.
+///
+/// # Errors
+/// When there is no value for one of them.
+pub(crate) fn bind(
+    tokens: Vec<TokenWithSpan>,
+    values: &[Parameter],
+    place: impl Fn(&TokenWithSpan) -> Option<usize>,
+) -> Result<Vec<TokenWithSpan>> {
+    // Columns give the values of an INSERT their types; a cast would only keep it from its short way.
+    let is_insert = first_word(&tokens) == Some("insert");
+    let mut out = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let Token::Placeholder(name) = &token.token else {
+            out.push(token);
+            continue;
+        };
+        let Some(value) = number(name).and_then(|n| values.get(n - 1)) else {
+            let mut error = Error::new(ErrorKind::NotFound, format!("there is no parameter {name}"));
+            error.position = place(&token);
+            return Err(error);
+        };
+        let mut words = Vec::new();
+        push(&mut words, value, is_insert);
+        out.extend(words.into_iter().map(|word| TokenWithSpan::new(word, token.span)));
+    }
+    Ok(out)
+}
+
+/// How many parameters the words of a statement have.
+///
+/// # Errors
+/// On a name that is no number, or number 0.
+pub(crate) fn count(tokens: &[TokenWithSpan], place: impl Fn(&TokenWithSpan) -> Option<usize>) -> Result<usize> {
+    let mut count = 0;
+    for token in tokens {
+        let Token::Placeholder(name) = &token.token else { continue };
+        let Some(n) = number(name) else {
+            let mut error = Error::new(ErrorKind::NotFound, format!("there is no parameter {name}"));
+            error.position = place(token);
+            return Err(error);
+        };
+        count = count.max(n);
+    }
+    Ok(count)
+}
+
+/// The number of `$n`, at least 1 and at most as many as a client can send.
+pub(crate) fn number(name: &str) -> Option<usize> {
+    name.strip_prefix('$')?.parse().ok().filter(|n| (1..=usize::from(u16::MAX)).contains(n))
+}
+
+fn first_word(tokens: &[TokenWithSpan]) -> Option<&str> {
+    tokens.iter().find_map(|token| match &token.token {
+        Token::Word(word) => Some(word.value.as_str()),
+        _ => None,
+    })
+}
+
+fn push(out: &mut Vec<Token>, value: &Parameter, is_insert: bool) {
+    let text = |text: &str| Token::SingleQuotedString(text.to_owned());
+    match value {
+        Parameter::Null => out.push(Token::make_keyword("null")),
+        Parameter::Boolean(value) => out.push(Token::make_keyword(if *value { "true" } else { "false" })),
+        // One word with its sign, so that no operator beside it binds closer.
+        Parameter::Long(value) => out.push(Token::Number(value.to_string(), false)),
+        Parameter::Double(value) if value.is_finite() => out.push(Token::Number(format!("{value:?}"), false)),
+        Parameter::Double(value) => {
+            let name = if value.is_nan() {
+                "NaN"
+            } else if *value > 0.0 {
+                "Infinity"
+            } else {
+                "-Infinity"
+            };
+            cast(out, text(name), "double");
+        }
+        Parameter::Decimal(digits) if is_insert => out.push(Token::Number(digits.clone(), false)),
+        Parameter::Decimal(digits) => match decimal_type(digits) {
+            Some(decimal) => cast(out, text(digits), &decimal),
+            None => out.push(Token::Number(digits.clone(), false)),
+        },
+        Parameter::Text(value) => out.push(text(value)),
+        Parameter::Bytes(value) => {
+            out.push(Token::HexStringLiteral(value.iter().map(|b| format!("{b:02x}")).collect()))
+        }
+        Parameter::Typed(value, _) if is_insert => out.push(text(value)),
+        Parameter::Typed(value, column_type) => cast(out, text(value), &sql_name(*column_type)),
+        Parameter::List(items) => {
+            out.push(Token::LBracket);
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(Token::Comma);
+                }
+                push(out, item, is_insert);
+            }
+            out.push(Token::RBracket);
+        }
+    }
+}
+
+/// The type that keeps the digits of a number with many of them.
+fn decimal_type(digits: &str) -> Option<String> {
+    let (whole, fraction) = digits.trim_start_matches(['-', '+']).split_once('.')?;
+    let count = whole.len() + fraction.len();
+    (count > DOUBLE_DIGITS && count <= DIGITS_MAX).then(|| format!("decimal({count},{})", fraction.len()))
+}
+
+/// Words are folded already where this is put.
+fn sql_name(column_type: ColumnType) -> String {
+    match column_type {
+        ColumnType::Binary => "bytea".to_owned(),
+        other => other.to_string().to_lowercase(),
+    }
+}
+
+fn cast(out: &mut Vec<Token>, value: Token, type_name: &str) {
+    let words = Tokenizer::new(&TidaliteDialect, type_name).tokenize().unwrap_or_default();
+    out.extend([Token::make_keyword("cast"), Token::LParen, value, Token::make_keyword("as")]);
+    out.extend(words);
+    out.push(Token::RParen);
+}
+
+/// What stands for a parameter while only its type is known.
+pub(crate) fn bind_types(tokens: Vec<TokenWithSpan>, types: &[Option<ColumnType>]) -> Vec<TokenWithSpan> {
+    let mut out = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let known = match &token.token {
+            Token::Placeholder(name) => number(name).and_then(|n| types.get(n - 1).copied().flatten()),
+            _ => None,
+        };
+        let Some(column_type) = known else {
+            out.push(token);
+            continue;
+        };
+        let mut words = Vec::new();
+        cast(&mut words, Token::make_keyword("null"), &sql_name(column_type));
+        out.extend(words.into_iter().map(|word| TokenWithSpan::new(word, token.span)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(sql: &str, values: &[Parameter]) -> Result<String> {
+        let mut tokens = Tokenizer::new(&TidaliteDialect, sql).tokenize_with_location().expect("it is SQL");
+        let words = crate::names::Words::fold(sql, &mut tokens);
+        let tokens = bind(tokens, values, |token| words.offset(token.span.start))?;
+        Ok(tokens.iter().map(|t| t.token.to_string()).collect())
+    }
+
+    #[test]
+    fn values_are_constants_and_never_sql() {
+        // Shown without the quotes that a string in SQL doubles.
+        let values = [
+            Parameter::Text("'; drop table t; --".to_owned()),
+            Parameter::Long(-5),
+            Parameter::Typed("2020-01-01".to_owned(), ColumnType::Date),
+        ];
+        assert_eq!(
+            bound("select $1, $2, $1", &values).unwrap(),
+            "select ''; drop table t; --', -5, ''; drop table t; --'"
+        );
+        assert_eq!(bound("select $3", &values).unwrap().to_lowercase(), "select cast('2020-01-01'asdate)");
+        assert_eq!(bound("insert into t values ($3)", &values).unwrap(), "insert into t values ('2020-01-01')");
+        assert_eq!(bound("select '$1', \"$1\"", &values).unwrap(), "select '$1', \"$1\"");
+    }
+
+    #[test]
+    fn a_parameter_without_a_value_is_named_with_its_place() {
+        for sql in ["select 1, $2", "select 1, $0", "select 1, $x"] {
+            let error = bound(sql, &[Parameter::Null]).unwrap_err();
+            assert_eq!(error.position, Some(10), "{sql}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let digits = "12345678901234567.89".to_owned();
+        let text = bound("select $1", &[Parameter::Decimal(digits)]).unwrap().to_lowercase();
+        assert_eq!(text, "select cast('12345678901234567.89'asdecimal(19,2))");
+        assert_eq!(bound("select $1", &[Parameter::Double(1e300)]).unwrap(), "select 1e300");
+        assert_eq!(bound("select $1", &[Parameter::Double(5.0)]).unwrap(), "select 5.0");
+    }
+}

@@ -1,0 +1,147 @@
+//! The types of PostgreSQL that stand for ours, for its clients and its catalog.
+
+use crate::ColumnType;
+
+/// The version whose clients and catalog we answer like.
+pub const SERVER_VERSION: &str = "14.0";
+
+/// A type as `pg_type` lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PgType {
+    pub oid: u32,
+    pub name: &'static str,
+    /// As `format_type` writes it.
+    pub sql_name: &'static str,
+    /// Bytes, or -1 for a variable length.
+    pub len: i16,
+    pub category: char,
+    /// The array of it.
+    pub array: u32,
+    /// What it is an array of, or 0.
+    pub element: u32,
+}
+
+const fn scalar(oid: u32, name: &'static str, sql_name: &'static str, len: i16, category: char, array: u32) -> PgType {
+    PgType { oid, name, sql_name, len, category, array, element: 0 }
+}
+
+const fn array(oid: u32, name: &'static str, sql_name: &'static str, element: u32) -> PgType {
+    PgType { oid, name, sql_name, len: -1, category: 'A', array: 0, element }
+}
+
+pub const BOOL: PgType = scalar(16, "bool", "boolean", 1, 'B', 1000);
+pub const BYTEA: PgType = scalar(17, "bytea", "bytea", -1, 'U', 1001);
+pub const CHAR: PgType = scalar(18, "char", "\"char\"", 1, 'Z', 1002);
+pub const NAME: PgType = scalar(19, "name", "name", 64, 'S', 1003);
+pub const INT8: PgType = scalar(20, "int8", "bigint", 8, 'N', 1016);
+pub const INT2: PgType = scalar(21, "int2", "smallint", 2, 'N', 1005);
+pub const INT4: PgType = scalar(23, "int4", "integer", 4, 'N', 1007);
+pub const TEXT: PgType = scalar(25, "text", "text", -1, 'S', 1009);
+pub const OID: PgType = scalar(26, "oid", "oid", 4, 'N', 1028);
+pub const JSON: PgType = scalar(114, "json", "json", -1, 'U', 199);
+pub const FLOAT4: PgType = scalar(700, "float4", "real", 4, 'N', 1021);
+pub const FLOAT8: PgType = scalar(701, "float8", "double precision", 8, 'N', 1022);
+pub const UNKNOWN: PgType = scalar(705, "unknown", "unknown", -2, 'X', 0);
+pub const BPCHAR: PgType = scalar(1042, "bpchar", "character", -1, 'S', 1014);
+pub const VARCHAR: PgType = scalar(1043, "varchar", "character varying", -1, 'S', 1015);
+pub const DATE: PgType = scalar(1082, "date", "date", 4, 'D', 1182);
+pub const TIME: PgType = scalar(1083, "time", "time without time zone", 8, 'D', 1183);
+pub const TIMESTAMP: PgType = scalar(1114, "timestamp", "timestamp without time zone", 8, 'D', 1115);
+pub const TIMESTAMPTZ: PgType = scalar(1184, "timestamptz", "timestamp with time zone", 8, 'D', 1185);
+pub const INTERVAL: PgType = scalar(1186, "interval", "interval", 16, 'T', 1187);
+pub const NUMERIC: PgType = scalar(1700, "numeric", "numeric", -1, 'N', 1231);
+pub const UUID: PgType = scalar(2950, "uuid", "uuid", 16, 'U', 2951);
+pub const JSONB: PgType = scalar(3802, "jsonb", "jsonb", -1, 'U', 3807);
+pub const BOOLS: PgType = array(1000, "_bool", "boolean[]", 16);
+pub const INT2S: PgType = array(1005, "_int2", "smallint[]", 21);
+pub const INT4S: PgType = array(1007, "_int4", "integer[]", 23);
+pub const TEXTS: PgType = array(1009, "_text", "text[]", 25);
+pub const VARCHARS: PgType = array(1015, "_varchar", "character varying[]", 1043);
+pub const INT8S: PgType = array(1016, "_int8", "bigint[]", 20);
+pub const FLOAT4S: PgType = array(1021, "_float4", "real[]", 700);
+pub const FLOAT8S: PgType = array(1022, "_float8", "double precision[]", 701);
+pub const TIMESTAMPS: PgType = array(1115, "_timestamp", "timestamp without time zone[]", 1114);
+pub const NUMERICS: PgType = array(1231, "_numeric", "numeric[]", 1700);
+
+/// All of them.
+pub const TYPES: &[PgType] = &[
+    BOOL,
+    BYTEA,
+    CHAR,
+    NAME,
+    INT8,
+    INT2,
+    INT4,
+    TEXT,
+    OID,
+    JSON,
+    FLOAT4,
+    FLOAT8,
+    UNKNOWN,
+    BPCHAR,
+    VARCHAR,
+    DATE,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    INTERVAL,
+    NUMERIC,
+    UUID,
+    JSONB,
+    BOOLS,
+    INT2S,
+    INT4S,
+    TEXTS,
+    VARCHARS,
+    INT8S,
+    FLOAT4S,
+    FLOAT8S,
+    TIMESTAMPS,
+    NUMERICS,
+];
+
+/// The type that values of one of ours are sent as.
+#[must_use]
+pub fn of(column_type: ColumnType) -> PgType {
+    match column_type {
+        ColumnType::Boolean => BOOL,
+        ColumnType::Byte | ColumnType::Short => INT2,
+        ColumnType::Int => INT4,
+        ColumnType::Long => INT8,
+        ColumnType::Float => FLOAT4,
+        ColumnType::Double => FLOAT8,
+        ColumnType::Decimal { .. } => NUMERIC,
+        ColumnType::Timestamp(_) => TIMESTAMP,
+        ColumnType::Date => DATE,
+        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Ipv4 => TEXT,
+        ColumnType::Binary => BYTEA,
+        ColumnType::Uuid => UUID,
+        ColumnType::DoubleArray { .. } => FLOAT8S,
+        ColumnType::Json => JSON,
+    }
+}
+
+#[must_use]
+pub fn by_oid(oid: u32) -> Option<PgType> {
+    TYPES.iter().find(|t| t.oid == oid).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_and_their_elements_name_each_other() {
+        for array in TYPES.iter().filter(|t| t.element != 0) {
+            let element = by_oid(array.element).unwrap();
+            assert_eq!((element.array, array.name), (array.oid, format!("_{}", element.name).as_str()));
+        }
+    }
+
+    #[test]
+    fn numbers_are_distinct() {
+        for (i, a) in TYPES.iter().enumerate() {
+            assert!(TYPES[i + 1..].iter().all(|b| b.oid != a.oid && b.name != a.name), "{}", a.name);
+        }
+    }
+}
