@@ -19,7 +19,7 @@ HTTP, ILP, HEALTH = 19200, 19209, 19203
 
 def start(binary, data):
     command = [binary, "serve", "--data", data]
-    command += ["--http", f"127.0.0.1:{HTTP}", "--ilp", f"127.0.0.1:{ILP}", "--health", f"127.0.0.1:{HEALTH}"]
+    command += ["--http", f"127.0.0.1:{HTTP}", "--pg", "off", "--ilp", f"127.0.0.1:{ILP}", "--health", f"127.0.0.1:{HEALTH}"]
     began = time.monotonic()
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while True:

@@ -152,7 +152,7 @@ class Tidalite(System):
 
     def command(self):
         return [self.binary, "serve", "--data", str(self.data), "--http", f"127.0.0.1:{self.http_port}",
-                "--ilp", f"127.0.0.1:{self.ilp_port}", "--health", f"127.0.0.1:{self.health_port}"]
+                "--pg", "off", "--ilp", f"127.0.0.1:{self.ilp_port}", "--health", f"127.0.0.1:{self.health_port}"]
 
     def metrics(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=60)

@@ -57,11 +57,11 @@ class Server:
         self.log = self.folder / "server.log"
         self.prefix, self.env = list(prefix), env or {}
         self.process = None
-        self.http_port, self.ilp_port, self.health_port = free_ports(3)
+        self.http_port, self.pg_port, self.ilp_port, self.health_port = free_ports(4)
 
     def command(self):
         return [*self.prefix, str(binary()), "serve", "--data", str(self.data), "--http", f"127.0.0.1:{self.http_port}",
-                "--ilp", f"127.0.0.1:{self.ilp_port}", "--health", f"127.0.0.1:{self.health_port}"]
+                "--pg", f"127.0.0.1:{self.pg_port}", "--ilp", f"127.0.0.1:{self.ilp_port}", "--health", f"127.0.0.1:{self.health_port}"]
 
     def spawn(self):
         """Starts the process and does not wait for it."""

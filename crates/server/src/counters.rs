@@ -52,6 +52,8 @@ pub struct Counters {
     pub tcp: LineCounters,
     /// Connections are those of HTTP as a whole.
     pub http: LineCounters,
+    /// Connections, and statements and connections refused.
+    pub pg: LineCounters,
     pub http_ok: AtomicU64,
     pub http_client_errors: AtomicU64,
     pub http_server_errors: AtomicU64,
@@ -77,6 +79,10 @@ impl Counters {
         {
             let _ = writeln!(out, "{name}{{class=\"{class}\"}} {}", counter.load(Ordering::Relaxed));
         }
+        let name = "tidalite_pg_errors_total";
+        let errors = load(&self.pg.errors);
+        let help = "Statements, messages and connections of the PostgreSQL protocol that were refused.";
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {errors}");
         let name = "tidalite_query_rows_total";
         let rows = self.query_rows.load(Ordering::Relaxed);
         let _ = writeln!(out, "# HELP {name} Rows sent to clients.\n# TYPE {name} counter\n{name} {rows}");
@@ -96,6 +102,8 @@ impl Counters {
 
     fn render_lines(&self, out: &mut String) {
         type Read = fn(&LineCounters) -> f64;
+        let lines: [(&str, &LineCounters); 2] = [("tcp", &self.tcp), ("http", &self.http)];
+        let all: [(&str, &LineCounters); 3] = [("tcp", &self.tcp), ("http", &self.http), ("pg", &self.pg)];
         let families: [(&str, &str, &str, Read); 6] = [
             ("tidalite_line_rows_total", "counter", "Rows that came by line protocol and were committed.", |c| {
                 load(&c.rows)
@@ -115,7 +123,8 @@ impl Counters {
         ];
         for (name, kind, help, read) in families {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-            for (protocol, counters) in [("tcp", &self.tcp), ("http", &self.http)] {
+            let protocols = if name.starts_with("tidalite_line") { &lines[..] } else { &all[..] };
+            for (protocol, counters) in protocols {
                 let _ = writeln!(out, "{name}{{protocol=\"{protocol}\"}} {}", read(counters));
             }
         }

@@ -27,6 +27,41 @@ pub fn write_code(kind: ErrorKind) -> &'static str {
     }
 }
 
+/// The code of PostgreSQL for an error: by its kind, and where its clients act on more, by how its text begins.
+#[must_use]
+pub fn sqlstate(error: &Error) -> &'static str {
+    const TEXTS: &[(ErrorKind, &str, &str)] = &[
+        (ErrorKind::NotFound, "table function ", "42883"),
+        (ErrorKind::NotFound, "table ", "42P01"),
+        (ErrorKind::NotFound, "column ", "42703"),
+        (ErrorKind::NotFound, "function ", "42883"),
+        (ErrorKind::NotFound, "schema ", "3F000"),
+        (ErrorKind::NotFound, "there is no parameter ", "42P02"),
+        (ErrorKind::NotFound, "", "42704"),
+        (ErrorKind::Invalid, "syntax error", "42601"),
+        (ErrorKind::Invalid, "empty statement", "42601"),
+        (ErrorKind::Invalid, "not supported", "0A000"),
+        (ErrorKind::Invalid, "division by zero", "22012"),
+        (ErrorKind::Invalid, "divide by zero", "22012"),
+        (ErrorKind::Invalid, "invalid input", "22P02"),
+        (ErrorKind::Invalid, "column reference ", "42702"),
+        (ErrorKind::Conflict, "table ", "42P07"),
+        (ErrorKind::Conflict, "column ", "42701"),
+        (ErrorKind::Conflict, "", "40001"),
+        (ErrorKind::Unavailable, "canceling ", "57014"),
+        (ErrorKind::Unavailable, "out of memory", "53200"),
+        (ErrorKind::Unavailable, "", "57P03"),
+        (ErrorKind::Corrupt, "", "XX001"),
+        (ErrorKind::Internal, "", "XX000"),
+    ];
+    if error.kind == ErrorKind::Invalid && error.message.contains(" not supported") {
+        return "0A000";
+    }
+    let found = TEXTS.iter().find(|(kind, text, _)| *kind == error.kind && error.message.starts_with(text));
+    // What is wrong with a statement otherwise is a value of it.
+    found.map_or("22023", |entry| entry.2)
+}
+
 /// The body of a refused query.
 #[must_use]
 pub fn query_error_json(sql: &str, error: &Error) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! The `tidalite` binary: the server, its shell, its demo.
 //!
 //! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`accept`], [`http`],
-//! [`ilp`], [`health`] the ports; [`lines`] line protocol in; [`answer`], [`cells`], [`json`] rows out; [`errors`] what goes
+//! [`pgwire`], [`ilp`], [`health`] the ports; [`lines`] line protocol in; [`answer`], [`cells`], [`json`] rows out; [`errors`] what goes
 //! wrong; [`auth`], [`counters`], [`logging`], [`stop`]; [`shell`], [`demo`] and [`upkeep`].
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
@@ -22,6 +22,7 @@ mod ilp;
 mod json;
 mod lines;
 mod logging;
+mod pgwire;
 mod serve;
 mod shell;
 mod stop;

@@ -9,7 +9,7 @@ use crate::config::{Config, Listen};
 use crate::counters::Counters;
 use crate::lines::Pool;
 use crate::stop::{self, StopSignal};
-use crate::{health, http, ilp};
+use crate::{health, http, ilp, pgwire};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -42,6 +42,7 @@ impl std::error::Error for StartError {}
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Addresses {
     pub http: Option<SocketAddr>,
+    pub pg: Option<SocketAddr>,
     pub ilp: Option<SocketAddr>,
     pub health: Option<SocketAddr>,
 }
@@ -57,6 +58,7 @@ pub struct Server {
 
 struct Bound {
     http: Option<TcpListener>,
+    pg: Option<TcpListener>,
     ilp: Option<TcpListener>,
     health: Option<TcpListener>,
 }
@@ -69,6 +71,7 @@ impl Server {
     pub async fn start(config: Config) -> Result<Server, StartError> {
         let bound = Bound {
             http: bind(config.http.as_ref(), "HTTP")?,
+            pg: bind(config.pg.as_ref(), "the PostgreSQL protocol")?,
             ilp: bind(config.ilp.as_ref(), "line protocol")?,
             health: bind(config.health.as_ref(), "health")?,
         };
@@ -78,9 +81,6 @@ impl Server {
         let opening = tokio::task::spawn_blocking(move || Database::open(database_config));
         let database = opening.await.map_err(|e| StartError(format!("could not open the database: {e}")))?;
         let database = database.map_err(|e| open_error(&config, &e))?;
-        if let Some(pg) = &config.pg {
-            tracing::info!(address = %pg.text, "the PostgreSQL protocol is not served yet");
-        }
         let server = Server::serve(&config, bound, keys, database);
         server.map_err(|e| StartError(format!("could not serve: {e}")))
     }
@@ -109,6 +109,24 @@ impl Server {
             });
             tasks.push(tokio::spawn(http::serve(listener, shared, config.http_connections_max, stop.clone())));
         }
+        if let Some(listener) = bound.pg {
+            addresses.pg = Some(listener.local_addr()?);
+            let credentials = match config.pg_credentials() {
+                None => None,
+                Some((user, password)) => {
+                    let made = pgwire::Credentials::new(user, password);
+                    Some(made.ok_or_else(|| io::Error::other("the system has no random bytes for a password's salt"))?)
+                }
+            };
+            let shared = Arc::new(pgwire::Shared {
+                database: database.clone(),
+                counters: counters.clone(),
+                credentials,
+                message_bytes_max: config.pg_message_bytes_max,
+                backends: pgwire::Backends::default(),
+            });
+            tasks.push(tokio::spawn(pgwire::serve(listener, shared, config.pg_connections_max, stop.clone())));
+        }
         if let Some(listener) = bound.ilp {
             addresses.ilp = Some(listener.local_addr()?);
             let shared = Arc::new(ilp::Shared {
@@ -128,7 +146,9 @@ impl Server {
                 health::Health { database: database.clone(), counters: counters.clone(), started: Instant::now() };
             health = Some(health::spawn(listener.into_std()?, state, stop.clone())?);
         }
-        for (protocol, address) in [("http", addresses.http), ("ilp", addresses.ilp), ("health", addresses.health)] {
+        let all =
+            [("http", addresses.http), ("pg", addresses.pg), ("ilp", addresses.ilp), ("health", addresses.health)];
+        for (protocol, address) in all {
             if let Some(address) = address {
                 tracing::info!(protocol, %address, "listening");
             }

@@ -58,6 +58,7 @@ pub const INT4S: PgType = array(1007, "_int4", "integer[]", 23);
 pub const TEXTS: PgType = array(1009, "_text", "text[]", 25);
 pub const VARCHARS: PgType = array(1015, "_varchar", "character varying[]", 1043);
 pub const INT8S: PgType = array(1016, "_int8", "bigint[]", 20);
+pub const OIDS: PgType = array(1028, "_oid", "oid[]", 26);
 pub const FLOAT4S: PgType = array(1021, "_float4", "real[]", 700);
 pub const FLOAT8S: PgType = array(1022, "_float8", "double precision[]", 701);
 pub const TIMESTAMPS: PgType = array(1115, "_timestamp", "timestamp without time zone[]", 1114);

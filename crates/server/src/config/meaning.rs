@@ -51,6 +51,9 @@ pub struct Config {
     pub http_body_bytes_max: usize,
     pub http_bodies_bytes_max: usize,
     pub http_connections_max: usize,
+    pub pg_user: Option<(String, String)>,
+    pub pg_connections_max: usize,
+    pub pg_message_bytes_max: usize,
     pub ilp_connections_max: usize,
     pub ilp_auth_file: Option<PathBuf>,
     pub ilp_commit_interval: Duration,
@@ -89,6 +92,9 @@ impl Config {
             http_body_bytes_max: read.parsed("http.body_bytes_max", bytes)?,
             http_bodies_bytes_max: read.parsed("http.bodies_bytes_max", bytes)?,
             http_connections_max: read.parsed("http.connections_max", count)?,
+            pg_user: read.pair("pg.user", "pg.password")?,
+            pg_connections_max: read.parsed("pg.connections_max", count)?,
+            pg_message_bytes_max: read.parsed("pg.message_bytes_max", bytes)?,
             ilp_connections_max: read.parsed("ilp.connections_max", count)?,
             ilp_auth_file: Some(read.text("ilp.auth_file")).filter(|t| !t.is_empty()).map(PathBuf::from),
             ilp_commit_interval: read.parsed("ilp.commit_interval", duration)?,
@@ -104,13 +110,22 @@ impl Config {
         Ok(config)
     }
 
+    /// Who may use the PostgreSQL protocol; `None` for anyone.
+    #[must_use]
+    pub fn pg_credentials(&self) -> Option<(&str, &str)> {
+        let given = self.pg_user.as_ref().or(self.http_user.as_ref());
+        given.map(|(user, password)| (user.as_str(), password.as_str()))
+    }
+
     /// Health is no exception: its metrics name nothing of the data, but a server that its owner takes for a local
     /// one should not be found from outside.
     fn refuse_open_doors(&self) -> Result<(), SettingError> {
         let http_closed = self.http_user.is_some() || !self.http_tokens.is_empty();
+        let pg_closed = self.pg_credentials().is_some();
         let ilp_closed = self.ilp_auth_file.is_some();
         let doors = [
             ("http.listen", &self.http, http_closed, "set http.user and http.password, or http.tokens"),
+            ("pg.listen", &self.pg, pg_closed, "set pg.user and pg.password"),
             ("ilp.listen", &self.ilp, ilp_closed, "set ilp.auth_file"),
             ("health.listen", &self.health, http_closed || ilp_closed, "set up authentication for the other ports"),
         ];
@@ -167,6 +182,19 @@ impl Reader<'_> {
             (false, false) => Ok(Some((user.to_owned(), password.to_owned()))),
             (false, true) => Err(SettingError("setting \"http.user\" is set and \"http.password\" is not".to_owned())),
             (true, false) => Err(SettingError("setting \"http.password\" is set and \"http.user\" is not".to_owned())),
+        }
+    }
+
+    /// A user and its password: both or none.
+    fn pair(&self, user: &str, password: &str) -> Result<Option<(String, String)>, SettingError> {
+        let (name, secret) = (self.text(user), self.given.get(password).0);
+        let missing =
+            |there: &str, missing: &str| Err(SettingError(format!("setting {there:?} is set and {missing:?} is not")));
+        match (name.is_empty(), secret.is_empty()) {
+            (true, true) => Ok(None),
+            (false, false) => Ok(Some((name.to_owned(), secret.to_owned()))),
+            (false, true) => missing(user, password),
+            (true, false) => missing(password, user),
         }
     }
 

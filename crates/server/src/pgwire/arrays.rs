@@ -1,0 +1,109 @@
+//! Lists as PostgreSQL's arrays: `{1,NULL}` as text, dimensions and elements in the binary form.
+//!
+//! PostgreSQL's arrays of several dimensions are rectangular; a list of lists of different lengths has a text all the
+//! same, and no binary form.
+
+use super::values::Cells;
+use arrow::array::ListArray;
+use std::ops::Range;
+use tidalite::types::pg_type::PgType;
+use tidalite::{Error, ErrorKind, Result};
+
+fn range(list: &ListArray, row: usize) -> Range<usize> {
+    let offsets = list.value_offsets();
+    offsets[row] as usize..offsets[row + 1] as usize
+}
+
+pub fn push_text(out: &mut Vec<u8>, list: &ListArray, row: usize, items: &Cells) {
+    out.push(b'{');
+    let range = range(list, row);
+    for item in range.clone() {
+        if item > range.start {
+            out.push(b',');
+        }
+        if items.is_null(item) {
+            out.extend_from_slice(b"NULL");
+        } else if items.as_list().is_some() {
+            items.push_text(item, out);
+        } else {
+            let start = out.len();
+            items.push_text(item, out);
+            quote(out, start);
+        }
+    }
+    out.push(b'}');
+}
+
+/// Puts what was appended from `start` on in quotes if it would not be read as what it is.
+fn quote(out: &mut Vec<u8>, start: usize) {
+    let text = &out[start..];
+    let is_plain = !text.is_empty()
+        && !text.eq_ignore_ascii_case(b"null")
+        && !text.iter().any(|b| matches!(b, b'{' | b'}' | b',' | b'"' | b'\\') || b.is_ascii_whitespace());
+    if is_plain {
+        return;
+    }
+    let text = text.to_vec();
+    out.truncate(start);
+    out.push(b'"');
+    for byte in text {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+}
+
+/// # Errors
+/// On a list that is not rectangular.
+pub fn push_bytes(out: &mut Vec<u8>, list: &ListArray, row: usize, element: PgType, items: &Cells) -> Result<()> {
+    let mut lengths = Vec::new();
+    measure(list, row, items, &mut lengths);
+    let is_empty = lengths.contains(&0);
+    let lengths = if is_empty { &[][..] } else { &lengths[..] };
+    let start = out.len();
+    out.extend_from_slice(&(lengths.len() as i32).to_be_bytes());
+    out.extend_from_slice(&0i32.to_be_bytes());
+    out.extend_from_slice(&element.oid.to_be_bytes());
+    for length in lengths {
+        out.extend_from_slice(&(*length as i32).to_be_bytes());
+        out.extend_from_slice(&1i32.to_be_bytes());
+    }
+    if is_empty {
+        return Ok(());
+    }
+    let has_nulls = push_items(out, list, row, items, lengths)?;
+    out[start + 4..start + 8].copy_from_slice(&i32::from(has_nulls).to_be_bytes());
+    Ok(())
+}
+
+/// The lengths of the dimensions, by the first item of each.
+fn measure(list: &ListArray, row: usize, items: &Cells, lengths: &mut Vec<usize>) {
+    let range = range(list, row);
+    lengths.push(range.len());
+    if let Some((inner, inner_items)) = items.as_list()
+        && !range.is_empty()
+    {
+        measure(inner, range.start, inner_items, lengths);
+    }
+}
+
+/// Whether any element is NULL.
+fn push_items(out: &mut Vec<u8>, list: &ListArray, row: usize, items: &Cells, lengths: &[usize]) -> Result<bool> {
+    let range = range(list, row);
+    if lengths.first() != Some(&range.len()) {
+        let message = "multidimensional arrays must have sub-arrays with matching dimensions";
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    let mut has_nulls = false;
+    for item in range {
+        if let Some((inner, inner_items)) = items.as_list() {
+            has_nulls |= push_items(out, inner, item, inner_items, &lengths[1..])?;
+        } else {
+            has_nulls |= items.is_null(item);
+            items.write(item, true, out)?;
+        }
+    }
+    Ok(has_nulls)
+}

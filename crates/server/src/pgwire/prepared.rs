@@ -1,0 +1,100 @@
+//! Prepared statements and portals of a session.
+
+use super::command::Command;
+use super::split::{Token, tokens};
+use super::types::{self, Column};
+use arrow::array::ArrayRef;
+use std::sync::OnceLock;
+use tidalite::types::pg_type;
+use tidalite::{Described, Parameter, Rows};
+
+/// A statement that can be bound to values many times.
+pub struct Prepared {
+    pub sql: String,
+    pub what: What,
+    /// The types the client gave for parameters; 0 for none.
+    pub oids: Vec<u32>,
+    /// What it asks for and answers, once that was needed.
+    pub described: OnceLock<Described>,
+}
+
+pub enum What {
+    Nothing,
+    Command(Command),
+    Statement,
+}
+
+impl Prepared {
+    /// The type of a parameter, counted from 0; 0 when none is known.
+    pub fn oid(&self, index: usize) -> u32 {
+        let given = self.oids.get(index).copied().filter(|oid| *oid != 0);
+        let found = || self.described.get()?.parameters.get(index).copied().flatten();
+        given.or_else(|| found().map(|t| pg_type::of(t).oid)).unwrap_or(0)
+    }
+
+    /// Those of all parameters: what is not known is text.
+    pub fn all_oids(&self) -> Vec<u32> {
+        let count = self.described.get().map_or(0, |d| d.parameters.len()).max(self.oids.len());
+        (0..count).map(|i| Some(self.oid(i)).filter(|oid| *oid != 0).unwrap_or(pg_type::TEXT.oid)).collect()
+    }
+
+    pub fn columns(&self) -> Option<Vec<Column>> {
+        let (columns, schema) = self.described.get()?.columns.as_ref()?;
+        Some(types::columns(columns, schema))
+    }
+
+    /// Whether it may return rows, by its first word.
+    pub fn may_return_rows(&self) -> bool {
+        const CHANGES: &[&str] = &[
+            "insert", "update", "delete", "create", "alter", "drop", "truncate", "rename", "cancel", "refresh",
+            "grant", "revoke", "vacuum", "reindex", "comment", "merge",
+        ];
+        !CHANGES.contains(&first_word(&self.sql).as_str())
+    }
+}
+
+pub fn first_word(sql: &str) -> String {
+    match tokens(sql).next() {
+        Some((_, Token::Word(word))) => word.to_ascii_lowercase(),
+        _ => String::new(),
+    }
+}
+
+/// A statement with its values, perhaps under way.
+pub struct Portal {
+    pub prepared: std::sync::Arc<Prepared>,
+    pub parameters: Vec<Parameter>,
+    pub formats: Vec<i16>,
+    pub state: State,
+}
+
+pub enum State {
+    New,
+    Rows(Running),
+    Finished,
+}
+
+/// Rows on their way to a client.
+pub struct Running {
+    pub rows: Rows,
+    /// As they were announced.
+    pub columns: Vec<Column>,
+    /// The batch being sent, in the form it is sent from, how many rows it has, and the next of them.
+    pub batch: Option<(Vec<ArrayRef>, usize, usize)>,
+}
+
+impl Running {
+    pub fn new(rows: Rows, announced: Option<Vec<Column>>) -> Running {
+        let columns = announced.unwrap_or_else(|| types::columns(&rows.columns, &rows.schema));
+        Running { rows, columns, batch: None }
+    }
+}
+
+/// The format of a column: none given is text, one is for all.
+pub fn format(formats: &[i16], index: usize) -> i16 {
+    match formats {
+        [] => 0,
+        [all] => *all,
+        each => each.get(index).copied().unwrap_or(0),
+    }
+}

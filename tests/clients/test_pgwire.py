@@ -1,0 +1,202 @@
+"""The PostgreSQL protocol with its real clients: psycopg 3 and asyncpg."""
+
+import asyncio
+import datetime as dt
+import decimal
+import threading
+import uuid
+
+import asyncpg
+import psycopg
+import pytest
+from server import eventually
+
+ALL = """CREATE TABLE {t} (ts TIMESTAMP, b BOOLEAN, b8 BYTE, s SHORT, i INT, l LONG, f FLOAT, d DOUBLE, dec DECIMAL(18,3),
+  ns TIMESTAMP_NS, day DATE, sym SYMBOL, v VARCHAR, bin BINARY, u UUID, ip IPV4, a DOUBLE[], a2 DOUBLE[][], j JSON)
+  TIMESTAMP(ts) PARTITION BY YEAR"""
+ID = uuid.UUID("11111111-2222-3333-4444-555555555555")
+ROW = (dt.datetime(1969, 12, 31, 23, 59, 59, 999999), True, -128, 32767, -(2**31), 2**63 - 1, 1.5, 1e300, decimal.Decimal("-0.001"),
+       dt.datetime(2262, 4, 11, 23, 47, 16, 854775), dt.date(1969, 12, 31), "sym", "täxt", b"\x00\xff", ID, "10.0.0.1",
+       [1.0, 2.5], [[1.0, 2.0], [3.0, 4.0]], {"a": [1, 2]})
+
+
+def connect(server, **options):
+    return psycopg.connect(host="127.0.0.1", port=server.pg_port, user="u", dbname="d", autocommit=True, **options)
+
+
+def arguments(server):
+    return dict(host="127.0.0.1", port=server.pg_port, user="u", database="d")
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_types_come_back_as_they_went_in(server, table, binary):
+    with connect(server) as c:
+        c.execute(ALL.format(t=table))
+        values = ROW[:-1] + ('{"a": [1, 2]}',)
+        c.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(ROW))})", values)
+        c.execute(f"INSERT INTO {table} (ts) VALUES (%s)", ("2262-01-01T00:00:00Z",))
+        rows = c.cursor(binary=binary).execute(f"SELECT * FROM {table}").fetchall()
+    assert rows[0] == ROW
+    assert rows[1] == (dt.datetime(2262, 1, 1),) + (None,) * (len(ROW) - 1)
+
+
+def test_nanoseconds_are_in_the_text(server, table):
+    with connect(server) as c:
+        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP_NS) TIMESTAMP(ts)")
+        c.execute(f"INSERT INTO {table} VALUES ('2024-01-01T00:00:00.123456789Z')")
+        result = c.pgconn.exec_(f"SELECT ts FROM {table}".encode())
+        assert result.get_value(0, 0) == b"2024-01-01 00:00:00.123456789"
+
+
+def test_parameters_find_their_types(server, table):
+    with connect(server) as c:
+        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, sym SYMBOL, l LONG, d DOUBLE) TIMESTAMP(ts) PARTITION BY DAY")
+        rows = [(dt.datetime(2024, 1, 1, 0, 0, n), "'; --" if n == 3 else f"s{n}", n, n / 2) for n in range(10)]
+        with c.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s, %s, %s)", rows)
+        one = lambda sql, *values: c.execute(sql.replace(" T", " " + table, 1), values).fetchone()[0]
+        assert one("SELECT count(*) FROM T WHERE l > %s", 5) == 4
+        assert one("SELECT count(*) FROM T WHERE l > %s", "5") == 4
+        assert one("SELECT l FROM T WHERE sym = %s", "'; --") == 3
+        assert one("SELECT count(*) FROM T WHERE ts >= %s", dt.datetime(2024, 1, 1, 0, 0, 8)) == 2
+        assert one("SELECT count(*) FROM T WHERE ts >= %s", "2024-01-01T00:00:08") == 2
+        assert one("SELECT count(*) FROM T WHERE d = %s", 1.5) == 1
+        assert one("SELECT count(*) FROM (SELECT * FROM T LIMIT %s)", 3) == 3
+        assert one("SELECT count(*) FROM T WHERE %s IS NULL", None) == 10
+        assert c.execute(f"UPDATE {table} SET d = %s WHERE l = %s", (7.5, 3)).rowcount == 1
+        assert c.execute(f"DELETE FROM {table} WHERE l < %s", (3,)).rowcount == 3
+
+
+def test_asyncpg_prepares_and_fetches(server, table):
+    async def run():
+        c = await asyncpg.connect(**arguments(server))
+        await c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, sym SYMBOL, d DOUBLE, a DOUBLE[]) TIMESTAMP(ts) PARTITION BY DAY")
+        rows = [(dt.datetime(2024, 1, 1, 0, n), f"s{n}", n / 2, [float(n)]) for n in range(50)]
+        await c.executemany(f"INSERT INTO {table} VALUES ($1, $2, $3, $4)", rows)
+        assert await c.fetchval(f"SELECT count(*) FROM {table} WHERE sym = $1 AND d < $2", "s3", 2.0) == 1
+        assert [tuple(r) for r in await c.fetch(f"SELECT * FROM {table} WHERE ts < $1", dt.datetime(2024, 1, 1, 0, 3))] == rows[:3]
+        statement = await c.prepare(f"SELECT d, sym FROM {table} WHERE ts = $1 LIMIT $2")
+        assert [p.name for p in statement.get_parameters()] == ["timestamp", "int8"]
+        assert [a.type.name for a in statement.get_attributes()] == ["float8", "text"]
+        async with c.transaction():
+            assert [r[0] async for r in c.cursor(f"SELECT d FROM {table}", prefetch=7)] == [r[2] for r in rows]
+        await c.close()
+
+    asyncio.run(run())
+
+
+def test_a_write_of_another_protocol_is_seen(server, table):
+    with connect(server) as c:
+        for n in range(1, 30):
+            status, _ = server.request("POST", "/write", f"{table} v={n}i {n}000000000\n".encode())[:2]
+            assert status == 204
+            assert c.execute(f"SELECT count(*) FROM {table}").fetchone() == (n,)
+
+
+def test_errors_have_code_position_and_hint(server, table):
+    with connect(server) as c:
+        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, price DOUBLE) TIMESTAMP(ts)")
+        with pytest.raises(psycopg.errors.UndefinedColumn) as error:
+            c.execute(f"SELECT 'ä', prise FROM {table}")
+        assert error.value.diag.statement_position == "13"
+        assert "price" in error.value.diag.message_hint
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            c.execute("SELECT * FROM nosuchtable")
+        with pytest.raises(psycopg.errors.SyntaxError):
+            c.execute("SELEC 1")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="COPY is not supported"):
+            c.execute(f"COPY {table} FROM STDIN")
+        assert c.execute("SELECT 1; SELECT 2").fetchone() == (1,)
+
+
+def test_transactions_are_accepted_and_undo_nothing(server, table):
+    with connect(server) as c:
+        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, v LONG) TIMESTAMP(ts)")
+        notices = []
+        c.add_notice_handler(lambda d: notices.append(d.message_primary))
+        c.autocommit = False
+        c.execute(f"INSERT INTO {table} VALUES (%s, 1)", ("2024-01-01",))
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            c.execute("SELECT * FROM nosuchtable")
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            c.execute("SELECT 1")
+        c.rollback()
+        assert any("commits by itself" in n for n in notices)
+        assert c.execute(f"SELECT count(*) FROM {table}").fetchone() == (1,)
+
+
+def test_session_settings(server):
+    with connect(server, application_name="me") as c:
+        assert c.execute("SHOW application_name").fetchone() == ("me",)
+        assert c.execute("SHOW server_version").fetchone() == ("14.0",)
+        c.execute("SET statement_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            c.execute("SELECT count(*) FROM generate_series(1, 100000000000)").fetchone()
+        assert "PostgreSQL 14" in c.execute("SELECT version()").fetchone()[0]
+        assert c.execute("SELECT current_schema(), current_database()").fetchone() == ("public", "tidalite")
+
+
+def test_cancel_by_key(server):
+    with connect(server) as c:
+        timer = threading.Timer(0.3, c.cancel)
+        timer.start()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            c.execute("SELECT count(*) FROM generate_series(1, 100000000000)").fetchone()
+        assert c.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_client_that_leaves_stops_its_statement(server):
+    async def run():
+        c = await asyncpg.connect(**arguments(server))
+        task = asyncio.ensure_future(c.fetch("SELECT count(*) FROM generate_series(1, 77000000000)"))
+        await asyncio.sleep(0.3)
+        c._transport.abort()
+        with pytest.raises(Exception):
+            await task
+
+    asyncio.run(run())
+    with connect(server) as c:
+        listed = "SELECT count(*) FROM query_activity() WHERE query LIKE '%77000000000%' AND query NOT LIKE '%activity%'"
+        eventually(lambda: c.execute(listed).fetchone() == (0,), 30, "the end of the statement")
+
+
+def test_many_connections_and_rows(server):
+    connections = [connect(server) for _ in range(100)]
+    for n, c in enumerate(connections):
+        assert c.execute("SELECT %s::LONG + 1", (n,)).fetchone() == (n + 1,)
+    rows = connections[0].execute("SELECT value, value * 2 FROM generate_series(1, 300000) ORDER BY value").fetchall()
+    assert len(rows) == 300000 and rows[-1] == (300000, 600000)
+    for c in connections:
+        c.close()
+
+
+def test_the_catalog_answers_clients(server, table):
+    with connect(server) as c:
+        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, price DOUBLE) TIMESTAMP(ts)")
+        sql = ("SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_class c"
+               " JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid WHERE c.relname = %s ORDER BY a.attnum")
+        assert c.execute(sql, (table,)).fetchall() == [("ts", "timestamp without time zone"), ("price", "double precision")]
+        assert c.execute("SELECT typname FROM pg_type WHERE oid = 701").fetchone() == ("float8",)
+
+
+def test_passwords(servers):
+    own = servers(env={"TIDALITE_PG_USER": "admin", "TIDALITE_PG_PASSWORD": "s:cret"}).start()
+    at = dict(host="127.0.0.1", port=own.pg_port, dbname="d")
+    with psycopg.connect(user="admin", password="s:cret", **at) as c:
+        assert c.execute("SELECT 1").fetchone() == (1,)
+    for user, password in [("admin", "wrong"), ("other", "s:cret")]:
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(user=user, password=password, **at)
+
+
+def test_a_restart_keeps_what_was_written(servers, table):
+    own = servers().start()
+    with connect(own) as c:
+        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, v LONG) TIMESTAMP(ts)")
+        c.execute(f"INSERT INTO {table} VALUES (%s, %s)", ("2024-01-01", 5))
+        own.kill()
+        with pytest.raises(psycopg.OperationalError):
+            c.execute("SELECT 1")
+    own.start()
+    with connect(own) as c:
+        assert c.execute(f"SELECT v FROM {table}").fetchone() == (5,)
