@@ -99,6 +99,7 @@ pub const TYPES: &[PgType] = &[
     FLOAT8S,
     TIMESTAMPS,
     NUMERICS,
+    OIDS,
 ];
 
 /// The type that values of one of ours are sent as.
