@@ -105,6 +105,8 @@ pub fn recognise(sql: &str) -> Option<Command> {
         "discard" => Command::DiscardAll,
         "close" => Command::Nothing("CLOSE CURSOR"),
         "unlisten" => Command::Nothing("UNLISTEN"),
+        // Names for expressions: a query of ours.
+        "declare" if word(0).starts_with('@') => return None,
         "copy" => Command::Refused(
             "COPY is not supported",
             "send rows by INSERT with many rows or by line protocol, and export by GET /exp over HTTP",
@@ -288,9 +290,16 @@ mod tests {
 
     #[test]
     fn commands_are_told_from_statements() {
-        for sql in
-            ["select 1", "show tables", "SHOW CREATE TABLE t", "insert into begin values (1)", "", "\"begin\"", "1"]
-        {
+        for sql in [
+            "select 1",
+            "show tables",
+            "SHOW CREATE TABLE t",
+            "insert into begin values (1)",
+            "",
+            "\"begin\"",
+            "declare @x := 1 select @x",
+            "1",
+        ] {
             assert_eq!(recognise(sql), None, "{sql}");
         }
         assert_eq!(recognise("/* x */ BEGIN ISOLATION LEVEL SERIALIZABLE"), Some(Command::Begin));
