@@ -151,7 +151,7 @@ fn ragged_lists_have_no_binary_form() {
     let column = column(&array, "DOUBLE[][]");
     let cells = Cells::new(column.pg_type, false, array.as_ref());
     assert!(cells.write(0, true, &mut Vec::new()).unwrap_err().message.contains("matching dimensions"));
-    assert_eq!(text(array, "DOUBLE[][]"), ["{{1,2},{3}}"]);
+    assert_eq!(text(array.clone(), "DOUBLE[][]"), ["{{1,2},{3}}"]);
 }
 
 #[test]
