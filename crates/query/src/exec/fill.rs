@@ -10,7 +10,7 @@ use crate::cancel::CancelToken;
 use crate::plan::{Fill, FillSpec};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{cast, interleave, take};
-use datafusion::arrow::datatypes::{DataType, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Schema, SchemaRef};
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -41,7 +41,9 @@ pub(crate) struct FillExec {
 
 impl FillExec {
     pub fn new(input: Arc<dyn ExecutionPlan>, spec: FillSpec) -> Result<FillExec> {
-        let schema = input.schema();
+        let fields = input.schema();
+        let fields = fields.fields().iter().enumerate().map(|(at, field)| spec.field(at, field));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let equivalences = EquivalenceProperties::new_with_orderings(schema.clone(), [[by_time(&schema, 0)]]);
         let properties = PlanProperties::new(
             equivalences,
@@ -88,12 +90,12 @@ impl ExecutionPlan for FillExec {
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let mut memory = MemoryConsumer::new("SAMPLE BY FILL").register(context.memory_pool());
         let input = self.input.execute(0, context.clone())?;
-        let (schema, spec) = (self.input.schema(), self.spec.clone());
+        let (schema, filled, spec) = (self.input.schema(), self.schema(), self.spec.clone());
         let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let rows = async move {
             let rows = collected(input, &schema, &mut memory).await?;
-            let filler = Filler::new(rows, spec, memory, metrics)?;
+            let filler = Filler::new(rows, filled, spec, memory, metrics)?;
             let batches = std::iter::from_fn({
                 let mut filler = filler;
                 move || match cancel.check() {
@@ -130,6 +132,8 @@ struct Cell {
 
 struct Filler {
     rows: RecordBatch,
+    /// Of what goes out.
+    schema: SchemaRef,
     spec: FillSpec,
     buckets: Buckets,
     times: Int64Array,
@@ -150,7 +154,13 @@ struct Filler {
 }
 
 impl Filler {
-    fn new(rows: RecordBatch, spec: FillSpec, memory: MemoryReservation, metrics: BaselineMetrics) -> Result<Filler> {
+    fn new(
+        rows: RecordBatch,
+        schema: SchemaRef,
+        spec: FillSpec,
+        memory: MemoryReservation,
+        metrics: BaselineMetrics,
+    ) -> Result<Filler> {
         memory.try_grow(rows.num_rows() * 16)?;
         let times = ticks(&rows, 0)?;
         let (key_of, keys) = numbered(&rows, spec.keys)?;
@@ -182,6 +192,7 @@ impl Filler {
             at: 0,
             key: 0,
             rows,
+            schema,
             spec,
             _memory: memory,
             metrics,
@@ -242,7 +253,7 @@ impl Filler {
         for (i, fill) in self.spec.fills.iter().enumerate() {
             columns.push(self.value(i, fill, cells)?);
         }
-        Ok(RecordBatch::try_new(self.rows.schema(), columns)?)
+        Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }
 
     fn value(&self, i: usize, fill: &Fill, cells: &[Cell]) -> Result<ArrayRef> {

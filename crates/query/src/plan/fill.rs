@@ -1,10 +1,12 @@
 //! The logical node behind FILL: every bucket from the first to the last, for every key.
 
 use crate::calendar::Buckets;
-use datafusion::common::{DFSchemaRef, Result, ScalarValue};
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 /// What a value of a bucket without rows is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,24 +31,27 @@ pub(crate) struct FillSpec {
     pub to: Option<i64>,
 }
 
+impl FillSpec {
+    /// What comes out of rows of `input`: a value that was always there need not be in a bucket that is filled.
+    pub fn field(&self, at: usize, input: &FieldRef) -> FieldRef {
+        if at <= self.keys { input.clone() } else { Arc::new(input.as_ref().clone().with_nullable(true)) }
+    }
+}
+
 /// Over rows of a bucket, keys and values, in order of the bucket; the same columns come out.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FillNode {
     input: LogicalPlan,
+    schema: DFSchemaRef,
     pub spec: FillSpec,
 }
 
 impl FillNode {
-    pub fn new(
-        input: LogicalPlan,
-        keys: usize,
-        fills: Vec<Fill>,
-        buckets: Buckets,
-        is_first: bool,
-        from: Option<i64>,
-        to: Option<i64>,
-    ) -> FillNode {
-        FillNode { input, spec: FillSpec { keys, fills, buckets, is_first, from, to } }
+    pub fn new(input: LogicalPlan, spec: FillSpec) -> Result<FillNode> {
+        let fields = input.schema().iter().enumerate();
+        let fields = fields.map(|(at, (table, field))| (table.cloned(), spec.field(at, field))).collect();
+        let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
+        Ok(FillNode { input, schema: Arc::new(schema), spec })
     }
 }
 
@@ -72,7 +77,7 @@ impl UserDefinedLogicalNodeCore for FillNode {
     }
 
     fn schema(&self) -> &DFSchemaRef {
-        self.input.schema()
+        &self.schema
     }
 
     fn expressions(&self) -> Vec<Expr> {
@@ -84,7 +89,7 @@ impl UserDefinedLogicalNodeCore for FillNode {
     }
 
     fn with_exprs_and_inputs(&self, _: Vec<Expr>, mut inputs: Vec<LogicalPlan>) -> Result<FillNode> {
-        Ok(FillNode { input: inputs.swap_remove(0), spec: self.spec.clone() })
+        FillNode::new(inputs.swap_remove(0), self.spec.clone())
     }
 
     /// The numbers of the fills are those of the columns: all are kept. Filters stay above, as one on a value or the

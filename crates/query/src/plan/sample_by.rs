@@ -4,7 +4,7 @@
 //! the keys. The bucket is `timestamp_floor` of the time, so that a faster operator finds the pattern
 //! Aggregate(timestamp_floor(…, ts), keys) and can take its place.
 
-use super::fill::{Fill, FillNode};
+use super::fill::{Fill, FillNode, FillSpec};
 use super::intervals::folded;
 use super::literals::typed_text;
 use super::relations::{derived, time_of};
@@ -268,7 +268,8 @@ fn grouped(
     let order: Vec<_> = order.map(|e| e.sort(true, false)).collect();
     let mut plan = LogicalPlanBuilder::from(plan).project(columns)?.sort(order.clone())?.build()?;
     if let Some(fills) = fills(clause, &plan, keys.len(), values.len(), &items, &names)? {
-        let node = FillNode::new(plan, keys.len(), fills, clause.buckets, clause.is_first, clause.from, clause.to);
+        let (buckets, is_first, from, to) = (clause.buckets, clause.is_first, clause.from, clause.to);
+        let node = FillNode::new(plan, FillSpec { keys: keys.len(), fills, buckets, is_first, from, to })?;
         plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
         plan = LogicalPlanBuilder::from(plan).sort([bucket().sort(true, false)])?.build()?;
     }
