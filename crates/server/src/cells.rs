@@ -6,6 +6,7 @@
 mod number;
 mod time;
 
+use crate::digits::{push_hex, push_i64, push_uuid};
 use crate::json::push_str;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, ListArray,
@@ -17,7 +18,7 @@ use arrow::datatypes::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use number::{push_f32, push_f64, push_i64};
+use number::{push_f32, push_f64};
 use tidalite::types::TimeUnit as Unit;
 
 /// How values are written.
@@ -153,7 +154,7 @@ impl<'a> Cells<'a> {
             }
             Values::Date(v) => quoted(out, style, |out| time::push_date(out, v[row], style)),
             Values::Text(v) => push_text(out, v.value(row), style),
-            Values::Binary(v) => quoted(out, style, |out| push_hex(out, v.value(row), style)),
+            Values::Binary(v) => quoted(out, style, |out| push_bytes(out, v.value(row), style)),
             Values::Uuid(v) => bare_in_csv(out, style, |out| push_uuid(out, v.value(row))),
             Values::Ipv4(v) => {
                 let [a, b, c, d] = v[row].to_be_bytes();
@@ -238,26 +239,9 @@ pub fn push_csv(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// As PostgreSQL writes bytea.
-fn push_hex(out: &mut Vec<u8>, bytes: &[u8], style: Style) {
+fn push_bytes(out: &mut Vec<u8>, bytes: &[u8], style: Style) {
     out.extend_from_slice(if let Style::Json { .. } = style { b"\\\\x" } else { b"\\x" });
-    for byte in bytes {
-        push_hex_byte(out, *byte);
-    }
-}
-
-fn push_hex_byte(out: &mut Vec<u8>, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.push(DIGITS[usize::from(byte >> 4)]);
-    out.push(DIGITS[usize::from(byte & 15)]);
-}
-
-fn push_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
-    for (i, byte) in bytes.iter().enumerate() {
-        if let 4 | 6 | 8 | 10 = i {
-            out.push(b'-');
-        }
-        push_hex_byte(out, *byte);
-    }
+    push_hex(out, bytes);
 }
 
 /// A list is a JSON list in every style; CSV puts it in quotes.

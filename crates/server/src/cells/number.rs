@@ -2,10 +2,7 @@
 //! `1.0`, `1.0E300` and `1.23456789E7` compare equal as text too.
 
 use super::Style;
-
-pub fn push_i64(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
+use crate::digits::{Significant, push_i64};
 
 pub fn push_f64(out: &mut Vec<u8>, value: f64, style: Style) {
     if !value.is_finite() {
@@ -38,23 +35,16 @@ fn push_decimal(out: &mut Vec<u8>, text: &str, magnitude: f64) {
         out.extend_from_slice(text.as_bytes());
         return;
     }
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let exponent: i64 = exponent.parse().unwrap_or(0);
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |m| ("-", m));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
-    let first = digits.iter().position(|d| *d != b'0').unwrap_or(0);
-    let last = digits.iter().rposition(|d| *d != b'0').unwrap_or(first);
-    out.extend_from_slice(sign.as_bytes());
-    out.push(digits[first]);
-    out.push(b'.');
-    if last > first {
-        out.extend_from_slice(&digits[first + 1..=last]);
-    } else {
-        out.push(b'0');
+    let number = Significant::of(text);
+    let (first, rest) = number.digits().split_at(1.min(number.digits().len()));
+    if number.is_negative {
+        out.push(b'-');
     }
+    out.extend_from_slice(first);
+    out.push(b'.');
+    out.extend_from_slice(if rest.is_empty() { b"0" } else { rest });
     out.push(b'E');
-    push_i64(out, exponent + whole.len() as i64 - 1 - first as i64);
+    push_i64(out, i64::from(number.power));
 }
 
 #[cfg(test)]

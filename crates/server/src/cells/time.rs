@@ -1,56 +1,27 @@
 //! Timestamps and dates as text.
 
 use super::Style;
+use crate::digits::{push_clock, push_day, push_fraction};
 use tidalite::types::TimeUnit;
 use tidalite::types::time::civil_from_days;
 
 /// `2016-01-01T00:00:00.000000Z`, with as many digits as the unit has.
 pub fn push_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
     let per_second = unit.per_second();
-    let (seconds, mut fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
-    push_day(out, seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400);
+    let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
+    push_day(out, civil_from_days(seconds.div_euclid(86_400)));
     out.push(b'T');
-    push_two(out, second / 3600);
-    out.push(b':');
-    push_two(out, second / 60 % 60);
-    out.push(b':');
-    push_two(out, second % 60);
-    out.push(b'.');
-    let mut scale = per_second / 10;
-    while scale > 0 {
-        out.push(b'0' + (fraction / scale) as u8);
-        fraction %= scale;
-        scale /= 10;
-    }
+    push_clock(out, seconds.rem_euclid(86_400));
+    push_fraction(out, fraction, per_second, false);
     out.push(b'Z');
 }
 
 /// For people `2016-01-01`; clients of QuestDB expect a DATE to have a time of day.
 pub fn push_date(out: &mut Vec<u8>, days: i32, style: Style) {
-    push_day(out, i64::from(days));
+    push_day(out, civil_from_days(i64::from(days)));
     if style != Style::Text {
         out.extend_from_slice(b"T00:00:00.000Z");
     }
-}
-
-fn push_day(out: &mut Vec<u8>, days: i64) {
-    let (year, month, day) = civil_from_days(days);
-    if (0..10_000).contains(&year) {
-        push_two(out, year / 100);
-        push_two(out, year % 100);
-    } else {
-        out.extend_from_slice(format!("{year:05}").as_bytes());
-    }
-    out.push(b'-');
-    push_two(out, i64::from(month));
-    out.push(b'-');
-    push_two(out, i64::from(day));
-}
-
-fn push_two(out: &mut Vec<u8>, value: i64) {
-    out.push(b'0' + (value / 10) as u8);
-    out.push(b'0' + (value % 10) as u8);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Numbers as PostgreSQL writes them: doubles in their shortest form, decimals as text and in groups of four digits.
 
-use std::io::Write;
+use crate::digits::{Significant, push_i64};
 
 /// Digits of a group of a binary NUMERIC.
 const GROUP: usize = 4;
@@ -25,28 +25,24 @@ fn push_float(out: &mut Vec<u8>, value: f64, shortest: &str, digits: i32) {
         };
         return out.extend_from_slice(word);
     }
-    let (sign, number) = shortest.strip_prefix('-').map_or(("", shortest), |n| ("-", n));
-    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
-    let Some(first) = all.iter().position(|d| *d != b'0') else {
-        out.extend_from_slice(sign.as_bytes());
-        return out.push(b'0');
-    };
-    let last = all.iter().rposition(|d| *d != b'0').unwrap_or(first);
-    let significant = &all[first..=last];
-    // The number is d.ddd times 10 to the power.
-    let power = exponent + whole.len() as i32 - 1 - first as i32;
-    out.extend_from_slice(sign.as_bytes());
+    let number = Significant::of(shortest);
+    if number.is_negative {
+        out.push(b'-');
+    }
+    let significant = number.digits();
+    let Some((first, rest)) = significant.split_first() else { return out.push(b'0') };
+    let power = number.power;
     if power < -4 || power >= digits {
-        out.push(significant[0]);
-        if significant.len() > 1 {
+        out.push(*first);
+        if !rest.is_empty() {
             out.push(b'.');
-            out.extend_from_slice(&significant[1..]);
+            out.extend_from_slice(rest);
         }
-        let sign = if power < 0 { '-' } else { '+' };
-        let _ = write!(out, "e{sign}{:02}", power.abs());
+        out.extend_from_slice(if power < 0 { b"e-" } else { b"e+" });
+        if power.abs() < 10 {
+            out.push(b'0');
+        }
+        push_i64(out, i64::from(power.abs()));
     } else if power < 0 {
         out.extend_from_slice(b"0.");
         out.extend(std::iter::repeat_n(b'0', (-power - 1) as usize));
@@ -65,23 +61,22 @@ fn push_float(out: &mut Vec<u8>, value: f64, shortest: &str, digits: i32) {
 
 /// `value` times 10 to the power of `-scale`.
 pub fn push_decimal(out: &mut Vec<u8>, value: i128, scale: i8) {
-    let digits = value.unsigned_abs().to_string();
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(value.unsigned_abs()).as_bytes();
     if value < 0 {
         out.push(b'-');
     }
-    let scale = match usize::try_from(scale) {
-        Ok(scale) => scale,
-        Err(_) => {
-            out.extend_from_slice(digits.as_bytes());
-            return out.extend(std::iter::repeat_n(b'0', usize::from(scale.unsigned_abs())));
-        }
+    let zeros = |out: &mut Vec<u8>, count: usize| out.extend(std::iter::repeat_n(b'0', count));
+    let Ok(scale) = usize::try_from(scale) else {
+        out.extend_from_slice(digits);
+        return zeros(out, usize::from(scale.unsigned_abs()));
     };
-    let padded = format!("{digits:0>width$}", width = scale + 1);
-    let (whole, fraction) = padded.split_at(padded.len() - scale);
-    out.extend_from_slice(whole.as_bytes());
-    if !fraction.is_empty() {
+    let (whole, fraction) = digits.split_at(digits.len().saturating_sub(scale));
+    out.extend_from_slice(if whole.is_empty() { b"0" } else { whole });
+    if scale > 0 {
         out.push(b'.');
-        out.extend_from_slice(fraction.as_bytes());
+        zeros(out, scale - fraction.len());
+        out.extend_from_slice(fraction);
     }
 }
 

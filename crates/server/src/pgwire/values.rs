@@ -7,6 +7,7 @@
 use super::arrays;
 use super::numeric::{push_binary, push_decimal, push_f32, push_f64};
 use super::types::Column;
+use crate::digits::{push_clock, push_day, push_fraction, push_hex, push_i64, push_uuid};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, ListArray, StringViewArray,
 };
@@ -207,23 +208,23 @@ impl<'a> Cells<'a> {
     pub fn push_text(&self, row: usize, out: &mut Vec<u8>) {
         match &self.values {
             Values::Bool(v) => out.push(if v.value(row) { b't' } else { b'f' }),
-            Values::I16(v) => push_integer(out, i64::from(v[row])),
-            Values::I32(v) => push_integer(out, i64::from(v[row])),
-            Values::I64(v) => push_integer(out, v[row]),
+            Values::I16(v) => push_i64(out, i64::from(v[row])),
+            Values::I32(v) => push_i64(out, i64::from(v[row])),
+            Values::I64(v) => push_i64(out, v[row]),
             Values::F32(v) => push_f32(out, v[row]),
             Values::F64(v) | Values::NumericF64(v) => push_f64(out, v[row]),
             Values::Decimal(v, scale) => push_decimal(out, v[row], *scale),
             Values::Timestamp(v, per_second) => push_timestamp(out, v[row], *per_second),
-            Values::Date(v) => push_day(out, i64::from(v[row])),
+            Values::Date(v) => push_date(out, i64::from(v[row])),
             Values::Time(v) => push_time(out, v[row], 1_000_000),
             Values::Interval(v) => push_interval(out, v[row]),
             Values::Text(v) => out.extend_from_slice(v.value(row).as_bytes()),
             Values::Binary(v) => {
                 out.extend_from_slice(b"\\x");
-                v.value(row).iter().for_each(|byte| drop(write!(out, "{byte:02x}")));
+                push_hex(out, v.value(row));
             }
             Values::Uuid(v) => push_uuid(out, v.value(row)),
-            Values::Ipv4(v) => drop(write!(out, "{}", std::net::Ipv4Addr::from(v[row]))),
+            Values::Ipv4(v) => push_ipv4(out, v[row]),
             Values::List(v, _, items) => arrays::push_text(out, v, row, items),
             Values::Null => {}
             Values::Other(v) => drop(write!(out, "{}", v.value(row))),
@@ -298,69 +299,46 @@ fn other(array: &dyn Array) -> Values<'_> {
     ArrayFormatter::try_new(array, &OPTIONS).map_or(Values::Null, Values::Other)
 }
 
-fn push_integer(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
-
 /// `2016-01-01 00:00:00.5`: the fraction has only the digits it needs.
 fn push_timestamp(out: &mut Vec<u8>, value: i64, per_second: i64) {
     let per_day = per_second * 86_400;
-    let day = value.div_euclid(per_day);
-    push_year_to_day(out, day);
+    let is_before_christ = push_year_to_day(out, value.div_euclid(per_day));
     out.push(b' ');
     push_time(out, value.rem_euclid(per_day), per_second);
-    push_era(out, day);
+    push_era(out, is_before_christ);
 }
 
-fn push_day(out: &mut Vec<u8>, day: i64) {
-    push_year_to_day(out, day);
-    push_era(out, day);
+fn push_date(out: &mut Vec<u8>, day: i64) {
+    let is_before_christ = push_year_to_day(out, day);
+    push_era(out, is_before_christ);
 }
 
-fn push_year_to_day(out: &mut Vec<u8>, day: i64) {
+/// There is no year 0: what comes before year 1 is 1 BC, and tells so behind everything else.
+fn push_year_to_day(out: &mut Vec<u8>, day: i64) -> bool {
     let (year, month, day) = civil_from_days(day);
-    // There is no year 0: what comes before year 1 is 1 BC.
-    let year = if year > 0 { year } else { 1 - year };
-    if year < 10_000 {
-        push_two(out, year / 100);
-        push_two(out, year % 100);
-    } else {
-        push_integer(out, year);
-    }
-    out.push(b'-');
-    push_two(out, i64::from(month));
-    out.push(b'-');
-    push_two(out, i64::from(day));
+    push_day(out, (if year > 0 { year } else { 1 - year }, month, day));
+    year <= 0
 }
 
-fn push_era(out: &mut Vec<u8>, day: i64) {
-    if civil_from_days(day).0 <= 0 {
+fn push_era(out: &mut Vec<u8>, is_before_christ: bool) {
+    if is_before_christ {
         out.extend_from_slice(b" BC");
     }
 }
 
 /// `value` is the time since midnight.
 fn push_time(out: &mut Vec<u8>, value: i64, per_second: i64) {
-    let (second, mut fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
-    push_two(out, second / 3600);
-    out.push(b':');
-    push_two(out, second / 60 % 60);
-    out.push(b':');
-    push_two(out, second % 60);
-    if fraction > 0 {
-        out.push(b'.');
-        let mut scale = per_second / 10;
-        while fraction > 0 {
-            out.push(b'0' + (fraction / scale) as u8);
-            fraction %= scale;
-            scale /= 10;
-        }
-    }
+    push_clock(out, value.div_euclid(per_second));
+    push_fraction(out, value.rem_euclid(per_second), per_second, true);
 }
 
-fn push_two(out: &mut Vec<u8>, value: i64) {
-    out.push(b'0' + (value / 10 % 10) as u8);
-    out.push(b'0' + (value % 10) as u8);
+fn push_ipv4(out: &mut Vec<u8>, address: u32) {
+    for (i, part) in address.to_be_bytes().into_iter().enumerate() {
+        if i > 0 {
+            out.push(b'.');
+        }
+        push_i64(out, i64::from(part));
+    }
 }
 
 /// `1 year 2 mons 3 days 04:05:06.7`.
@@ -385,21 +363,12 @@ fn push_interval(out: &mut Vec<u8>, value: IntervalMonthDayNano) {
     let nanoseconds = i64::try_from(value.nanoseconds.unsigned_abs()).unwrap_or(i64::MAX);
     let hours = nanoseconds / 3_600_000_000_000;
     if hours >= 100 {
-        push_integer(out, hours);
+        push_i64(out, hours);
         let mut rest = Vec::new();
         push_time(&mut rest, nanoseconds % 3_600_000_000_000, 1_000_000_000);
         out.extend_from_slice(&rest[2..]);
     } else {
         push_time(out, nanoseconds, 1_000_000_000);
-    }
-}
-
-fn push_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
-    for (i, byte) in bytes.iter().enumerate() {
-        if let 4 | 6 | 8 | 10 = i {
-            out.push(b'-');
-        }
-        let _ = write!(out, "{byte:02x}");
     }
 }
 

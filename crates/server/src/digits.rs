@@ -1,0 +1,144 @@
+//! Digits as every protocol writes them: whole numbers, days, times of day, bytes in hex; and what is significant of
+//! a double. What protocols write differently (eras, exponents, how many decimals) is theirs.
+
+pub fn push_i64(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+fn push_two(out: &mut Vec<u8>, value: i64) {
+    out.push(b'0' + (value / 10 % 10) as u8);
+    out.push(b'0' + (value % 10) as u8);
+}
+
+/// `2016-01-31`; a year has at least four digits.
+pub fn push_day(out: &mut Vec<u8>, (year, month, day): (i64, u32, u32)) {
+    if (0..10_000).contains(&year) {
+        push_two(out, year / 100);
+        push_two(out, year % 100);
+    } else {
+        out.extend_from_slice(format!("{year:05}").as_bytes());
+    }
+    out.push(b'-');
+    push_two(out, i64::from(month));
+    out.push(b'-');
+    push_two(out, i64::from(day));
+}
+
+/// `23:59:59` of a second of the day.
+pub fn push_clock(out: &mut Vec<u8>, second: i64) {
+    push_two(out, second / 3600);
+    out.push(b':');
+    push_two(out, second / 60 % 60);
+    out.push(b':');
+    push_two(out, second % 60);
+}
+
+/// `.250000`, with as many digits as the unit has; without zeros at the end, or any digit, when `is_short`.
+pub fn push_fraction(out: &mut Vec<u8>, mut fraction: i64, per_second: i64, is_short: bool) {
+    if is_short && fraction == 0 {
+        return;
+    }
+    out.push(b'.');
+    let mut scale = per_second / 10;
+    while scale > 0 && !(is_short && fraction == 0) {
+        out.push(b'0' + (fraction / scale) as u8);
+        fraction %= scale;
+        scale /= 10;
+    }
+}
+
+pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(2 * bytes.len());
+    for byte in bytes {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+/// `11111111-2222-3333-4444-555555555555`.
+pub fn push_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DASHES: [usize; 4] = [4, 6, 8, 10];
+    for (i, byte) in bytes.iter().enumerate() {
+        if DASHES.contains(&i) {
+            out.push(b'-');
+        }
+        push_hex(out, &[*byte]);
+    }
+}
+
+/// More than any double's shortest text has.
+const DIGITS_MAX: usize = 40;
+
+/// The digits of a number from the first to the last that is not zero.
+pub struct Significant {
+    digits: [u8; DIGITS_MAX],
+    from: usize,
+    to: usize,
+    /// The number is d.ddd times ten to the power.
+    pub power: i32,
+    pub is_negative: bool,
+}
+
+impl Significant {
+    /// `text` is a number in any form. Without digits but zeros there are none.
+    #[must_use]
+    pub fn of(text: &str) -> Significant {
+        let (is_negative, number) = text.strip_prefix('-').map_or((false, text), |n| (true, n));
+        let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let mut digits = [b'0'; DIGITS_MAX];
+        let bytes = whole.bytes().chain(fraction.bytes());
+        digits.iter_mut().zip(bytes).for_each(|(to, digit)| *to = digit);
+        let from = digits.iter().position(|d| *d != b'0').unwrap_or(0);
+        let to = digits.iter().rposition(|d| *d != b'0').map_or(from, |last| last + 1);
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        Significant { digits, from, to, power: exponent + whole.len() as i32 - 1 - from as i32, is_negative }
+    }
+
+    #[must_use]
+    pub fn digits(&self) -> &[u8] {
+        &self.digits[self.from..self.to]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn days_and_times_have_fixed_widths() {
+        assert_eq!(text(|out| push_day(out, (7, 2, 9))), "0007-02-09");
+        assert_eq!(text(|out| push_day(out, (12_345, 12, 31))), "12345-12-31");
+        assert_eq!(text(|out| push_clock(out, 86_399)), "23:59:59");
+        assert_eq!(text(|out| push_fraction(out, 250, 1_000, false)), ".250");
+        assert_eq!(text(|out| push_fraction(out, 250, 1_000, true)), ".25");
+        assert_eq!(text(|out| push_fraction(out, 0, 1_000, true)), "");
+        assert_eq!(text(|out| push_fraction(out, 0, 1_000, false)), ".000");
+    }
+
+    #[test]
+    fn bytes_are_two_digits_each() {
+        assert_eq!(text(|out| push_hex(out, &[0, 15, 0xa0, 255])), "000fa0ff");
+        let uuid: Vec<u8> = (0..16).collect();
+        assert_eq!(text(|out| push_uuid(out, &uuid)), "00010203-0405-0607-0809-0a0b0c0d0e0f");
+    }
+
+    #[test]
+    fn significant_digits_do_not_depend_on_the_form() {
+        for (form, digits, power) in
+            [("0.00120", "12", -3), ("12e-4", "12", -3), ("1.2e-3", "12", -3), ("1200", "12", 3), ("0.0", "", 0)]
+        {
+            let found = Significant::of(form);
+            assert_eq!(std::str::from_utf8(found.digits()).unwrap(), digits, "{form}");
+            assert!(digits.is_empty() || found.power == power, "{form}");
+        }
+        assert!(Significant::of("-1").is_negative);
+    }
+}
