@@ -99,7 +99,7 @@ def test_destinations_that_cannot_be(tmp_path):
         (tmp_path / "full", "no backups"),
         (server.data / "inside", "inside of the data folder"),
         ("relative/path", "absolute"),
-        ("s3://bucket/db", "no destination that this build can reach"),
+        ("ftp://host/db", "no destination that this build can reach"),
         ("/dev/null/x", "could not"),
     ]:
         with pytest.raises(SqlError, match=why):

@@ -77,8 +77,9 @@ pub(crate) fn backup(shared: &Shared, to: &str, go_on: GoOn<'_>) -> Result<Backu
     if !to.contains("://") && !path.is_absolute() {
         return Err(Error::new(ErrorKind::Invalid, format!("{to} is no absolute path and no URL")));
     }
+    let is_folder = to.starts_with("file://") || !to.contains("://");
     let inside = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a.starts_with(b)));
-    if path.ancestors().any(|above| inside(above, &shared.config.data)) {
+    if is_folder && path.ancestors().any(|above| inside(above, &shared.config.data)) {
         return Err(Error::new(ErrorKind::Invalid, "a backup inside of the data folder would be lost with it"));
     }
     let to = destination::open(to, true)?;
@@ -116,7 +117,7 @@ pub(crate) fn backup_to(shared: &Shared, to: &dyn Destination, go_on: GoOn<'_>) 
     let report = copy.report;
     // Whatever the list names lasts before the list does.
     to.sync()?;
-    to.put_bytes(&format!("{BACKUPS}/{name}"), list.to_text().as_bytes())?;
+    to.put_new(&format!("{BACKUPS}/{name}"), list.to_text().as_bytes())?;
     to.sync()?;
     tracing::info!(name, to = to.name(), bytes = report.bytes_copied, "backup");
     Ok(report)
@@ -208,7 +209,9 @@ impl<'a> Copying<'a> {
         let (mut crc, mut at) = (0, 0);
         let (go_on, done, total) = (&mut *self.go_on, self.done, self.total);
         self.to.put(&file, bytes, &mut |buffer| {
-            read(buffer, at)?;
+            if !buffer.is_empty() {
+                read(buffer, at)?;
+            }
             crc = crc32c::crc32c_append(crc, buffer);
             at += buffer.len() as u64;
             go_on(done + at, total)

@@ -2,7 +2,11 @@
 //!
 //! In: bytes under a name. Out: the same. A name is there only once all of its bytes are, durably; whoever writes under
 //! a name that exists writes the same bytes, so the last to come may win.
-//! A folder is one; an object store needs no more than this trait.
+//! A folder is one; [`objects`] are stores like S3.
+
+mod objects;
+
+pub use objects::Objects;
 
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
@@ -18,6 +22,9 @@ use tidalite_storage::fs::{File, Fs};
 /// The folder in it that names backups: where it is, other files are ours.
 pub const BACKUPS: &str = "backups";
 
+/// Everything that backups have of their own at a destination.
+const OURS: [&str; 6] = [BACKUPS, "log", "manifests", "rows", "segments", "symbols"];
+
 /// Bytes are copied in pieces of this size.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
@@ -28,9 +35,15 @@ pub trait Destination: Send + Sync + Debug {
     fn list(&self, folder: &str) -> Result<Vec<String>>;
     fn open(&self, name: &str) -> Result<Arc<dyn File>>;
     /// Writes `len` bytes that `read` gives in order. The name exists when this returns, all of it or not at all.
+    /// Asked for no bytes, `read` only says whether to go on.
     fn put(&self, name: &str, len: u64, read: &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>;
     /// Makes every name put so far durable.
     fn sync(&self) -> Result<()>;
+
+    /// Writes a name that nobody else may write: where two do, one is refused.
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.put_bytes(name, bytes)
+    }
 
     fn put_bytes(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let mut rest = bytes;
@@ -131,16 +144,35 @@ fn unique() -> String {
     format!("{}-{nanos}-{}", std::process::id(), CALLS.fetch_add(1, Relaxed))
 }
 
-/// The folder or URL that a user named; created when `is_new` and absent.
+/// The folder or URL that a user named; a folder is created when `is_new` and absent.
+///
+/// # Errors
+/// When it cannot be reached, or has other files in it than backups; unless `is_new`, when there is nothing there.
 pub fn open(text: &str, is_new: bool) -> Result<Box<dyn Destination>> {
-    let path = match text.split_once("://") {
-        Some(("file", path)) => path,
+    let destination: Box<dyn Destination> = match text.split_once("://") {
+        Some((scheme, _)) if objects::SCHEMES.contains(&scheme) => Box::new(objects::open(text)?),
+        Some(("file", path)) => Box::new(folder(path, is_new)?),
         Some((scheme, _)) => {
-            let message = format!("{scheme}:// is no destination that this build can reach: give a folder or file://");
+            let message = format!(
+                "{scheme}:// is no destination that this build can reach: give a folder, s3://, gs:// or az://"
+            );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        None => text,
+        None => Box::new(folder(text, is_new)?),
     };
+    let names = destination.list("")?;
+    // A first backup that was cut short has left files, and no list of any.
+    if !names.is_empty() && !names.iter().any(|name| OURS.contains(&name.as_str())) {
+        let message = format!("{text} has files in it that are no backups: give a folder of their own to backups");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    if names.is_empty() && !is_new {
+        return Err(Error::new(ErrorKind::NotFound, format!("there are no backups in {text}")));
+    }
+    Ok(destination)
+}
+
+fn folder(path: &str, is_new: bool) -> Result<Folder> {
     if path.is_empty() {
         return Err(Error::new(ErrorKind::Invalid, "the destination is empty"));
     }
@@ -151,11 +183,5 @@ pub fn open(text: &str, is_new: bool) -> Result<Box<dyn Destination>> {
     if !Path::new(path).is_dir() {
         return Err(Error::new(ErrorKind::NotFound, format!("there is no folder {path}")));
     }
-    let folder = Folder::new(Arc::new(OsFs::new(path)), path.to_owned());
-    let names = folder.list("")?;
-    if !names.is_empty() && !names.iter().any(|name| name == BACKUPS) {
-        let message = format!("{path} has files in it that are no backups: give a folder of their own to backups");
-        return Err(Error::new(ErrorKind::Invalid, message));
-    }
-    Ok(Box::new(folder))
+    Ok(Folder::new(Arc::new(OsFs::new(path)), path.to_owned()))
 }

@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use futures::StreamExt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidalite_query::CancelToken;
 use tidalite_query::statement::Name;
 
@@ -22,9 +22,23 @@ pub(super) async fn check(session: &Session, table: Option<Name>, cancel: &Cance
 }
 
 pub(super) async fn backup(session: &Session, to: String, cancel: &CancelToken) -> Result<BackupReport> {
-    let (host, cancel) = (session.host.clone(), cancel.clone());
-    apart(move || host.backup(&to, &mut |_, _| cancel.check().map_err(Error::from))).await
+    let (host, asked) = (session.host.clone(), cancel.clone());
+    let work = apart(move || host.backup(&to, &mut |_, _| asked.check().map_err(Error::from)));
+    // A store that does not answer is given up: the work looks again when its request has ended.
+    tokio::select! {
+        done = work => done,
+        () = given_up(cancel) => Err(cancel.reason().into()),
+    }
 }
+
+/// Some time after the statement was cancelled.
+async fn given_up(cancel: &CancelToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(PATIENCE).await;
+}
+
+/// How long a cancelled statement waits for its work to end in order.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A panic in the work is an error.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
