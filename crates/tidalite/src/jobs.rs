@@ -98,7 +98,7 @@ impl Jobs {
             jobs.purge();
             jobs.make_spare();
             if jobs.expired_at.is_none_or(|at| at.elapsed() >= EXPIRY_INTERVAL) {
-                jobs.expire();
+                jobs.expire(now());
             }
         }
     }
@@ -116,10 +116,10 @@ impl Jobs {
     }
 
     /// Drops the partitions that tables with a TTL keep no longer. The future does not age them: rows of tomorrow count
-    /// as of now.
-    fn expire(&mut self) {
+    /// as of now. Gives what it did, and how it went.
+    pub(crate) fn expire(&mut self, now: i64) -> Vec<(Command, Result<()>)> {
         self.expired_at = Some(Instant::now());
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
+        let mut done = Vec::new();
         for table in self.shared.tables.all().1 {
             let partitions = match expired_partitions(&table, now) {
                 Ok(partitions) if partitions.is_empty() => continue,
@@ -130,17 +130,25 @@ impl Jobs {
                 }
             };
             let (name, count) = (table.schema.name.clone(), partitions.len());
-            let drop = Work::Command(Command::DropPartitions { table: name.clone(), partitions });
-            match block_on(self.ask(drop)) {
+            let drop = Command::DropPartitions { table: name.clone(), partitions };
+            let answer = block_on(self.ask(Work::Command(drop.clone())));
+            match &answer {
                 Ok(()) => tracing::info!(table = name, partitions = count, "dropped what is older than the TTL"),
                 Err(error) => tracing::warn!(table = name, %error, "could not drop what is older than the TTL"),
             }
+            done.push((drop, answer));
         }
+        done
     }
 
     /// Drops what is older than a TTL, merges everything staged now, then writes a checkpoint.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        self.expire();
+        self.expire(now());
+        self.merge_all()
+    }
+
+    /// Merges everything staged now, then writes a checkpoint.
+    pub(crate) fn merge_all(&mut self) -> Result<()> {
         let all: Vec<TableId> = self
             .shared
             .tables
@@ -463,6 +471,10 @@ fn staged_rows(table: &TableSnapshot) -> impl Iterator<Item = Op> {
         std::iter::once(rows).chain(dead.map(kill))
     });
     of_segments.map(kill).into_iter().chain(runs)
+}
+
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64)
 }
 
 fn threads_of(count: usize) -> Threads<'static> {

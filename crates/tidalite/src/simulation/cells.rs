@@ -82,8 +82,12 @@ pub fn read(table: &TableSnapshot) -> Result<Table, String> {
         is_designated: Some(c.id) == table.schema.designated,
         is_key: table.schema.dedup.contains(&c.id),
     });
-    let schema =
-        Schema { name: table.schema.name.clone(), columns: columns.collect(), partition_by: table.schema.partition_by };
+    let schema = Schema {
+        name: table.schema.name.clone(),
+        columns: columns.collect(),
+        partition_by: table.schema.partition_by,
+        ttl: table.schema.ttl,
+    };
     let alive = |piece: Piece| piece.rows.into_iter().zip(piece.is_dead).filter(|(_, is_dead)| !is_dead);
     let rows = pieces(table)?.into_iter().flat_map(alive).map(|(row, _)| Arc::new(row)).collect();
     let found = Table { schema, rows };

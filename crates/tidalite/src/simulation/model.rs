@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use tidalite_types::schema::same_name;
-use tidalite_types::{ColumnType, Command, ErrorKind, PartitionBy, TimeUnit};
+use tidalite_types::{ColumnType, Command, ErrorKind, PartitionBy, TimeUnit, Ttl};
 
 /// Everything of a fixed width is an integer (floating point by its bits), everything else bytes (symbols by name).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,7 @@ pub struct Schema {
     pub name: String,
     pub columns: Vec<ColumnModel>,
     pub partition_by: PartitionBy,
+    pub ttl: Option<Ttl>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +127,16 @@ impl Table {
         rows
     }
 
+    /// The start of its partition, of each row that the TTL keeps no longer.
+    pub fn expired(&self) -> HashSet<i64> {
+        let Schema { ttl: Some(ttl), partition_by: by, .. } = self.schema else { return HashSet::new() };
+        let Some((at, unit)) = self.schema.designated() else { return HashSet::new() };
+        let times = || self.rows.iter().map(|row| time(&row[at]));
+        let Some(newest) = times().max() else { return HashSet::new() };
+        let cutoff = ttl.cutoff(newest, unit);
+        times().map(|ts| by.interval(ts, unit)).filter(|(_, end)| *end <= cutoff).map(|(start, _)| start).collect()
+    }
+
     fn widen(&mut self) {
         let width = self.schema.columns.len();
         let narrow = self.rows.iter_mut().filter(|row| row.len() < width);
@@ -194,8 +205,12 @@ impl Model {
                 if self.find(&create.name).is_some() {
                     return if create.if_not_exists { Ok(()) } else { Err(ErrorKind::Conflict) };
                 }
-                let mut schema =
-                    Schema { name: create.name.clone(), columns: Vec::new(), partition_by: create.partition_by };
+                let mut schema = Schema {
+                    name: create.name.clone(),
+                    columns: Vec::new(),
+                    partition_by: create.partition_by,
+                    ttl: create.ttl,
+                };
                 for (name, column_type) in &create.columns {
                     let is_designated = create.designated.as_ref().is_some_and(|d| same_name(d, name));
                     schema.push(name, *column_type, is_designated)?;
@@ -249,7 +264,13 @@ impl Model {
                 }
                 schema.columns[at].name.clone_from(to);
             }
-            Command::SetTtl { .. } => panic!("the script has none"),
+            Command::SetTtl { table, ttl } => {
+                let schema = &mut self.table(table)?.schema;
+                if ttl.is_some() && schema.partition_by == PartitionBy::None {
+                    return Err(ErrorKind::Invalid);
+                }
+                schema.ttl = *ttl;
+            }
             Command::DropPartitions { table, partitions } => {
                 let table = self.table(table)?;
                 let by = table.schema.partition_by;
@@ -280,7 +301,8 @@ fn fit(schemas: &mut Vec<Schema>, batch: &Rows, may_create: bool) -> Result<Vec<
         if !may_create {
             return Err(ErrorKind::NotFound);
         }
-        let mut schema = Schema { name: batch.table.clone(), columns: Vec::new(), partition_by: PartitionBy::None };
+        let mut schema =
+            Schema { name: batch.table.clone(), columns: Vec::new(), partition_by: PartitionBy::None, ttl: None };
         for (name, column_type) in &batch.columns {
             schema.push(name, *column_type, false)?;
         }

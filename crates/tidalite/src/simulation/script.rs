@@ -5,14 +5,16 @@ use super::values::{Style, cell};
 use std::sync::Arc;
 use tidalite_storage::fs::faulty::Mood;
 use tidalite_types::command::CreateTable;
-use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit};
+use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit, Ttl};
 
 /// One step of a story. Each makes sense after any others, so that a story can be shortened.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Commits that reach the log together, in this order.
     Commit(Vec<Change>),
-    /// Merges everything and writes a checkpoint.
+    /// Drops what is older than a TTL.
+    Expire,
+    /// The same, then merges everything and writes a checkpoint.
     Settle,
     /// Merges the table, if it is there.
     Merge(String),
@@ -161,6 +163,7 @@ impl Script {
             46..49 => Action::Reopen,
             49..52 => Action::Kill,
             52..55 => Action::PowerLoss { survivor: self.rng.u64(..) },
+            55..62 => Action::Expire,
             _ => {
                 // How large commits are grouped hangs on the time that syncs take.
                 let is_group = !self.plan.has_large_commits && self.rng.u32(..4) == 0;
@@ -249,7 +252,8 @@ impl Script {
 
     fn command(&mut self, model: &Model) -> Command {
         let table = self.table_name();
-        match self.rng.u32(..14) {
+        match self.rng.u32(..15) {
+            14 => Command::SetTtl { table, ttl: (self.rng.u32(..3) != 0).then(|| self.ttl()) },
             0..4 => self.create_table(table),
             4 => Command::DropTable { table, if_exists: self.rng.bool() },
             5 => Command::Truncate { table },
@@ -307,10 +311,15 @@ impl Script {
             columns,
             designated,
             partition_by,
-            ttl: None,
+            ttl: (partition_by != PartitionBy::None && self.rng.u32(..4) == 0).then(|| self.ttl()),
             dedup,
             if_not_exists: self.rng.bool(),
         })
+    }
+
+    fn ttl(&mut self) -> Ttl {
+        let ttls = [Ttl::Hours(1), Ttl::Hours(24), Ttl::Hours(7 * 24), Ttl::Months(1), Ttl::Months(12)];
+        ttls[self.rng.usize(..ttls.len())]
     }
 
     fn rows(&mut self, schemas: &Schemas) -> Rows {

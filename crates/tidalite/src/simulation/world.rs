@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
 use tidalite_storage::{Mask, TableSnapshot};
-use tidalite_types::TableId;
+use tidalite_types::{Command, PartitionBy, TableId};
 
 pub struct World {
     fs: SimFs,
@@ -57,6 +57,9 @@ impl Counts {
         self.checks += other.checks;
     }
 }
+
+/// Later than any row, in nanoseconds: what is too old follows from the rows alone.
+const NOW: i64 = 4_000_000_000_000_000_000;
 
 enum End {
     Orderly,
@@ -99,8 +102,10 @@ impl World {
     pub fn step(&mut self, action: &Action) -> Result<(), String> {
         match action {
             Action::Commit(changes) => self.commit(changes),
+            Action::Expire => self.expire(),
             Action::Settle => {
-                let result = self.db().settle();
+                self.expire()?;
+                let result = self.db().jobs().merge_all();
                 if result.is_ok() {
                     self.all_is_durable();
                 }
@@ -179,6 +184,16 @@ impl World {
             self.db().submit_together(works).into_iter().map(|a| block_on(a).map(drop)).collect();
         self.counts.calls += changes.len() as u64;
         let may_fail = self.note_failures();
+        self.answered(changes, answers, may_fail)
+    }
+
+    /// The end of commits that reached the log together.
+    fn answered(
+        &mut self,
+        changes: Vec<&Change>,
+        answers: Vec<crate::Result<()>>,
+        may_fail: bool,
+    ) -> Result<(), String> {
         // What a group would do if it all went well; looked at only where it did not.
         let mut if_well: Option<Model> = None;
         let mut doubtful = Vec::new();
@@ -218,6 +233,37 @@ impl World {
             self.in_doubt.push(doubtful);
         }
         Ok(())
+    }
+
+    /// Drops what is older than a TTL, and nothing else.
+    fn expire(&mut self) -> Result<(), String> {
+        let done = self.db().jobs().expire(NOW);
+        self.counts.calls += 1;
+        let may_fail = self.note_failures();
+        for (command, answer) in done {
+            self.drops_only_what_expired(&command)?;
+            self.answered(vec![&Change::Command(command)], vec![answer], may_fail)?;
+        }
+        match self.model.tables.iter().find(|table| !table.expired().is_empty()) {
+            Some(table) if !may_fail => Err(format!("{} keeps rows older than its TTL", table.schema.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn drops_only_what_expired(&self, command: &Command) -> Result<(), String> {
+        let Command::DropPartitions { table, partitions } = command else {
+            return Err(format!("{command:?} is not what a TTL does"));
+        };
+        let table = &self.model.tables[self.model.find(table).ok_or("a TTL drops from a table that is not there")?];
+        let (by, expired) = (table.schema.partition_by, table.expired());
+        let Some((at, unit)) = table.schema.designated().filter(|_| by != PartitionBy::None) else {
+            return Err(format!("{} has no partitions to drop", table.schema.name));
+        };
+        let starts = table.rows.iter().map(|row| by.interval(super::model::time(&row[at]), unit).0);
+        match starts.filter(|start| partitions.contains(start)).find(|start| !expired.contains(start)) {
+            Some(start) => Err(format!("{} drops the partition of {start}, which is not too old", table.schema.name)),
+            None => Ok(()),
+        }
     }
 
     /// What a client asks for; nothing when a statement finds that there is nothing to do.
