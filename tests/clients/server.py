@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import time
 import urllib.parse
@@ -51,11 +52,13 @@ class SqlError(Exception):
 
 
 class Server:
-    def __init__(self, folder, prefix=(), env=None):
+    def __init__(self, folder, prefix=(), env=None, authority=None):
         self.folder = Path(folder)
         self.data = self.folder / "data"
         self.log = self.folder / "server.log"
         self.prefix, self.env = list(prefix), env or {}
+        # A file of certificates to trust: then HTTP is encrypted.
+        self.authority = authority
         self.process = None
         self.http_port, self.pg_port, self.ilp_port, self.health_port = free_ports(4)
 
@@ -112,9 +115,15 @@ class Server:
     def log_tail(self, size=4000):
         return self.log.read_bytes()[-size:].decode(errors="replace")
 
+    def connection(self, timeout=60):
+        if self.authority is None:
+            return http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=timeout)
+        context = ssl.create_default_context(cafile=self.authority)
+        return http.client.HTTPSConnection("127.0.0.1", self.http_port, timeout=timeout, context=context)
+
     def request(self, method, path, body=None, headers=None, timeout=60):
         """(status, headers, body) over a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=timeout)
+        connection = self.connection(timeout)
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()

@@ -1,56 +1,79 @@
-//! The memory that the bodies of all requests may take together: each may be large, and many come at once.
+//! Memory that many clients may take together: each may want much, and many come at once.
 //!
 //! What does not fit is refused instead of waiting: requests that hold a part each and wait for the rest would wait for
 //! each other.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tidalite::{Error, ErrorKind, Result};
 
+/// Clones share what there is.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Inner>);
+
 #[derive(Debug)]
-pub struct Budget {
+struct Inner {
     used: AtomicUsize,
     bytes_max: usize,
+    /// Whose bytes they are, and the setting that limits them, for who is refused.
+    whose: &'static str,
+    setting: &'static str,
 }
 
 impl Budget {
     #[must_use]
-    pub fn new(bytes_max: usize) -> Budget {
-        Budget { used: AtomicUsize::new(0), bytes_max }
+    pub fn new(bytes_max: usize, whose: &'static str, setting: &'static str) -> Budget {
+        Budget(Arc::new(Inner { used: AtomicUsize::new(0), bytes_max, whose, setting }))
     }
 
     /// The share of a new request, empty yet.
-    pub fn share(&self) -> Share<'_> {
-        Share { budget: self, bytes: 0 }
+    #[must_use]
+    pub fn share(&self) -> Share {
+        Share { budget: self.clone(), bytes: 0 }
     }
 }
 
 /// What one request holds, until it is dropped.
 #[derive(Debug)]
-pub struct Share<'a> {
-    budget: &'a Budget,
+pub struct Share {
+    budget: Budget,
     bytes: usize,
 }
 
-impl Share<'_> {
+impl Share {
     /// # Errors
-    /// When all requests together would have more than they may.
+    /// When all together would have more than they may. Who is refused has to begin again, and gives back all it held:
+    /// others go on at once.
     pub fn add(&mut self, bytes: usize) -> Result<()> {
         self.bytes += bytes;
-        if self.budget.used.fetch_add(bytes, Relaxed) + bytes <= self.budget.bytes_max {
+        if self.budget.0.used.fetch_add(bytes, Relaxed) + bytes <= self.budget.0.bytes_max {
             return Ok(());
         }
-        let message = format!(
-            "the bodies of all requests together are larger than {} bytes, the setting http.bodies_bytes_max; \
-             send it again later",
-            self.budget.bytes_max
-        );
+        self.clear();
+        let Inner { bytes_max, whose, setting, .. } = &*self.budget.0;
+        let message =
+            format!("{whose} together are larger than {bytes_max} bytes, the setting {setting}; send it again later");
         Err(Error::new(ErrorKind::Unavailable, message))
+    }
+
+    /// As [`Share::add`], of what is missing to so many.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn grow_to(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.bytes { self.add(bytes - self.bytes) } else { Ok(()) }
+    }
+
+    /// Gives all of it back.
+    pub fn clear(&mut self) {
+        self.budget.0.used.fetch_sub(self.bytes, Relaxed);
+        self.bytes = 0;
     }
 }
 
-impl Drop for Share<'_> {
+impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Relaxed);
+        self.clear();
     }
 }
 
@@ -60,15 +83,24 @@ mod tests {
 
     #[test]
     fn what_a_request_held_is_there_for_the_next() {
-        let budget = Budget::new(100);
+        let budget = Budget::new(100, "the bodies of all requests", "http.bodies_bytes_max");
         let mut first = budget.share();
         first.add(60).unwrap();
         let mut second = budget.share();
         second.add(40).unwrap();
+        let refused = second.add(1).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Unavailable);
+        assert_eq!(
+            refused.message,
+            "the bodies of all requests together are larger than 100 bytes, the setting http.bodies_bytes_max; send it \
+             again later"
+        );
+        // The refused one holds nothing any more.
+        first.add(40).unwrap();
         assert_eq!(second.add(1).unwrap_err().kind, ErrorKind::Unavailable);
-        drop(second);
-        assert_eq!(first.add(41).unwrap_err().kind, ErrorKind::Unavailable);
         drop(first);
+        second.add(100).unwrap();
+        second.clear();
         budget.share().add(100).unwrap();
     }
 }

@@ -154,11 +154,27 @@ async fn serve_until_stopped(config: Config) -> Result<(), String> {
     let mut signals = Signals::listen()?;
     let server = Server::start(config).await.map_err(|e| e.to_string())?;
     tracing::info!("ready");
-    let name = signals.next().await;
+    let mut hangup = server.has_tls().then(|| signal(SignalKind::hangup())).transpose();
+    let name = loop {
+        tokio::select! {
+            name = signals.next() => break name,
+            () = received(&mut hangup) => server.reload(),
+        }
+    };
     tracing::info!(signal = name, "stopping");
     signals.stop(server).await?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The next of a signal that may not be listened for.
+async fn received<E>(signal: &mut Result<Option<Signal>, E>) {
+    match signal {
+        Ok(Some(signal)) => {
+            signal.recv().await;
+        }
+        _ => std::future::pending().await,
+    }
 }
 
 /// SIGTERM and SIGINT, since [`Signals::listen`].

@@ -41,7 +41,7 @@ pub const ENV_PREFIX: &str = "TIDALITE_";
 pub const ENV_CONFIG: &str = "TIDALITE_CONFIG";
 
 /// Variables of `tidalite sql`.
-const SHELL_ENV: [&str; 3] = ["TIDALITE_URL", "TIDALITE_USER", "TIDALITE_TOKEN"];
+const SHELL_ENV: [&str; 4] = ["TIDALITE_URL", "TIDALITE_USER", "TIDALITE_TOKEN", "TIDALITE_CA_FILE"];
 
 /// For tests of slow disks; not documented to users.
 pub const ENV_SYNC_DELAY: &str = "TIDALITE_SYNC_DELAY_MS";
@@ -71,6 +71,7 @@ const ADDRESS: &str = "an address and a port such as 127.0.0.1:9000, [::1]:9000 
 const BYTES: &str = "a number of bytes, plain or with KiB, MiB or GiB";
 const COUNT: &str = "a whole number of at least 1";
 const DURATION: &str = "a time such as 500us, 10ms, 30s, 5min or 1h; 0 for never";
+const TLS: &str = "auto (when there is a tls.certificate), true or false";
 const YES_NO: &str = "true or false";
 
 /// Every setting, in the order of the documentation.
@@ -130,6 +131,15 @@ pub const SETTINGS: &[Setting] = &[
         BYTES,
         "The longest message of a PostgreSQL client: a statement, or the values bound to one. A longer one ends its connection.",
     ),
+    setting(
+        "pg.messages_bytes_max",
+        "pg-messages-bytes-max",
+        "BYTES",
+        "1GiB",
+        BYTES,
+        "What long messages, prepared statements and bound values of all PostgreSQL clients may take together, at least \
+         `pg.message_bytes_max`; what does not fit is refused.",
+    ),
     setting("ilp.listen", "ilp", "HOST:PORT", "127.0.0.1:9009", ADDRESS, "Where line protocol over TCP is served."),
     setting(
         "health.listen",
@@ -138,6 +148,47 @@ pub const SETTINGS: &[Setting] = &[
         "127.0.0.1:9003",
         ADDRESS,
         "Where health and Prometheus metrics are served, by a thread of their own.",
+    ),
+    setting(
+        "tls.certificate",
+        "tls-certificate",
+        "FILE",
+        "",
+        "a PEM file: the certificate, then those between it and its authority",
+        "With tls.key: HTTP, the PostgreSQL protocol and line protocol over TCP are encrypted. SIGHUP reads both files again.",
+    ),
+    setting(
+        "tls.key",
+        "tls-key",
+        "FILE",
+        "",
+        "a PEM file",
+        "The private key of tls.certificate, without a passphrase.",
+    ),
+    setting(
+        "http.tls",
+        "http-tls",
+        "BOOL",
+        "auto",
+        TLS,
+        "Whether HTTP is encrypted (https). Then requests without TLS are refused.",
+    ),
+    setting(
+        "pg.tls",
+        "pg-tls",
+        "BOOL",
+        "auto",
+        TLS,
+        "Whether the PostgreSQL protocol is encrypted. Then clients have to ask for it (`sslmode=require`) or begin with it \
+         (`sslnegotiation=direct`).",
+    ),
+    setting(
+        "ilp.tls",
+        "ilp-tls",
+        "BOOL",
+        "auto",
+        TLS,
+        "Whether line protocol over TCP is encrypted (`tcps`). Then connections without TLS are closed.",
     ),
     setting(
         "insecure_bind",

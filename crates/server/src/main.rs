@@ -1,8 +1,9 @@
 //! The `tidalite` binary: the server, its shell, its demo.
 //!
 //! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`accept`], [`http`],
-//! [`pgwire`], [`ilp`], [`health`] the ports; [`lines`] line protocol in; [`answer`], [`cells`], [`json`] rows out; [`errors`] what goes
-//! wrong; [`auth`], [`counters`], [`logging`], [`stop`]; [`shell`], [`demo`] and [`upkeep`].
+//! [`pgwire`], [`ilp`], [`health`] the ports, [`socket`] and [`tls`] their connections; [`lines`] line protocol in;
+//! [`answer`], [`cells`], [`digits`], [`json`] rows out; [`errors`] what goes wrong; [`auth`], [`budget`], [`counters`], [`logging`],
+//! [`stop`]; [`shell`], [`demo`] and [`upkeep`].
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
 #![forbid(unsafe_code)]
@@ -10,11 +11,13 @@
 mod accept;
 mod answer;
 mod auth;
+mod budget;
 mod cells;
 mod cli;
 mod config;
 mod counters;
 mod demo;
+mod digits;
 mod errors;
 mod health;
 mod http;
@@ -25,7 +28,9 @@ mod logging;
 mod pgwire;
 mod serve;
 mod shell;
+mod socket;
 mod stop;
+mod tls;
 mod upkeep;
 
 #[global_allocator]

@@ -5,10 +5,12 @@
 //! committed, statements that take too long are stopped, then the database closes with a checkpoint.
 
 use crate::auth::HttpAuth;
+use crate::budget::Budget;
 use crate::config::{Config, Listen};
 use crate::counters::Counters;
 use crate::lines::Pool;
 use crate::stop::{self, StopSignal};
+use crate::tls::{Certificate, Tls};
 use crate::{health, http, ilp, pgwire};
 use std::fmt;
 use std::io;
@@ -51,6 +53,7 @@ pub struct Server {
     pub addresses: Addresses,
     database: Database,
     counters: Arc<Counters>,
+    certificate: Option<Arc<Certificate>>,
     signal: StopSignal,
     tasks: Vec<JoinHandle<()>>,
     health: Option<std::thread::JoinHandle<()>>,
@@ -77,15 +80,27 @@ impl Server {
         };
         let keys = config.ilp_auth_file.as_deref().map(ilp::Keys::read).transpose();
         let keys = keys.map_err(|e| StartError(format!("setting \"ilp.auth_file\": {e}")))?;
+        let certificate = config.tls.as_ref().map(|(chain, key)| Certificate::read(chain, key)).transpose();
+        let certificate = certificate.map_err(|e| StartError(format!("could not set up TLS: {e}")))?.map(Arc::new);
         let database_config = config.database.clone();
         let opening = tokio::task::spawn_blocking(move || Database::open(database_config));
         let database = opening.await.map_err(|e| StartError(format!("could not open the database: {e}")))?;
         let database = database.map_err(|e| open_error(&config, &e))?;
-        let server = Server::serve(&config, bound, keys, database);
+        let server = Server::serve(&config, bound, keys, certificate, database);
         server.map_err(|e| StartError(format!("could not serve: {e}")))
     }
 
-    fn serve(config: &Config, bound: Bound, keys: Option<ilp::Keys>, database: Database) -> io::Result<Server> {
+    fn serve(
+        config: &Config,
+        bound: Bound,
+        keys: Option<ilp::Keys>,
+        certificate: Option<Arc<Certificate>>,
+        database: Database,
+    ) -> io::Result<Server> {
+        let tls = |is_on: bool, protocol| match &certificate {
+            Some(certificate) if is_on => Tls::new(certificate.clone(), protocol).map(Some).map_err(io::Error::other),
+            _ => Ok(None),
+        };
         let (signal, stop) = stop::channel();
         let counters = Arc::new(Counters::default());
         let line = LineOptions {
@@ -105,7 +120,12 @@ impl Server {
                 line: line.clone(),
                 parsers: Pool::default(),
                 body_bytes_max: config.http_body_bytes_max,
-                bodies: http::Budget::new(config.http_bodies_bytes_max.max(config.http_body_bytes_max)),
+                bodies: Budget::new(
+                    config.http_bodies_bytes_max.max(config.http_body_bytes_max),
+                    "the bodies of all requests",
+                    "http.bodies_bytes_max",
+                ),
+                tls: tls(config.http_tls, Some("http/1.1"))?,
             });
             tasks.push(tokio::spawn(http::serve(listener, shared, config.http_connections_max, stop.clone())));
         }
@@ -123,6 +143,12 @@ impl Server {
                 counters: counters.clone(),
                 credentials,
                 message_bytes_max: config.pg_message_bytes_max,
+                messages: Budget::new(
+                    config.pg_messages_bytes_max.max(config.pg_message_bytes_max),
+                    "messages, statements and values of all clients",
+                    "pg.messages_bytes_max",
+                ),
+                tls: tls(config.pg_tls, Some(pgwire::ALPN))?,
                 backends: pgwire::Backends::default(),
             });
             tasks.push(tokio::spawn(pgwire::serve(listener, shared, config.pg_connections_max, stop.clone())));
@@ -133,6 +159,7 @@ impl Server {
                 database: database.clone(),
                 counters: counters.clone(),
                 keys,
+                tls: tls(config.ilp_tls, None)?,
                 line,
                 commit_interval: config.ilp_commit_interval,
                 batch_rows_max: config.ilp_batch_rows_max,
@@ -146,14 +173,32 @@ impl Server {
                 health::Health { database: database.clone(), counters: counters.clone(), started: Instant::now() };
             health = Some(health::spawn(listener.into_std()?, state, stop.clone())?);
         }
-        let all =
-            [("http", addresses.http), ("pg", addresses.pg), ("ilp", addresses.ilp), ("health", addresses.health)];
-        for (protocol, address) in all {
+        let all = [
+            ("http", addresses.http, config.http_tls),
+            ("pg", addresses.pg, config.pg_tls),
+            ("ilp", addresses.ilp, config.ilp_tls),
+            ("health", addresses.health, false),
+        ];
+        for (protocol, address, tls) in all {
             if let Some(address) = address {
-                tracing::info!(protocol, %address, "listening");
+                tracing::info!(protocol, %address, tls, "listening");
             }
         }
-        Ok(Server { addresses, database, counters, signal, tasks, health })
+        Ok(Server { addresses, database, counters, certificate, signal, tasks, health })
+    }
+
+    #[must_use]
+    pub fn has_tls(&self) -> bool {
+        self.certificate.is_some()
+    }
+
+    /// Reads certificate and key again, for connections from now on.
+    pub fn reload(&self) {
+        let Some(certificate) = &self.certificate else { return };
+        match certificate.reload() {
+            Ok(()) => tracing::info!("read the certificate again"),
+            Err(reason) => tracing::error!(reason, "could not read the certificate again; the old one stays"),
+        }
     }
 
     #[must_use]

@@ -5,7 +5,7 @@
 
 use crate::cli::fail;
 use crate::errors::with_hint;
-use crate::shell::target::{Answer, Target};
+use crate::shell::target::{Access, Answer, Target};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -80,8 +80,7 @@ fn backup_command() -> Command {
                 .env("TIDALITE_URL")
                 .help("The server [default: http://127.0.0.1:9000]"),
         )
-        .arg(Arg::new("user").long("user").value_name("NAME:PASSWORD").env("TIDALITE_USER").help("Who asks the server"))
-        .arg(Arg::new("token").long("token").value_name("TEXT").env("TIDALITE_TOKEN").help("Or a bearer token"))
+        .args(Access::args())
         .arg(Arg::new("to").long("to").value_name("FOLDER").required(true).help("Where backups are kept"))
 }
 
@@ -272,7 +271,7 @@ fn backup_folder(data: &Path, to: &str) -> Result<String, String> {
 
 fn backup_server(matches: &ArgMatches, to: &str) -> Result<String, String> {
     let url = text(matches, "url").unwrap_or("http://127.0.0.1:9000");
-    let target = Target::connect(url, text(matches, "user"), text(matches, "token"))?;
+    let target = Target::connect(url, Access::of(matches))?;
     let answer = target.ask(&format!("BACKUP DATABASE TO '{}'", to.replace('\'', "''")))?;
     let Answer::Rows { rows, .. } = answer else { return Err("the server did not say what it did".to_owned()) };
     let cell = |i: usize| rows.first().and_then(|r| r.get(i)).map_or("", |c| c.get()).trim_matches('"').to_owned();

@@ -45,6 +45,11 @@ pub struct Config {
     pub pg: Option<Listen>,
     pub ilp: Option<Listen>,
     pub health: Option<Listen>,
+    /// The files of certificate and key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    pub http_tls: bool,
+    pub pg_tls: bool,
+    pub ilp_tls: bool,
     /// Name and password.
     pub http_user: Option<(String, String)>,
     pub http_tokens: Vec<String>,
@@ -54,6 +59,7 @@ pub struct Config {
     pub pg_user: Option<(String, String)>,
     pub pg_connections_max: usize,
     pub pg_message_bytes_max: usize,
+    pub pg_messages_bytes_max: usize,
     pub ilp_connections_max: usize,
     pub ilp_auth_file: Option<PathBuf>,
     pub ilp_commit_interval: Duration,
@@ -81,12 +87,18 @@ impl Config {
         database.log_bytes = read.parsed("wal.bytes", bytes)? as u64;
         database.query_timeout = read.parsed("query.timeout", duration)?;
         database.sync_delay = sync_delay(given)?;
+        let tls = read.pair("tls.certificate", "tls.key")?;
+        let has_tls = tls.is_some();
         let config = Config {
             database,
             http: read.listen("http.listen")?,
             pg: read.listen("pg.listen")?,
             ilp: read.listen("ilp.listen")?,
             health: read.listen("health.listen")?,
+            tls: tls.map(|(certificate, key)| (certificate.into(), key.into())),
+            http_tls: read.tls("http.tls", has_tls)?,
+            pg_tls: read.tls("pg.tls", has_tls)?,
+            ilp_tls: read.tls("ilp.tls", has_tls)?,
             http_user: read.user()?,
             http_tokens: read.tokens()?,
             http_body_bytes_max: read.parsed("http.body_bytes_max", bytes)?,
@@ -95,6 +107,7 @@ impl Config {
             pg_user: read.pair("pg.user", "pg.password")?,
             pg_connections_max: read.parsed("pg.connections_max", count)?,
             pg_message_bytes_max: read.parsed("pg.message_bytes_max", bytes)?,
+            pg_messages_bytes_max: read.parsed("pg.messages_bytes_max", bytes)?,
             ilp_connections_max: read.parsed("ilp.connections_max", count)?,
             ilp_auth_file: Some(read.text("ilp.auth_file")).filter(|t| !t.is_empty()).map(PathBuf::from),
             ilp_commit_interval: read.parsed("ilp.commit_interval", duration)?,
@@ -195,6 +208,20 @@ impl Reader<'_> {
             (false, false) => Ok(Some((name.to_owned(), secret.to_owned()))),
             (false, true) => missing(user, password),
             (true, false) => missing(password, user),
+        }
+    }
+
+    /// Whether a port encrypts, as far as there is something to encrypt with.
+    fn tls(&self, key: &str, has_certificate: bool) -> Result<bool, SettingError> {
+        match self.text(key) {
+            "auto" => Ok(has_certificate),
+            text => match yes_no(text) {
+                Some(true) if !has_certificate => {
+                    Err(SettingError(format!("setting {key:?} is {text:?} and \"tls.certificate\" is not set")))
+                }
+                Some(is_on) => Ok(is_on),
+                None => Err(self.bad(key)),
+            },
         }
     }
 

@@ -74,6 +74,21 @@ fn listening_beyond_this_machine_wants_authentication_or_intent() {
 }
 
 #[test]
+fn ports_encrypt_when_there_is_a_certificate() {
+    assert!(!config(&[]).unwrap().http_tls);
+    let files = [("tls.certificate", "c.pem"), ("tls.key", "k.pem")];
+    let all = config(&files).unwrap();
+    assert!(all.http_tls && all.pg_tls && all.ilp_tls);
+    let some = config(&[files[0], files[1], ("ilp.tls", "false")]).unwrap();
+    assert!(some.http_tls && some.pg_tls && !some.ilp_tls);
+    let error = config(&files[..1]).unwrap_err().0;
+    assert_eq!(error, "setting \"tls.certificate\" is set and \"tls.key\" is not");
+    let error = config(&[("pg.tls", "true")]).unwrap_err().0;
+    assert_eq!(error, "setting \"pg.tls\" is \"true\" and \"tls.certificate\" is not set");
+    assert!(config(&[("pg.tls", "perhaps")]).is_err());
+}
+
+#[test]
 fn sizes_and_times_carry_units() {
     assert_eq!(meaning::bytes("1_000"), Some(1000));
     assert_eq!(meaning::bytes("4 MiB"), Some(4 << 20));

@@ -1,13 +1,13 @@
 //! HTTP: connections, and which request goes where.
 //!
 //! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in;
-//! [`query`] SQL in, rows out; [`body`] requests' bodies, [`budget`] what they may take together; [`params`] their parameters; [`pages`] what is fixed.
+//! [`query`] SQL in, rows out; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is
+//! fixed.
 //!
 //! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
 //! request they are in and close.
 
 mod body;
-mod budget;
 mod pages;
 mod params;
 mod query;
@@ -16,9 +16,11 @@ mod write;
 
 use crate::accept::{self, Port};
 use crate::auth::HttpAuth;
+use crate::budget::Budget;
 use crate::counters::{Counters, OpenConnection};
 use crate::lines::Pool;
 use crate::stop::Stop;
+use crate::tls::{self, Tls};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -31,8 +33,6 @@ use std::time::Duration;
 use tidalite::Database;
 use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
-
-pub use budget::Budget;
 
 use body::Body;
 
@@ -52,6 +52,8 @@ pub struct Shared {
     pub parsers: Pool,
     pub body_bytes_max: usize,
     pub bodies: Budget,
+    /// Without, nothing is encrypted.
+    pub tls: Option<Tls>,
 }
 
 /// Serves until the stop; returns when the last connection is closed.
@@ -64,6 +66,11 @@ async fn connection(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mu
     let counters = shared.counters.clone();
     let _open = OpenConnection::count(&counters.http);
     let _ = socket.set_nodelay(true);
+    let opened = tokio::select! {
+        opened = tls::open(socket, shared.tls.as_ref(), "http", peer, pages::NOT_ENCRYPTED) => opened,
+        () = stop.wait() => return,
+    };
+    let Some(socket) = opened else { return };
     let service = service_fn(move |request: Request<Incoming>| {
         let shared = shared.clone();
         async move { Ok::<Response<Body>, Infallible>(route::answer(request, peer, &shared).await) }

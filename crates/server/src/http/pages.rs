@@ -6,6 +6,10 @@ use hyper::{Response, StatusCode};
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// To a client that does not encrypt, on a port that does.
+pub const NOT_ENCRYPTED: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n\
+    content-length: 56\r\nconnection: close\r\n\r\nthis port speaks TLS only: use https:// instead of http\n";
+
 /// Says that line protocol and queries are accepted. Clients of InfluxDB look for its version header.
 pub fn ping() -> Response<Body> {
     let mut answer = Response::new(super::body::full(""));

@@ -3,6 +3,7 @@
 //! The client sends its key's name and a newline, the server 512 random printable characters and a newline, the
 //! client its signature of those characters in base64 and a newline. Then the lines follow.
 
+use crate::socket::Socket;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -12,7 +13,6 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 const CHALLENGE_BYTES: usize = 512;
 
@@ -72,20 +72,21 @@ fn coordinate(text: &str) -> Option<[u8; 32]> {
 }
 
 /// Returns what the client sent behind its signature.
-pub async fn challenge(socket: &mut TcpStream, keys: &Keys) -> io::Result<Vec<u8>> {
+pub async fn challenge(socket: &mut Socket, keys: &Keys) -> io::Result<Vec<u8>> {
     match tokio::time::timeout(PATIENCE, exchange(socket, keys)).await {
         Ok(result) => result,
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client did not answer the challenge")),
     }
 }
 
-async fn exchange(socket: &mut TcpStream, keys: &Keys) -> io::Result<Vec<u8>> {
+async fn exchange(socket: &mut Socket, keys: &Keys) -> io::Result<Vec<u8>> {
     let denied = |why: String| io::Error::new(io::ErrorKind::PermissionDenied, why);
     let mut received = Vec::new();
     let name = read_line(socket, &mut received).await?;
     let mut challenge = random_text()?;
     challenge.push(b'\n');
     socket.write_all(&challenge).await?;
+    socket.flush().await?;
     challenge.pop();
     let signature = read_line(socket, &mut received).await?;
     let signature = STANDARD_NO_PAD.decode(signature.trim_end_matches('='));
@@ -98,7 +99,7 @@ async fn exchange(socket: &mut TcpStream, keys: &Keys) -> io::Result<Vec<u8>> {
 }
 
 /// Takes a line off `received`, reading more as needed.
-async fn read_line(socket: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<String> {
+async fn read_line(socket: &mut Socket, received: &mut Vec<u8>) -> io::Result<String> {
     loop {
         if let Some(end) = memchr::memchr(b'\n', received) {
             let line: Vec<u8> = received.drain(..=end).collect();

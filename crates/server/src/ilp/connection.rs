@@ -8,13 +8,15 @@ use super::Shared;
 use super::pace::{Next, Pace};
 use crate::counters::add;
 use crate::lines::{Lines, incomplete_line, line_error};
+use crate::socket::Socket;
 use crate::stop::Stop;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::io;
 use std::time::Instant;
 use tidalite::types::Txn;
 use tidalite::{Error, ErrorKind, Result};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt;
 
 /// Bytes read at once, by a connection that sends little and by one that sends much.
 const READ_BYTES_MIN: usize = 16 << 10;
@@ -27,7 +29,7 @@ const STOP_BYTES_MAX: usize = 64 << 20;
 type Commit = BoxFuture<'static, Result<(Txn, Option<Error>)>>;
 
 struct Connection<'a> {
-    socket: &'a TcpStream,
+    socket: Socket,
     shared: &'a Shared,
     lines: Lines,
     buffer: Vec<u8>,
@@ -39,7 +41,7 @@ struct Connection<'a> {
 ///
 /// # Errors
 /// Why the connection has to be closed.
-pub async fn run(socket: &TcpStream, received: Vec<u8>, shared: &Shared, mut stop: Stop) -> Result<()> {
+pub async fn run(socket: Socket, received: Vec<u8>, shared: &Shared, mut stop: Stop) -> Result<()> {
     let mut connection = Connection {
         socket,
         shared,
@@ -79,30 +81,23 @@ impl Connection<'_> {
                 done = finished(&mut self.under_way), if self.under_way.is_some() => self.acknowledged(done)?,
                 () = stop.wait() => return self.read_what_arrived(),
                 () = until(due), if due.is_some() => {}
-                ready = self.socket.readable(), if !full => {
-                    ready.map_err(|e| broken(&e))?;
-                    match self.read_once()? {
-                        Some(0) => return self.end_of_input(),
-                        // A socket that is always ready would keep its thread from everyone else.
-                        Some(_) => tokio::task::yield_now().await,
-                        None => {}
+                count = self.socket.read(&mut self.buffer), if !full => {
+                    match count.map_err(|e| broken(&e))? {
+                        0 => return self.end_of_input(),
+                        count => self.take(count)?,
                     }
+                    // A socket that is always ready would keep its thread from everyone else.
+                    tokio::task::yield_now().await;
                 }
             }
         }
     }
 
-    /// Bytes read; `None` when there are none yet.
-    fn read_once(&mut self) -> Result<Option<usize>, Ended> {
+    /// Takes so many bytes of the buffer, which were just read.
+    fn take(&mut self, count: usize) -> Result<(), Ended> {
         let mut buffer = std::mem::take(&mut self.buffer);
-        let result = match self.socket.try_read(&mut buffer) {
-            Ok(count) => self.push(&buffer[..count]).map(|()| Some(count)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(broken(&error)),
-        };
-        if let Ok(Some(count)) = &result
-            && *count == buffer.len()
-        {
+        let result = self.push(&buffer[..count]);
+        if count == buffer.len() {
             buffer.resize(READ_BYTES_MAX.min(buffer.len() * 2), 0);
         }
         self.buffer = buffer;
@@ -121,7 +116,10 @@ impl Connection<'_> {
     /// The server stops: takes what the system has received, and does not wait for more.
     fn read_what_arrived(&mut self) -> Result<(), Ended> {
         let mut left = STOP_BYTES_MAX;
-        while let Some(count) = self.read_once()? {
+        // Not waited for: what is not there at the first look is not there.
+        while let Some(read) = tokio::task::unconstrained(self.socket.read(&mut self.buffer)).now_or_never() {
+            let count = read.map_err(|e| broken(&e))?;
+            self.take(count)?;
             if count == 0 || count > left {
                 break;
             }

@@ -10,6 +10,7 @@ mod pace;
 use crate::accept::{self, Port};
 use crate::counters::{Counters, OpenConnection, add};
 use crate::stop::Stop;
+use crate::tls::{self, Tls};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct Shared {
     pub database: Database,
     pub counters: Arc<Counters>,
     pub keys: Option<Keys>,
+    /// Without, nothing is encrypted.
+    pub tls: Option<Tls>,
     pub line: LineOptions,
     pub commit_interval: Duration,
     pub batch_rows_max: usize,
@@ -35,10 +38,15 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: 
     accept::serve(listener, port, stop, |socket, peer, stop| serve_one(socket, peer, shared.clone(), stop)).await;
 }
 
-async fn serve_one(mut socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, stop: Stop) {
+async fn serve_one(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut stop: Stop) {
     let _open = OpenConnection::count(&shared.counters.tcp);
     // A peer that vanished without a word is noticed after some minutes rather than never.
     let _ = socket2::SockRef::from(&socket).set_keepalive(true);
+    let opened = tokio::select! {
+        opened = tls::open(socket, shared.tls.as_ref(), "line protocol", peer, b"") => opened,
+        () = stop.wait() => return,
+    };
+    let Some(mut socket) = opened else { return add(&shared.counters.tcp.errors, 1) };
     let mut received = Vec::new();
     if let Some(keys) = &shared.keys {
         match auth::challenge(&mut socket, keys).await {
@@ -50,7 +58,7 @@ async fn serve_one(mut socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>,
             }
         }
     }
-    match connection::run(&socket, received, &shared, stop).await {
+    match connection::run(socket, received, &shared, stop).await {
         Ok(()) => tracing::debug!(%peer, "line protocol: connection closed"),
         Err(error) => {
             add(&shared.counters.tcp.errors, 1);

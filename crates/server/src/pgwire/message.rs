@@ -1,12 +1,14 @@
 //! Messages of a client: a tag, a length, a body.
 //!
 //! In: bytes as they arrive. Out: one [`Message`] at a time. Memory is taken as bytes come, never for a length that
-//! was only announced. What is no message is an error that says why.
+//! was only announced, and out of the budget of all connections. Before a client is let in its messages are short. What
+//! is no message is an error that says why.
 
+use crate::budget::Share;
+use crate::socket::Socket;
 use bytes::{Buf, Bytes, BytesMut};
 use std::io;
-use tokio::io::AsyncReadExt;
-use tokio::net::tcp::OwnedReadHalf;
+use tokio::io::{AsyncReadExt, ReadHalf};
 
 /// Room made for one read.
 const READ_BYTES: usize = 16 << 10;
@@ -14,6 +16,10 @@ const READ_BYTES: usize = 16 << 10;
 const AHEAD_BYTES: usize = 256 << 10;
 /// The longest first message, as in PostgreSQL.
 const STARTUP_BYTES_MAX: usize = 10_000;
+/// The longest message of a client that was not let in yet.
+const STRANGER_BYTES_MAX: usize = 64 << 10;
+/// What a connection may hold of messages outside of the budget.
+const FREE_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
@@ -67,6 +73,8 @@ pub enum Malformed {
     Fatal(String),
     /// This message is bad; the next one can be read.
     Message(String),
+    /// There is no memory for it.
+    Memory(String),
     Io(io::Error),
 }
 
@@ -77,15 +85,24 @@ impl From<io::Error> for Malformed {
 }
 
 pub struct Input {
-    socket: OwnedReadHalf,
+    socket: ReadHalf<Socket>,
     buffer: BytesMut,
-    message_bytes_max: usize,
+    /// `None` before the client is let in.
+    message_bytes_max: Option<usize>,
+    /// Of the message being read or done.
+    share: Share,
     has_ended: bool,
 }
 
 impl Input {
-    pub fn new(socket: OwnedReadHalf, message_bytes_max: usize) -> Input {
-        Input { socket, buffer: BytesMut::new(), message_bytes_max, has_ended: false }
+    /// `received` was read before.
+    pub fn new(socket: ReadHalf<Socket>, received: &[u8], share: Share) -> Input {
+        Input { socket, buffer: BytesMut::from(received), message_bytes_max: None, share, has_ended: false }
+    }
+
+    /// From now on messages may be as long as is allowed.
+    pub fn admit(&mut self, message_bytes_max: usize) {
+        self.message_bytes_max = Some(message_bytes_max);
     }
 
     /// The body of a message without a tag: the first ones of a connection. `None` when the client left.
@@ -107,6 +124,8 @@ impl Input {
 
     /// The next message; `None` when the client left. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Option<Message>, Malformed> {
+        // The last message is done.
+        self.share.clear();
         if !self.fill(5).await? {
             return Ok(None);
         }
@@ -114,17 +133,15 @@ impl Input {
         let Some(length) = usize::try_from(length).ok().filter(|n| *n >= 4) else {
             return Err(Malformed::Fatal("invalid message length".to_owned()));
         };
-        if length - 4 > self.message_bytes_max {
-            return Err(Malformed::Fatal(format!(
-                "a message of {} bytes is longer than pg.message_bytes_max, {}",
-                length - 4,
-                self.message_bytes_max
-            )));
-        }
+        self.check_length(length - 4)?;
         if !self.fill(length + 1).await? {
             return Ok(None);
         }
         let mut body = self.buffer.split_to(length + 1).freeze();
+        if length > FREE_BYTES {
+            // What follows moves out of the long message's memory, which goes when the message is done.
+            self.buffer = BytesMut::from(&self.buffer[..]);
+        }
         body.advance(5);
         parse(tag, body).map(Some)
     }
@@ -142,13 +159,24 @@ impl Input {
         }
     }
 
+    fn check_length(&self, length: usize) -> Result<(), Malformed> {
+        let max = self.message_bytes_max.unwrap_or(STRANGER_BYTES_MAX);
+        if length <= max {
+            return Ok(());
+        }
+        let of = if self.message_bytes_max.is_some() { "pg.message_bytes_max" } else { "any before authentication" };
+        Err(Malformed::Fatal(format!("a message of {length} bytes is longer than {of}, {max}")))
+    }
+
     /// Waits until `bytes` are there; false when the client left before.
-    async fn fill(&mut self, bytes: usize) -> io::Result<bool> {
+    async fn fill(&mut self, bytes: usize) -> Result<bool, Malformed> {
         while self.buffer.len() < bytes {
             if self.has_ended {
                 return Ok(false);
             }
             self.read().await?;
+            let counted = self.buffer.len().saturating_sub(FREE_BYTES);
+            self.share.grow_to(counted).map_err(|e| Malformed::Memory(e.message))?;
         }
         Ok(true)
     }
@@ -263,7 +291,7 @@ mod tests {
 
     fn parsed(tag: u8, body: &[u8]) -> Result<Message, String> {
         parse(tag, Bytes::copy_from_slice(body)).map_err(|e| match e {
-            Malformed::Fatal(text) | Malformed::Message(text) => text,
+            Malformed::Fatal(text) | Malformed::Message(text) | Malformed::Memory(text) => text,
             Malformed::Io(error) => error.to_string(),
         })
     }

@@ -1,9 +1,10 @@
 //! The PostgreSQL protocol (version 3.0): connections.
 //!
-//! Reading order: this file accepts; [`message`] bytes in, [`reply`] bytes out; [`startup`] who it is and [`scram`]
-//! proves it; [`connection`] the messages of a session, [`prepared`] its statements and portals, [`split`] a text into
-//! statements, [`command`] those about the session itself, [`introspection`] those of `psql`; [`types`], [`values`],
-//! [`arrays`] and [`numeric`] rows out, [`parameters`] values in; [`cancel`] by key.
+//! Reading order: this file accepts; [`encryption`] TLS or not; [`message`] bytes in, [`reply`] bytes out; [`startup`]
+//! who it is and [`scram`] proves it; [`connection`] the messages of a session and simple queries, [`extended`] prepared
+//! ones with their [`prepared`] statements and portals, [`rows`] what both send; [`split`] a text into statements,
+//! [`command`] those about the session itself and [`obey`] does them, [`introspection`] those of `psql`; [`types`],
+//! [`values`], [`arrays`] and [`numeric`] rows out, [`parameters`] values in; [`cancel`] by key.
 //!
 //! Always: a client costs memory for one message of its own and a few batches of rows; bytes that are no message end
 //! its connection at most; rows are computed only as they are read.
@@ -12,12 +13,16 @@ mod arrays;
 mod cancel;
 mod command;
 mod connection;
+mod encryption;
+mod extended;
 mod introspection;
 mod message;
 mod numeric;
+mod obey;
 mod parameters;
 mod prepared;
 mod reply;
+mod rows;
 mod scram;
 mod split;
 mod startup;
@@ -25,11 +30,14 @@ mod types;
 mod values;
 
 pub use cancel::Backends;
+pub use encryption::ALPN;
 pub use scram::Credentials;
 
 use crate::accept::{self, Port};
+use crate::budget::Budget;
 use crate::counters::{Counters, OpenConnection};
 use crate::stop::Stop;
+use crate::tls::Tls;
 use message::Input;
 use reply::Output;
 use std::net::SocketAddr;
@@ -44,6 +52,10 @@ pub struct Shared {
     /// Without, anyone is let in.
     pub credentials: Option<Credentials>,
     pub message_bytes_max: usize,
+    /// Of long messages, and of what sessions keep of them.
+    pub messages: Budget,
+    /// Without, nothing is encrypted.
+    pub tls: Option<Tls>,
     pub backends: Backends,
 }
 
@@ -58,20 +70,27 @@ async fn serve_one(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut
     // Answers are small and waited for.
     let _ = socket.set_nodelay(true);
     let _ = socket2::SockRef::from(&socket).set_keepalive(true);
-    let (read, write) = socket.into_split();
-    let mut input = Input::new(read, shared.message_bytes_max);
+    let opened = tokio::select! {
+        opened = encryption::open(socket, peer, &shared) => opened,
+        () = stop.wait() => return,
+    };
+    let Some((socket, received)) = opened else { return };
+    let is_encrypted = socket.is_encrypted();
+    let (read, write) = tokio::io::split(socket);
+    let mut input = Input::new(read, &received, shared.messages.share());
     let mut out = Output::new(write);
     let started = tokio::select! {
-        started = startup::start(&mut input, &mut out, &shared) => started,
+        started = startup::start(&mut input, &mut out, &shared, is_encrypted) => started,
         () = stop.wait() => return,
     };
     match started {
         Ok(Some(startup)) => {
             let backend = shared.backends.enter(format!("pg {peer}"));
             let ended = connection::run(input, out, startup, &shared, &backend, stop).await;
-            tracing::debug!(%peer, error = ended.err().map(|e| e.to_string()), "PostgreSQL: connection closed");
+            return tracing::debug!(%peer, error = ended.err().map(|e| e.to_string()), "PostgreSQL: connection closed");
         }
         Ok(None) => {}
         Err(error) => tracing::debug!(%peer, %error, "PostgreSQL: connection closed before it began"),
     }
+    out.close().await;
 }

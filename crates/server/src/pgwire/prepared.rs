@@ -3,6 +3,7 @@
 use super::command::Command;
 use super::split::{Token, tokens};
 use super::types::{self, Column};
+use crate::budget::Share;
 use arrow::array::ArrayRef;
 use std::sync::OnceLock;
 use tidalite::types::pg_type;
@@ -11,11 +12,15 @@ use tidalite::{Described, Parameter, Rows};
 /// A statement that can be bound to values many times.
 pub struct Prepared {
     pub sql: String,
+    /// What is run instead, for queries of `psql` and asyncpg that want more of PostgreSQL than there is.
+    pub plainer: Option<String>,
     pub what: What,
     /// The types the client gave for parameters; 0 for none.
     pub oids: Vec<u32>,
     /// What it asks for and answers, once that was needed.
     pub described: OnceLock<Described>,
+    /// Of the memory of all clients.
+    pub _held: Share,
 }
 
 pub enum What {
@@ -25,6 +30,11 @@ pub enum What {
 }
 
 impl Prepared {
+    /// What is run.
+    pub fn text(&self) -> &str {
+        self.plainer.as_deref().unwrap_or(&self.sql)
+    }
+
     /// The type of a parameter, counted from 0; 0 when none is known.
     pub fn oid(&self, index: usize) -> u32 {
         let given = self.oids.get(index).copied().filter(|oid| *oid != 0);
@@ -66,6 +76,8 @@ pub struct Portal {
     pub parameters: Vec<Parameter>,
     pub formats: Vec<i16>,
     pub state: State,
+    /// Of the memory of all clients.
+    pub _held: Share,
 }
 
 pub enum State {

@@ -1,9 +1,12 @@
 //! Messages to a client, gathered and written in pieces.
 
 use super::types::Column;
+use crate::socket::Socket;
 use std::io;
-use tokio::io::AsyncWriteExt;
-use tokio::net::tcp::OwnedWriteHalf;
+use std::time::Duration;
+use tokio::io::{AsyncWriteExt, WriteHalf};
+
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Written to the socket once so many bytes are waiting.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -40,12 +43,12 @@ impl Report {
 }
 
 pub struct Output {
-    socket: OwnedWriteHalf,
+    socket: WriteHalf<Socket>,
     buffer: Vec<u8>,
 }
 
 impl Output {
-    pub fn new(socket: OwnedWriteHalf) -> Output {
+    pub fn new(socket: WriteHalf<Socket>) -> Output {
         Output { socket, buffer: Vec::with_capacity(CHUNK_BYTES / 8) }
     }
 
@@ -69,11 +72,6 @@ impl Output {
         let length = (self.buffer.len() - start - 1) as u32;
         self.buffer[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
         Ok(())
-    }
-
-    /// A byte outside of any message: the answer to a request for encryption.
-    pub fn byte(&mut self, byte: u8) {
-        self.buffer.push(byte);
     }
 
     pub fn empty(&mut self, tag: u8) {
@@ -150,8 +148,15 @@ impl Output {
         if self.has_much() { self.flush().await } else { Ok(()) }
     }
 
+    /// Says goodbye as TLS wants it, else the client takes the end for an attack; and does not wait for who is gone.
+    pub async fn close(&mut self) {
+        let _ = tokio::time::timeout(GOODBYE, self.socket.shutdown()).await;
+    }
+
     pub async fn flush(&mut self) -> io::Result<()> {
         self.socket.write_all(&self.buffer).await?;
+        // What is encrypted is buffered once more below.
+        self.socket.flush().await?;
         self.buffer.clear();
         // One long row does not keep its memory.
         self.buffer.shrink_to(2 * CHUNK_BYTES);

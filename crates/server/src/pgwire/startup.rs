@@ -1,4 +1,4 @@
-//! The beginning of a connection: encryption is declined, a cancel request done, a user let in.
+//! The beginning of a session: a cancel request done, or a user let in.
 
 use super::Shared;
 use super::message::{Body, Input, Malformed, Message};
@@ -11,8 +11,6 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const CANCEL: u32 = 80_877_102;
-const SSL: u32 = 80_877_103;
-const GSS: u32 = 80_877_104;
 const VERSION_3: u32 = 3 << 16;
 
 /// What the client said of itself.
@@ -24,12 +22,17 @@ pub struct Startup {
 }
 
 /// `None` when there is nothing to go on with: the client left, cancelled something, or was refused and told why.
-pub async fn start(input: &mut Input, out: &mut Output, shared: &Shared) -> Result<Option<Startup>, String> {
-    let started = tokio::time::timeout(PATIENCE, greet(input, out, shared)).await;
+pub async fn start(
+    input: &mut Input,
+    out: &mut Output,
+    shared: &Shared,
+    is_encrypted: bool,
+) -> Result<Option<Startup>, String> {
+    let started = tokio::time::timeout(PATIENCE, greet(input, out, shared, is_encrypted)).await;
     match started.map_err(|_| "it did not say who it is in time".to_owned())? {
         Ok(startup) => Ok(startup),
         Err(Malformed::Io(error)) => Err(error.to_string()),
-        Err(Malformed::Fatal(text) | Malformed::Message(text)) => {
+        Err(Malformed::Fatal(text) | Malformed::Message(text) | Malformed::Memory(text)) => {
             crate::counters::add(&shared.counters.pg.errors, 1);
             out.report(&Report::fatal("08P01", text.clone()));
             let _ = out.flush().await;
@@ -38,39 +41,36 @@ pub async fn start(input: &mut Input, out: &mut Output, shared: &Shared) -> Resu
     }
 }
 
-async fn greet(input: &mut Input, out: &mut Output, shared: &Shared) -> Result<Option<Startup>, Malformed> {
-    loop {
-        let Some(body) = input.startup().await? else { return Ok(None) };
-        let mut body = Body(body);
-        match body.u32()? {
-            SSL | GSS => {
-                out.byte(b'N');
-                out.flush().await?;
+async fn greet(
+    input: &mut Input,
+    out: &mut Output,
+    shared: &Shared,
+    is_encrypted: bool,
+) -> Result<Option<Startup>, Malformed> {
+    let Some(body) = input.startup().await? else { return Ok(None) };
+    let mut body = Body(body);
+    match body.u32()? {
+        // Older clients cancel in plain text wherever they are connected; the key is that of one connection.
+        CANCEL => {
+            let (id, key) = (body.u32()? as i32, body.u32()? as i32);
+            shared.backends.cancel(&shared.database, id, key);
+            Ok(None)
+        }
+        _ if shared.tls.is_some() && !is_encrypted => {
+            tracing::warn!("PostgreSQL: connection closed: it is not encrypted, and pg.tls is on");
+            let message = "connection is not encrypted: this server takes encrypted ones only (sslmode=require)";
+            refuse(out, "28000", message).await
+        }
+        version if version >> 16 == 3 => {
+            let (startup, unknown) = parameters(body)?;
+            if version != VERSION_3 || !unknown.is_empty() {
+                negotiate(out, &unknown);
             }
-            CANCEL => {
-                let (id, key) = (body.u32()? as i32, body.u32()? as i32);
-                shared.backends.cancel(&shared.database, id, key);
-                return Ok(None);
-            }
-            version if version >> 16 == 3 => {
-                let (startup, unknown) = parameters(body)?;
-                if version != VERSION_3 || !unknown.is_empty() {
-                    negotiate(out, &unknown);
-                }
-                return admit(input, out, shared, startup).await;
-            }
-            version => {
-                return refuse(
-                    out,
-                    "0A000",
-                    format!(
-                        "unsupported frontend protocol {}.{}: server supports 3.0",
-                        version >> 16,
-                        version & 0xffff
-                    ),
-                )
-                .await;
-            }
+            admit(input, out, shared, startup).await
+        }
+        version => {
+            let (major, minor) = (version >> 16, version & 0xffff);
+            refuse(out, "0A000", format!("unsupported frontend protocol {major}.{minor}: server supports 3.0")).await
         }
     }
 }
@@ -162,6 +162,7 @@ async fn admit(
         }
     }
     out.message(b'R', |body| body.extend_from_slice(&0u32.to_be_bytes()));
+    input.admit(shared.message_bytes_max);
     Ok(Some(startup))
 }
 

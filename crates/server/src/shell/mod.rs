@@ -14,7 +14,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use target::{Answer, Target};
+use target::{Access, Answer, Target};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +22,8 @@ Examples:
   tidalite sql \"select * from cpu limit 5\"
   tidalite sql --format csv \"select * from cpu\" > cpu.csv
   tidalite sql --data ./tidalite-data \"show tables\"   opens the folder; no server may run on it
-  tidalite sql --url http://admin:secret@db:9000 \"select 1\"";
+  tidalite sql --url http://admin:secret@db:9000 \"select 1\"
+  tidalite sql --url https://db:9000 --ca-file ca.pem \"select 1\"";
 
 const HELP: &str = "\
 A statement ends with a semicolon and may have several lines.
@@ -48,14 +49,7 @@ pub fn command() -> Command {
                 .help("The server [default: http://127.0.0.1:9000]"),
         )
         .arg(Arg::new("data").long("data").value_name("DIR").help("Opens this data folder, without a server"))
-        .arg(
-            Arg::new("user")
-                .long("user")
-                .value_name("NAME:PASSWORD")
-                .env("TIDALITE_USER")
-                .help("HTTP basic authentication"),
-        )
-        .arg(Arg::new("token").long("token").value_name("TEXT").env("TIDALITE_TOKEN").help("Bearer authentication"))
+        .args(Access::args())
         .arg(
             Arg::new("format")
                 .long("format")
@@ -70,7 +64,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let target = match text("data") {
         Some(dir) => Target::open(&PathBuf::from(dir)),
-        None => Target::connect(text("url").unwrap_or("http://127.0.0.1:9000"), text("user"), text("token")),
+        None => Target::connect(text("url").unwrap_or("http://127.0.0.1:9000"), Access::of(matches)),
     };
     let target = match target {
         Ok(target) => target,

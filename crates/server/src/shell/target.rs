@@ -8,12 +8,15 @@ use crate::config::{Config, Given};
 use crate::errors::with_hint;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use clap::{Arg, ArgMatches};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tidalite::{Database, Error, ErrorKind, QueryOptions, Response};
 use tokio::runtime::Runtime;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 pub enum Target {
     Folder { database: Database, runtime: Runtime, name: String },
@@ -57,6 +60,57 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// The largest answer the shell holds in memory.
 const REPLY_BYTES_MAX: u64 = 4 << 30;
 
+/// How a server is asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Access<'a> {
+    pub user: Option<&'a str>,
+    pub token: Option<&'a str>,
+    /// Authorities that are trusted instead of those of the web.
+    pub ca_file: Option<&'a str>,
+}
+
+impl<'a> Access<'a> {
+    #[must_use]
+    pub fn of(matches: &'a ArgMatches) -> Access<'a> {
+        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        Access { user: text("user"), token: text("token"), ca_file: text("ca-file") }
+    }
+
+    /// The arguments that say so.
+    #[must_use]
+    pub fn args() -> [Arg; 3] {
+        [
+            Arg::new("user")
+                .long("user")
+                .value_name("NAME:PASSWORD")
+                .env("TIDALITE_USER")
+                .help("HTTP basic authentication"),
+            Arg::new("token").long("token").value_name("TEXT").env("TIDALITE_TOKEN").help("Bearer authentication"),
+            Arg::new("ca-file")
+                .long("ca-file")
+                .value_name("FILE")
+                .env("TIDALITE_CA_FILE")
+                .help("For https://: the certificates (PEM) to trust, instead of those that browsers trust"),
+        ]
+    }
+}
+
+fn authorities(file: &str) -> Result<RootCerts, String> {
+    let bad = |problem: String| format!("--ca-file {file}: {problem}");
+    let pem = std::fs::read(file).map_err(|e| bad(format!("could not be read: {e}")))?;
+    let mut certificates: Vec<Certificate<'static>> = Vec::new();
+    for item in parse_pem(&pem) {
+        if let PemItem::Certificate(certificate) = item.map_err(|e| bad(format!("is not PEM: {e}")))? {
+            certificates.push(certificate);
+        }
+    }
+    if certificates.is_empty() {
+        Err(bad("there is no certificate in it".to_owned()))
+    } else {
+        Ok(RootCerts::Specific(Arc::new(certificates)))
+    }
+}
+
 impl Target {
     /// # Errors
     /// The message for the user.
@@ -78,18 +132,22 @@ impl Target {
     }
 
     /// # Errors
-    /// When the address is not one of a server.
-    pub fn connect(url: &str, user: Option<&str>, token: Option<&str>) -> Result<Target, String> {
+    /// When the address is not one of a server, or the file of authorities is no good.
+    pub fn connect(url: &str, access: Access<'_>) -> Result<Target, String> {
+        let Access { user, token, ca_file } = access;
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-        if scheme != "http" {
-            return Err(format!("--url is {url:?}; only http:// is served"));
+        if scheme != "http" && scheme != "https" {
+            return Err(format!("--url is {url:?}; http:// and https:// are served"));
         }
         let (credentials, host) = rest.rsplit_once('@').map_or((None, rest), |(c, h)| (Some(c), h));
         let user = user.or(credentials).map(|u| format!("Basic {}", STANDARD.encode(u)));
         let authorization = user.or_else(|| token.map(|t| format!("Bearer {t}")));
-        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_connect(Some(CONNECT)).build();
-        let url = format!("http://{}", host.trim_end_matches('/'));
-        Ok(Target::Server { agent: config.into(), url, authorization })
+        let mut config = ureq::Agent::config_builder().http_status_as_error(false).timeout_connect(Some(CONNECT));
+        if let Some(file) = ca_file {
+            config = config.tls_config(TlsConfig::builder().root_certs(authorities(file)?).build());
+        }
+        let url = format!("{scheme}://{}", host.trim_end_matches('/'));
+        Ok(Target::Server { agent: config.build().into(), url, authorization })
     }
 
     #[must_use]
@@ -198,10 +256,15 @@ mod tests {
 
     #[test]
     fn addresses_may_carry_who_asks() {
-        let Ok(Target::Server { url, authorization, .. }) = Target::connect("http://u:p@db:9000/", None, None) else {
+        let Ok(Target::Server { url, authorization, .. }) = Target::connect("http://u:p@db:9000/", Access::default())
+        else {
             panic!("no server")
         };
         assert_eq!((url.as_str(), authorization.as_deref()), ("http://db:9000", Some("Basic dTpw")));
-        assert!(Target::connect("https://db", None, None).is_err());
+        let Ok(Target::Server { url, .. }) = Target::connect("https://db", Access::default()) else {
+            panic!("no server")
+        };
+        assert_eq!(url, "https://db");
+        assert!(Target::connect("ftp://db", Access::default()).is_err());
     }
 }

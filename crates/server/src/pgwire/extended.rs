@@ -1,0 +1,215 @@
+//! Prepared statements: Parse, Bind, Describe and Execute.
+//!
+//! A statement is looked at once and run as often as it is bound; its rows wait in a portal until they are asked for.
+
+use super::command::recognise;
+use super::connection::{Session, Step, gone, not_utf8, reported};
+use super::message::Bind;
+use super::obey::shown;
+use super::prepared::{Portal, Prepared, Running, State, What, format};
+use super::reply::Report;
+use super::rows::rows_tag;
+use super::types::{Column, of_parameter};
+use super::{introspection, parameters, split};
+use crate::budget::Share;
+use bytes::Bytes;
+use std::sync::{Arc, OnceLock};
+use tidalite::Response;
+use tidalite::types::pg_type;
+
+/// Of one session.
+const STATEMENTS_MAX: usize = 10_000;
+const PORTALS_MAX: usize = 1_000;
+
+/// What a statement or a portal takes beside its text and values, roughly.
+const ENTRY_BYTES: usize = 512;
+
+impl Session<'_> {
+    pub(super) fn parse(&mut self, name: String, sql: &Bytes, oids: Vec<u32>) -> Step {
+        let sql = std::str::from_utf8(sql).map_err(|_| not_utf8())?;
+        let statements = split::statements(sql);
+        if statements.len() > 1 {
+            return Err(Report::error("42601", "cannot insert multiple commands into a prepared statement").into());
+        }
+        if !name.is_empty() && self.statements.contains_key(&name) {
+            return Err(Report::error("42P05", format!("prepared statement \"{name}\" already exists")).into());
+        }
+        if self.statements.len() >= STATEMENTS_MAX {
+            return Err(
+                Report::error("53400", format!("a session has at most {STATEMENTS_MAX} prepared statements")).into()
+            );
+        }
+        let what = match recognise(sql) {
+            _ if statements.is_empty() => What::Nothing,
+            Some(command) => What::Command(command),
+            None => What::Statement,
+        };
+        let is_end = matches!(&what, What::Command(command) if command.ends_transaction());
+        if !is_end {
+            self.check_transaction()?;
+        }
+        let oids = if introspection::asks_types(sql) { vec![pg_type::OIDS.oid] } else { oids };
+        let plainer = introspection::plainer(sql);
+        let held = self.held(sql.len() + name.len())?;
+        let prepared = Prepared { sql: sql.to_owned(), plainer, what, oids, described: OnceLock::new(), _held: held };
+        self.statements.insert(name, Arc::new(prepared));
+        self.out.empty(b'1');
+        Ok(())
+    }
+
+    /// A share of the memory of all clients, for what outlives its message.
+    fn held(&self, bytes: usize) -> Result<Share, Report> {
+        let mut share = self.shared.messages.share();
+        // Something is kept of a statement of one byte, too.
+        share.add(bytes + ENTRY_BYTES).map_err(|e| Report::error("53200", e.message))?;
+        Ok(share)
+    }
+
+    pub(super) fn prepared(&self, name: &str) -> Result<Arc<Prepared>, Report> {
+        let missing = || Report::error("26000", format!("prepared statement \"{name}\" does not exist"));
+        self.statements.get(name).cloned().ok_or_else(missing)
+    }
+
+    /// Finds out what a statement asks for and answers, if that is not known.
+    async fn describe(&mut self, prepared: &Prepared) -> Step {
+        if prepared.described.get().is_some() || !matches!(prepared.what, What::Statement) {
+            return Ok(());
+        }
+        let types = prepared.oids.iter().map(|oid| of_parameter(*oid)).collect();
+        let described = tokio::select! {
+            biased;
+            described = self.shared.database.describe(prepared.text(), types) => described,
+            () = self.input.closed() => return Err(gone().into()),
+        };
+        let described = described.map_err(|error| reported(&prepared.sql, &error))?;
+        let _ = prepared.described.set(described);
+        Ok(())
+    }
+
+    pub(super) async fn bind(&mut self, bind: Bind) -> Step {
+        let prepared = self.prepared(&bind.statement)?;
+        if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
+            return Err(Report::error("42P03", format!("cursor \"{}\" already exists", bind.portal)).into());
+        }
+        if self.portals.len() >= PORTALS_MAX {
+            return Err(Report::error("53400", format!("a session has at most {PORTALS_MAX} portals")).into());
+        }
+        let count = bind.values.len();
+        if bind.formats.len() > 1 && bind.formats.len() != count {
+            let message = format!("bind message has {} parameter formats but {count} parameters", bind.formats.len());
+            return Err(Report::error("08P01", message).into());
+        }
+        let is_unknown = |index: usize| bind.values[index].is_some() && prepared.oid(index) == 0;
+        if (0..count).any(is_unknown) {
+            self.describe(&prepared).await?;
+        }
+        if let Some(described) = prepared.described.get()
+            && described.parameters.len().max(prepared.oids.len()) != count
+        {
+            let (name, wanted) = (&bind.statement, described.parameters.len());
+            let message = format!(
+                "bind message supplies {count} parameters, but prepared statement \"{name}\" requires {wanted}"
+            );
+            return Err(Report::error("08P01", message).into());
+        }
+        let decoded = bind.values.iter().enumerate().map(|(i, value)| {
+            parameters::decode(i + 1, prepared.oid(i), format(&bind.formats, i) == 1, value.as_deref())
+        });
+        let parameters = decoded.collect::<Result<_, _>>()?;
+        let held = self.held(bind.values.iter().flatten().map(Bytes::len).sum())?;
+        let portal = Portal { prepared, parameters, formats: bind.result_formats, state: State::New, _held: held };
+        self.portals.insert(bind.portal, portal);
+        self.out.empty(b'2');
+        Ok(())
+    }
+
+    pub(super) async fn describe_statement(&mut self, name: &str) -> Step {
+        let prepared = self.prepared(name)?;
+        self.describe(&prepared).await?;
+        self.out.parameter_description(&prepared.all_oids());
+        let columns = match &prepared.what {
+            What::Command(command) => shown(command),
+            _ => prepared.columns(),
+        };
+        self.announce(columns.as_deref(), &[]);
+        Ok(())
+    }
+
+    /// Rows of a query that was not described before are begun: only then their types are known for sure.
+    pub(super) async fn describe_portal(&mut self, name: &str) -> Step {
+        let mut portal = self.take(name)?;
+        let prepared = portal.prepared.clone();
+        let mut columns = match &prepared.what {
+            What::Command(command) => shown(command),
+            What::Nothing => None,
+            What::Statement => prepared.columns(),
+        };
+        let is_known = prepared.described.get().is_some();
+        if matches!(prepared.what, What::Statement) && !is_known && prepared.may_return_rows() {
+            self.check_transaction()?;
+            if let State::New = portal.state
+                && let Response::Rows(rows) =
+                    self.start(&prepared.sql, prepared.text(), portal.parameters.clone()).await?
+            {
+                portal.state = State::Rows(Running::new(rows, None));
+            }
+            if let State::Rows(running) = &portal.state {
+                columns = Some(running.columns.clone());
+            }
+        }
+        self.announce(columns.as_deref(), &portal.formats);
+        self.portals.insert(name.to_owned(), portal);
+        Ok(())
+    }
+
+    fn announce(&mut self, columns: Option<&[Column]>, formats: &[i16]) {
+        match columns {
+            Some(columns) => self.out.row_description(columns, |i| format(formats, i)),
+            None => self.out.empty(b'n'),
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Result<Portal, Report> {
+        let missing = || Report::error("34000", format!("portal \"{name}\" does not exist"));
+        self.portals.remove(name).ok_or_else(missing)
+    }
+
+    pub(super) async fn execute(&mut self, name: &str, rows_max: u32) -> Step {
+        let mut portal = self.take(name)?;
+        let prepared = portal.prepared.clone();
+        match &prepared.what {
+            What::Nothing => self.out.empty(b'I'),
+            What::Command(command) => self.command(command, false)?,
+            What::Statement => self.execute_statement(&mut portal, &prepared, rows_max).await?,
+        }
+        self.portals.insert(name.to_owned(), portal);
+        Ok(())
+    }
+
+    async fn execute_statement(&mut self, portal: &mut Portal, prepared: &Prepared, rows_max: u32) -> Step {
+        self.check_transaction()?;
+        if let State::New = portal.state {
+            match self.start(&prepared.sql, prepared.text(), std::mem::take(&mut portal.parameters)).await? {
+                Response::Done { tag, rows } => {
+                    portal.state = State::Finished;
+                    self.changed(tag, rows);
+                    return Ok(());
+                }
+                Response::Rows(rows) => portal.state = State::Rows(Running::new(rows, prepared.columns())),
+            }
+        }
+        let State::Rows(running) = &mut portal.state else {
+            self.out.complete(&rows_tag(&prepared.sql, 0));
+            return Ok(());
+        };
+        let max = if rows_max == 0 { u64::MAX } else { u64::from(rows_max) };
+        let (count, may_have_more) = self.send(running, &portal.formats, max).await?;
+        if may_have_more {
+            self.out.empty(b's');
+        } else {
+            portal.state = State::Finished;
+            self.out.complete(&rows_tag(&prepared.sql, count));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+"""Clients that want too much, are slow, or stay: everybody else is served, and what they held is given back."""
+
+import socket
+import struct
+import urllib.parse
+from pathlib import Path
+
+import psycopg
+import pytest
+from server import eventually
+
+
+def resident_mib(server):
+    status = Path(f"/proc/{server.pid()}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def message(tag, body):
+    return tag + struct.pack("!i", len(body) + 4) + body
+
+
+def started(server):
+    """A connection of the PostgreSQL protocol after its greeting."""
+    connection = socket.create_connection(("127.0.0.1", server.pg_port), timeout=30)
+    body = struct.pack("!i", 3 << 16) + b"user\0u\0\0"
+    connection.sendall(struct.pack("!i", len(body) + 4) + body)
+    return connection
+
+
+def until(connection, tag):
+    """Reads messages up to one with the tag; gives its body."""
+    stream = connection.makefile("rb")
+    while True:
+        found, length = struct.unpack("!ci", stream.read(5))
+        body = stream.read(length - 4)
+        if found == tag:
+            return body
+
+
+def test_a_stranger_may_say_little(servers):
+    server = servers(env={"TIDALITE_PG_USER": "me", "TIDALITE_PG_PASSWORD": "secret"}).start()
+    with started(server) as connection:
+        assert until(connection, b"R")[:4] == struct.pack("!i", 10)
+        # Only the length is sent: it is enough to be refused.
+        connection.sendall(b"p" + struct.pack("!i", (64 << 10) + 5))
+        assert b"longer than any before authentication, 65536" in until(connection, b"E")
+
+
+def test_long_messages_share_their_memory(servers):
+    server = servers(env={"TIDALITE_PG_MESSAGES_BYTES_MAX": "8MiB", "TIDALITE_PG_MESSAGE_BYTES_MAX": "4MiB"}).start()
+    waiting = []
+    # Of each the last byte is missing.
+    for _ in range(2):
+        connection = started(server)
+        until(connection, b"Z")
+        connection.sendall(message(b"Q", b"x" * ((4 << 20) - 100))[:-1])
+        waiting.append(connection)
+    small = psycopg.connect(host="127.0.0.1", port=server.pg_port, user="u", dbname="d", autocommit=True)
+    assert small.execute("SELECT 1").fetchone() == (1,)
+
+    def is_refused():
+        with started(server) as third:
+            until(third, b"Z")
+            try:
+                third.sendall(message(b"Q", b"SELECT '" + b"x" * (3 << 20) + b"'\0"))
+                return b"C53200" in until(third, b"E")
+            except (ConnectionError, struct.error):
+                # The refusal came before the rest was sent, and was lost with it.
+                return True
+
+    eventually(is_refused, 30, "a refusal")
+    for connection in waiting:
+        connection.close()
+    eventually(lambda: fits(server), 30, "room for a long statement")
+    small.close()
+
+
+def fits(server):
+    with psycopg.connect(host="127.0.0.1", port=server.pg_port, user="u", dbname="d", autocommit=True) as connection:
+        try:
+            return connection.execute("SELECT length('" + "x" * (3 << 20) + "')").fetchone() == (3 << 20,)
+        except psycopg.errors.OutOfMemory:
+            return False
+
+
+def test_prepared_statements_share_it_too(servers):
+    server = servers(env={"TIDALITE_PG_MESSAGES_BYTES_MAX": "4MiB", "TIDALITE_PG_MESSAGE_BYTES_MAX": "4MiB"}).start()
+    with psycopg.connect(host="127.0.0.1", port=server.pg_port, user="u", dbname="d", autocommit=True) as connection:
+        prepare = lambda n: connection.pgconn.prepare(f"s{n}".encode(), f"SELECT {n} AS x{'x' * (1 << 20)}".encode())
+        results = [prepare(n) for n in range(6)]
+        refused = [r for r in results if r.error_message]
+        assert 1 <= len(refused) <= 4 and all(b"pg.messages_bytes_max" in r.error_message for r in refused)
+        connection.execute("DEALLOCATE ALL")
+        assert not prepare(10).error_message
+
+
+@pytest.mark.parametrize("protocol", ["http", "pg"])
+def test_a_reader_that_stops_and_leaves_takes_little_and_gives_it_back(servers, protocol):
+    server = servers().start()
+    query = "SELECT value, value * 2 AS y, 'some text of a row' AS z FROM generate_series(1, 20000000)"
+    assert server.value("select count(*) from generate_series(1, 1000000)") == 1_000_000
+    before = resident_mib(server)
+    readers = []
+    for _ in range(8):
+        if protocol == "http":
+            reader = socket.create_connection(("127.0.0.1", server.http_port), timeout=30)
+            reader.sendall(f"GET /exp?{urllib.parse.urlencode({'query': query})} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        else:
+            reader = started(server)
+            until(reader, b"Z")
+            reader.sendall(message(b"Q", query.encode() + b"\0"))
+        assert reader.recv(1000)
+        readers.append(reader)
+    running = lambda: server.value("select count(*) from query_activity()") - 1
+    eventually(lambda: running() == 8, 30, "eight queries")
+    assert server.value("select count(*) from generate_series(1, 1000000)") == 1_000_000
+    assert resident_mib(server) < before + 400, "rows wait in memory for who does not read them"
+    for reader in readers:
+        reader.close()
+    eventually(lambda: running() == 0, 30, "the end of queries nobody reads")
+
+
+def test_a_thousand_idle_connections_are_no_burden(servers):
+    server = servers().start()
+    before = resident_mib(server)
+    idle = [socket.create_connection(("127.0.0.1", port), timeout=30) for port in (server.http_port, server.ilp_port) for _ in range(500)]
+    for connection in idle[:500:2]:
+        # Half a request.
+        connection.sendall(b"GET /exec?query=sel")
+    sessions = [started(server) for _ in range(500)]
+    for session in sessions:
+        until(session, b"Z")
+    server.write_ok("t v=1i 1\n")
+    assert server.value("select count(*) from t") == 1
+    assert resident_mib(server) < before + 150
+    for connection in idle + sessions:
+        connection.close()
+    gone = lambda: all(value == 0 for name, value in server.metrics().items() if name.startswith("tidalite_connections{"))
+    eventually(gone, 30, "the end of all connections")
