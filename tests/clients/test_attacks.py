@@ -120,6 +120,22 @@ def test_a_reader_that_stops_and_leaves_takes_little_and_gives_it_back(servers, 
     eventually(lambda: running() == 0, 30, "the end of queries nobody reads")
 
 
+def test_a_body_that_does_not_come_is_given_up(servers):
+    server = servers(env={"TIDALITE_HTTP_BODY_TIMEOUT": "500ms"}).start()
+    with socket.create_connection(("127.0.0.1", server.http_port), timeout=30) as stalled:
+        stalled.sendall(b"POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nt v=1i 1\n")
+        answer = stalled.recv(10_000)
+        assert answer.startswith(b"HTTP/1.1 408") and b"http.body_timeout" in answer
+    # Slow is not stalled.
+    with socket.create_connection(("127.0.0.1", server.http_port), timeout=30) as slow:
+        slow.sendall(b"POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+        for byte in b"t v=2i 2\n":
+            server.value("select 1")
+            slow.sendall(bytes([byte]))
+        assert slow.recv(10_000).startswith(b"HTTP/1.1 204")
+    assert server.count("t") == 1
+
+
 def test_a_thousand_idle_connections_are_no_burden(servers):
     server = servers().start()
     before = resident_mib(server)

@@ -15,6 +15,10 @@ use tokio::sync::Semaphore;
 /// until a connection is closed.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// A peer that vanished without a word is asked after this long without one, and then so often.
+const VANISHED: Duration = Duration::from_secs(60);
+const ASK_AGAIN: Duration = Duration::from_secs(15);
+
 /// What a port is called, and how many connections it may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Port {
@@ -22,6 +26,13 @@ pub struct Port {
     pub connections_max: usize,
     /// The setting that says so, for who is turned away.
     pub setting: &'static str,
+}
+
+/// Has the system find out, within minutes, that a peer is gone of which no more packets come.
+pub fn notice_the_vanished(socket: &TcpStream) {
+    let asking = socket2::TcpKeepalive::new().with_time(VANISHED).with_interval(ASK_AGAIN);
+    // Without, the connection is as good as before.
+    let _ = socket2::SockRef::from(socket).set_tcp_keepalive(&asking);
 }
 
 /// Gives each connection to `handle`, a task of its own, which has to end when its stop comes.

@@ -229,6 +229,14 @@ pub const SETTINGS: &[Setting] = &[
         "The largest body of a request, after decompression; a larger one is refused with 413.",
     ),
     setting(
+        "http.body_timeout",
+        "http-body-timeout",
+        "TIME",
+        "60s",
+        DURATION,
+        "A request of whose body nothing comes for this long is refused with 408: nothing of it is kept.",
+    ),
+    setting(
         "http.bodies_bytes_max",
         "http-bodies-bytes-max",
         "BYTES",

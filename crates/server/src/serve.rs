@@ -119,7 +119,7 @@ impl Server {
                 auth: HttpAuth::new(config.http_user.as_ref(), &config.http_tokens),
                 line: line.clone(),
                 parsers: Pool::default(),
-                body_bytes_max: config.http_body_bytes_max,
+                body: http::BodyLimits { bytes_max: config.http_body_bytes_max, idle_max: config.http_body_timeout },
                 bodies: Budget::new(
                     config.http_bodies_bytes_max.max(config.http_body_bytes_max),
                     "the bodies of all requests",

@@ -10,6 +10,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::io::Write;
+use std::time::Duration;
 use tidalite::{Error, ErrorKind};
 
 pub type Body = UnsyncBoxBody<Bytes, Error>;
@@ -52,6 +53,15 @@ pub fn answer_body(answer: Answer, done: impl FnOnce(u64) + Send + 'static) -> B
     BodyExt::boxed_unsync(StreamBody::new(chunks))
 }
 
+/// What a body may be.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyLimits {
+    /// After decompression.
+    pub bytes_max: usize,
+    /// Without a byte of it for this long the sender is given up; zero for never.
+    pub idle_max: Duration,
+}
+
 /// Why a body could not be read.
 #[derive(Debug)]
 pub enum BodyError {
@@ -62,6 +72,8 @@ pub enum BodyError {
     /// The encoding's name.
     Encoding(String),
     Gzip(String),
+    /// Nothing of it came for this long.
+    Stalled(Duration),
     /// The connection broke; there is nobody to tell.
     Gone(String),
     /// What the receiver of the pieces said.
@@ -73,6 +85,7 @@ impl BodyError {
     pub fn status(&self) -> StatusCode {
         match self {
             BodyError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::Stalled(_) => StatusCode::REQUEST_TIMEOUT,
             BodyError::Encoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             BodyError::Gzip(_) | BodyError::Gone(_) => StatusCode::BAD_REQUEST,
             BodyError::Refused(error) => crate::errors::http_status(error.kind),
@@ -87,6 +100,10 @@ impl BodyError {
                 BodyError::TooLarge { bytes_max } => {
                     format!("the request body is larger than {bytes_max} bytes, the setting http.body_bytes_max")
                 }
+                BodyError::Stalled(idle) => format!(
+                    "nothing of the request body came for {} ms, the setting http.body_timeout",
+                    idle.as_millis()
+                ),
                 BodyError::Encoding(name) => format!("content encoding {name:?} is not supported; gzip and none are"),
                 BodyError::Gzip(problem) => format!("the gzip stream is broken: {problem}"),
                 BodyError::Gone(problem) => format!("the request body ended early: {problem}"),
@@ -106,15 +123,15 @@ impl BodyError {
 pub async fn read(
     headers: &HeaderMap,
     body: Incoming,
-    bytes_max: usize,
+    limits: BodyLimits,
     take: impl FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), BodyError> {
     let mut body = body;
-    let result = read_pieces(headers, &mut body, bytes_max, take).await;
+    let result = read_pieces(headers, &mut body, limits, take).await;
     if let Err(error) = &result
-        && !matches!(error, BodyError::Gone(_))
+        && !matches!(error, BodyError::Gone(_) | BodyError::Stalled(_))
     {
-        drain(&mut body, bytes_max).await;
+        drain(&mut body, limits).await;
     }
     result
 }
@@ -126,7 +143,7 @@ const YIELD_BYTES: usize = 256 << 10;
 async fn read_pieces(
     headers: &HeaderMap,
     body: &mut Incoming,
-    bytes_max: usize,
+    limits: BodyLimits,
     mut take: impl FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), BodyError> {
     let mut gzip = match encoding(headers).as_str() {
@@ -134,6 +151,7 @@ async fn read_pieces(
         "gzip" | "x-gzip" => Some(MultiGzDecoder::new(Vec::new())),
         other => return Err(BodyError::Encoding(other.to_owned())),
     };
+    let BodyLimits { bytes_max, .. } = limits;
     let mut total = 0;
     let mut bounded = |piece: &[u8]| {
         total += piece.len();
@@ -144,8 +162,7 @@ async fn read_pieces(
     };
     let mut compressed = 0;
     let mut since_yield = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|e| BodyError::Gone(e.to_string()))?;
+    while let Some(frame) = next(body, limits).await? {
         let Ok(data) = frame.into_data() else { continue };
         since_yield += data.len();
         if since_yield >= YIELD_BYTES {
@@ -193,9 +210,21 @@ fn encoding(headers: &HeaderMap) -> String {
     String::from_utf8_lossy(value).trim().to_ascii_lowercase()
 }
 
-async fn drain(body: &mut Incoming, bytes_max: usize) {
-    let mut left = bytes_max;
-    while let Some(Ok(frame)) = body.frame().await {
+/// The next piece, if it comes in time.
+async fn next(body: &mut Incoming, limits: BodyLimits) -> Result<Option<Frame<Bytes>>, BodyError> {
+    let idle_max = limits.idle_max;
+    let frame = if idle_max.is_zero() {
+        body.frame().await
+    } else {
+        let waited = tokio::time::timeout(idle_max, body.frame()).await;
+        waited.map_err(|_| BodyError::Stalled(idle_max))?
+    };
+    frame.transpose().map_err(|e| BodyError::Gone(e.to_string()))
+}
+
+async fn drain(body: &mut Incoming, limits: BodyLimits) {
+    let mut left = limits.bytes_max;
+    while let Ok(Some(frame)) = next(body, limits).await {
         let bytes = frame.data_ref().map_or(0, Bytes::len);
         if bytes > left {
             return;

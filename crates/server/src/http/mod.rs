@@ -34,6 +34,8 @@ use tidalite::Database;
 use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
 
+pub use body::BodyLimits;
+
 use body::Body;
 
 /// An idle connection is closed after this long; clients that pool connections expect minutes.
@@ -50,7 +52,7 @@ pub struct Shared {
     pub line: LineOptions,
     /// All of them with `line` as their options, but for the unit of timestamps.
     pub parsers: Pool,
-    pub body_bytes_max: usize,
+    pub body: BodyLimits,
     pub bodies: Budget,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,
@@ -66,6 +68,7 @@ async fn connection(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mu
     let counters = shared.counters.clone();
     let _open = OpenConnection::count(&counters.http);
     let _ = socket.set_nodelay(true);
+    accept::notice_the_vanished(&socket);
     let opened = tokio::select! {
         opened = tls::open(socket, shared.tls.as_ref(), "http", peer, pages::NOT_ENCRYPTED) => opened,
         () = stop.wait() => return,

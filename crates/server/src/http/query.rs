@@ -140,7 +140,7 @@ async fn parameters(
     let invalid = |message: String| (StatusCode::BAD_REQUEST, Error::new(ErrorKind::Invalid, message));
     let mut params = Params::parse(query.unwrap_or_default()).map_err(invalid)?;
     let (mut text, mut share) = (Vec::new(), shared.bodies.share());
-    let read = body::read(headers, body, shared.body_bytes_max, |piece| {
+    let read = body::read(headers, body, shared.body, |piece| {
         share.add(piece.len())?;
         text.extend_from_slice(piece);
         Ok(())

@@ -54,7 +54,7 @@ async fn write_lines(
 ) -> Result<u64, BodyError> {
     // Until the rows are committed.
     let mut share = shared.bodies.share();
-    body::read(headers, body, shared.body_bytes_max, |piece| {
+    body::read(headers, body, shared.body, |piece| {
         share.add(piece.len())?;
         add(&shared.counters.http.bytes, piece.len() as u64);
         lines.push(piece).map_err(|e| line_error(&e))

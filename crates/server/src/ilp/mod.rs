@@ -40,8 +40,7 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: 
 
 async fn serve_one(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut stop: Stop) {
     let _open = OpenConnection::count(&shared.counters.tcp);
-    // A peer that vanished without a word is noticed after some minutes rather than never.
-    let _ = socket2::SockRef::from(&socket).set_keepalive(true);
+    accept::notice_the_vanished(&socket);
     let opened = tokio::select! {
         opened = tls::open(socket, shared.tls.as_ref(), "line protocol", peer, b"") => opened,
         () = stop.wait() => return,

@@ -69,7 +69,7 @@ async fn serve_one(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut
     let _open = OpenConnection::count(&shared.counters.pg);
     // Answers are small and waited for.
     let _ = socket.set_nodelay(true);
-    let _ = socket2::SockRef::from(&socket).set_keepalive(true);
+    accept::notice_the_vanished(&socket);
     let opened = tokio::select! {
         opened = encryption::open(socket, peer, &shared) => opened,
         () = stop.wait() => return,
