@@ -9,7 +9,7 @@ use tidalite_ingest::apply::publish;
 use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::commit::command::commit_command;
 use tidalite_ingest::commit::commit_batches;
-use tidalite_ingest::dedup;
+use tidalite_ingest::dedup::{self, Wins};
 use tidalite_ingest::line::{LineOptions, LineParser};
 use tidalite_ingest::wal::log::Group;
 use tidalite_storage::tables::Versions;
@@ -58,7 +58,7 @@ fn run(commits: &[Vec<u8>], has_keys: bool) -> f64 {
         txn = txn.next();
         let mut ops = commit_batches(&mut catalog, batches, true, txn).expect("it is accepted");
         if has_keys && dedup::concerns(&catalog, &ops) {
-            ops = dedup::resolve(&catalog, &ops, txn, |id| versions.get(id).cloned()).expect("nothing is read");
+            ops = dedup::resolve(&catalog, &ops, txn, Wins::Last, |id| versions.get(id).cloned()).expect("nothing is read");
         }
         group.push(txn, &ops);
         group.clear();

@@ -2,7 +2,7 @@
 //!
 //! Owned by whoever commits. What readers see follows behind, see [`crate::apply`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tidalite_storage::tables::{SymbolMaps, symbol_maps};
 use tidalite_types::schema::fold_name;
@@ -13,6 +13,8 @@ pub struct Catalog {
     names: HashMap<String, TableId>,
     tables: HashMap<TableId, Entry>,
     pub next_table: TableId,
+    /// Tables that materialized views follow.
+    bases: HashSet<TableId>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,8 +34,21 @@ impl Catalog {
         self.tables.get(&id)
     }
 
+    /// Whether a materialized view follows the table.
+    #[must_use]
+    pub fn is_base(&self, id: TableId) -> bool {
+        self.bases.contains(&id)
+    }
+
+    fn find_bases(&mut self) {
+        let followed = self.tables.values().filter_map(|e| Some(e.schema.materialized()?.state.base));
+        self.bases = followed.collect();
+    }
+
     /// Creates the table or gives it another schema; dictionaries of columns that stay are kept.
     pub fn put(&mut self, id: TableId, schema: Arc<TableSchema>) {
+        let base = |schema: &TableSchema| schema.materialized().map(|view| view.state.base);
+        let has_other_base = self.tables.get(&id).and_then(|e| base(&e.schema)) != base(&schema);
         let symbols = match self.tables.get(&id) {
             Some(entry) => {
                 let name = fold_name(&entry.schema.name);
@@ -47,6 +62,9 @@ impl Catalog {
         self.names.insert(fold_name(&schema.name), id);
         self.next_table = self.next_table.max(TableId(id.0 + 1));
         self.tables.insert(id, Entry { schema, symbols });
+        if has_other_base {
+            self.find_bases();
+        }
     }
 
     pub fn remove(&mut self, id: TableId) {
@@ -54,6 +72,9 @@ impl Catalog {
             let name = fold_name(&entry.schema.name);
             if self.names.get(&name) == Some(&id) {
                 self.names.remove(&name);
+            }
+            if entry.schema.materialized().is_some() {
+                self.find_bases();
             }
         }
     }

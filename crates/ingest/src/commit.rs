@@ -207,6 +207,7 @@ fn create_for(overlay: &mut Overlay<'_>, batch: &Batch) -> Result<(TableId, Arc<
         next_column: ColumnId(0),
         ttl: None,
         dedup: Vec::new(),
+        view: None,
     };
     for column in &batch.columns {
         let pushed = push_column(&mut schema, &column.name, type_of_new_column(column.column_type));

@@ -2,7 +2,7 @@
 //!
 //! In: the operations of a commit, and each table as all commits before left it. Out: the operations with the rows that
 //! die, and without those that are not needed: of rows with the same keys the last one wins, and a row that is there as
-//! it is, in every column, costs nothing.
+//! it is, in every column, costs nothing. Or, where a commit says so, the rows that are there stay and the new ones go.
 //!
 //! Only what can have the same timestamps is looked at: segments, blocks and runs whose range the new rows' times fall
 //! into. Rows that come in order pay one comparison for each of them.
@@ -32,11 +32,19 @@ pub fn concerns(catalog: &Catalog, ops: &[Op]) -> bool {
     })
 }
 
+/// Which of two rows with the same keys stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wins {
+    Last,
+    First,
+}
+
 /// `view` gives a table as the commit finds it; `None` for one that this commit creates.
 pub fn resolve(
     catalog: &Catalog,
     ops: &[Op],
     txn: Txn,
+    wins: Wins,
     mut view: impl FnMut(TableId) -> Option<Arc<TableSnapshot>>,
 ) -> Result<Vec<Op>> {
     let mut versions = Versions::default();
@@ -56,7 +64,7 @@ pub fn resolve(
             && let Some(now) = versions.get(*table)
             && !now.schema.dedup.is_empty()
         {
-            let (dead, run) = upsert(now, run)?;
+            let (dead, run) = upsert(now, run, wins)?;
             some.clear();
             if !dead.is_empty() {
                 some.push(Op::Delete { table: *table, dead: Arc::new(dead) });
@@ -72,13 +80,13 @@ pub fn resolve(
 }
 
 /// The rows of `table` that `run` replaces, and what of `run` is left to append.
-fn upsert(table: &TableSnapshot, run: &Run) -> Result<(DeadRows, Option<Run>)> {
+fn upsert(table: &TableSnapshot, run: &Run, wins: Wins) -> Result<(DeadRows, Option<Run>)> {
     let Some(designated) = table.schema.designated.filter(|_| run.rows > 0) else {
         return Ok((DeadRows::default(), Some(run.clone())));
     };
     // In order, so that later commits find their rows by search.
     let run = if run.is_sorted { run.clone() } else { run.sorted(designated) };
-    let mut new = NewRows::of(&table.schema, &run, designated);
+    let mut new = NewRows::of(&table.schema, &run, designated, wins);
     new.index_repeated();
     let mut dead = DeadRows::default();
     let times = new.times;
@@ -124,14 +132,15 @@ struct NewRows<'a> {
     /// Rows that are not appended: replaced by a later one of this commit, or there already.
     is_needless: Vec<bool>,
     needless: usize,
+    wins: Wins,
 }
 
 impl<'a> NewRows<'a> {
-    fn of(schema: &'a TableSchema, run: &'a Run, designated: ColumnId) -> NewRows<'a> {
+    fn of(schema: &'a TableSchema, run: &'a Run, designated: ColumnId, wins: Wins) -> NewRows<'a> {
         let keys = schema.dedup.iter().filter(|id| **id != designated);
         let keys = keys.map(|id| (*id, run.column(*id).map(AsRef::as_ref))).collect();
         let times = run.timestamps(designated);
-        NewRows { schema, run, times, keys, index: Vec::new(), is_needless: Vec::new(), needless: 0 }
+        NewRows { schema, run, times, keys, index: Vec::new(), is_needless: Vec::new(), needless: 0, wins }
     }
 
     /// Rows replaced by later ones of the same commit.
@@ -141,14 +150,16 @@ impl<'a> NewRows<'a> {
         }
     }
 
-    /// The last of the rows with the same keys is the one that is found.
+    /// Of the rows with the same keys the one that stays is found.
     fn make_index(&mut self) {
         if !self.index.is_empty() {
             return;
         }
         self.index = vec![0; (2 * self.times.len()).next_power_of_two().max(2)];
         let own: Vec<_> = self.keys.iter().map(|(_, column)| *column).collect();
-        for row in (0..self.times.len()).rev() {
+        let count = self.times.len();
+        for n in 0..count {
+            let row = if self.wins == Wins::Last { count - 1 - n } else { n };
             match self.slot(self.times[row], &own, row) {
                 Ok(_) => self.drop_row(row),
                 Err(slot) => self.index[slot] = row as u32 + 1,
@@ -189,6 +200,10 @@ impl<'a> NewRows<'a> {
         let mut others = None;
         for row in rows {
             let Ok(found) = self.slot(part.times()[row], &keys, row) else { continue };
+            if self.wins == Wins::First {
+                self.drop_row(found);
+                continue;
+            }
             let others = match &others {
                 Some(others) => others,
                 None => others.insert(self.beside(part.columns(self.schema)?)),

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`line`] text to batches; [`convert`] a column into the table's type; [`catalog`] what the next
 //! commit builds on; [`commit`] batches and commands into operations; [`wal`] operations into the log, the commit
-//! point; [`apply`] operations into the versions that readers see; [`recover`] all of it again at open.
+//! point; [`apply`] operations into the versions that readers see; [`times`] what materialized views are told; [`recover`] all of it again at open.
 #![forbid(unsafe_code)]
 
 pub mod apply;
@@ -13,6 +13,7 @@ pub mod dedup;
 pub mod error;
 pub mod line;
 pub mod recover;
+pub mod times;
 pub mod wal;
 
 pub use catalog::Catalog;

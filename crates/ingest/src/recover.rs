@@ -4,6 +4,7 @@
 //! belongs to nobody: what a crash left behind is removed.
 
 use crate::catalog::Catalog;
+use crate::times::ChangedTimes;
 use crate::wal::checkpoint;
 use crate::wal::log::{self, LogWriter, replay};
 use crate::wal::record::Op;
@@ -30,6 +31,8 @@ pub struct Recovered {
     pub persisted: Persisted,
     /// Commits read from the log.
     pub replayed: u64,
+    /// What materialized views have not seen yet.
+    pub times: ChangedTimes,
 }
 
 /// `log_file_bytes` is what new files of the log are allocated with.
@@ -47,29 +50,40 @@ pub fn recover(
         catalog: Catalog::default(),
         versions: Versions::default(),
         persisted: HashMap::new(),
+        times: ChangedTimes::default(),
     };
     tables.catalog.next_table = state.next_table;
     for &table in state.tables.keys() {
         tables.open_table(&**fs, table)?;
     }
     if state.checkpoint.file != 0 {
-        checkpoint::read(&**fs, state.checkpoint.file, |op| tables.apply(state.checkpoint.txn, op))?;
+        checkpoint::read(&**fs, state.checkpoint.file, |op| match op {
+            Op::Times { table, since, changes } => {
+                tables.times.load(table, since, changes);
+                Ok(())
+            }
+            op => tables.apply(state.checkpoint.txn, op),
+        })?;
     }
+    tables.follow_bases();
     let mut replayed = 0;
     let end = replay(&**fs, state.checkpoint.txn, |txn, ops| {
         replayed += 1;
-        ops.into_iter().try_for_each(|op| tables.apply(txn, op))
+        ops.into_iter().try_for_each(|op| {
+            tables.times.note(&tables.catalog, txn, std::slice::from_ref(&op));
+            tables.apply(txn, op)
+        })
     })?;
     let txn = end.txn;
     let mut log = LogWriter::begin(fs.clone(), end, log_file_bytes)?;
     // Files that a checkpoint made needless before the last close or crash could remove them.
     log.release(state.checkpoint.txn);
-    let Recovering { mut catalog, mut versions, persisted, .. } = tables;
+    let Recovering { mut catalog, mut versions, persisted, times, .. } = tables;
     catalog.index_names();
     versions.index_names();
     versions.set_txn(txn);
     remove_strays(&**fs, state)?;
-    Ok(Recovered { catalog, versions, log, txn, persisted, replayed })
+    Ok(Recovered { catalog, versions, log, txn, persisted, replayed, times })
 }
 
 struct Recovering<'a> {
@@ -78,6 +92,7 @@ struct Recovering<'a> {
     catalog: Catalog,
     versions: Versions,
     persisted: Persisted,
+    times: ChangedTimes,
 }
 
 impl Recovering<'_> {
@@ -100,6 +115,15 @@ impl Recovering<'_> {
         let segments = state.dead.iter().map(|(&segment, rows)| (segment, rows.clone())).collect();
         self.versions.kill(table, &DeadRows { segments, ..DeadRows::default() }, state.schema_txn);
         Ok(())
+    }
+
+    /// What the log does to tables that views follow is of interest from its beginning on.
+    fn follow_bases(&mut self) {
+        for table in self.state.tables.values() {
+            if let Some(view) = table.schema.materialized() {
+                self.times.follow(view.state.base, self.state.checkpoint.txn);
+            }
+        }
     }
 
     /// Does an operation again unless the manifest has it already.
@@ -145,7 +169,7 @@ impl Recovering<'_> {
             }
             // Of segments that are gone and of staged rows that were merged, the merge took care.
             Op::Delete { dead, .. } => self.versions.kill(table, &dead, txn),
-            Op::Truncate { .. } | Op::DropPartitions { .. } | Op::Rows { .. } => {}
+            Op::Truncate { .. } | Op::DropPartitions { .. } | Op::Rows { .. } | Op::Times { .. } => {}
         }
         Ok(())
     }

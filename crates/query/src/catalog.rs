@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tidalite_storage::TableSnapshot;
+use tidalite_types::TableId;
 
 /// Implemented by the database.
 pub trait Catalog: Send + Sync + Debug {
@@ -23,6 +24,27 @@ pub trait Catalog: Send + Sync + Debug {
     fn table_metrics(&self) -> Vec<TableMetrics> {
         Vec::new()
     }
+
+    fn view_metrics(&self) -> Vec<ViewMetrics> {
+        Vec::new()
+    }
+}
+
+/// What a materialized view does, as `materialized_views()` shows it.
+#[derive(Clone, Debug, Default)]
+pub struct ViewMetrics {
+    pub view: TableId,
+    /// When the last refresh began, in microseconds since 1970.
+    pub started: Option<i64>,
+    pub is_running: bool,
+    /// Why the last refresh failed.
+    pub error: Option<String>,
+    /// The last commit to the base.
+    pub base_txn: u64,
+    /// Commits to the base that it does not show yet.
+    pub lag_commits: u64,
+    /// Stretches of time to be computed again.
+    pub pending_ranges: u64,
 }
 
 /// One table as `table_metrics()` shows it.

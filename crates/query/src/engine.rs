@@ -5,8 +5,10 @@
 //! operator ends that query with an error and nothing else.
 
 mod describe;
+mod views;
 
 pub use describe::Described;
+pub use views::{Bucketing, MaterializedShape, Part};
 
 use crate::functions::{self, partitions};
 use crate::names::nearest;
@@ -322,12 +324,13 @@ impl Engine {
         let references = state.resolve_table_references(&statement)?;
         let names: Vec<&str> =
             references.iter().filter(|r| r.schema().is_none_or(|s| s == SCHEMA)).map(|r| r.table()).collect();
-        tables.pin(&names);
+        let expanded = self.pin_with_views(state, &tables, &names)?;
         for (name, table) in own {
             tables.put(name, table.clone());
         }
         let mut state = state.clone();
-        state.register_catalog_list(Arc::new(tables));
+        state.register_catalog_list(Arc::new(tables.clone()));
+        views::put(&state, &tables, expanded).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
         let logical = plan::time_ranges(state.statement_to_plan(statement).await?, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;

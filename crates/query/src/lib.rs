@@ -23,10 +23,10 @@ pub mod statement;
 mod tables;
 
 pub use cancel::CancelToken;
-pub use catalog::{ActivityEntry, Catalog, MergeWork, TableMetrics};
+pub use catalog::{ActivityEntry, Catalog, MergeWork, TableMetrics, ViewMetrics};
 pub use dialect::{parse, parse_bound};
 pub use door::batches::{Target, to_batch};
-pub use engine::{Described, Engine, EngineConfig, OutputColumn, QueryResult};
+pub use engine::{Bucketing, Described, Engine, EngineConfig, MaterializedShape, OutputColumn, Part, QueryResult};
 pub use error::{Error, Result};
 pub use parameters::Parameter;
 pub use statement::Statement;

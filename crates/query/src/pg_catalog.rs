@@ -59,8 +59,8 @@ const TABLES: &[(&str, i64, Make)] = &[
     }),
     ("pg_inherits", 2611, |_| none(&[], &["inhrelid", "inhparent", "inhseqno"])),
     ("pg_proc", 1255, |_| none(&["proname"], &["oid", "pronamespace", "prorettype"])),
-    ("pg_views", 12_006, |_| none(&["schemaname", "viewname", "definition"], &[])),
-    ("pg_matviews", 12_007, |_| none(&["schemaname", "matviewname", "definition"], &[])),
+    ("pg_views", 12_006, |tables| views(tables, false)),
+    ("pg_matviews", 12_007, |tables| views(tables, true)),
     ("pg_enum", 3501, |_| none(&["enumlabel"], &["oid", "enumtypid", "enumsortorder"])),
     ("pg_range", 3541, |_| none(&[], &["rngtypid", "rngsubtype"])),
     ("pg_collation", 3456, |_| none(&["collname"], &["oid", "collnamespace"])),
@@ -161,6 +161,7 @@ struct Class {
     namespace: i64,
     columns: usize,
     rows: i64,
+    kind: &'static str,
 }
 
 fn table_oid(table: &TableSnapshot) -> i64 {
@@ -174,6 +175,7 @@ fn classes(tables: &[Arc<TableSnapshot>]) -> Columns {
         namespace: PG_CATALOG_OID,
         columns: 0,
         rows: 0,
+        kind: "r",
     });
     let users = tables.iter().map(|table| Class {
         oid: table_oid(table),
@@ -181,6 +183,11 @@ fn classes(tables: &[Arc<TableSnapshot>]) -> Columns {
         namespace: PUBLIC_OID,
         columns: table.schema.columns.len(),
         rows: table.row_count() as i64,
+        kind: match &table.schema.view {
+            None => "r",
+            Some(view) if view.materialized.is_some() => "m",
+            Some(_) => "v",
+        },
     });
     let classes: Vec<Class> = own.chain(users).collect();
     let n = classes.len();
@@ -202,7 +209,7 @@ fn classes(tables: &[Arc<TableSnapshot>]) -> Columns {
         ("relhasindex", no()),
         ("relisshared", no()),
         ("relpersistence", text(all(n, "p"))),
-        ("relkind", text(all(n, "r"))),
+        ("relkind", text(classes.iter().map(|c| c.kind))),
         ("relnatts", short(classes.iter().map(|c| c.columns as i16))),
         ("relchecks", short(all(n, 0))),
         ("relhasrules", no()),
@@ -335,7 +342,27 @@ fn users(_: &[Arc<TableSnapshot>]) -> Columns {
     vec![("usename", text([OWNER])), ("usesysid", long([OWNER_OID])), ("usesuper", flag([true]))]
 }
 
+/// Views, or materialized ones.
+fn views(tables: &[Arc<TableSnapshot>], is_materialized: bool) -> Columns {
+    let of = |table: &Arc<TableSnapshot>| {
+        let view = table.schema.view.as_ref().filter(|view| view.materialized.is_some() == is_materialized)?;
+        Some((table.schema.name.clone(), view.sql.clone()))
+    };
+    let found: Vec<_> = tables.iter().filter_map(of).collect();
+    let (name, owner) = match is_materialized {
+        true => ("matviewname", "matviewowner"),
+        false => ("viewname", "viewowner"),
+    };
+    vec![
+        ("schemaname", text(all(found.len(), PUBLIC))),
+        (name, text(found.iter().map(|(name, _)| name.as_str()))),
+        (owner, text(all(found.len(), OWNER))),
+        ("definition", text(found.iter().map(|(_, sql)| sql.as_str()))),
+    ]
+}
+
 fn tables(tables: &[Arc<TableSnapshot>]) -> Columns {
+    let tables: Vec<_> = tables.iter().filter(|t| t.schema.view.is_none()).collect();
     let n = tables.len();
     vec![
         ("schemaname", text(all(n, PUBLIC))),

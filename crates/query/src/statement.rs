@@ -6,6 +6,8 @@ use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
 use tidalite_types::{ColumnType, Command, PartitionBy, Ttl};
 
+pub use crate::dialect::RefreshAsked;
+
 #[derive(Clone, Debug)]
 pub enum Statement {
     Query(Query),
@@ -19,6 +21,19 @@ pub enum Statement {
         commands: Vec<Command>,
     },
     CreateTableAs(CreateTableAs),
+    CreateView(CreateView),
+    SetRefresh {
+        view: Name,
+        refresh: RefreshAsked,
+    },
+    RefreshView {
+        view: Name,
+        scope: RefreshScope,
+    },
+    /// Lets a view that could not be refreshed try again, all of it.
+    ResumeView {
+        view: Name,
+    },
     Insert(Insert),
     Delete(Delete),
     Update(Update),
@@ -82,6 +97,40 @@ pub struct CreateTableAs {
 }
 
 #[derive(Clone, Debug)]
+pub struct CreateView {
+    pub name: Name,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    /// The query as it was written, and where it begins.
+    pub sql: String,
+    pub query: Query,
+    pub query_position: usize,
+    pub materialized: Option<NewMaterialized>,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewMaterialized {
+    /// The table it follows; `None` for the first of the query.
+    pub base: Option<Name>,
+    pub refresh: RefreshAsked,
+    /// Whether it is left empty at first.
+    pub is_deferred: bool,
+    pub timestamp: Option<Name>,
+    pub partition_by: Option<PartitionBy>,
+    pub ttl: Option<Ttl>,
+}
+
+/// What of a materialized view is computed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefreshScope {
+    /// What changed.
+    Incremental,
+    Full,
+    /// From and to, in microseconds since 1970.
+    Range(i64, i64),
+}
+
+#[derive(Clone, Debug)]
 pub struct Insert {
     pub table: String,
     /// Empty for "all columns, in order".
@@ -89,6 +138,21 @@ pub struct Insert {
     pub query: Query,
     /// The table's place in the text.
     pub table_position: usize,
+    pub conflict: Option<OnConflict>,
+    /// Gives what is returned of the rows written.
+    pub returning: Option<Query>,
+    /// Rows of one commit; `None` for all of them.
+    pub commit_rows: Option<u64>,
+}
+
+/// What becomes of rows whose upsert keys are there already.
+#[derive(Clone, Debug)]
+pub struct OnConflict {
+    pub position: usize,
+    /// The keys, when they are named.
+    pub keys: Vec<Name>,
+    /// The columns that are assigned from EXCLUDED; `None` when the rows that are there stay.
+    pub update: Option<Vec<Name>>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,6 +160,8 @@ pub struct Delete {
     pub table: Name,
     /// Gives the addresses of the rows; `None` for all rows.
     pub query: Option<Query>,
+    /// Gives what is returned of the rows deleted.
+    pub returning: Option<Query>,
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +170,8 @@ pub struct Update {
     /// Gives the addresses of the rows, and for each of `columns` what it becomes.
     pub query: Query,
     pub columns: Vec<Name>,
+    /// Gives what is returned of the rows as they are then.
+    pub returning: Option<Query>,
 }
 
 /// A name and its place in the text.

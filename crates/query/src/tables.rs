@@ -3,11 +3,13 @@
 use crate::Catalog;
 use crate::pg_catalog::{self, PgCatalog};
 use crate::scan::table::NativeTable;
+use crate::scan::view::ViewColumns;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_types::TableSchema;
 use tidalite_types::schema::fold_name;
 
 pub(crate) const CATALOG: &str = "tidalite";
@@ -29,13 +31,24 @@ impl QueryTables {
         QueryTables(Arc::new(Inner { catalog, tables: Mutex::default() }))
     }
 
+    /// The query of a view; `None` when the name is not one of a view that holds no rows.
+    pub fn view(&self, name: &str) -> Option<Arc<TableSchema>> {
+        let found = self.0.catalog.snapshots(&[name]).pop().flatten()?;
+        found.schema.is_plain_view().then(|| found.schema.clone())
+    }
+
     /// Pins the tables named that exist, at one instant.
     pub fn pin(&self, names: &[&str]) {
         let found = self.0.catalog.snapshots(names);
         let mut tables = self.0.tables.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, snapshot) in names.iter().zip(found) {
             if let Some(snapshot) = snapshot {
-                tables.insert(fold_name(name), Arc::new(NativeTable::new(snapshot)));
+                let table: Arc<dyn TableProvider> = match snapshot.schema.is_plain_view() {
+                    // What it shows is put in its place before a query is planned that names it.
+                    true => Arc::new(ViewColumns::new(snapshot.schema.clone())),
+                    false => Arc::new(NativeTable::new(snapshot)),
+                };
+                tables.insert(fold_name(name), table);
             }
         }
     }

@@ -107,6 +107,7 @@ fn empty() -> TableSnapshot {
         next_column: ColumnId(2 + DOUBLES),
         ttl: None,
         dedup: Vec::new(),
+        view: None,
     };
     TableSnapshot {
         id: TableId(1),

@@ -3,10 +3,16 @@
 //! Little-endian, fixed widths, strings and byte strings with a u32 length before them. A [`Decoder`] never panics:
 //! input that ends early or lies about a length gives [`Malformed`].
 
-use tidalite_types::{ColumnId, ColumnSchema, ColumnType, PartitionBy, TableSchema, TimeUnit, Ttl};
+use std::sync::Arc;
+use tidalite_types::{
+    ColumnId, ColumnSchema, ColumnType, Materialized, PartitionBy, Refresh, TableId, TableSchema, TimeUnit, Ttl, Txn,
+    View, ViewState,
+};
 
 /// Set in the byte of the partitions when options follow the columns of a schema.
 const HAS_OPTIONS: u8 = 0x80;
+/// Set there when a view follows.
+const HAS_VIEW: u8 = 0x40;
 
 /// The bytes do not have the form they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +94,8 @@ impl Encoder {
             PartitionBy::Month => 4,
             PartitionBy::Year => 5,
         };
-        self.u8(if has_options { partitions | HAS_OPTIONS } else { partitions });
+        let flags = if has_options { HAS_OPTIONS } else { 0 } | if schema.view.is_some() { HAS_VIEW } else { 0 };
+        self.u8(partitions | flags);
         // Column ids start at 0, so none is all ones.
         self.u32(schema.designated.map_or(u32::MAX, |id| id.0));
         self.u32(schema.next_column.0);
@@ -108,6 +115,43 @@ impl Encoder {
             self.u32(count);
             self.u32(schema.dedup.len() as u32);
             schema.dedup.iter().for_each(|id| self.u32(id.0));
+        }
+        if let Some(view) = &schema.view {
+            self.view(view);
+        }
+    }
+
+    fn view(&mut self, view: &View) {
+        self.str(&view.sql);
+        let Some(Materialized { base, refresh, state }) = &view.materialized else { return self.u8(0) };
+        self.u8(1);
+        self.str(base);
+        let (tag, seconds, start) = match *refresh {
+            Refresh::Manual => (0, 0, 0),
+            Refresh::Immediate => (1, 0, 0),
+            Refresh::Every { seconds, start } => (2, seconds, start),
+        };
+        self.u8(tag);
+        self.u64(seconds);
+        self.i64(start);
+        self.view_state(state);
+    }
+
+    fn view_state(&mut self, state: &ViewState) {
+        self.u32(state.base.0);
+        self.u64(state.seen.0);
+        self.ranges(&state.pending);
+        self.ranges(&state.frozen);
+        self.i64(state.refreshed);
+        self.u8(u8::from(state.invalid.is_some()));
+        self.str(state.invalid.as_deref().unwrap_or_default());
+    }
+
+    fn ranges(&mut self, ranges: &[(i64, i64)]) {
+        self.u32(ranges.len() as u32);
+        for (lo, hi) in ranges {
+            self.i64(*lo);
+            self.i64(*hi);
         }
     }
 }
@@ -190,7 +234,7 @@ impl<'a> Decoder<'a> {
     pub fn schema(&mut self) -> Result<TableSchema, Malformed> {
         let name = self.str()?.to_owned();
         let partitions = self.u8()?;
-        let partition_by = match partitions & !HAS_OPTIONS {
+        let partition_by = match partitions & !(HAS_OPTIONS | HAS_VIEW) {
             0 => PartitionBy::None,
             1 => PartitionBy::Hour,
             2 => PartitionBy::Day,
@@ -218,7 +262,43 @@ impl<'a> Decoder<'a> {
                 dedup.push(ColumnId(self.u32()?));
             }
         }
-        Ok(TableSchema { name, columns, designated, partition_by, next_column, ttl, dedup })
+        let view = if partitions & HAS_VIEW != 0 { Some(Arc::new(self.view()?)) } else { None };
+        Ok(TableSchema { name, columns, designated, partition_by, next_column, ttl, dedup, view })
+    }
+
+    fn view(&mut self) -> Result<View, Malformed> {
+        let sql = self.str()?.to_owned();
+        if self.u8()? == 0 {
+            return Ok(View { sql, materialized: None });
+        }
+        let base = self.str()?.to_owned();
+        let refresh = match (self.u8()?, self.u64()?, self.i64()?) {
+            (0, ..) => Refresh::Manual,
+            (1, ..) => Refresh::Immediate,
+            (2, seconds, start) => Refresh::Every { seconds, start },
+            _ => return Err(Malformed("refresh")),
+        };
+        let state = ViewState {
+            base: TableId(self.u32()?),
+            seen: Txn(self.u64()?),
+            pending: self.ranges()?,
+            frozen: self.ranges()?,
+            refreshed: self.i64()?,
+            invalid: {
+                let is_invalid = self.u8()? != 0;
+                let why = self.str()?;
+                is_invalid.then(|| why.to_owned())
+            },
+        };
+        Ok(View { sql, materialized: Some(Materialized { base, refresh, state }) })
+    }
+
+    fn ranges(&mut self) -> Result<Vec<(i64, i64)>, Malformed> {
+        let mut ranges = Vec::new();
+        for _ in 0..self.u32()? {
+            ranges.push((self.i64()?, self.i64()?));
+        }
+        Ok(ranges)
     }
 }
 
@@ -262,7 +342,27 @@ mod tests {
             next_column: ColumnId(99),
             ttl: Some(Ttl::Months(7)),
             dedup: vec![ColumnId(9), ColumnId(3)],
+            view: Some(Arc::new(View {
+                sql: "SELECT ts FROM b SAMPLE BY 1h".into(),
+                materialized: Some(Materialized {
+                    base: "b".into(),
+                    refresh: Refresh::Every { seconds: 3_600, start: -5 },
+                    state: ViewState {
+                        base: TableId(7),
+                        seen: Txn(9),
+                        pending: vec![(i64::MIN, 5), (7, i64::MAX)],
+                        frozen: vec![(5, 7)],
+                        refreshed: 1,
+                        invalid: Some("why".into()),
+                    },
+                }),
+            })),
         };
+        let plain = View { sql: "SELECT 1".into(), materialized: None };
+        let plain = TableSchema { view: Some(Arc::new(plain)), ttl: None, dedup: Vec::new(), ..schema.clone() };
+        let mut encoder = Encoder::new();
+        encoder.schema(&plain);
+        assert_eq!(Decoder::new(&encoder.bytes).schema(), Ok(plain));
         let mut encoder = Encoder::new();
         encoder.schema(&schema);
         let mut decoder = Decoder::new(&encoder.bytes);

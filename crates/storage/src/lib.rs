@@ -18,6 +18,7 @@ pub mod fs;
 pub mod locate;
 pub mod manifest;
 pub mod merge;
+pub mod rows_by_time;
 pub mod segment;
 pub mod snapshot;
 pub mod staging;

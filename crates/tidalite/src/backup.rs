@@ -26,6 +26,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
 use tidalite_ingest::wal::inspect::Commits;
+use tidalite_ingest::wal::record::Op;
 use tidalite_storage::fs::overlay::OverlayFs;
 use tidalite_storage::fs::{File, Fs};
 use tidalite_storage::manifest::{self, Change, Checkpoint, State};
@@ -61,6 +62,8 @@ struct Pinned {
     state: State,
     persisted: HashMap<TableId, HashMap<tidalite_types::ColumnId, u32>>,
     symbols: Vec<(TableId, u64, Arc<dyn File>)>,
+    /// What views have not seen yet, of the tables they follow.
+    times: HashMap<TableId, Op>,
 }
 
 /// While it lives no file of the log goes.
@@ -142,7 +145,11 @@ fn pin(shared: &Shared) -> Result<Pinned> {
         let file = shared.fs.open(&path).map_err(|e| tidalite_storage::Error::io("open", &path, e))?;
         symbols.push((id, table.symbol_bytes, file));
     }
-    Ok(Pinned { txn, tables, state, persisted: held.persisted.clone(), symbols })
+    let times = {
+        let known = shared.lock_times();
+        tables.iter().filter_map(|t| Some((t.id, known.op(t.id)?))).collect()
+    };
+    Ok(Pinned { txn, tables, state, persisted: held.persisted.clone(), symbols, times })
 }
 
 /// Made at the first backup, by chance.
@@ -306,6 +313,8 @@ fn rows(pinned: &Pinned) -> Result<Vec<u8>> {
     for table in &pinned.tables {
         let persisted = pinned.persisted.get(&table.id).cloned().unwrap_or_default();
         staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
+        let times = pinned.times.get(&table.id).cloned();
+        times.into_iter().try_for_each(|op| writer.write(&[op]))?;
     }
     writer.finish(&memory)?;
     let path = checkpoint::path_of(1);

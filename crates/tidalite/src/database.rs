@@ -4,8 +4,9 @@ use crate::backup::{self, BackupReport};
 use crate::check::{self, CheckReport, GoOn};
 use crate::folder;
 use crate::jobs::Jobs;
-use crate::session::{Host, Sessions};
+use crate::session::{Host, RefreshNote, Sessions};
 use crate::shared::{Shared, lock};
+use crate::views::{self, ViewJob};
 use crate::writer::{Committed, Request, RowChange, RowsMode, Work, Writer, closed, submit};
 use crate::{Activity, DatabaseConfig, Described, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
 use futures::FutureExt;
@@ -23,7 +24,7 @@ use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::{TableSnapshot, Tables};
-use tidalite_types::{Batch, ColumnType, Command, TableId, TableSchema, Txn};
+use tidalite_types::{Batch, ColumnType, Command, TableId, TableSchema, TimeChange, Txn};
 
 /// A handle; clones share the database. Dropping the last one closes it as [`Database::close`] does.
 #[derive(Clone, Debug)]
@@ -31,21 +32,38 @@ pub struct Database {
     inner: Arc<Inner>,
 }
 
+/// Closes the database when it goes.
 #[derive(Debug)]
 struct Inner {
+    core: Arc<Core>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Held for as long as the folder is in use.
+    _lock: Option<File>,
+}
+
+/// What statements need, those of the database's own threads, too: these must not keep it open.
+#[derive(Debug)]
+struct Core {
     shared: Arc<Shared>,
     /// Made at the first statement: a database that is only written needs no query engine.
     sessions: OnceLock<Sessions>,
     /// Gone once the database is closed.
     requests: Mutex<Option<mpsc::Sender<Request>>>,
     jobs: Arc<Mutex<Jobs>>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Held for as long as the folder is in use.
-    _lock: Option<File>,
+}
+
+impl std::ops::Deref for Inner {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
 }
 
 /// A merge takes all that is staged of a table, up to twice the limit; a text column of it must stay below 2 GiB.
 const STAGING_BYTES_MAX: usize = 900 << 20;
+/// How often timed views are looked at.
+const VIEWS_TICK: Duration = Duration::from_millis(250);
 
 impl Database {
     /// Opens or creates the folder, replays the log and starts the background threads. Blocks.
@@ -60,11 +78,11 @@ impl Database {
         config.staging_bytes = config.staging_bytes.min(STAGING_BYTES_MAX);
         let store = SegmentStore::new(fs.clone(), config.cache_bytes);
         let (manifest, _) = Manifest::open(fs.clone())?;
-        let Recovered { catalog, versions, log, txn, persisted, replayed } =
+        let Recovered { catalog, versions, log, txn, persisted, replayed, times } =
             recover(&fs, &store, &manifest, config.log_file_bytes)?;
         let staged = versions.staged();
         tracing::info!(commits = replayed, staged_rows = staged.rows, last = txn.0, "opened the data folder");
-        let shared = Arc::new(Shared::new(config, fs, store, versions.into(), manifest, persisted));
+        let shared = Arc::new(Shared::new(config, fs, store, versions.into(), manifest, persisted, times));
         let log_bytes = log.byte_count();
         let (sender, requests) = mpsc::channel();
         let writer = Writer {
@@ -83,9 +101,13 @@ impl Database {
             let (jobs, shared) = (jobs.clone(), shared.clone());
             threads.insert(0, spawn("tidalite-jobs", move || Jobs::run(&jobs, &shared))?);
         }
-        let (requests, threads) = (Mutex::new(Some(sender)), Mutex::new(threads));
-        let inner = Inner { shared, sessions: OnceLock::new(), requests, jobs, threads, _lock: lock };
-        Ok(Database { inner: Arc::new(inner) })
+        let core = Core { shared, sessions: OnceLock::new(), requests: Mutex::new(Some(sender)), jobs };
+        let core = Arc::new(core);
+        if core.shared.config.has_background_jobs {
+            let core = core.clone();
+            threads.insert(0, spawn("tidalite-views", move || core.refresh_views())?);
+        }
+        Ok(Database { inner: Arc::new(Inner { core, threads: Mutex::new(threads), _lock: lock }) })
     }
 
     /// Commits the batches, all or none of them; ready when they are durable (as configured) and visible.
@@ -107,14 +129,18 @@ impl Database {
     /// Runs one SQL statement. Rows come as a stream; dropping it stops the query.
     #[must_use]
     pub fn execute(&self, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
-        self.inner.sessions().execute(Arc::new(Handle { inner: self.inner.clone() }), sql, options)
+        self.inner.sessions().execute(self.host(), sql, options)
+    }
+
+    fn host(&self) -> Arc<dyn Host> {
+        Arc::new(Handle { core: self.inner.core.clone(), _open: Some(self.inner.clone()) })
     }
 
     /// Finds what a statement asks for and answers, without running it. `types` are those known of its parameters,
     /// in their order.
     #[must_use]
     pub fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>) -> BoxFuture<'static, Result<Described>> {
-        self.inner.sessions().describe(Arc::new(Handle { inner: self.inner.clone() }), sql, types)
+        self.inner.sessions().describe(self.host(), sql, types)
     }
 
     /// Commits one change of schema or content.
@@ -203,7 +229,7 @@ impl Database {
     }
 }
 
-impl Inner {
+impl Core {
     fn rows(&self, batches: Vec<Batch>, mode: RowsMode) -> BoxFuture<'static, Result<Committed>> {
         self.submit(Work::Rows { batches, mode })
     }
@@ -222,10 +248,38 @@ impl Inner {
         lock(&self.jobs).seal_table(id.ok_or_else(missing)?)
     }
 
+    fn sessions(&self) -> &Sessions {
+        self.sessions.get_or_init(|| Sessions::new(&self.shared.config))
+    }
+
+    /// Looks after materialized views until the database closes. A database without any needs no query engine for it.
+    fn refresh_views(self: &Arc<Core>) {
+        let mut views = ViewJob::new();
+        while !self.shared.is_closing.load(SeqCst) {
+            self.shared.wait_for_refresh(VIEWS_TICK);
+            if !self.shared.is_closing.load(SeqCst) && views.has_work(&self.shared) {
+                views.round(&self.shared, self.sessions(), &self.host());
+            }
+        }
+    }
+
+    fn host(self: &Arc<Core>) -> Arc<dyn Host> {
+        Arc::new(Handle { core: self.clone(), _open: None })
+    }
+}
+
+impl Inner {
     fn close(&self) -> Result<()> {
         let Some(sender) = lock(&self.requests).take() else { return Ok(()) };
         self.shared.is_closing.store(true, SeqCst);
         self.shared.ask_for_merge();
+        self.shared.ask_for_refresh();
+        // A refresh under way would keep the threads from ending.
+        if self.shared.config.has_background_jobs
+            && let Some(sessions) = self.sessions.get()
+        {
+            sessions.cancel_refreshes();
+        }
         drop(sender);
         // The last to start was the commit thread; the one before it, if any, stops by itself now.
         let mut threads: Vec<_> = lock(&self.threads).drain(..).collect();
@@ -237,10 +291,6 @@ impl Inner {
             return Err(Error::new(ErrorKind::Internal, "a background thread panicked"));
         }
         finished
-    }
-
-    fn sessions(&self) -> &Sessions {
-        self.sessions.get_or_init(|| Sessions::new(&self.shared.config))
     }
 }
 
@@ -271,32 +321,38 @@ impl Drop for Hold {
 
 /// What statements may do to the database.
 struct Handle {
-    inner: Arc<Inner>,
+    core: Arc<Core>,
+    /// A statement that runs keeps the database open.
+    _open: Option<Arc<Inner>>,
 }
 
 impl Host for Handle {
     fn insert(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<Txn>> {
-        self.inner.rows(batches, RowsMode::Insert).map(|r| r.map(|c| c.txn)).boxed()
+        self.core.rows(batches, RowsMode::Insert).map(|r| r.map(|c| c.txn)).boxed()
+    }
+
+    fn insert_new(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<u64>> {
+        self.core.rows(batches, RowsMode::InsertNew).map(|r| r.map(|c| c.changed.unwrap_or(0))).boxed()
     }
 
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>> {
-        self.inner.submit(Work::Command(command)).map(|r| r.map(|c| c.txn)).boxed()
+        self.core.submit(Work::Command(command)).map(|r| r.map(|c| c.txn)).boxed()
     }
 
     fn change(&self, change: RowChange) -> BoxFuture<'static, Result<Option<u64>>> {
-        self.inner.submit(Work::Change(change)).map(|r| r.map(|c| c.changed)).boxed()
+        self.core.submit(Work::Change(change)).map(|r| r.map(|c| c.changed)).boxed()
     }
 
     fn hold_merges(&self, table: TableId) -> Box<dyn Send + Sync> {
-        self.inner.shared.tables.write().hold_merges(table);
-        Box::new(Hold { tables: self.inner.shared.tables.clone(), table })
+        self.core.shared.tables.write().hold_merges(table);
+        Box::new(Hold { tables: self.core.shared.tables.clone(), table })
     }
 
     fn seal(&self, table: &str) -> BoxFuture<'static, Result<()>> {
-        let (inner, table) = (self.inner.clone(), table.to_owned());
+        let (core, table) = (self.core.clone(), table.to_owned());
         let (done, sealed) = futures::channel::oneshot::channel();
         // It takes seconds, which the threads of queries must not wait for.
-        let started = spawn("tidalite-seal", move || drop(done.send(inner.seal(&table))));
+        let started = spawn("tidalite-seal", move || drop(done.send(core.seal(&table))));
         async move {
             started?;
             sealed.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the seal panicked")))
@@ -305,22 +361,47 @@ impl Host for Handle {
     }
 
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
-        self.inner.shared.tables.snapshots(names)
+        self.core.shared.tables.snapshots(names)
     }
 
     fn check(&self, table: Option<&str>, go_on: GoOn<'_>) -> Result<CheckReport> {
-        check::check_online(&self.inner.shared, table, go_on)
+        check::check_online(&self.core.shared, table, go_on)
     }
 
     fn backup(&self, to: &str, go_on: GoOn<'_>) -> Result<BackupReport> {
-        backup::backup(&self.inner.shared, to, go_on)
+        backup::backup(&self.core.shared, to, go_on)
     }
 
     fn table_metrics(&self) -> Vec<tidalite_query::TableMetrics> {
-        self.inner.shared.table_metrics()
+        self.core.shared.table_metrics()
+    }
+
+    fn snapshots_at(&self, ids: &[TableId]) -> (Txn, Vec<Option<Arc<TableSnapshot>>>) {
+        let versions = self.core.shared.tables.read();
+        (versions.txn(), ids.iter().map(|id| versions.get(*id).cloned()).collect())
+    }
+
+    fn is_followed(&self, table: TableId) -> bool {
+        self.core.shared.lock_times().follows(table)
+    }
+
+    fn changed_times(&self, table: TableId, seen: Txn) -> Option<Vec<TimeChange>> {
+        self.core.shared.lock_times().after(table, seen)
+    }
+
+    fn refreshed(&self) {
+        views::forget_seen(&self.core.shared);
+    }
+
+    fn view_metrics(&self) -> Vec<tidalite_query::ViewMetrics> {
+        views::metrics(&self.core.shared)
+    }
+
+    fn note_refresh(&self, view: TableId, refresh: RefreshNote) {
+        views::note(&self.core.shared, view, refresh);
     }
 
     fn table_names(&self) -> Vec<String> {
-        self.inner.shared.tables.all().1.iter().map(|table| table.schema.name.clone()).collect()
+        self.core.shared.tables.all().1.iter().map(|table| table.schema.name.clone()).collect()
     }
 }

@@ -379,6 +379,8 @@ impl Jobs {
             changes.extend(reconcile(self.shared.next_segment_id(), &state, table, &table.segments));
             let persisted = manifest.persisted.get(&table.id).cloned().unwrap_or_default();
             staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
+            let times = self.shared.lock_times().op(table.id);
+            times.into_iter().try_for_each(|op| writer.write(&[op]))?;
         }
         writer.finish(&*self.shared.fs)?;
         changes.push(Change::Checkpoint(Checkpoint { txn, file: number }));

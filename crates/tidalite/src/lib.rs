@@ -1,7 +1,7 @@
 //! Tidalite as a library: open a folder, write rows, ask SQL.
 //!
 //! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
-//! `writer` the commit thread; `jobs` what runs in the background; [`session`] statements; [`metrics`] what is counted.
+//! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; [`session`] statements; [`metrics`] what is counted.
 //! Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ pub mod repair;
 pub mod restore;
 pub mod session;
 mod shared;
+mod views;
 mod writer;
 
 pub use config::DatabaseConfig;
@@ -34,3 +35,5 @@ mod crash_tests;
 mod simulation;
 #[cfg(test)]
 mod upkeep_tests;
+#[cfg(test)]
+mod view_crash_tests;

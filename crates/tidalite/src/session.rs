@@ -5,8 +5,11 @@
 //! threads, never on the caller's. What runs is listed in [`running`] until its rows are read to the end or dropped.
 
 mod change;
+mod refresh;
+mod returning;
 mod running;
 mod upkeep;
+mod views;
 mod write;
 
 use crate::backup::BackupReport;
@@ -18,15 +21,18 @@ use arrow::datatypes::SchemaRef;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
+pub(crate) use refresh::RefreshNote;
 use running::{Entry, Running};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tidalite_query::statement::CreateTableAs;
-use tidalite_query::{ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement, TableMetrics};
+use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
+use tidalite_query::{
+    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement, TableMetrics, ViewMetrics,
+};
 
 pub use tidalite_query::Parameter;
 use tidalite_storage::TableSnapshot;
-use tidalite_types::{Batch, ColumnType, Command, TableId, Txn};
+use tidalite_types::{Batch, ColumnType, Command, TableId, TimeChange, Txn};
 
 #[derive(Clone, Debug, Default)]
 pub struct QueryOptions {
@@ -90,6 +96,9 @@ pub(crate) trait Host: Send + Sync {
     /// Commits rows to tables and columns that exist; ready when they are durable and visible.
     fn insert(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<Txn>>;
 
+    /// As `insert`, but rows whose upsert keys are there already are left out; gives how many were not.
+    fn insert_new(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<u64>>;
+
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>>;
 
     /// Deletes or replaces rows; gives how many, or `None` when they moved and have to be looked for again.
@@ -104,6 +113,23 @@ pub(crate) trait Host: Send + Sync {
     /// As [`Catalog::snapshots`].
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>>;
 
+    /// Tables by id, all as of one commit, and that commit.
+    fn snapshots_at(&self, ids: &[TableId]) -> (Txn, Vec<Option<Arc<TableSnapshot>>>);
+
+    /// Whether a materialized view follows the table.
+    fn is_followed(&self, table: TableId) -> bool;
+
+    /// At which times a table changed after commit `seen`; `None` when that is not known.
+    fn changed_times(&self, table: TableId, seen: Txn) -> Option<Vec<TimeChange>>;
+
+    fn note_refresh(&self, view: TableId, note: RefreshNote);
+
+    /// A materialized view has seen more than before.
+    fn refreshed(&self);
+
+    /// As [`Catalog::view_metrics`].
+    fn view_metrics(&self) -> Vec<ViewMetrics>;
+
     fn table_names(&self) -> Vec<String>;
 
     /// As [`crate::Database::check`].
@@ -115,6 +141,9 @@ pub(crate) trait Host: Send + Sync {
     /// As [`Catalog::table_metrics`].
     fn table_metrics(&self) -> Vec<TableMetrics>;
 }
+
+/// The client of what the database does by itself.
+const OWN: &str = "tidalite";
 
 /// Runs statements. Clones share the engine and the list of what runs.
 #[derive(Clone, Debug)]
@@ -186,6 +215,25 @@ impl Sessions {
         async move { described.await? }.boxed()
     }
 
+    /// Brings a materialized view up to date; gives how many rows were written.
+    pub fn refresh(&self, host: Arc<dyn Host>, view: TableId, scope: RefreshScope) -> BoxFuture<'static, Result<u64>> {
+        let engine = match &self.shared.engine {
+            Ok(engine) => engine,
+            Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
+        };
+        let entry = self.shared.running.enter(&format!("refresh of materialized view {view}"), OWN.to_owned());
+        let session = Session { shared: self.shared.clone(), host, started: Instant::now() };
+        let ran = engine.spawn(async move { refresh::refresh(&session, view, scope, &entry.cancel).await }.boxed());
+        async move { ran.await? }.boxed()
+    }
+
+    /// Stops the refreshes of the database's own.
+    pub fn cancel_refreshes(&self) {
+        let all = self.shared.running.list();
+        let own = all.iter().filter(|activity| activity.client == OWN);
+        own.for_each(|activity| drop(self.shared.running.cancel(activity.id)));
+    }
+
     pub fn activity(&self) -> Vec<Activity> {
         self.shared.running.list()
     }
@@ -210,6 +258,16 @@ fn watch(engine: &Engine, timeout: Duration, entry: &Entry) -> Watch {
         cancel.cancel(tidalite_query::Error::new(ErrorKind::Unavailable, message));
     };
     Some(engine.spawn(wait.boxed()))
+}
+
+/// What a statement that writes did.
+enum Changed {
+    Done {
+        tag: &'static str,
+        rows: u64,
+    },
+    /// RETURNING gives these.
+    Rows(QueryResult),
 }
 
 /// One statement.
@@ -242,7 +300,10 @@ impl Session {
                 let report = upkeep::backup(&self, to.text, &cancel).await?;
                 upkeep::rows_of_backup(&report, self.started)
             }
-            other => self.change(other, &cancel).await.map_err(|error| placed(error, &sql)),
+            other => match self.change(other, &cancel).await.map_err(|error| placed(error, &sql))? {
+                Changed::Done { tag, rows } => Ok(Response::Done { tag, rows }),
+                Changed::Rows(result) => Ok(Response::Rows(self.rows(result, entry, watch))),
+            },
         }
     }
 
@@ -261,55 +322,77 @@ impl Session {
     }
 
     /// Statements that write.
-    async fn change(&self, statement: Statement, cancel: &CancelToken) -> Result<Response> {
+    async fn change(&self, statement: Statement, cancel: &CancelToken) -> Result<Changed> {
         match statement {
             Statement::Commands { tag, commands } => {
                 for command in commands {
                     self.host.command(command).await?;
                 }
-                Ok(Response::Done { tag, rows: 0 })
+                Ok(Changed::Done { tag, rows: 0 })
             }
-            Statement::Insert(insert) => {
-                let rows = write::insert(self, insert, cancel).await?;
-                Ok(Response::Done { tag: "INSERT", rows })
+            Statement::Insert(insert) => write::insert(self, insert, cancel).await,
+            Statement::CreateView(create) => {
+                let tag = views::create(self, create, cancel).await?;
+                Ok(Changed::Done { tag, rows: 0 })
+            }
+            Statement::SetRefresh { view, refresh } => {
+                let refresh = refresh.from_now(refresh::now_micros(), false);
+                self.host.command(Command::SetRefresh { view: view.text, refresh }).await?;
+                Ok(Changed::Done { tag: "ALTER MATERIALIZED VIEW", rows: 0 })
+            }
+            Statement::RefreshView { view, scope } => {
+                let rows = views::refresh_named(self, &view, scope, cancel).await?;
+                Ok(Changed::Done { tag: "REFRESH MATERIALIZED VIEW", rows })
+            }
+            Statement::ResumeView { view } => {
+                let rows = views::refresh_named(self, &view, RefreshScope::Full, cancel).await?;
+                Ok(Changed::Done { tag: "ALTER MATERIALIZED VIEW", rows })
             }
             Statement::CreateTableAs(create) => {
                 if create.if_not_exists && self.has(&create) {
-                    return Ok(Response::Done { tag: "CREATE TABLE AS", rows: 0 });
+                    return Ok(Changed::Done { tag: "CREATE TABLE AS", rows: 0 });
                 }
                 let rows = write::create_as(self, create, cancel).await?;
-                Ok(Response::Done { tag: "CREATE TABLE AS", rows })
+                Ok(Changed::Done { tag: "CREATE TABLE AS", rows })
             }
             Statement::DropPartitions { table, which } => {
                 let partitions = self.engine()?.partitions(self.catalog(), &table, &which).await?;
                 if !partitions.is_empty() {
                     self.host.command(Command::DropPartitions { table, partitions }).await?;
                 }
-                Ok(Response::Done { tag: "ALTER TABLE", rows: 0 })
+                Ok(Changed::Done { tag: "ALTER TABLE", rows: 0 })
             }
-            Statement::Delete(delete) => {
-                let rows = change::delete(self, delete, cancel).await?;
-                Ok(Response::Done { tag: "DELETE", rows })
-            }
-            Statement::Update(update) => {
-                let rows = change::update(self, update, cancel).await?;
-                Ok(Response::Done { tag: "UPDATE", rows })
-            }
+            Statement::Delete(delete) => change::delete(self, delete, cancel).await,
+            Statement::Update(update) => change::update(self, update, cancel).await,
             Statement::Seal { table } => {
                 self.host.seal(&table).await?;
-                Ok(Response::Done { tag: "ALTER TABLE", rows: 0 })
+                Ok(Changed::Done { tag: "ALTER TABLE", rows: 0 })
             }
             Statement::CancelQuery(id) => {
                 if !self.shared.running.cancel(id) {
                     return Err(Error::new(ErrorKind::NotFound, format!("query {id} is not running")));
                 }
-                Ok(Response::Done { tag: "CANCEL QUERY", rows: 0 })
+                Ok(Changed::Done { tag: "CANCEL QUERY", rows: 0 })
             }
-            Statement::Nothing { tag } => Ok(Response::Done { tag, rows: 0 }),
+            Statement::Nothing { tag } => Ok(Changed::Done { tag, rows: 0 }),
             Statement::Query(_) | Statement::Explain { .. } | Statement::Check { .. } | Statement::Backup { .. } => {
                 Err(Error::new(ErrorKind::Internal, "a query is no change"))
             }
         }
+    }
+
+    /// What a statement answers that changed so many rows: the rows it returns, if it does.
+    async fn changed(
+        &self,
+        tag: &'static str,
+        rows: u64,
+        table: &str,
+        returned: Option<(&Query, Arc<TableSnapshot>)>,
+        cancel: &CancelToken,
+    ) -> Result<Changed> {
+        let Some((query, snapshot)) = returned else { return Ok(Changed::Done { tag, rows }) };
+        let result = self.engine()?.over(self.catalog(), query, table, snapshot, cancel.clone()).await?;
+        Ok(Changed::Rows(result))
     }
 
     fn has(&self, create: &CreateTableAs) -> bool {
@@ -372,6 +455,10 @@ impl Catalog for SessionCatalog {
 
     fn table_metrics(&self) -> Vec<TableMetrics> {
         self.host.table_metrics()
+    }
+
+    fn view_metrics(&self) -> Vec<ViewMetrics> {
+        self.host.view_metrics()
     }
 
     fn activity(&self) -> Vec<ActivityEntry> {

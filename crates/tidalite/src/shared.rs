@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidalite_ingest::recover::Persisted;
+use tidalite_ingest::times::ChangedTimes;
 use tidalite_query::{MergeWork, TableMetrics};
 use tidalite_storage::fs::Fs;
 use tidalite_storage::manifest::Manifest;
@@ -40,6 +41,13 @@ pub(crate) struct Shared {
     merge_work: Mutex<HashMap<TableId, MergeWork>>,
     merge: Mutex<MergeSignal>,
     wished: Condvar,
+    /// What materialized views have not seen yet. Noted before it is visible.
+    times: Mutex<ChangedTimes>,
+    /// Whether a table that a view follows changed since the views were last looked at.
+    followed_changed: Mutex<bool>,
+    views_wished: Condvar,
+    /// What refreshes of materialized views tell.
+    refreshes: Mutex<HashMap<TableId, RefreshKnown>>,
     /// Backups that copy files of the log now: none may go.
     pub log_readers: AtomicUsize,
 }
@@ -49,6 +57,15 @@ pub(crate) struct ManifestState {
     pub manifest: Manifest,
     /// How many symbols of each column are in the table's symbol file.
     pub persisted: Persisted,
+}
+
+/// What is known of the refreshes of a view since the database was opened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RefreshKnown {
+    /// In microseconds since 1970.
+    pub started: Option<i64>,
+    pub is_running: bool,
+    pub error: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +82,7 @@ impl Shared {
         tables: Tables,
         manifest: Manifest,
         persisted: Persisted,
+        times: ChangedTimes,
     ) -> Shared {
         Shared {
             config,
@@ -81,6 +99,10 @@ impl Shared {
             merge_work: Mutex::default(),
             merge: Mutex::default(),
             wished: Condvar::new(),
+            times: Mutex::new(times),
+            followed_changed: Mutex::new(true),
+            views_wished: Condvar::new(),
+            refreshes: Mutex::default(),
             log_readers: AtomicUsize::new(0),
         }
     }
@@ -101,6 +123,31 @@ impl Shared {
     /// Files of the log up to this commit may go, when those up to `txn` are not needed for a recovery.
     pub(crate) fn releasable(&self, txn: Txn) -> Txn {
         if self.log_readers.load(SeqCst) > 0 { Txn(0) } else { txn }
+    }
+
+    pub(crate) fn lock_times(&self) -> MutexGuard<'_, ChangedTimes> {
+        lock(&self.times)
+    }
+
+    pub(crate) fn note_refresh(&self, view: TableId, note: impl FnOnce(&mut RefreshKnown)) {
+        note(lock(&self.refreshes).entry(view).or_default());
+    }
+
+    pub(crate) fn refresh_note(&self, view: TableId) -> RefreshKnown {
+        lock(&self.refreshes).get(&view).cloned().unwrap_or_default()
+    }
+
+    /// Wakes whoever refreshes materialized views.
+    pub(crate) fn ask_for_refresh(&self) {
+        *lock(&self.followed_changed) = true;
+        self.views_wished.notify_all();
+    }
+
+    /// Waits until a table changed that a view follows, or the time is over.
+    pub(crate) fn wait_for_refresh(&self, timeout: Duration) {
+        let changed = lock(&self.followed_changed);
+        let waited = self.views_wished.wait_timeout_while(changed, timeout, |changed| !*changed);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
     /// Asks the jobs thread to look for work now.

@@ -25,8 +25,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tidalite_ingest::apply::publish;
 use tidalite_ingest::catalog::Catalog;
-use tidalite_ingest::commit::command::commit_command;
+use tidalite_ingest::commit::command::{commit_command, is_view};
 use tidalite_ingest::commit::{commit_batches, truncate_at_line};
+use tidalite_ingest::dedup::Wins;
 use tidalite_ingest::wal::log::{Group, LogWriter};
 use tidalite_ingest::wal::record::Op;
 use tidalite_types::{Batch, Command, Txn};
@@ -71,6 +72,8 @@ pub(crate) enum RowsMode {
     CreatePrefix,
     /// Table and columns must exist.
     Insert,
+    /// As `Insert`, and rows whose upsert keys are there already are left out.
+    InsertNew,
 }
 
 #[derive(Debug)]
@@ -84,7 +87,8 @@ pub(crate) struct Committed {
     pub txn: Txn,
     /// With [`RowsMode::CreatePrefix`]: why the rest was refused.
     pub refused: Option<Error>,
-    /// Rows that a [`RowChange`] changed; `None` when they moved and nothing was done.
+    /// Rows that a [`RowChange`] changed; `None` when they moved and nothing was done. With [`RowsMode::InsertNew`] the
+    /// rows that were new.
     pub changed: Option<u64>,
 }
 
@@ -241,6 +245,8 @@ impl Writer {
         let bytes = byte_count(&work);
         let txn = self.txn.next();
         let mut changed = None;
+        let is_new_only = matches!(work, Work::Rows { mode: RowsMode::InsertNew, .. });
+        let wins = if is_new_only { Wins::First } else { Wins::Last };
         let decided = match work {
             Work::Rows { batches, mode } => self.decide_rows(batches, mode, txn),
             Work::Command(command) => {
@@ -259,7 +265,10 @@ impl Writer {
         match decided {
             Err(error) => drop(reply.send(Err(error))),
             Ok((ops, refused)) => {
-                let (ops, failed) = changes::upserts(&self.catalog, ops, txn, views, accepted);
+                let (ops, failed) = changes::upserts(&self.catalog, ops, txn, wins, views, accepted);
+                if is_new_only {
+                    changed = Some(rows_of(&ops));
+                }
                 if !ops.is_empty() {
                     group.push(txn, &ops);
                     self.txn = txn;
@@ -302,10 +311,14 @@ impl Writer {
             let message = format!("a commit of {bytes} bytes is larger than the {COMMIT_BYTES_MAX} that one may have");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        let may_create = mode != RowsMode::Insert;
+        let may_create = !matches!(mode, RowsMode::Insert | RowsMode::InsertNew);
         let (mut batches, mut refused) = (batches, None);
         loop {
-            match commit_batches(&mut self.catalog, batches, may_create, txn) {
+            let decided = match self.for_view(&batches) {
+                Some(error) => Err((error, batches)),
+                None => commit_batches(&mut self.catalog, batches, may_create, txn),
+            };
+            match decided {
                 Ok(ops) => return Ok((ops, refused)),
                 Err((error, all)) => match (mode, error.line) {
                     // What is refused first by column may come after what is refused first by line: once more.
@@ -318,6 +331,15 @@ impl Writer {
                 },
             }
         }
+    }
+
+    /// Why some of the rows are refused: their table is defined by a query.
+    fn for_view(&self, batches: &[Batch]) -> Option<tidalite_ingest::Error> {
+        batches.iter().find_map(|batch| {
+            let entry = self.catalog.get(self.catalog.id_of(&batch.table)?)?;
+            let error = is_view(&entry.schema.name, entry.schema.view.as_ref()?);
+            Some(error.at_line(batch.lines.first().copied()))
+        })
     }
 
     fn write(&mut self, group: &mut Group, must_sync: bool) -> tidalite_storage::Result<()> {
@@ -344,6 +366,7 @@ impl Writer {
 
     fn publish(&mut self, accepted: Vec<Accepted>, held: &mut Held) {
         let mut answers = Vec::with_capacity(accepted.len());
+        let is_followed = self.note_times(&accepted);
         {
             // A merge must not be between its manifest edit and its publication when rows it has are removed.
             let removes =
@@ -351,8 +374,7 @@ impl Writer {
             let _manifest = accepted.iter().flat_map(|a| &a.ops).any(removes).then(|| self.shared.lock_manifest());
             let mut versions = self.shared.tables.write();
             for Accepted { txn, ops, bytes, refused, changed, failed, reply } in accepted {
-                let rows: usize = ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows } else { 0 }).sum();
-                self.shared.counters.rows_committed.fetch_add(rows as u64, Relaxed);
+                self.shared.counters.rows_committed.fetch_add(rows_of(&ops), Relaxed);
                 self.shared.counters.commits.fetch_add(u64::from(!ops.is_empty()), Relaxed);
                 publish(&mut versions, &self.catalog, txn, ops);
                 match failed {
@@ -373,6 +395,15 @@ impl Writer {
         if is_over {
             self.shared.ask_for_merge();
         }
+        if is_followed {
+            self.shared.ask_for_refresh();
+        }
+    }
+
+    /// What views have to know is known before it can be seen: a refresh that sees a commit knows its times.
+    fn note_times(&self, accepted: &[Accepted]) -> bool {
+        let mut times = self.shared.lock_times();
+        accepted.iter().fold(false, |is_any, a| times.note(&self.catalog, a.txn, &a.ops) | is_any)
     }
 
     fn answer_held(&self, held: &mut Held) {
@@ -403,6 +434,10 @@ fn take_group(first: Request, waiting: &mut VecDeque<Request>, bytes_max: usize)
         }
     }
     group
+}
+
+fn rows_of(ops: &[Op]) -> u64 {
+    ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows as u64 } else { 0 }).sum()
 }
 
 /// Whether the merge that writers wait for may itself wait for this: a statement that changes rows can hold merges off,
@@ -436,7 +471,10 @@ fn log_room(work: &Work) -> u64 {
         Work::Change(change) => {
             let columns: usize = change.rows.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum();
             let ranges: usize = change.hit.iter().map(|mask| mask.ranges().len()).sum();
-            (byte_count(work) + columns + 20 * ranges + 24 * change.hit.len() + 4096) as u64
+            // How far a view has come names times, a few thousand at most.
+            let state = if change.view.is_some() { 256 << 10 } else { 0 };
+            let times = 32 * change.times.len();
+            (byte_count(work) + columns + 20 * ranges + 24 * change.hit.len() + times + state + 4096) as u64
         }
         Work::Command(_) => 256 << 10,
         _ => 0,

@@ -2,7 +2,7 @@
 //!
 //! A command names things; whether they exist is decided at the commit, in the order of the log.
 
-use crate::{ColumnType, PartitionBy, Ttl};
+use crate::{ColumnType, PartitionBy, Refresh, TableId, Ttl, ViewState};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -43,6 +43,22 @@ pub enum Command {
         table: String,
         keys: Vec<String>,
     },
+    CreateView(CreateView),
+    DropView {
+        view: String,
+        is_materialized: bool,
+        if_exists: bool,
+    },
+    /// When a materialized view is refreshed.
+    SetRefresh {
+        view: String,
+        refresh: Refresh,
+    },
+    /// How far a materialized view has come, when no row changes.
+    SetViewState {
+        view: TableId,
+        state: ViewState,
+    },
     /// Drops the partitions whose interval starts at one of `partitions`, in the unit of the table's timestamp.
     DropPartitions {
         table: String,
@@ -61,4 +77,16 @@ pub struct CreateTable {
     /// Names of the upsert keys.
     pub dedup: Vec<String>,
     pub if_not_exists: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateView {
+    /// What it shows, and for one that is materialized how that is kept.
+    pub table: CreateTable,
+    /// The query as it was written.
+    pub sql: String,
+    /// The table it follows and when, when it is materialized.
+    pub materialized: Option<(String, Refresh)>,
+    /// A view of the name gives way; never one that is materialized.
+    pub or_replace: bool,
 }

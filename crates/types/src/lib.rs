@@ -2,7 +2,7 @@
 //!
 //! No files, no threads, no clock, no SQL. Everything above builds on these and nothing here knows them.
 //!
-//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`ttl`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
+//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`ttl`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -16,6 +16,7 @@ pub mod pg_type;
 pub mod schema;
 pub mod time;
 pub mod ttl;
+pub mod view;
 pub mod views;
 
 pub use batch::{Batch, BatchColumn, BatchTimestamps};
@@ -28,6 +29,7 @@ pub use ids::{ColumnId, SegmentId, SymbolId, TableId, Txn};
 pub use schema::{ColumnSchema, TableSchema};
 pub use time::{PartitionBy, TimeUnit};
 pub use ttl::Ttl;
+pub use view::{Materialized, Refresh, TimeChange, TimeChangeKind, View, ViewState};
 pub use views::{Views, ViewsRef};
 
 /// Rows in a vector: the unit of encoding, zone maps and predicate masks.

@@ -1,6 +1,7 @@
 //! What a table is: its columns, its designated timestamp, its partitions.
 
-use crate::{ColumnId, ColumnType, NAME_BYTES_MAX, PartitionBy, TimeUnit, Ttl};
+use crate::{ColumnId, ColumnType, Materialized, NAME_BYTES_MAX, PartitionBy, TimeUnit, Ttl, View};
+use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
@@ -23,6 +24,8 @@ pub struct TableSchema {
     pub ttl: Option<Ttl>,
     /// The upsert keys, the designated timestamp among them; empty when rows may repeat.
     pub dedup: Vec<ColumnId>,
+    /// Set when a query defines it. Without being materialized it has no rows.
+    pub view: Option<Arc<View>>,
 }
 
 impl TableSchema {
@@ -30,6 +33,18 @@ impl TableSchema {
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ColumnSchema> {
         self.columns.iter().find(|c| same_name(&c.name, name))
+    }
+
+    /// The view it is, when it is one that holds rows.
+    #[must_use]
+    pub fn materialized(&self) -> Option<&Materialized> {
+        self.view.as_ref()?.materialized.as_ref()
+    }
+
+    /// Whether it is a query by another name and holds no rows.
+    #[must_use]
+    pub fn is_plain_view(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.materialized.is_none())
     }
 
     #[must_use]

@@ -5,9 +5,13 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::wal::record::Op;
 use std::sync::Arc;
-use tidalite_types::command::CreateTable;
+use tidalite_types::command::{CreateTable, CreateView};
 use tidalite_types::schema::{column_name_problem, same_name, table_name_problem};
-use tidalite_types::{ColumnId, ColumnType, Command, ErrorKind, PartitionBy, TableId, TableSchema, Ttl};
+use tidalite_types::view::ALWAYS;
+use tidalite_types::{
+    ColumnId, ColumnType, Command, ErrorKind, Materialized, PartitionBy, Refresh, TableId, TableSchema, Ttl, View,
+    ViewState,
+};
 
 /// Makes the operations of one command; none when `IF [NOT] EXISTS` says that there is nothing to do.
 pub fn commit_command(catalog: &mut Catalog, command: Command) -> Result<Vec<Op>> {
@@ -26,7 +30,10 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
     let op = match command {
         Command::CreateTable(create) => return create_table(catalog, create),
         Command::DropTable { table, if_exists } => match catalog.id_of(&table) {
-            Some(table) => Op::DropTable { table },
+            Some(id) => {
+                find(catalog, &table)?;
+                Op::DropTable { table: id }
+            }
             None if if_exists => return Ok(Vec::new()),
             None => return Err(no_table(&table)),
         },
@@ -66,8 +73,24 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
             set(id, schema)
         }
         Command::RenameColumn { table, column, to } => rename_column(catalog, &table, &column, to)?,
+        Command::CreateView(create) => return create_view(catalog, create),
+        Command::DropView { view, is_materialized, if_exists } => match find_any(catalog, &view) {
+            Ok((id, schema)) => {
+                of_kind(&schema, is_materialized)?;
+                Op::DropTable { table: id }
+            }
+            Err(_) if if_exists => return Ok(Vec::new()),
+            Err(_) => return Err(no_view(&view, is_materialized)),
+        },
+        Command::SetRefresh { view, refresh } => {
+            let (id, mut schema) = find_any(catalog, &view).map_err(|_| no_view(&view, true))?;
+            of_kind(&schema, true)?;
+            change_view(&mut schema, |view| view.refresh = refresh);
+            set(id, schema)
+        }
+        Command::SetViewState { view, state } => return Ok(set_view_state(catalog, view, state).into_iter().collect()),
         Command::SetTtl { table, ttl } => {
-            let (id, mut schema) = find(catalog, &table)?;
+            let (id, mut schema) = find_any(catalog, &table)?;
             set_ttl(&mut schema, ttl)?;
             set(id, schema)
         }
@@ -77,7 +100,7 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
             set(id, schema)
         }
         Command::DropPartitions { table, partitions } => {
-            let (id, schema) = find(catalog, &table)?;
+            let (id, schema) = find_any(catalog, &table)?;
             if schema.partition_by == PartitionBy::None {
                 return Err(Error::invalid(format!("table \"{}\" is not partitioned", schema.name)));
             }
@@ -89,12 +112,85 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
 }
 
 fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
-    if catalog.id_of(&create.name).is_some() {
+    if let Some(known) = catalog.id_of(&create.name).and_then(|id| catalog.get(id)) {
         if create.if_not_exists {
             return Ok(Vec::new());
         }
-        return Err(Error::new(ErrorKind::Conflict, format!("table \"{}\" already exists", create.name)));
+        let what = known.schema.view.as_ref().map_or("table", |view| view.kind());
+        return Err(Error::new(ErrorKind::Conflict, format!("{what} \"{}\" already exists", create.name)));
     }
+    let schema = new_schema(create)?;
+    Ok(vec![Op::CreateTable { table: catalog.next_table, schema: Arc::new(schema) }])
+}
+
+/// A view is a table that a query defines; one that is not materialized has no rows.
+fn create_view(catalog: &Catalog, create: CreateView) -> Result<Vec<Op>> {
+    let CreateView { table, sql, materialized, or_replace } = create;
+    let materialized = match materialized {
+        None => None,
+        Some((base, refresh)) => Some(materialized_over(catalog, base, refresh)?),
+    };
+    let view = Some(Arc::new(View { sql, materialized }));
+    let replaced = catalog.id_of(&table.name).filter(|_| or_replace);
+    let Some((id, known)) = replaced.and_then(|id| Some((id, catalog.get(id)?))) else {
+        let mut ops = create_table(catalog, table)?;
+        for op in &mut ops {
+            if let Op::CreateTable { schema, .. } = op {
+                Arc::make_mut(schema).view.clone_from(&view);
+            }
+        }
+        return Ok(ops);
+    };
+    if !known.schema.is_plain_view() {
+        return Err(Error::invalid(format!("\"{}\" is not a view", known.schema.name)));
+    }
+    Ok(vec![set(id, TableSchema { view, ..new_schema(table)? })])
+}
+
+fn materialized_over(catalog: &Catalog, base: String, refresh: Refresh) -> Result<Materialized> {
+    let (id, schema) = find_any(catalog, &base)?;
+    if schema.is_plain_view() {
+        let message = format!("\"{}\" is a view, which a materialized view cannot follow", schema.name);
+        return Err(Error::invalid(message));
+    }
+    if schema.timestamp().is_none() {
+        let message = format!("table \"{}\" has no designated timestamp, which a materialized view needs", schema.name);
+        return Err(Error::invalid(message));
+    }
+    let state = ViewState { base: id, pending: vec![ALWAYS], ..ViewState::default() };
+    Ok(Materialized { base: schema.name, refresh, state })
+}
+
+/// The operation that notes how far a materialized view has come; none when it is gone.
+#[must_use]
+pub fn set_view_state(catalog: &Catalog, view: TableId, state: ViewState) -> Option<Op> {
+    let mut schema = TableSchema::clone(&catalog.get(view)?.schema);
+    schema.materialized()?;
+    change_view(&mut schema, |view| view.state = state);
+    Some(set(view, schema))
+}
+
+fn change_view(schema: &mut TableSchema, change: impl FnOnce(&mut Materialized)) {
+    if let Some(materialized) = schema.view.as_mut().and_then(|view| Arc::make_mut(view).materialized.as_mut()) {
+        change(materialized);
+    }
+}
+
+fn of_kind(schema: &TableSchema, is_materialized: bool) -> Result<()> {
+    match (is_materialized, &schema.view) {
+        (true, Some(view)) if view.materialized.is_some() => Ok(()),
+        (false, Some(view)) if view.materialized.is_none() => Ok(()),
+        (true, _) => Err(Error::invalid(format!("\"{}\" is not a materialized view", schema.name))),
+        (false, _) => Err(Error::invalid(format!("\"{}\" is not a view", schema.name))),
+    }
+}
+
+fn no_view(name: &str, is_materialized: bool) -> Error {
+    let what = if is_materialized { "materialized view" } else { "view" };
+    Error::new(ErrorKind::NotFound, format!("{what} \"{name}\" does not exist"))
+}
+
+fn new_schema(create: CreateTable) -> Result<TableSchema> {
     if let Some(problem) = table_name_problem(&create.name) {
         return Err(Error::invalid(problem));
     }
@@ -109,6 +205,7 @@ fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
         next_column: ColumnId(0),
         ttl: None,
         dedup: Vec::new(),
+        view: None,
     };
     for (name, column_type) in &create.columns {
         push_column(&mut schema, name, *column_type)?;
@@ -128,7 +225,7 @@ fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
     }
     set_ttl(&mut schema, create.ttl)?;
     set_dedup(&mut schema, &create.dedup)?;
-    Ok(vec![Op::CreateTable { table: catalog.next_table, schema: Arc::new(schema) }])
+    Ok(schema)
 }
 
 fn set_ttl(schema: &mut TableSchema, ttl: Option<Ttl>) -> Result<()> {
@@ -200,7 +297,22 @@ fn set(table: TableId, schema: TableSchema) -> Op {
     Op::SetSchema { table, schema: Arc::new(schema) }
 }
 
+/// A table that statements may change: not one that a query defines.
 fn find(catalog: &Catalog, name: &str) -> Result<(TableId, TableSchema)> {
+    let (id, schema) = find_any(catalog, name)?;
+    match &schema.view {
+        Some(view) => Err(is_view(&schema.name, view)),
+        None => Ok((id, schema)),
+    }
+}
+
+/// The error of a statement for tables that names a view.
+#[must_use]
+pub fn is_view(name: &str, view: &View) -> Error {
+    Error::invalid(format!("\"{name}\" is a {} and cannot be changed so", view.kind()))
+}
+
+fn find_any(catalog: &Catalog, name: &str) -> Result<(TableId, TableSchema)> {
     let id = catalog.id_of(name).ok_or_else(|| no_table(name))?;
     let entry = catalog.get(id).ok_or_else(|| no_table(name))?;
     Ok((id, TableSchema::clone(&entry.schema)))

@@ -125,7 +125,7 @@ impl World {
         let batches = [first, second].into_iter().filter(|rows| !rows.is_empty()).map(batch).collect();
         let ops = commit_batches(&mut self.catalog, batches, false, self.txn).unwrap();
         let versions = &self.versions;
-        let ops = resolve(&self.catalog, &ops, self.txn, |id| versions.get(id).cloned()).unwrap();
+        let ops = resolve(&self.catalog, &ops, self.txn, Wins::Last, |id| versions.get(id).cloned()).unwrap();
         let appended = ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows } else { 0 }).sum();
         let died = ops.iter().map(|op| if let Op::Delete { dead, .. } = op { dead.rows() } else { 0 }).sum();
         publish(&mut self.versions, &self.catalog, self.txn, ops);

@@ -8,7 +8,7 @@ use tidalite_storage::codec::{Decoder, Encoder, Malformed};
 use tidalite_storage::symbol_file::{Entries, decode_entries, encode_entries};
 use tidalite_storage::{DeadRows, Run};
 use tidalite_types::column_type::Physical;
-use tidalite_types::{ColumnId, TableId, TableSchema, Txn};
+use tidalite_types::{ColumnId, TableId, TableSchema, TimeChange, TimeChangeKind, Txn};
 
 #[derive(Clone, Debug)]
 pub enum Op {
@@ -46,6 +46,13 @@ pub enum Op {
         table: TableId,
         dead: Arc<DeadRows>,
     },
+    /// At which times rows of a table changed that a materialized view follows, where other operations of the commit do
+    /// not say; in a checkpoint all that views have not seen yet, of commits after `since`.
+    Times {
+        table: TableId,
+        since: Txn,
+        changes: Vec<TimeChange>,
+    },
 }
 
 impl Op {
@@ -59,7 +66,8 @@ impl Op {
             | Op::DropPartitions { table, .. }
             | Op::Symbols { table, .. }
             | Op::Rows { table, .. }
-            | Op::Delete { table, .. } => *table,
+            | Op::Delete { table, .. }
+            | Op::Times { table, .. } => *table,
         }
     }
 }
@@ -75,6 +83,7 @@ pub fn encode_op(op: &Op, e: &mut Encoder) {
         Op::Symbols { .. } => 6,
         Op::Rows { .. } => 7,
         Op::Delete { .. } => 8,
+        Op::Times { .. } => 9,
     });
     e.u32(op.table().0);
     match op {
@@ -90,6 +99,7 @@ pub fn encode_op(op: &Op, e: &mut Encoder) {
         Op::Symbols { entries, .. } => encode_entries(entries, e),
         Op::Rows { run, .. } => encode_run(run, e),
         Op::Delete { dead, .. } => dead.encode(e),
+        Op::Times { since, changes, .. } => encode_times(*since, changes, e),
     }
 }
 
@@ -110,8 +120,43 @@ pub fn decode_op(d: &mut Decoder<'_>) -> Result<Op, Malformed> {
         6 => Op::Symbols { table, entries: Arc::new(decode_entries(d)?) },
         7 => Op::Rows { table, run: decode_run(d)? },
         8 => Op::Delete { table, dead: Arc::new(DeadRows::decode(d)?) },
+        9 => {
+            let (since, changes) = decode_times(d)?;
+            Op::Times { table, since, changes }
+        }
         _ => return Err(Malformed("operation")),
     })
+}
+
+fn encode_times(since: Txn, changes: &[TimeChange], e: &mut Encoder) {
+    e.u64(since.0);
+    e.u32(changes.len() as u32);
+    for change in changes {
+        e.u64(change.txn.0);
+        e.i64(change.lo);
+        e.i64(change.hi);
+        e.u8(match change.kind {
+            TimeChangeKind::Changed => 0,
+            TimeChangeKind::Dropped => 1,
+            TimeChangeKind::Truncated => 2,
+        });
+    }
+}
+
+fn decode_times(d: &mut Decoder<'_>) -> Result<(Txn, Vec<TimeChange>), Malformed> {
+    let since = Txn(d.u64()?);
+    let mut changes = Vec::new();
+    for _ in 0..d.u32()? {
+        let (txn, lo, hi) = (Txn(d.u64()?), d.i64()?, d.i64()?);
+        let kind = match d.u8()? {
+            0 => TimeChangeKind::Changed,
+            1 => TimeChangeKind::Dropped,
+            2 => TimeChangeKind::Truncated,
+            _ => return Err(Malformed("change of times")),
+        };
+        changes.push(TimeChange { txn, lo, hi, kind });
+    }
+    Ok((since, changes))
 }
 
 fn encode_run(run: &Run, e: &mut Encoder) {

@@ -9,6 +9,9 @@ use tidalite_types::Command;
 impl Input<'_> {
     pub(super) fn alter(&mut self) -> Result<Statement> {
         self.expect("alter")?;
+        if self.sees("materialized") {
+            return self.alter_view();
+        }
         self.expect("table")?;
         let table = self.table_name()?.text;
         let commands = if self.take("add") {

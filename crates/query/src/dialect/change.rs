@@ -3,7 +3,7 @@
 use super::statements::{quoted, sub_query};
 use super::{Input, from_parser, rewrite};
 use crate::scan::read::ADDRESS;
-use crate::statement::{Delete, Name, Query, Statement, Update};
+use crate::statement::{Delete, Name, OnConflict, Query, Statement, Update};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -21,7 +21,8 @@ impl Input<'_> {
             Some(predicate) => Some(self.rows_query(&table, &alias, Some(predicate), Vec::new())?),
             None => None,
         };
-        Ok(Statement::Delete(Delete { table, query }))
+        let returning = self.returning(&table, &alias)?;
+        Ok(Statement::Delete(Delete { table, query, returning }))
     }
 
     pub(super) fn update(&mut self) -> Result<Statement> {
@@ -42,7 +43,73 @@ impl Input<'_> {
         }
         let predicate = self.predicate()?;
         let query = self.rows_query(&table, &alias, predicate, values)?;
-        Ok(Statement::Update(Update { table, query, columns }))
+        let returning = self.returning(&table, &alias)?;
+        Ok(Statement::Update(Update { table, query, columns, returning }))
+    }
+
+    /// `RETURNING …`: a query over the rows concerned, which take the table's place.
+    pub(super) fn returning(&mut self, table: &Name, alias: &str) -> Result<Option<Query>> {
+        if !self.take("returning") {
+            return Ok(None);
+        }
+        let items = self.parser.parse_comma_separated(|parser| parser.parse_select_item());
+        let items = items.map_err(|e| from_parser(&e, &self.words))?;
+        let mut query = sub_query(&format!("SELECT * FROM {} AS {}", quoted(&table.text), quoted(alias)))?;
+        query.words = self.words.clone();
+        if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
+            select.projection = items;
+        }
+        rewrite::rewrite(&mut query.ast)?;
+        Ok(Some(query))
+    }
+
+    /// `ON CONFLICT [(key, …)] DO NOTHING | DO UPDATE SET column = EXCLUDED.column, …`, behind the rows of an INSERT.
+    pub(super) fn on_conflict(&mut self) -> Result<Option<OnConflict>> {
+        let position = self.position();
+        if !self.take_all(&["on", "conflict"]) {
+            return Ok(None);
+        }
+        if self.sees("on") {
+            return self.error("ON CONSTRAINT is not supported: name the upsert keys in parentheses");
+        }
+        let mut keys = Vec::new();
+        if self.take_symbol(&Token::LParen) {
+            keys.push(self.name("an upsert key")?);
+            while self.take_symbol(&Token::Comma) {
+                keys.push(self.name("an upsert key")?);
+            }
+            self.expect_symbol(&Token::RParen)?;
+        }
+        self.expect("do")?;
+        if self.take("nothing") {
+            return Ok(Some(OnConflict { position, keys, update: None }));
+        }
+        self.expect("update")?;
+        self.expect("set")?;
+        let mut columns = Vec::new();
+        loop {
+            let column = self.name("a column name")?;
+            self.expect_symbol(&Token::Eq)?;
+            let is_excluded = self.sees("excluded") && matches!(self.parser.peek_nth_token_ref(1).token, Token::Period);
+            if !is_excluded {
+                return self.error("DO UPDATE SET takes values from EXCLUDED only: SET c = EXCLUDED.c");
+            }
+            self.parser.next_token();
+            self.parser.next_token();
+            let given = self.name("a column name")?;
+            if !tidalite_types::schema::same_name(&given.text, &column.text) {
+                let message = format!("column \"{}\" can be assigned from EXCLUDED.{} only", column.text, column.text);
+                return Err(Error::invalid(message).at(given.position));
+            }
+            columns.push(column);
+            if !self.take_symbol(&Token::Comma) {
+                break;
+            }
+        }
+        if self.sees("where") {
+            return self.error("DO UPDATE … WHERE is not supported");
+        }
+        Ok(Some(OnConflict { position, keys, update: Some(columns) }))
     }
 
     /// The name of a column, which may stand behind that of its table.
@@ -63,7 +130,7 @@ impl Input<'_> {
         let table = self.table_name()?;
         let has_alias = self.take("as")
             || matches!(&self.parser.peek_token_ref().token, Token::Word(w) if w.quote_style.is_some()
-                || !["where", "set", "using"].contains(&w.value.as_str()));
+                || !["where", "set", "using", "returning"].contains(&w.value.as_str()));
         let alias = if has_alias { self.name("an alias")?.text } else { table.text.clone() };
         Ok((table, alias))
     }

@@ -237,7 +237,7 @@ impl Input<'_> {
         Ok(Some(ttl))
     }
 
-    fn partition_by(&mut self) -> Result<PartitionBy> {
+    pub(super) fn partition_by(&mut self) -> Result<PartitionBy> {
         let found = match &self.parser.peek_token_ref().token {
             Token::Word(word) => PartitionBy::from_sql_name(&word.value),
             _ => None,

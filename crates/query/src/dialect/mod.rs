@@ -4,7 +4,7 @@
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
 //! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`] and [`clauses`] what is
-//! done to tokens before it; [`statements`] which statement it is; [`change`] of rows; [`create`] and [`alter`] tables; [`types`]
+//! done to tokens before it; [`statements`] which statement it is; [`change`] of rows; [`create`] and [`alter`] tables; [`view`]s; [`types`]
 //! names of types; [`rewrite`] of queries before they are planned, with [`group_by`], [`relations`] and [`aggregates`].
 
 mod aggregates;
@@ -20,6 +20,7 @@ mod relations;
 mod rewrite;
 mod statements;
 mod types;
+mod view;
 
 pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use grammar::TidaliteDialect;
@@ -27,6 +28,7 @@ pub(crate) use relations::{
     Relation, all_columns, call, empty as empty_select, nest, query as query_of, relation, text, time_join,
 };
 pub(crate) use types::SqlTypes;
+pub use view::RefreshAsked;
 
 use crate::names::Words;
 use crate::parameters::{self, Parameter};
@@ -74,6 +76,9 @@ fn words_of(sql: &str) -> Result<(Vec<TokenWithSpan>, Arc<Words>)> {
 }
 
 fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement> {
+    if let Some(statement) = view::create_view(&tokens, &words)? {
+        return Ok(statement);
+    }
     let tokens = clauses::moved(tokens, &words)?;
     let tokens = grammar::with_select(tokens);
     check_operators(&tokens)?;

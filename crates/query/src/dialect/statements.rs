@@ -42,10 +42,11 @@ impl Input<'_> {
             "cancel" => self.cancel(),
             "check" => self.check(),
             "backup" => self.backup(),
+            "refresh" => self.refresh_view(),
             "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard"
             | "deallocate" | "close" => self.nothing(),
-            "copy" | "merge" | "vacuum" | "checkpoint" | "grant" | "revoke" | "refresh" | "snapshot" | "reindex"
-            | "analyze" | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock" | "comment" => {
+            "copy" | "merge" | "vacuum" | "checkpoint" | "grant" | "revoke" | "snapshot" | "reindex" | "analyze"
+            | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock" | "comment" => {
                 self.unsupported()
             }
             "select" | "with" | "from" | "values" | "table" | "pivot" | "unpivot" => self.query().map(Statement::Query),
@@ -103,8 +104,11 @@ impl Input<'_> {
 
     fn drop_table(&mut self) -> Result<Statement> {
         self.expect("drop")?;
+        if let Some(statement) = self.drop_view()? {
+            return Ok(statement);
+        }
         if !self.take("table") {
-            return Err(self.expected("TABLE"));
+            return Err(self.expected("TABLE, VIEW or MATERIALIZED VIEW"));
         }
         let if_exists = self.take_all(&["if", "exists"]);
         let table = self.table_name()?.text;
@@ -129,8 +133,18 @@ impl Input<'_> {
 
     fn insert(&mut self) -> Result<Statement> {
         self.expect("insert")?;
-        if self.take("atomic") || self.take("batch") {
-            return self.error("INSERT ATOMIC and INSERT BATCH are not supported: a VALUES list is one commit, a SELECT one commit per million rows");
+        // One commit is what an INSERT is anyway.
+        self.take("atomic");
+        let mut commit_rows = None;
+        if self.take("batch") {
+            let rows = self.number("the rows of a commit")?;
+            commit_rows = Some(rows.max(1));
+            if self.take("o3maxlag") {
+                self.parser.next_token();
+                if !self.sees("into") {
+                    self.parser.next_token();
+                }
+            }
         }
         self.expect("into")?;
         let table = self.table_name()?;
@@ -149,7 +163,10 @@ impl Input<'_> {
             self.expect_symbol(&Token::RParen)?;
         }
         let query = self.query()?;
-        Ok(Statement::Insert(Insert { table: table.text, columns, query, table_position: table.position }))
+        let conflict = self.on_conflict()?;
+        let returning = self.returning(&table, &table.text)?;
+        let (table, table_position) = (table.text, table.position);
+        Ok(Statement::Insert(Insert { table, columns, query, table_position, conflict, returning, commit_rows }))
     }
 
     /// SHOW statements are queries over table functions.
@@ -157,15 +174,21 @@ impl Input<'_> {
         self.expect("show")?;
         let sql = if self.take("tables") {
             "SELECT table_name FROM tables() ORDER BY lower(table_name)".to_owned()
+        } else if self.take("views") {
+            "SELECT * FROM views() ORDER BY lower(view_name)".to_owned()
+        } else if self.take_all(&["materialized", "views"]) {
+            "SELECT * FROM materialized_views() ORDER BY lower(view_name)".to_owned()
         } else if self.take("columns") {
             format!("SELECT * FROM table_columns({})", self.from_table()?)
         } else if self.take("partitions") {
             format!("SELECT * FROM table_partitions({})", self.from_table()?)
-        } else if self.take_all(&["create", "table"]) {
+        } else if ["table", "view"].iter().any(|what| self.take_all(&["create", what]))
+            || self.take_all(&["create", "materialized", "view"])
+        {
             let table = self.table_name()?;
             format!("SELECT * FROM show_create_table({})", literal(&table.text))
         } else {
-            return Err(self.expected("TABLES, COLUMNS, PARTITIONS or CREATE TABLE"));
+            return Err(self.expected("TABLES, VIEWS, COLUMNS, PARTITIONS or CREATE TABLE"));
         };
         let mut query = sub_query(&sql)?;
         query.words = self.words.clone();

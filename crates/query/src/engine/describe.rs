@@ -47,12 +47,32 @@ impl Engine {
                 }
                 other => {
                     self.describe_change(&catalog, other, &untyped, &mut types).await?;
-                    None
+                    self.describe_returning(&catalog, other, &untyped, &mut types).await?
                 }
             };
             Ok(Described { parameters: types, columns, statement: untyped })
         }
         .boxed()
+    }
+
+    /// What a statement that changes rows returns of them.
+    async fn describe_returning(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        typed: &Statement,
+        untyped: &Statement,
+        types: &mut Types,
+    ) -> Result<Option<(Vec<OutputColumn>, SchemaRef)>> {
+        let Some(query) = returning(typed) else { return Ok(None) };
+        if let Some(untyped) = returning(untyped) {
+            written_types(&untyped.ast, types);
+        }
+        let logical = self.planned(catalog, query, &[]).await?;
+        planned_types(&logical, types);
+        let schema: SchemaRef = Arc::new(logical.schema().as_arrow().clone());
+        let columns: Vec<_> = schema.fields().iter().map(|field| output_column(field, query)).collect();
+        let schema = super::named_schema(&schema, &columns);
+        Ok(Some((columns, schema)))
     }
 
     async fn describe_query(
@@ -139,6 +159,15 @@ impl Engine {
         let state = self.state(catalog, &CancelToken::new());
         let planned = self.logical(&state, catalog, query, own).await;
         Ok(planned.map_err(|error| super::placed(error, query, catalog))?.0)
+    }
+}
+
+fn returning(statement: &Statement) -> Option<&Query> {
+    match statement {
+        Statement::Insert(insert) => insert.returning.as_ref(),
+        Statement::Delete(delete) => delete.returning.as_ref(),
+        Statement::Update(update) => update.returning.as_ref(),
+        _ => None,
     }
 }
 

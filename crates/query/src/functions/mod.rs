@@ -12,6 +12,7 @@ mod system;
 mod times;
 pub(crate) mod timestamp_floor;
 mod version;
+mod views;
 
 pub(crate) use partitions::partitions;
 pub(crate) use postgres::OWNER;

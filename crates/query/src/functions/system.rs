@@ -1,7 +1,7 @@
 //! Table functions about the database: `tables()`, `table_columns('t')`, `table_partitions('t')`,
 //! `show_create_table('t')`, `wal_tables()`, `query_activity()`. Names of columns are QuestDB's.
 
-use super::{partitions, storage};
+use super::{partitions, storage, views};
 use crate::{Catalog, Error, Result, door};
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
@@ -29,6 +29,8 @@ pub(crate) const FUNCTIONS: &[(&str, Make)] = &[
     ("table_metrics", storage::table_metrics),
     ("table_storage", storage::table_storage),
     ("storage", storage::storage),
+    ("views", views::views),
+    ("materialized_views", views::materialized_views),
 ];
 
 #[derive(Debug)]
@@ -106,7 +108,18 @@ fn tables(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
         ("ttlValue", Arc::new(Int32Array::from_iter_values(tables.iter().map(|t| ttl(t).0)))),
         ("ttlUnit", text(tables.iter().map(|t| ttl(t).1))),
         ("rowCount", long(tables.iter().map(|t| t.row_count() as i64))),
+        ("matView", flag(tables.iter().map(|t| t.schema.materialized().is_some()))),
+        ("table_type", text(tables.iter().map(|t| kind(&t.schema)))),
     ])
+}
+
+/// As QuestDB: a table, a view, a materialized view.
+fn kind(schema: &TableSchema) -> &'static str {
+    match &schema.view {
+        None => "T",
+        Some(view) if view.materialized.is_some() => "M",
+        Some(_) => "V",
+    }
 }
 
 /// As QuestDB: 0 hours for none.
@@ -199,6 +212,9 @@ fn human(bytes: u64) -> String {
 fn show_create_table(catalog: &dyn Catalog, arguments: &[String]) -> Result<Columns> {
     let table = one(catalog, arguments)?;
     let schema = &table.schema;
+    if let Some(view) = &schema.view {
+        return Ok(vec![("ddl", text([views::ddl(&table, view, word)]))]);
+    }
     let columns: Vec<String> =
         schema.columns.iter().map(|c| format!("    {} {}", word(&c.name), c.column_type)).collect();
     let mut ddl = format!("CREATE TABLE {} (\n{}\n)", word(&schema.name), columns.join(",\n"));

@@ -20,6 +20,7 @@ pub(crate) use intervals::time_ranges;
 pub(crate) use literals::typed_literals;
 pub(crate) use ordered_aggregates::in_order_of_time;
 pub(crate) use physical::Planner;
+pub(crate) use sample_by::fixed_buckets;
 pub(crate) use relations::{TimeRelations, distinct_names};
 pub(crate) use tail::last_rows;
 pub(crate) use ties::TiesInOrder;

@@ -14,3 +14,4 @@ pub(crate) mod prune;
 pub(crate) mod read;
 pub(crate) mod spec;
 pub(crate) mod table;
+pub(crate) mod view;

@@ -25,6 +25,8 @@ pub(crate) struct NativeTable {
     schema: SchemaRef,
     order: Order,
     has_addresses: bool,
+    /// Only rows of these times are there, from and to.
+    within: Option<(i64, i64)>,
 }
 
 impl NativeTable {
@@ -33,7 +35,12 @@ impl NativeTable {
         let fields: Vec<_> =
             schema.columns.iter().map(|c| door::table_field(c, Some(c.id) == schema.designated)).collect();
         let schema = Arc::new(Schema::new(fields));
-        NativeTable { snapshot, schema, order: Order::Free, has_addresses: false }
+        NativeTable { snapshot, schema, order: Order::Free, has_addresses: false, within: None }
+    }
+
+    /// The rows whose designated timestamp is in `[lo, hi)`.
+    pub fn within(snapshot: Arc<TableSnapshot>, lo: i64, hi: i64) -> NativeTable {
+        NativeTable { within: Some((lo, hi)), ..NativeTable::new(snapshot) }
     }
 
     /// With one more column, the last: where each row is in the snapshot.
@@ -47,7 +54,14 @@ impl NativeTable {
     /// The same table, read in an order.
     pub fn ordered(&self, order: Order) -> NativeTable {
         let (snapshot, schema) = (self.snapshot.clone(), self.schema.clone());
-        NativeTable { snapshot, schema, order, has_addresses: self.has_addresses }
+        NativeTable { snapshot, schema, order, has_addresses: self.has_addresses, within: self.within }
+    }
+
+    fn of_times(&self) -> Option<Predicate> {
+        let (lo, hi) = self.within.filter(|within| *within != tidalite_types::view::ALWAYS)?;
+        let column = self.snapshot.schema.designated?;
+        let values = tidalite_storage::ValueSet::ints(vec![(i128::from(lo), i128::from(hi) - 1)]);
+        Some(Predicate { column, values, null: None, text: format!("times in [{lo}, {hi})") })
     }
 
     /// What the scan answers of filters, and whether that is all they say.
@@ -55,7 +69,7 @@ impl NativeTable {
         let parts: Vec<_> = filters.iter().flat_map(split_conjunction).collect();
         let known: Vec<_> = parts.iter().filter_map(|part| Predicate::of(part, &self.snapshot.schema)).collect();
         let is_exact = known.len() == parts.len();
-        (Predicate::joined(known.into_iter()), is_exact)
+        (Predicate::joined(known.into_iter().chain(self.of_times())), is_exact)
     }
 }
 
@@ -84,7 +98,8 @@ impl TableProvider for NativeTable {
 
     fn statistics(&self) -> Option<Statistics> {
         let mut statistics = Statistics::new_unknown(&self.schema);
-        statistics.num_rows = Precision::Exact(self.snapshot.row_count() as usize);
+        let rows = self.snapshot.row_count() as usize;
+        statistics.num_rows = if self.within.is_some() { Precision::Inexact(rows) } else { Precision::Exact(rows) };
         Some(statistics)
     }
 

@@ -23,6 +23,7 @@ fn schema(has_timestamp: bool) -> TableSchema {
         next_column: ColumnId(4),
         ttl: None,
         dedup: Vec::new(),
+        view: None,
     }
 }
 

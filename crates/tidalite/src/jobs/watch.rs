@@ -197,6 +197,7 @@ mod tests {
             next_column: ColumnId(1),
             ttl: None,
             dedup: Vec::new(),
+            view: None,
         };
         let run = |(at, &(start, rows)): (usize, &(i64, usize))| {
             let times: Vec<i64> = (start..start + rows as i64).collect();

@@ -3,7 +3,8 @@
 //! Statements that change rows of one table take turns. What can come in between are merges, which move rows, and
 //! commits that replace some; then the rows are looked for again, at last while merges are held off.
 
-use super::Session;
+use super::returning::rows_hit;
+use super::{Changed, Session, returning};
 use crate::writer::RowChange;
 use crate::{Error, ErrorKind, Result};
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
@@ -27,29 +28,41 @@ const ATTEMPTS: usize = 50;
 pub(super) struct Changing(Mutex<HashMap<TableId, Arc<AsyncMutex<()>>>>);
 
 impl Changing {
-    async fn turn(&self, table: TableId) -> OwnedMutexGuard<()> {
+    pub(super) async fn turn(&self, table: TableId) -> OwnedMutexGuard<()> {
         let turn = crate::shared::lock(&self.0).entry(table).or_default().clone();
         turn.lock_owned().await
     }
 }
 
-pub(super) async fn delete(session: &Session, delete: Delete, cancel: &CancelToken) -> Result<u64> {
-    let columns = Vec::new();
-    change(session, &delete.table, delete.query.as_ref(), &columns, cancel).await
+pub(super) async fn delete(session: &Session, delete: Delete, cancel: &CancelToken) -> Result<Changed> {
+    let wanted =
+        Wanted { table: &delete.table, query: delete.query.as_ref(), columns: &[], returning: &delete.returning };
+    change(session, "DELETE", wanted, cancel).await
 }
 
-pub(super) async fn update(session: &Session, update: Update, cancel: &CancelToken) -> Result<u64> {
-    change(session, &update.table, Some(&update.query), &update.columns, cancel).await
+pub(super) async fn update(session: &Session, update: Update, cancel: &CancelToken) -> Result<Changed> {
+    let (query, columns) = (Some(&update.query), &update.columns[..]);
+    let wanted = Wanted { table: &update.table, query, columns, returning: &update.returning };
+    change(session, "UPDATE", wanted, cancel).await
 }
 
-async fn change(
-    session: &Session,
-    table: &Name,
-    query: Option<&Query>,
-    columns: &[Name],
-    cancel: &CancelToken,
-) -> Result<u64> {
-    let id = find(session, table)?.id;
+/// What a statement asks for.
+struct Wanted<'a> {
+    table: &'a Name,
+    query: Option<&'a Query>,
+    columns: &'a [Name],
+    returning: &'a Option<Query>,
+}
+
+async fn change(session: &Session, tag: &'static str, wanted: Wanted<'_>, cancel: &CancelToken) -> Result<Changed> {
+    let Wanted { table, query, columns, returning } = wanted;
+    // What it returns is refused before anything is changed.
+    if let Some(returning) = returning {
+        session.engine()?.check(&session.catalog(), returning).await?;
+    }
+    let found = find(session, table)?;
+    super::write::refuse_view(&found.schema, table.position)?;
+    let id = found.id;
     let _turn = session.shared.changing.turn(id).await;
     let mut hold = None;
     for attempt in 0..ATTEMPTS {
@@ -61,11 +74,18 @@ async fn change(
             None => (all_rows(&seen), Vec::new()),
             Some(query) => matching(session, table, &seen, query, columns, cancel).await?,
         };
+        let returned = returning.as_ref().map(|query| {
+            let rows = if columns.is_empty() { rows_hit(&seen, &hit) } else { returning::table_of(&seen, &rows) };
+            (query, rows)
+        });
         if hit.iter().all(|mask| mask.dead() == 0) {
-            return Ok(0);
+            return session.changed(tag, 0, &table.text, returned, cancel).await;
         }
-        if let Some(changed) = session.host.change(RowChange { seen, hit, rows }).await? {
-            return Ok(changed);
+        // Views are told at which times rows changed.
+        let times = if session.host.is_followed(id) { seen.times_of(&hit)? } else { Vec::new() };
+        let change = RowChange { seen, hit, rows, times, is_exact: returned.is_some(), view: None };
+        if let Some(changed) = session.host.change(change).await? {
+            return session.changed(tag, changed, &table.text, returned, cancel).await;
         }
     }
     drop(hold);

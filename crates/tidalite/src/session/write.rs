@@ -1,41 +1,111 @@
 //! The rows of a query become a commit: INSERT and CREATE TABLE AS.
 //!
-//! A VALUES list is one commit. A query of more than [`COMMIT_ROWS`] rows is one commit for every so many, as in
-//! QuestDB: rows that were committed stay when a later one fails. A table that CREATE TABLE AS made is dropped
-//! again when it fails.
+//! An INSERT is one commit, of a list of values as of a query: all of its rows or none. INSERT BATCH n commits every n
+//! rows, for more than fits one. CREATE TABLE AS commits every [`COMMIT_ROWS`], and drops the table again when it
+//! fails.
 
-use super::Session;
+use super::{Changed, Session, returning};
 use crate::{Error, ErrorKind, Result};
 use futures::StreamExt;
 use std::collections::HashSet;
 use tidalite_query::statement::{CreateTableAs, Insert, Name};
 use tidalite_query::{CancelToken, QueryResult, Target, to_batch};
 use tidalite_types::command::CreateTable;
-use tidalite_types::schema::fold_name;
-use tidalite_types::{Command, TableSchema};
+use tidalite_types::schema::{fold_name, same_name};
+use tidalite_types::{Batch, Command, TableSchema};
 
-/// Rows and bytes of one commit of an INSERT … SELECT.
-const COMMIT_ROWS: usize = 1_000_000;
+/// Rows and bytes of one commit where a statement may have several.
+const COMMIT_ROWS: u64 = 1_000_000;
 const COMMIT_BYTES: usize = 64 << 20;
+/// An INSERT is held in memory until it is committed, and again in the log's record.
+const INSERT_BYTES_MAX: usize = 512 << 20;
 
-pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelToken) -> Result<u64> {
+pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelToken) -> Result<Changed> {
     let found = session.host.snapshots(&[&insert.table]).pop().flatten();
     let Some(table) = found else {
         let mut error = Error::new(ErrorKind::NotFound, format!("table \"{}\" does not exist", insert.table));
         error.position = Some(insert.table_position);
         return Err(error);
     };
+    refuse_view(&table.schema, insert.table_position)?;
+    let is_new_only = is_new_only(&insert, &table.schema)?;
+    if let Some(returning) = &insert.returning {
+        session.engine()?.check(&session.catalog(), returning).await?;
+    }
     let named = targets(&table.schema, &insert.columns)?;
     let types: Vec<_> = named.iter().map(|t| t.column_type).collect();
+    let mut sink = Sink::new(session, is_new_only, insert.commit_rows);
+    sink.keeps_rows = insert.returning.is_some();
     if let Some(rows) = insert.query.literal_rows(&types) {
         let targets = checked(&insert, &table.schema, &named, rows.num_columns())?;
-        let batch = to_batch(&rows, &insert.table, targets, 0)?;
-        session.host.insert(vec![batch]).await?;
-        return Ok(rows.num_rows() as u64);
+        sink.push(to_batch(&rows, &insert.table, targets, 0)?).await?;
+    } else {
+        let result = session.engine()?.query(session.catalog(), insert.query.clone(), cancel.clone()).await?;
+        let targets = checked(&insert, &table.schema, &named, result.columns.len())?;
+        fill(&mut sink, result, &insert.table, targets).await?;
     }
-    let result = session.engine()?.query(session.catalog(), insert.query.clone(), cancel.clone()).await?;
-    let targets = checked(&insert, &table.schema, &named, result.columns.len())?;
-    write(session, result, &insert.table, targets, insert.query.is_values()).await
+    let (rows, kept) = sink.finish().await?;
+    let returned = insert.returning.as_ref().map(|query| (query, returning::table_of(&table, &kept)));
+    session.changed("INSERT", rows, &insert.table, returned, cancel).await
+}
+
+/// Whether rows whose upsert keys are there already are left out.
+fn is_new_only(insert: &Insert, schema: &TableSchema) -> Result<bool> {
+    let Some(conflict) = &insert.conflict else { return Ok(false) };
+    let refused = |message: String, hint: &str| {
+        let mut error = Error::new(ErrorKind::Invalid, message);
+        (error.position, error.hint) = (Some(conflict.position), Some(hint.to_owned()));
+        Err(error)
+    };
+    if schema.dedup.is_empty() {
+        return refused(
+            format!("table \"{}\" has no upsert keys, which ON CONFLICT needs", schema.name),
+            "ALTER TABLE … DEDUP ENABLE UPSERT KEYS(…) gives it some",
+        );
+    }
+    let keys: Vec<&str> =
+        schema.dedup.iter().filter_map(|id| schema.column_by_id(*id)).map(|c| c.name.as_str()).collect();
+    let has = |names: &[Name], name: &str| names.iter().any(|n| same_name(&n.text, name));
+    let is_key = |name: &Name| keys.iter().any(|key| same_name(key, &name.text));
+    if !conflict.keys.is_empty() && !(conflict.keys.iter().all(is_key) && keys.iter().all(|k| has(&conflict.keys, k))) {
+        return refused(
+            format!("the upsert keys of table \"{}\" are ({})", schema.name, keys.join(", ")),
+            "ON CONFLICT has to name all of them, or none",
+        );
+    }
+    let Some(assigned) = &conflict.update else {
+        if insert.returning.is_some() {
+            return refused(
+                "RETURNING does not go with ON CONFLICT DO NOTHING".to_owned(),
+                "select the rows afterwards",
+            );
+        }
+        return Ok(true);
+    };
+    let others = schema.columns.iter().filter(|c| !schema.dedup.contains(&c.id));
+    let missing: Vec<&str> = others.filter(|c| !has(assigned, &c.name)).map(|c| c.name.as_str()).collect();
+    if !missing.is_empty() {
+        return refused(
+            format!("DO UPDATE SET leaves out column \"{}\"", missing.join("\", \"")),
+            "a row replaces the one with its keys as a whole: assign every column from EXCLUDED",
+        );
+    }
+    if let Some(unknown) = assigned.iter().find(|name| schema.column(&name.text).is_none()) {
+        let message = format!("column \"{}\" of table \"{}\" does not exist", unknown.text, schema.name);
+        let mut error = Error::new(ErrorKind::NotFound, message);
+        error.position = Some(unknown.position);
+        return Err(error);
+    }
+    Ok(false)
+}
+
+/// Rows of a view come from its query.
+pub(super) fn refuse_view(schema: &TableSchema, position: usize) -> Result<()> {
+    let Some(view) = &schema.view else { return Ok(()) };
+    let message = format!("cannot change rows of {} \"{}\"", view.kind(), schema.name);
+    let mut error = Error::new(ErrorKind::Invalid, message);
+    error.position = Some(position);
+    Err(error)
 }
 
 /// The columns that `given` expressions are for.
@@ -99,7 +169,12 @@ pub(super) async fn create_as(session: &Session, create: CreateTableAs, cancel: 
         if_not_exists: false,
     };
     session.host.command(Command::CreateTable(command)).await?;
-    let written = write(session, result, &create.table, &targets, false).await;
+    let mut sink = Sink::new(session, false, Some(COMMIT_ROWS));
+    let filled = fill(&mut sink, result, &create.table, &targets).await;
+    let written = match filled {
+        Ok(()) => sink.finish().await.map(|(rows, _)| rows),
+        Err(error) => Err(error),
+    };
     if written.is_err() {
         // The first error is the one to tell; a table left behind is visible to the client.
         let _ = session.host.command(Command::DropTable { table: create.table, if_exists: true }).await;
@@ -127,32 +202,86 @@ fn new_columns(create: &CreateTableAs, result: &QueryResult) -> Result<Vec<Targe
     }
 }
 
-async fn write(
-    session: &Session,
-    result: QueryResult,
-    table: &str,
-    targets: &[Target],
-    is_one_commit: bool,
-) -> Result<u64> {
-    let mut stream = result.stream;
-    let (mut batches, mut rows, mut bytes, mut written) = (Vec::new(), 0, 0, 0);
+/// Takes the rows of a statement and commits them: all at once, or so many at a time.
+struct Sink<'a> {
+    session: &'a Session,
+    is_new_only: bool,
+    commit_rows: Option<u64>,
+    batches: Vec<Batch>,
+    rows: u64,
+    bytes: usize,
+    written: u64,
+    /// Whether the rows are given back at the end.
+    keeps_rows: bool,
+    kept: Vec<Batch>,
+}
+
+impl<'a> Sink<'a> {
+    fn new(session: &'a Session, is_new_only: bool, commit_rows: Option<u64>) -> Sink<'a> {
+        Sink {
+            session,
+            is_new_only,
+            commit_rows,
+            batches: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            written: 0,
+            keeps_rows: false,
+            kept: Vec::new(),
+        }
+    }
+
+    async fn push(&mut self, batch: Batch) -> Result<()> {
+        self.rows += batch.rows as u64;
+        self.bytes += batch.byte_count();
+        self.batches.push(batch);
+        match self.commit_rows {
+            Some(rows) if self.rows >= rows || self.bytes >= COMMIT_BYTES => self.commit().await,
+            None if self.bytes > INSERT_BYTES_MAX => {
+                let limit = INSERT_BYTES_MAX >> 20;
+                let mut error = Error::new(
+                    ErrorKind::Invalid,
+                    format!("the rows of one INSERT take more than the {limit} MiB that one commit may have"),
+                );
+                error.hint = Some("INSERT BATCH 1000000 INTO … commits every million rows".to_owned());
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn commit(&mut self) -> Result<()> {
+        let batches = std::mem::take(&mut self.batches);
+        if batches.is_empty() {
+            return Ok(());
+        }
+        if self.keeps_rows {
+            self.kept.extend(batches.iter().cloned());
+        }
+        self.written += match self.is_new_only {
+            true => self.session.host.insert_new(batches).await?,
+            false => self.session.host.insert(batches).await.map(|_| self.rows)?,
+        };
+        (self.rows, self.bytes) = (0, 0);
+        Ok(())
+    }
+
+    /// Gives how many rows were written, and which if they were to be kept.
+    async fn finish(mut self) -> Result<(u64, Vec<Batch>)> {
+        self.commit().await?;
+        Ok((self.written, self.kept))
+    }
+}
+
+async fn fill(sink: &mut Sink<'_>, result: QueryResult, table: &str, targets: &[Target]) -> Result<()> {
+    let (mut stream, mut before) = (result.stream, 0);
     while let Some(batch) = stream.next().await {
         let batch = batch?;
-        if batch.num_rows() == 0 {
-            continue;
-        }
-        let batch = to_batch(&batch, table, targets, written + rows as u64)?;
-        rows += batch.rows;
-        bytes += batch.byte_count();
-        batches.push(batch);
-        if !is_one_commit && (rows >= COMMIT_ROWS || bytes >= COMMIT_BYTES) {
-            session.host.insert(std::mem::take(&mut batches)).await?;
-            written += rows as u64;
-            (rows, bytes) = (0, 0);
+        if batch.num_rows() > 0 {
+            let batch = to_batch(&batch, table, targets, before)?;
+            before += batch.rows as u64;
+            sink.push(batch).await?;
         }
     }
-    if !batches.is_empty() {
-        session.host.insert(batches).await?;
-    }
-    Ok(written + rows as u64)
+    Ok(())
 }

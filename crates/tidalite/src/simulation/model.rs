@@ -281,6 +281,11 @@ impl Model {
                 let dropped: HashSet<i64> = partitions.iter().map(|ts| start(*ts)).collect();
                 table.rows.retain(|row| !dropped.contains(&start(time(&row[at]))));
             }
+            // No story has views: what they are is a query's.
+            Command::CreateView(_)
+            | Command::DropView { .. }
+            | Command::SetRefresh { .. }
+            | Command::SetViewState { .. } => return Err(ErrorKind::Internal),
         }
         Ok(())
     }

@@ -304,7 +304,14 @@ impl World {
         let columns = seen.schema.columns.iter().map(|c| (c.name.clone(), c.column_type)).collect();
         let changed = Rows { table: seen.schema.name.clone(), columns, cells, timestamps: None };
         let rows = rewrite.becomes.iter().map(|_| to_batch(&changed)).collect();
-        Ok(Some(Work::Change(RowChange { seen: seen.clone(), hit, rows })))
+        Ok(Some(Work::Change(RowChange {
+            seen: seen.clone(),
+            hit,
+            rows,
+            times: Vec::new(),
+            is_exact: false,
+            view: None,
+        })))
     }
 
     /// Whether something may be refused now because the disk failed.

@@ -11,12 +11,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 use tidalite_ingest::apply::publish;
 use tidalite_ingest::catalog::Catalog;
+use tidalite_ingest::commit::command::set_view_state;
 use tidalite_ingest::commit::commit_batches;
-use tidalite_ingest::dedup;
+use tidalite_ingest::dedup::{self, Wins};
 use tidalite_ingest::wal::record::Op;
 use tidalite_storage::tables::Versions;
 use tidalite_storage::{Mask, TableSnapshot};
-use tidalite_types::{Batch, TableId, Txn};
+use tidalite_types::{Batch, TableId, TimeChange, TimeChangeKind, Txn, ViewState};
 
 /// What a statement wants to do to rows it found.
 #[derive(Debug)]
@@ -27,6 +28,12 @@ pub(crate) struct RowChange {
     pub hit: Vec<Mask>,
     /// What they become; empty when they are deleted.
     pub rows: Vec<Batch>,
+    /// The times of the rows found, where a view follows the table.
+    pub times: Vec<(i64, i64)>,
+    /// Whether it may only be done when all rows found are still there.
+    pub is_exact: bool,
+    /// With a refresh of a materialized view: how far it has come. Then rows may come where there were none.
+    pub view: Option<ViewState>,
 }
 
 /// Tables as the next commit of a group finds them.
@@ -72,6 +79,7 @@ pub(super) fn upserts(
     catalog: &Catalog,
     ops: Vec<Op>,
     txn: Txn,
+    wins: Wins,
     views: &mut Views<'_>,
     accepted: &[Accepted],
 ) -> (Vec<Op>, Option<Error>) {
@@ -79,7 +87,7 @@ pub(super) fn upserts(
         return (ops, None);
     }
     // What this commit itself did to the table before its rows is told apart: it is not accepted yet.
-    match dedup::resolve(catalog, &ops, txn, |id| views.table(id, catalog, accepted)) {
+    match dedup::resolve(catalog, &ops, txn, wins, |id| views.table(id, catalog, accepted)) {
         Ok(ops) => (ops, None),
         Err(error) => {
             let rest = ops.into_iter().filter(|op| !matches!(op, Op::Rows { .. } | Op::Delete { .. }));
@@ -97,19 +105,34 @@ pub(super) enum Decided {
 }
 
 pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChange, txn: Txn) -> Result<Decided> {
-    let RowChange { seen, hit, rows } = change;
+    let RowChange { seen, hit, rows, times, is_exact, view } = change;
     let Some(dead) = now.locate(&seen, &hit) else { return Ok(Decided::Moved) };
     let killed = now.clone().kill(&dead);
     // What somebody else deleted meanwhile stays deleted; what somebody else changed has to be changed from there.
-    if !rows.is_empty() && killed != dead.rows() {
+    if (is_exact || !rows.is_empty()) && killed != dead.rows() {
         return Ok(Decided::Moved);
     }
-    if killed == 0 {
+    if killed == 0 && view.is_none() {
         return Ok(Decided::Done(Vec::new(), 0));
     }
-    let mut ops = vec![Op::Delete { table: now.id, dead: Arc::new(dead) }];
+    let mut ops = Vec::new();
+    let is_any = killed > 0 || !rows.is_empty();
+    if killed > 0 {
+        ops.push(Op::Delete { table: now.id, dead: Arc::new(dead) });
+    }
     if !rows.is_empty() {
         ops.extend(commit_batches(catalog, rows, false, txn).map_err(|(error, _)| Error::from(error))?);
+    }
+    if is_any && catalog.is_base(now.id) {
+        let change = |(lo, hi)| TimeChange { txn, lo, hi, kind: TimeChangeKind::Changed };
+        ops.push(Op::Times { table: now.id, since: txn, changes: times.into_iter().map(change).collect() });
+    }
+    if let Some(state) = view {
+        let op = set_view_state(catalog, now.id, state).ok_or_else(|| dropped(&now.schema.name))?;
+        if let Op::SetSchema { table, schema } = &op {
+            catalog.put(*table, schema.clone());
+        }
+        ops.push(op);
     }
     Ok(Decided::Done(ops, killed))
 }

@@ -26,6 +26,7 @@ fn schema() -> TableSchema {
         next_column: ColumnId(7),
         ttl: None,
         dedup: Vec::new(),
+        view: None,
     }
 }
 

@@ -1,0 +1,424 @@
+//! Views: their queries in the place of their names, and what a materialized one computes for a part of its times.
+//!
+//! A view is expanded when a statement that names it is planned: its text is parsed, the tables it names are pinned
+//! together with all others, and its plan stands where its name stood, as a sub-query would.
+
+use super::{Engine, OutputColumn, QueryResult, distinct, output_column};
+use crate::calendar::Buckets;
+use crate::dialect::{self, Relation, relation};
+use crate::scan::table::NativeTable;
+use crate::statement::{Query, Statement};
+use crate::tables::{QueryTables, SCHEMA};
+use crate::{CancelToken, Catalog, Error, Result, door, plan};
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::ViewTable;
+use datafusion::execution::context::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::parser::Statement as PlannerStatement;
+use datafusion::sql::sqlparser::ast::{
+    self, JoinOperator, ObjectName, SetExpr, TableFactor, TableWithJoins, Visit, Visitor, visit_relations,
+};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use tidalite_storage::TableSnapshot;
+use tidalite_types::TimeUnit;
+use tidalite_types::schema::fold_name;
+
+/// Views within views.
+const DEPTH_MAX: usize = 16;
+/// Views of one statement, those within views counted each time.
+const VIEWS_MAX: usize = 500;
+
+/// A view that a statement names, or that a view does.
+pub(super) struct Expanded {
+    name: String,
+    query: Query,
+    sql: String,
+}
+
+/// A query that a materialized view can be kept by.
+#[derive(Clone, Debug)]
+pub struct MaterializedShape {
+    /// The table that its rows come from.
+    pub base: String,
+    pub columns: Vec<OutputColumn>,
+    /// The column that has the start of the bucket.
+    pub timestamp: usize,
+    pub bucketing: Bucketing,
+}
+
+/// How a view cuts time into buckets.
+#[derive(Clone, Copy, Debug)]
+pub struct Bucketing(Buckets);
+
+/// What of a materialized view is computed: the buckets that `[lo, hi)` of the base are all of.
+#[derive(Debug)]
+pub struct Part {
+    /// How the query calls the base, and the base.
+    pub name: String,
+    pub base: Arc<TableSnapshot>,
+    pub lo: i64,
+    pub hi: i64,
+}
+
+impl Bucketing {
+    /// The times of all buckets that the range has a part of.
+    #[must_use]
+    pub fn whole(&self, (lo, hi): (i64, i64)) -> (i64, i64) {
+        let mut from = lo;
+        if lo != i64::MIN {
+            from = self.0.range(lo).0;
+            // Where a zone's standard time changed, buckets can overlap.
+            while from > i64::MIN && self.0.range(from - 1).1 > from {
+                from = self.0.range(from - 1).0;
+            }
+        }
+        if hi == i64::MAX || hi <= lo {
+            return (from, hi.max(from));
+        }
+        let mut to = self.0.range(hi - 1).1;
+        while to < i64::MAX && self.0.range(to).0 < to {
+            let next = self.0.range(to).1;
+            if next <= to {
+                break;
+            }
+            to = next;
+        }
+        (from, to)
+    }
+
+    /// How long a bucket about is.
+    #[must_use]
+    pub fn seconds(&self) -> i64 {
+        let (lo, hi) = self.0.range(0);
+        (hi.saturating_sub(lo) / self.0.unit.per_second()).max(0)
+    }
+}
+
+impl Engine {
+    /// Pins the tables named and those that the views among them name, all at one instant; gives these views, each
+    /// behind those that it names.
+    pub(super) fn pin_with_views(
+        &self,
+        state: &SessionState,
+        tables: &QueryTables,
+        names: &[&str],
+    ) -> Result<Vec<Expanded>> {
+        let mut found = Vec::new();
+        let mut all: Vec<String> = Vec::new();
+        let mut within = Vec::new();
+        for name in names {
+            expand(state, tables, name, &mut within, &mut found, &mut all)?;
+        }
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        tables.pin(&all);
+        Ok(found)
+    }
+
+    /// The columns of a view that is to be created. It may not name itself, also not through others.
+    pub async fn view_columns(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        name: &str,
+        query: &Query,
+    ) -> Result<Vec<OutputColumn>> {
+        let state = self.state(catalog, &CancelToken::new());
+        let tables = QueryTables::new(catalog.clone());
+        let (mut found, mut all) = (Vec::new(), Vec::new());
+        let mut within = vec![fold_name(name)];
+        for reference in references(&state, query)? {
+            expand(&state, &tables, &reference, &mut within, &mut found, &mut all)?;
+        }
+        self.shown(catalog, query).await
+    }
+
+    async fn shown(&self, catalog: &Arc<dyn Catalog>, query: &Query) -> Result<Vec<OutputColumn>> {
+        let logical = self.view_plan(catalog, query).await?;
+        Ok(columns_of(&logical, query))
+    }
+
+    async fn view_plan(&self, catalog: &Arc<dyn Catalog>, query: &Query) -> Result<LogicalPlan> {
+        let state = self.state(catalog, &CancelToken::new());
+        let planned = self.logical(&state, catalog, query, &[]).await;
+        Ok(planned.map_err(|error| super::placed(error, query, catalog))?.0)
+    }
+
+    /// What a materialized view of a query would be; an error says why there can be none. `base` is the table that the
+    /// statement names, if it does.
+    pub async fn materialized_shape(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        query: &Query,
+        base: Option<&str>,
+    ) -> Result<MaterializedShape> {
+        let (name, arguments) = sampled(query)?;
+        if base.is_some_and(|base| fold_name(base) != name) {
+            return Err(Error::invalid(format!("WITH BASE has to name the first table of the query, \"{name}\"")));
+        }
+        let snapshot = catalog
+            .snapshots(&[&name])
+            .pop()
+            .flatten()
+            .ok_or_else(|| super::placed(Error::table_not_found(&name), query, catalog))?;
+        let Some((_, unit)) = snapshot.schema.timestamp() else {
+            let what = snapshot.schema.view.as_ref().map_or("table", |view| view.kind());
+            return Err(Error::invalid(format!(
+                "{what} \"{}\" has no designated timestamp, which a materialized view follows",
+                snapshot.schema.name
+            )));
+        };
+        let bucketing = bucketing(&arguments, unit)?;
+        let logical = self.view_plan(catalog, query).await?;
+        let timestamp = logical.schema().fields().iter().position(|field| door::is_designated(field));
+        let Some(timestamp) = timestamp else {
+            return Err(Error::invalid("a materialized view has to select the timestamp that it samples by"));
+        };
+        let columns = columns_of(&logical, query);
+        Ok(MaterializedShape { base: snapshot.schema.name.clone(), columns, timestamp, bucketing })
+    }
+
+    /// Whether a query can be planned.
+    pub async fn check(&self, catalog: &Arc<dyn Catalog>, query: &Query) -> Result<()> {
+        self.view_plan(catalog, query).await.map(drop)
+    }
+
+    /// A query over a table with the rows of `snapshot` in its place.
+    pub async fn over(
+        &self,
+        catalog: Arc<dyn Catalog>,
+        query: &Query,
+        name: &str,
+        snapshot: Arc<TableSnapshot>,
+        cancel: CancelToken,
+    ) -> Result<QueryResult> {
+        let state = self.state(&catalog, &cancel);
+        let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(snapshot));
+        let planned = self.plan(&state, &catalog, query, &[(name, table)]).await?;
+        self.start(planned, query, &state, cancel)
+    }
+
+    /// The rows of a materialized view's query for a part of its times.
+    pub async fn part(
+        &self,
+        catalog: Arc<dyn Catalog>,
+        query: &Query,
+        part: Part,
+        cancel: CancelToken,
+    ) -> Result<QueryResult> {
+        let state = self.state(&catalog, &cancel);
+        let table: Arc<dyn TableProvider> = Arc::new(NativeTable::within(part.base, part.lo, part.hi));
+        let planned = self.plan(&state, &catalog, query, &[(&part.name, table)]).await?;
+        self.start(planned, query, &state, cancel)
+    }
+}
+
+fn columns_of(logical: &LogicalPlan, query: &Query) -> Vec<OutputColumn> {
+    distinct(logical.schema().fields().iter().map(|field| output_column(field, query)).collect())
+}
+
+/// Looks for views from a name on, in depth.
+fn expand(
+    state: &SessionState,
+    tables: &QueryTables,
+    name: &str,
+    within: &mut Vec<String>,
+    found: &mut Vec<Expanded>,
+    all: &mut Vec<String>,
+) -> Result<()> {
+    let folded = fold_name(name);
+    if let Some(outer) = within.last().filter(|_| within.contains(&folded)) {
+        let message = if *outer == folded {
+            format!("view \"{name}\" cannot name itself")
+        } else {
+            format!("view \"{name}\" cannot name itself, as it would through \"{outer}\"")
+        };
+        return Err(Error::invalid(message));
+    }
+    if all.contains(&folded) {
+        return Ok(());
+    }
+    let Some(schema) = tables.view(name) else {
+        all.push(folded);
+        return Ok(());
+    };
+    if within.len() >= DEPTH_MAX || found.len() >= VIEWS_MAX {
+        return Err(Error::invalid(format!(
+            "views are nested more than {DEPTH_MAX} levels deep at \"{}\"",
+            schema.name
+        )));
+    }
+    let sql = schema.view.as_ref().map_or_else(String::new, |view| view.sql.clone());
+    let query = match dialect::parse(&sql) {
+        Ok(Statement::Query(query)) => query,
+        Ok(_) => return Err(Error::internal("the text of a view is no query")),
+        Err(error) => return Err(in_view(error, &schema.name)),
+    };
+    within.push(folded.clone());
+    for reference in references(state, &query)? {
+        expand(state, tables, &reference, within, found, all)?;
+    }
+    within.pop();
+    all.push(folded);
+    found.push(Expanded { name: schema.name.clone(), query, sql });
+    Ok(())
+}
+
+/// The tables a query names.
+fn references(state: &SessionState, query: &Query) -> Result<Vec<String>> {
+    let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+    let references = state.resolve_table_references(&statement)?;
+    let ours = references.iter().filter(|r| r.schema().is_none_or(|s| s == SCHEMA));
+    Ok(ours.map(|r| r.table().to_owned()).collect())
+}
+
+/// Puts the plan of each view in the place of its name.
+pub(super) async fn put(state: &SessionState, tables: &QueryTables, views: Vec<Expanded>) -> Result<()> {
+    for Expanded { name, query, sql } in views {
+        let plan = planned(state, &query).await.map_err(|error| in_view(error, &name))?;
+        tables.put(&name, Arc::new(ViewTable::new(plan, Some(sql))));
+    }
+    Ok(())
+}
+
+async fn planned(state: &SessionState, query: &Query) -> Result<LogicalPlan> {
+    let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+    let mut logical = state.statement_to_plan(statement).await?;
+    if let Some(rows) = query.tail {
+        logical = plan::last_rows(logical, rows)?;
+    }
+    // Columns are called as the view's text has them.
+    let columns = columns_of(&logical, query);
+    let named = logical.schema().iter().zip(&columns).map(|((qualifier, field), column)| {
+        let named = door::named(field, &column.name);
+        let expr = Expr::Column(datafusion::common::Column::new(qualifier.cloned(), field.name()));
+        let metadata = named.metadata().clone();
+        expr.alias_with_metadata(named.name(), Some(metadata.into()))
+    });
+    let named: Vec<Expr> = named.collect();
+    Ok(LogicalPlanBuilder::from(logical).project(named)?.build()?)
+}
+
+/// An error in the text of a view, which the statement's text knows nothing of.
+fn in_view(error: Error, view: &str) -> Error {
+    let message = error.to_string();
+    let message = match message.strip_suffix(" does not exist") {
+        Some(missing) if missing.starts_with("table ") => format!("{message}, which view \"{view}\" reads"),
+        _ => format!("view \"{view}\": {message}"),
+    };
+    let mut named = Error::new(error.kind(), message);
+    named.hint = error.hint;
+    named.subject = Some(fold_name(view));
+    named
+}
+
+/// The base of a query that samples it and the arguments of the clause.
+fn sampled(query: &Query) -> Result<(String, Vec<ast::Expr>)> {
+    let refused = |why: &str| Err(Error::invalid(format!("the query of a materialized view {why}")));
+    let ast = &query.ast;
+    if ast.with.is_some() || ast.limit_clause.is_some() || ast.fetch.is_some() || query.tail.is_some() {
+        return refused("is one SELECT, without WITH and LIMIT");
+    }
+    let SetExpr::Select(select) = ast.body.as_ref() else { return refused("is one SELECT … SAMPLE BY …") };
+    let factor = match select.from.as_slice() {
+        [TableWithJoins { relation, joins }] if joins.is_empty() => relation.clone(),
+        _ => return refused("has to SAMPLE BY"),
+    };
+    let Ok(Relation::SampleBy(rows, arguments)) = relation(factor) else { return refused("has to SAMPLE BY") };
+    let [from] = rows.from.as_slice() else { return refused("reads one table, or joins of it") };
+    let base = first_table(from)?;
+    let mut mentions = 0;
+    let _ = visit_relations(ast.as_ref(), |name: &ObjectName| {
+        mentions += usize::from(last_part(name) == base);
+        ControlFlow::<()>::Continue(())
+    });
+    if mentions != 1 {
+        return refused(&format!("may name its base \"{base}\" only once"));
+    }
+    let mut finder = Moving(None);
+    let _ = Visit::visit(ast.as_ref(), &mut finder);
+    if let Some(function) = finder.0 {
+        return refused(&format!("cannot use {function}(), which gives something else each time"));
+    }
+    Ok((base, arguments))
+}
+
+fn last_part(name: &ObjectName) -> String {
+    name.0.last().map(|part| part.as_ident().map_or_else(|| part.to_string(), |i| i.value.clone())).unwrap_or_default()
+}
+
+/// The table whose rows are sampled: the first one, of which joins lose and add none.
+fn first_table(from: &TableWithJoins) -> Result<String> {
+    for join in &from.joins {
+        let keeps = matches!(
+            join.join_operator,
+            JoinOperator::Join(_)
+                | JoinOperator::Inner(_)
+                | JoinOperator::Left(_)
+                | JoinOperator::LeftOuter(_)
+                | JoinOperator::CrossJoin(_)
+        ) || is_kept_by_time_join(&join.join_operator);
+        if !keeps {
+            return Err(Error::invalid(
+                "a materialized view joins by INNER, LEFT, CROSS, ASOF or LT JOIN, its base on the left",
+            ));
+        }
+    }
+    match &from.relation {
+        TableFactor::Table { name, args: None, alias, .. } if alias.as_ref().is_none_or(|a| a.columns.is_empty()) => {
+            Ok(last_part(name))
+        }
+        TableFactor::NestedJoin { table_with_joins, .. } => first_table(table_with_joins),
+        _ => Err(Error::invalid("a materialized view samples a table by its designated timestamp, not a sub-query")),
+    }
+}
+
+fn is_kept_by_time_join(operator: &JoinOperator) -> bool {
+    let JoinOperator::AsOf { match_condition, .. } = operator else { return false };
+    dialect::time_join(match_condition).is_some_and(|(kind, _)| kind == "asof" || kind == "lt")
+}
+
+/// The first function that does not always give the same.
+struct Moving(Option<String>);
+
+impl Visitor for Moving {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+        if let ast::Expr::Function(function) = expr {
+            let name = fold_name(&function.name.to_string());
+            let moves = ["now", "today", "yesterday", "tomorrow", "sysdate", "systimestamp", "random", "uuid"];
+            if moves.contains(&name.as_str()) || name.starts_with("rnd_") || name.starts_with("current_") {
+                self.0 = Some(name);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn bucketing(arguments: &[ast::Expr], unit: TimeUnit) -> Result<Bucketing> {
+    plan::fixed_buckets(arguments, unit).map(Bucketing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::{Stride, Zone};
+
+    #[test]
+    fn a_range_becomes_whole_buckets_of_the_zone() {
+        let buckets = |stride, zone| {
+            let (stride, zone) = (Stride::parse(stride).expect("a stride"), Zone::parse(zone).expect("a zone"));
+            Bucketing(Buckets { stride, zone, offset_s: 0, origin: None, unit: TimeUnit::Millis })
+        };
+        let hour = 3_600_000;
+        assert_eq!(buckets("1h", "UTC").whole((hour + 1, hour + 2)), (hour, 2 * hour));
+        assert_eq!(buckets("1h", "UTC").whole((hour, 2 * hour)), (hour, 2 * hour));
+        assert_eq!(buckets("1h", "UTC").whole((hour, 2 * hour + 1)), (hour, 3 * hour));
+        let always = (i64::MIN, i64::MAX);
+        assert_eq!(buckets("1M", "UTC").whole(always), always);
+        // The day in London on which clocks went back has 25 hours.
+        let day = (1_635_634_800_000, 1_635_634_800_000 + 25 * hour);
+        assert_eq!(buckets("1d", "Europe/London").whole((day.0 + 24 * hour, day.0 + 24 * hour + 1)), day);
+    }
+}

@@ -1,0 +1,332 @@
+//! Materialized views brought up to date.
+//!
+//! In: a view, and what of it is to be computed again. Out: commits to its rows. Each replaces whole buckets of the
+//! view by what its query gives of the base as of one commit, and says with it how far the view has come: whoever reads
+//! the view sees all of that or nothing, and after a crash the next refresh goes on from there.
+//!
+//! Work is done in steps of about [`STEP_ROWS`] rows of the base. What changed since the last refresh the commit
+//! thread has noted; where that is not known, all is computed again.
+
+use super::Session;
+use crate::writer::RowChange;
+use crate::{Error, ErrorKind, Result};
+use futures::StreamExt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidalite_query::statement::{Query, RefreshScope, Statement};
+use tidalite_query::{Bucketing, CancelToken, MaterializedShape, Part, Target, to_batch};
+use tidalite_storage::TableSnapshot;
+use tidalite_types::schema::same_name;
+use tidalite_types::view::{ALWAYS, joined_ranges, ranges_without};
+use tidalite_types::{Batch, Command, Materialized, TableId, TimeChange, TimeChangeKind, TimeUnit, Txn, ViewState};
+
+/// Rows of the base that one step reads, as far as that can be estimated; one bucket at least.
+const STEP_ROWS: f64 = 4e6;
+/// Stretches of time of one step: each is a query.
+const STEP_RANGES: usize = 32;
+/// How often a step begins anew because a merge moved rows of the view; from the third time on merges are held off.
+const ATTEMPTS: usize = 50;
+const HOLD_FROM: usize = 2;
+
+/// What is told of a refresh while it runs.
+#[derive(Clone, Debug)]
+pub(crate) enum RefreshNote {
+    /// At so many microseconds since 1970.
+    Started(i64),
+    /// With the error, if there was one.
+    Ended(Option<String>),
+}
+
+/// A view as a step finds it.
+struct Work {
+    view: Arc<TableSnapshot>,
+    base: Arc<TableSnapshot>,
+    query: Query,
+    bucketing: Bucketing,
+    targets: Vec<Target>,
+    /// With all that has to be computed in `pending`.
+    state: ViewState,
+    /// Whether there is news to be noted even if nothing is to be computed.
+    is_changed: bool,
+}
+
+/// Gives how many rows were written.
+pub(super) async fn refresh(
+    session: &Session,
+    view: TableId,
+    scope: RefreshScope,
+    cancel: &CancelToken,
+) -> Result<u64> {
+    let _turn = session.shared.changing.turn(view).await;
+    session.host.note_refresh(view, RefreshNote::Started(now_micros()));
+    let done = steps(session, view, scope, cancel).await;
+    let error = done.as_ref().err().map(ToString::to_string);
+    session.host.note_refresh(view, RefreshNote::Ended(error));
+    session.host.refreshed();
+    done
+}
+
+pub(super) fn now_micros() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
+}
+
+async fn steps(session: &Session, view: TableId, mut scope: RefreshScope, cancel: &CancelToken) -> Result<u64> {
+    let (mut written, mut todo, mut failed) = (0, None, 0);
+    let mut holds = Vec::new();
+    loop {
+        cancel.check()?;
+        let work = match look(session, view, scope).await {
+            Ok(work) => work,
+            Err(error) => return Err(blamed(session, view, error).await),
+        };
+        let todo = todo.get_or_insert_with(|| work.state.pending.clone());
+        if work.state.pending.is_empty() && !work.is_changed {
+            return Ok(written);
+        }
+        let (step, rest) = work.step();
+        let batches = match rows(session, &work, &step, cancel).await {
+            Ok(batches) => batches,
+            Err(error) => return Err(blamed(session, view, error).await),
+        };
+        let count: u64 = batches.iter().map(|batch| batch.rows as u64).sum();
+        let hit = work.view.rows_within(&step)?;
+        let state = ViewState { pending: rest, refreshed: now_micros(), ..work.state };
+        let change =
+            RowChange { seen: work.view, hit, rows: batches, times: step.clone(), is_exact: true, view: Some(state) };
+        if session.host.change(change).await?.is_none() {
+            failed += 1;
+            if failed == HOLD_FROM {
+                holds.push(session.host.hold_merges(view));
+            }
+            if failed == ATTEMPTS {
+                let message = format!("rows of the view moved {ATTEMPTS} times while it was refreshed");
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
+            continue;
+        }
+        failed = 0;
+        holds.clear();
+        written += count;
+        // What comes in meanwhile is the next refresh's.
+        *todo = ranges_without(todo, &step);
+        scope = RefreshScope::Incremental;
+        if todo.is_empty() {
+            return Ok(written);
+        }
+    }
+}
+
+/// An error of the definition, not of the moment, makes the view invalid: nobody has to find it again and again.
+async fn blamed(session: &Session, view: TableId, error: Error) -> Error {
+    if !matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) {
+        return error;
+    }
+    let found = session.host.snapshots_at(&[view]).1.pop().flatten();
+    if let Some(kept) = found.as_ref().and_then(|table| table.schema.materialized())
+        && kept.state.invalid.is_none()
+    {
+        let state = ViewState { invalid: Some(error.message.clone()), ..kept.state.clone() };
+        // When it cannot be noted now it is found out again.
+        let _ = session.host.command(Command::SetViewState { view, state }).await;
+    }
+    error
+}
+
+/// The view and its base at one instant, with what the refresh has to do.
+async fn look(session: &Session, id: TableId, scope: RefreshScope) -> Result<Work> {
+    let gone = || Error::new(ErrorKind::Unavailable, "the materialized view was dropped");
+    let view = session.host.snapshots_at(&[id]).1.pop().flatten().ok_or_else(gone)?;
+    let kept = view.schema.materialized().cloned().ok_or_else(gone)?;
+    if let (Some(why), false) = (&kept.state.invalid, scope == RefreshScope::Full) {
+        let mut error =
+            Error::new(ErrorKind::Conflict, format!("materialized view \"{}\" is invalid: {why}", view.schema.name));
+        error.hint = Some(format!("REFRESH MATERIALIZED VIEW {} FULL computes all of it again", view.schema.name));
+        return Err(error);
+    }
+    let base = base_of(session, &view, &kept, scope)?;
+    let sql = view.schema.view.as_ref().map_or("", |view| view.sql.as_str());
+    let Statement::Query(query) = tidalite_query::parse(sql)? else {
+        return Err(Error::new(ErrorKind::Internal, "the text of a view is no query"));
+    };
+    let shape = session.engine()?.materialized_shape(&session.catalog(), &query, Some(&kept.base)).await?;
+    let targets = targets(&view, &shape)?;
+    let (txn, found) = session.host.snapshots_at(&[id, base]);
+    let [Some(view), Some(base)] = <[_; 2]>::try_from(found).map_err(|_| gone())? else { return Err(gone()) };
+    let before = view.schema.materialized().cloned().ok_or_else(gone)?.state;
+    let unit = base.schema.timestamp().map_or(TimeUnit::Micros, |(_, unit)| unit);
+    let state = brought_up(session, &before, base.id, txn, in_unit(scope, unit), &shape.bucketing);
+    let is_changed =
+        state.pending != before.pending || state.frozen != before.frozen || state.invalid != before.invalid;
+    Ok(Work { view, base, query, bucketing: shape.bucketing, targets, state, is_changed })
+}
+
+/// The base that the view was created over; a full refresh takes the table that has its name now.
+fn base_of(session: &Session, view: &TableSnapshot, kept: &Materialized, scope: RefreshScope) -> Result<TableId> {
+    let named = session.host.snapshots(&[&kept.base]).pop().flatten();
+    let message = match named {
+        None => {
+            format!("table \"{}\" does not exist, which materialized view \"{}\" follows", kept.base, view.schema.name)
+        }
+        Some(base) if base.id == kept.state.base || scope == RefreshScope::Full => return Ok(base.id),
+        Some(_) => format!(
+            "table \"{}\" is not the one that materialized view \"{}\" was created over",
+            kept.base, view.schema.name
+        ),
+    };
+    Err(Error::new(ErrorKind::NotFound, message))
+}
+
+/// The view's columns, in the order of the query's; the query has to give what they hold.
+fn targets(view: &TableSnapshot, shape: &MaterializedShape) -> Result<Vec<Target>> {
+    let schema = &view.schema;
+    let changed = |what: String| Error::new(ErrorKind::Invalid, what);
+    if schema.columns.len() != shape.columns.len() {
+        return Err(changed(format!("the query of materialized view \"{}\" has other columns now", schema.name)));
+    }
+    let target = |(at, (column, given)): (usize, (&tidalite_types::ColumnSchema, &tidalite_query::OutputColumn))| {
+        if !same_name(&column.name, &given.name) || given.column_type != Some(column.column_type) {
+            return Err(changed(format!(
+                "column {} of materialized view \"{}\" was \"{}\" of type {} and would be \"{}\" of type {}",
+                at + 1,
+                schema.name,
+                column.name,
+                column.column_type,
+                given.name,
+                given.type_name
+            )));
+        }
+        let is_designated = Some(column.id) == schema.designated;
+        Ok(Target { name: column.name.clone(), column_type: column.column_type, is_designated })
+    };
+    schema.columns.iter().zip(&shape.columns).enumerate().map(target).collect()
+}
+
+/// Bounds of a range in the unit of the base.
+fn in_unit(scope: RefreshScope, unit: TimeUnit) -> RefreshScope {
+    let bound = |micros: i64| {
+        let limit = if micros < 0 { i64::MIN } else { i64::MAX };
+        TimeUnit::Micros.convert(micros, unit).unwrap_or(limit)
+    };
+    match scope {
+        RefreshScope::Range(lo, hi) => RefreshScope::Range(bound(lo), bound(hi)),
+        other => other,
+    }
+}
+
+/// How far the view has come when what is then `pending` is computed from the base as of `txn`.
+fn brought_up(
+    session: &Session,
+    before: &ViewState,
+    base: TableId,
+    txn: Txn,
+    scope: RefreshScope,
+    bucketing: &Bucketing,
+) -> ViewState {
+    let mut state = ViewState { base, seen: txn, ..before.clone() };
+    match session.host.changed_times(base, before.seen).filter(|_| base == before.base) {
+        Some(changes) => changes.iter().for_each(|change| take_in(&mut state, change)),
+        None => state.pending = vec![ALWAYS],
+    }
+    state.frozen = joined_ranges(state.frozen);
+    match scope {
+        RefreshScope::Incremental => {}
+        RefreshScope::Full => {
+            (state.pending, state.frozen, state.invalid) = (vec![ALWAYS], Vec::new(), None);
+        }
+        RefreshScope::Range(lo, hi) => {
+            let asked = bucketing.whole((lo, hi));
+            state.pending.push(asked);
+            state.frozen = ranges_without(&state.frozen, &[asked]);
+        }
+    }
+    let whole = |ranges: &[(i64, i64)]| joined_ranges(ranges.iter().map(|range| bucketing.whole(*range)).collect());
+    state.pending = ranges_without(&whole(&state.pending), &whole(&state.frozen));
+    state
+}
+
+fn take_in(state: &mut ViewState, change: &TimeChange) {
+    let range = (change.lo, change.hi);
+    match change.kind {
+        TimeChangeKind::Changed => state.pending.push(range),
+        TimeChangeKind::Dropped => state.frozen.push(range),
+        TimeChangeKind::Truncated => {
+            state.frozen.clear();
+            state.pending.push(range);
+        }
+    }
+}
+
+/// What the view's query gives for the times of a step.
+async fn rows(session: &Session, work: &Work, step: &[(i64, i64)], cancel: &CancelToken) -> Result<Vec<Batch>> {
+    let (engine, mut batches) = (session.engine()?, Vec::new());
+    for &(lo, hi) in step {
+        let part = Part { name: work.base.schema.name.clone(), base: work.base.clone(), lo, hi };
+        let mut stream = engine.part(session.catalog(), &work.query, part, cancel.clone()).await?.stream;
+        while let Some(batch) = stream.next().await {
+            let batch = batch?;
+            if batch.num_rows() > 0 {
+                batches.push(to_batch(&batch, &work.view.schema.name, &work.targets, 0)?);
+            }
+        }
+    }
+    Ok(batches)
+}
+
+impl Work {
+    /// The next times to compute, and those that are left.
+    fn step(&self) -> (Vec<(i64, i64)>, Vec<(i64, i64)>) {
+        let (mut step, mut rest, mut room) = (Vec::new(), Vec::new(), STEP_ROWS);
+        for &(lo, hi) in &self.state.pending {
+            if !rest.is_empty() || step.len() == STEP_RANGES {
+                rest.push((lo, hi));
+                continue;
+            }
+            let rows = estimated_rows(&self.base, lo, hi);
+            if rows <= room {
+                room -= rows;
+                step.push((lo, hi));
+                continue;
+            }
+            // At least one bucket, or nothing would ever be done.
+            if step.is_empty() || room > STEP_ROWS / 2.0 {
+                let cut = self.cut(lo, hi, room);
+                step.push((lo, cut));
+                if cut < hi {
+                    rest.push((cut, hi));
+                }
+                room = 0.0;
+            } else {
+                rest.push((lo, hi));
+            }
+        }
+        (step, rest)
+    }
+
+    /// The end of a part of `[lo, hi)` that has about `room` rows, at the bound of a bucket.
+    fn cut(&self, lo: i64, hi: i64, room: f64) -> i64 {
+        let Some((first, last)) = self.base.time_range() else { return hi };
+        let (first, last) = (first.max(lo), last.min(hi.saturating_sub(1)));
+        let (mut from, mut to) = (i128::from(first), i128::from(last));
+        while from < to {
+            let middle = (from + to + 1) / 2;
+            if estimated_rows(&self.base, lo, middle as i64) <= room { from = middle } else { to = middle - 1 }
+        }
+        let at = (from as i64).max(first);
+        let (start, end) = self.bucketing.whole((at, at.saturating_add(1)));
+        // The bucket that would be too much is left to the next step, unless it is the only one.
+        let cut = if start > first && start > lo { start } else { end };
+        cut.clamp(lo.saturating_add(1), hi)
+    }
+}
+
+/// Rows of a table with times in `[lo, hi)`, if those of a segment are spread evenly over its time.
+fn estimated_rows(table: &TableSnapshot, lo: i64, hi: i64) -> f64 {
+    let share = |(first, last): (i64, i64)| {
+        let (from, to) = (first.max(lo) as f64, (last as f64 + 1.0).min(hi as f64));
+        ((to - from) / (last as f64 + 1.0 - first as f64).max(1.0)).clamp(0.0, 1.0)
+    };
+    let segments = table.segments.iter().map(|s| s.rows() as f64 * share(s.time_range()));
+    let runs = table.runs.iter().map(|r| r.rows as f64 * share(r.time_range));
+    segments.sum::<f64>() + runs.sum::<f64>()
+}

@@ -1,0 +1,145 @@
+//! Looks after materialized views in the background, on a thread of its own.
+//!
+//! It wakes when a table changed that a view follows, and now and then for those that are refreshed by the clock. A
+//! refresh is a statement like others: it never holds a commit up. An immediate view is given rest for as long as its
+//! last refresh took, so that under a stream of commits views cost at most half a processor each.
+
+use crate::session::{Host, RefreshNote, Sessions};
+use crate::shared::Shared;
+use crate::ErrorKind;
+use futures::executor::block_on;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tidalite_query::ViewMetrics;
+use tidalite_query::statement::RefreshScope;
+use tidalite_storage::TableSnapshot;
+use tidalite_types::{Materialized, Refresh, TableId, Txn};
+
+/// The longest rest of a view.
+const REST_MAX: Duration = Duration::from_secs(10);
+/// After a refresh that failed for a reason that may pass.
+const RETRY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct ViewJob {
+    /// Views are left alone until then.
+    rest: HashMap<TableId, Instant>,
+}
+
+impl ViewJob {
+    pub fn new() -> ViewJob {
+        ViewJob { rest: HashMap::new() }
+    }
+
+    /// Whether a view is to be refreshed now.
+    pub fn has_work(&mut self, shared: &Shared) -> bool {
+        !self.due(shared).is_empty()
+    }
+
+    /// Refreshes the views that are due, those first that others may follow.
+    pub fn round(&mut self, shared: &Shared, sessions: &Sessions, host: &Arc<dyn Host>) {
+        for view in self.due(shared) {
+            if shared.is_closing.load(SeqCst) {
+                return;
+            }
+            let started = Instant::now();
+            let refreshed = block_on(sessions.refresh(host.clone(), view, RefreshScope::Incremental));
+            let rest = match refreshed {
+                Ok(_) => started.elapsed().min(REST_MAX),
+                Err(error) => {
+                    let is_closed = shared.is_closing.load(SeqCst);
+                    if !is_closed && !matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) {
+                        tracing::warn!(view = view.0, %error, "a materialized view was not refreshed; it will be tried again");
+                    }
+                    RETRY
+                }
+            };
+            self.rest.insert(view, Instant::now() + rest);
+        }
+    }
+
+    fn due(&mut self, shared: &Shared) -> Vec<TableId> {
+        let (_, tables) = shared.tables.all();
+        self.rest.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
+        let now = Instant::now();
+        let is_rested = |id: TableId| self.rest.get(&id).is_none_or(|until| *until <= now);
+        let due = tables.iter().filter(|t| t.schema.materialized().is_some_and(|kept| is_due(shared, &tables, kept)));
+        due.map(|t| t.id).filter(|id| is_rested(*id)).collect()
+    }
+}
+
+fn is_due(shared: &Shared, tables: &[Arc<TableSnapshot>], kept: &Materialized) -> bool {
+    if kept.state.invalid.is_some() {
+        return false;
+    }
+    match kept.refresh {
+        Refresh::Manual => false,
+        Refresh::Immediate => has_news(shared, tables, kept),
+        Refresh::Every { seconds, start } => {
+            let now = micros_now();
+            let slot = |at: i64| at.saturating_sub(start).div_euclid((seconds.max(1) as i64).saturating_mul(1_000_000));
+            now >= start
+                && (kept.state.refreshed < start || slot(kept.state.refreshed) < slot(now))
+                && has_news(shared, tables, kept)
+        }
+    }
+}
+
+/// Whether a refresh would find something to do, or something wrong.
+fn has_news(shared: &Shared, tables: &[Arc<TableSnapshot>], kept: &Materialized) -> bool {
+    let state = &kept.state;
+    if !state.pending.is_empty() {
+        return true;
+    }
+    let base = tables.binary_search_by_key(&state.base, |t| t.id).ok().map(|at| &tables[at]);
+    let is_there = base.is_some_and(|base| tidalite_types::schema::same_name(&base.schema.name, &kept.base));
+    !is_there || shared.lock_times().after(state.base, state.seen).is_none_or(|changes| !changes.is_empty())
+}
+
+fn micros_now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Lets go of what all views of a table have seen.
+pub(crate) fn forget_seen(shared: &Shared) {
+    let mut seen: HashMap<TableId, Txn> = HashMap::new();
+    for table in shared.tables.all().1 {
+        let Some(kept) = table.schema.materialized() else { continue };
+        // One that is invalid is computed again from the beginning, if ever.
+        let upto = if kept.state.invalid.is_some() { Txn(u64::MAX) } else { kept.state.seen };
+        seen.entry(kept.state.base).and_modify(|least| *least = upto.min(*least)).or_insert(upto);
+    }
+    shared.lock_times().forget(|table| seen.get(&table).copied().map(|txn| txn.min(shared.tables.read().txn())));
+}
+
+pub(crate) fn metrics(shared: &Shared) -> Vec<ViewMetrics> {
+    let (_, tables) = shared.tables.all();
+    let times = shared.lock_times();
+    let of = |table: &Arc<TableSnapshot>| {
+        let kept = table.schema.materialized()?;
+        let known = shared.refresh_note(table.id);
+        let state = &kept.state;
+        let base = tables.binary_search_by_key(&state.base, |t| t.id).ok().map(|at| tables[at].txn.0);
+        let changes = times.after(state.base, state.seen).map_or(1, |changes| changes.len());
+        Some(ViewMetrics {
+            view: table.id,
+            started: known.started,
+            is_running: known.is_running,
+            error: known.error,
+            base_txn: base.unwrap_or(0),
+            lag_commits: times.commits_after(state.base, state.seen),
+            pending_ranges: (state.pending.len() + changes) as u64,
+        })
+    };
+    tables.iter().filter_map(of).collect()
+}
+
+pub(crate) fn note(shared: &Shared, view: TableId, note: RefreshNote) {
+    shared.note_refresh(view, |known| match note {
+        RefreshNote::Started(at) => (known.started, known.is_running) = (Some(at), true),
+        RefreshNote::Ended(error) => (known.error, known.is_running) = (error, false),
+    });
+}
