@@ -85,6 +85,10 @@ pub fn rows_tag(sql: &str, count: u64) -> String {
     match first_word(sql).as_str() {
         "show" => "SHOW".to_owned(),
         "explain" => "EXPLAIN".to_owned(),
+        // With RETURNING.
+        "insert" => format!("INSERT 0 {count}"),
+        "delete" => format!("DELETE {count}"),
+        "update" => format!("UPDATE {count}"),
         _ => format!("SELECT {count}"),
     }
 }
