@@ -231,7 +231,9 @@ impl Sessions {
     pub fn cancel_refreshes(&self) {
         let all = self.shared.running.list();
         let own = all.iter().filter(|activity| activity.client == OWN);
-        own.for_each(|activity| drop(self.shared.running.cancel(activity.id)));
+        own.for_each(|activity| {
+            self.shared.running.cancel(activity.id);
+        });
     }
 
     pub fn activity(&self) -> Vec<Activity> {
