@@ -2,7 +2,7 @@
 //!
 //! [`min_max()`] bounds; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
 //! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
-//! [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols.
+//! [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@prefetch`] hints.
 //!
 //! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], and for memory that
 //! is written before it is read.
@@ -18,6 +18,7 @@ pub mod in_range;
 pub mod int;
 pub mod merge;
 pub mod min_max;
+pub mod prefetch;
 pub mod select;
 pub mod sort;
 pub mod widths;
@@ -31,6 +32,7 @@ pub use int::Int;
 pub use int::has_avx2;
 pub use merge::{Stretch, merge, merge_columns, merge_slices};
 pub use min_max::{min_max, min_max_f32, min_max_f64};
+pub use prefetch::{prefetch, prefetch_slice};
 pub use select::{count_picked, keep_bits, picked, select, select_bits};
 pub use sort::{is_sorted, sort_permutation};
 pub use widths::{WidthCounts, width_counts, width_of};

@@ -217,27 +217,46 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Sets the value of a column of symbols to an entry of its symbol table; `false` leaves it to
+    /// Sets the value of a column of symbols to an entry of its symbol table and returns its id; `None` leaves it to
     /// [`ColumnBuilder::set`], which knows every case.
-    #[inline(always)]
-    pub(super) fn set_entry(&mut self, column: u32, entry: u32, rows: usize, epoch: u32, undo: &mut Vec<Undo>) -> bool {
+    pub(super) fn set_entry(
+        &mut self,
+        column: u32,
+        entry: u32,
+        rows: usize,
+        epoch: u32,
+        undo: &mut Vec<Undo>,
+    ) -> Option<u32> {
         if self.lags(rows) {
             self.fill(rows);
         }
+        let Data::Symbol(ids) = &mut self.data else { return None };
+        if ids.len() != rows {
+            return None;
+        }
+        let id = match self.symbols.id(entry, epoch) {
+            Some(id) => id,
+            None => {
+                let id = self.symbols.revive(entry, epoch, &mut self.dictionary)?;
+                undo.push(Undo::Symbol { column, entry });
+                id
+            }
+        };
+        ids.push(id);
+        if let Some(validity) = &mut self.validity {
+            validity.push(true);
+        }
+        Some(id)
+    }
+
+    /// Sets the value of a column of symbols to an id of the present batch; `false` leaves it to
+    /// [`ColumnBuilder::set_entry`].
+    #[inline(always)]
+    pub(super) fn set_id(&mut self, id: u32, rows: usize) -> bool {
         let Data::Symbol(ids) = &mut self.data else { return false };
         if ids.len() != rows {
             return false;
         }
-        let id = match self.symbols.id(entry, epoch) {
-            Some(id) => id,
-            None => match self.symbols.revive(entry, epoch, &mut self.dictionary) {
-                Some(id) => {
-                    undo.push(Undo::Symbol { column, entry });
-                    id
-                }
-                None => return false,
-            },
-        };
         ids.push(id);
         if let Some(validity) = &mut self.validity {
             validity.push(true);

@@ -175,6 +175,7 @@ impl LineParser {
     pub fn parse(&mut self, input: &[u8], now_ns: i64) -> Result<usize, LineError> {
         let seen = if self.scanned <= input.len() { self.scanned } else { 0 };
         let mut at = 0;
+        self.series.begin_input();
         if let Some(last) = memchr::memrchr(b'\n', &input[seen..]) {
             let last = seen + last;
             while at <= last {
@@ -217,6 +218,7 @@ impl LineParser {
         let active = std::mem::take(&mut self.active);
         let batches = active.into_iter().map(|t| self.tables[t as usize].take()).collect();
         self.rows = 0;
+        self.series.void_ids();
         self.epoch = self.epoch.checked_add(1).unwrap_or(0);
         if self.cache_bytes > self.options.cache_bytes_max || self.epoch == 0 {
             self.forget();
@@ -311,6 +313,7 @@ impl LineParser {
             }
             Err(stop) => {
                 table.undo_row(&mut self.undo);
+                self.series.void_ids();
                 Err(stop)
             }
         }
@@ -325,12 +328,16 @@ impl LineParser {
         if table.rows == 0 {
             return None;
         }
-        for &(column, entry) in self.series.tags(known) {
-            let builder = &mut table.columns[column as usize];
-            if !builder.set_entry(column, entry, table.rows, self.epoch, &mut self.undo) {
-                // The line is read the general way, which finds the tags already set the same.
-                return None;
+        for tag in self.series.tags(known) {
+            let builder = &mut table.columns[tag.column as usize];
+            if known.resolved && builder.set_id(tag.id, table.rows) {
+                continue;
             }
+            // Without an id, the line is read the general way, which finds the tags already set the same.
+            tag.id = builder.set_entry(tag.column, tag.entry, table.rows, self.epoch, &mut self.undo)?;
+        }
+        if !known.resolved {
+            self.series.resolve();
         }
         self.last_table = known.table;
         Some((known.table, start + known.text_bytes, known.last_step))

@@ -280,13 +280,24 @@ const K1: u64 = 0xd1b5_4a32_d192_ed03;
 fn hash_with_head(text: &[u8], head: [u64; 2], seed: u64) -> u64 {
     let mut hash = fold(head[0] ^ K0 ^ seed, head[1] ^ K1 ^ (text.len() as u64).rotate_left(32));
     if text.len() > 16 {
-        let (pairs, _) = text[16..].as_chunks::<16>();
-        for pair in pairs {
-            hash = fold(hash ^ load(pair, 0).unwrap_or(0), K1 ^ load(pair, 8).unwrap_or(0));
+        let word = |at: usize| load(text, at).unwrap_or(0);
+        let mut at = 16;
+        // Four chains at once: one alone waits for each of its multiplications.
+        let mut lanes = [hash, hash ^ K0, hash ^ K1, !hash];
+        while at + 64 <= text.len() {
+            for (lane, hash) in lanes.iter_mut().enumerate() {
+                *hash = fold(*hash ^ word(at + 16 * lane), K1 ^ word(at + 16 * lane + 8));
+            }
+            at += 64;
+        }
+        hash = fold(lanes[0] ^ lanes[2].rotate_left(17), lanes[1] ^ lanes[3].rotate_left(31));
+        while at + 16 <= text.len() {
+            hash = fold(hash ^ word(at), K1 ^ word(at + 8));
+            at += 16;
         }
         // The last 16 bytes, those hashed already among them.
         let end = text.len() - 16;
-        hash = fold(hash ^ load(text, end).unwrap_or(0), K0 ^ load(text, end + 8).unwrap_or(0));
+        hash = fold(hash ^ word(end), K0 ^ word(end + 8));
     }
     hash
 }
