@@ -7,10 +7,10 @@
 use super::prune::{Counts, Piece, Pruned, Source};
 use super::read::Reader;
 use super::spec::{Order, ScanSpec};
+use super::statistics::statistics;
 use crate::cancel::CancelToken;
-use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{ColumnStatistics, Result, ScalarValue, Statistics};
+use datafusion::common::{Result, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
@@ -44,8 +44,7 @@ enum Work {
 
 impl ScanExec {
     pub fn new(spec: ScanSpec, reader: Reader, pruned: Pruned, partitions: usize) -> Result<ScanExec> {
-        let is_exact = spec.predicates.is_empty();
-        let statistics = Arc::new(statistics(&reader, &pruned, is_exact));
+        let statistics = Arc::new(statistics(&spec, &reader, &pruned));
         let work = if spec.order != Order::Free {
             Work::PerPartition(in_order(&spec, &reader, &pruned.sources, partitions)?)
         } else {
@@ -177,32 +176,6 @@ fn properties(spec: &ScanSpec, reader: &Reader, partitions: usize) -> PlanProper
     let partitioning = Partitioning::UnknownPartitioning(partitions);
     PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
         .with_scheduling_type(SchedulingType::Cooperative)
-}
-
-/// Row count and the range of the designated timestamp are known without reading; exactly, unless rows are pruned.
-fn statistics(reader: &Reader, pruned: &Pruned, is_exact: bool) -> Statistics {
-    let mut statistics = Statistics::new_unknown(&reader.schema);
-    let rows: usize = pruned.sources.iter().map(|s| s.rows).sum();
-    // What DataFusion's own filters expect when they know nothing.
-    let rows = if is_exact { rows } else { rows.div_ceil(5) };
-    let is_range_exact = is_exact && !pruned.sources.iter().any(|s| s.has_dead);
-    let precise = |exact: bool, rows| if exact { Precision::Exact(rows) } else { Precision::Inexact(rows) };
-    statistics.num_rows = precise(is_exact, rows);
-    let range = pruned.sources.iter().map(|s| s.time_range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    for (field, column) in reader.schema.fields().iter().zip(&mut statistics.column_statistics) {
-        if let Some((min, max)) = range.filter(|_| is_range_exact && crate::door::is_designated(field)) {
-            let value = |v: i64| {
-                ScalarValue::Int64(Some(v)).cast_to(field.data_type()).map_or(Precision::Absent, Precision::Exact)
-            };
-            *column = ColumnStatistics {
-                null_count: Precision::Exact(0),
-                min_value: value(min),
-                max_value: value(max),
-                ..ColumnStatistics::new_unknown()
-            };
-        }
-    }
-    statistics
 }
 
 impl ExecutionPlan for ScanExec {

@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`predicate`] conditions it answers; [`spec`]; [`prune`] what is left to read; [`filters`] which rows
 //! of a piece are wanted; [`read`] one piece;
-//! [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
+//! [`statistics`] what footers tell of it; [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
 
 pub(crate) mod exec;
 pub(crate) mod filters;
@@ -13,5 +13,6 @@ pub(crate) mod predicate;
 pub(crate) mod prune;
 pub(crate) mod read;
 pub(crate) mod spec;
+mod statistics;
 pub(crate) mod table;
 pub(crate) mod view;
