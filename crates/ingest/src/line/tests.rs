@@ -597,6 +597,36 @@ fn prediction_changes_nothing_on_random_lines() {
     }
 }
 
+#[test]
+fn series_in_no_order_keep_their_tags_over_batches_and_undone_rows() {
+    for seed in 0..40 {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut plain = LineParser::new(LineOptions { predict: false, ..options() });
+        let mut quick = LineParser::new(LineOptions { seed, ..options() });
+        for round in 0..5 {
+            let mut text = String::new();
+            for _ in 0..dice.usize(1..400) {
+                let host = dice.usize(..50);
+                // Tags over one and over many words, one of them missing now and then.
+                let rack = if host % 7 == 0 { String::new() } else { format!(",rack=rack_{}", host % 3) };
+                let place = "x".repeat(host * 3);
+                let value = match dice.u16(..400) {
+                    0 => "1z".to_owned(),
+                    1..=8 => format!("1,new{}=2", dice.u8(..9)),
+                    _ => dice.u8(..).to_string(),
+                };
+                text += &format!("cpu,host=host_{host}{rack},place=p{place} v={value} {}\n", dice.u32(..));
+            }
+            let (a, b) = (dice.usize(..=text.len()), dice.usize(..=text.len()));
+            let (a, b) = (a.min(b), a.max(b));
+            let chunks = [&text.as_bytes()[..a], &text.as_bytes()[a..b], &text.as_bytes()[b..]];
+            assert_eq!(outcome(&mut quick, &chunks), outcome(&mut plain, &chunks), "seed {seed} round {round}");
+            quick.reset();
+            plain.reset();
+        }
+    }
+}
+
 fn random_lines(dice: &mut fastrand::Rng) -> Vec<u8> {
     let shapes: Vec<Vec<(usize, usize)>> = (0..dice.usize(1..4))
         .map(|_| (0..dice.usize(1..9)).map(|_| (dice.usize(..9), dice.usize(..10))).collect())
