@@ -34,7 +34,16 @@ pub struct JsonForm {
     pub count: bool,
     pub timings: bool,
     pub explain: bool,
+    /// 64-bit integers in quotes.
     pub long_quotes: bool,
+    /// NaN and the infinities as text in quotes, for which JSON has no number; else they are null.
+    pub not_finite_quotes: bool,
+}
+
+impl JsonForm {
+    fn style(&self) -> Style {
+        Style::Json { long_quotes: self.long_quotes, not_finite_quotes: self.not_finite_quotes }
+    }
 }
 
 /// Which rows are wanted: all but the first `skip`, at most `take`.
@@ -192,7 +201,7 @@ impl Answer {
         while row < until && out.len() < CHUNK_BYTES {
             let end = until.min(row + STRIDE_ROWS);
             match &self.form {
-                Form::Json(form) => write_json_rows(out, &cells, row..end, self.written > 0, form.long_quotes),
+                Form::Json(form) => write_json_rows(out, &cells, row..end, self.written > 0, form.style()),
                 Form::Csv { delimiter, .. } => write_csv_rows(out, &cells, row..end, *delimiter),
             }
             self.written += (end - row) as u64;
@@ -291,14 +300,7 @@ fn push_column(out: &mut Vec<u8>, column: &OutputColumn) {
     out.push(b'}');
 }
 
-fn write_json_rows(
-    out: &mut Vec<u8>,
-    cells: &[Cells<'_>],
-    rows: std::ops::Range<usize>,
-    more: bool,
-    long_quotes: bool,
-) {
-    let style = Style::Json { long_quotes };
+fn write_json_rows(out: &mut Vec<u8>, cells: &[Cells<'_>], rows: std::ops::Range<usize>, more: bool, style: Style) {
     let first = rows.start;
     for row in rows {
         if more || row > first {

@@ -24,9 +24,11 @@ use tidalite::types::TimeUnit as Unit;
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// `long_quotes` puts 64-bit integers in quotes, for readers that have only doubles.
+    /// `long_quotes` puts 64-bit integers in quotes, for readers that have only doubles; `not_finite_quotes` writes
+    /// NaN and the infinities as text in quotes instead of null.
     Json {
         long_quotes: bool,
+        not_finite_quotes: bool,
     },
     Csv,
     /// For people; NULL is empty.
@@ -136,7 +138,7 @@ impl<'a> Cells<'a> {
             Values::I8(v) => push_i64(out, i64::from(v[row])),
             Values::I16(v) => push_i64(out, i64::from(v[row])),
             Values::I32(v) => push_i64(out, i64::from(v[row])),
-            Values::I64(v) if style == (Style::Json { long_quotes: true }) => {
+            Values::I64(v) if matches!(style, Style::Json { long_quotes: true, .. }) => {
                 out.push(b'"');
                 push_i64(out, v[row]);
                 out.push(b'"');
@@ -246,7 +248,7 @@ fn push_bytes(out: &mut Vec<u8>, bytes: &[u8], style: Style) {
 
 /// A list is a JSON list in every style; CSV puts it in quotes.
 fn push_list(out: &mut Vec<u8>, style: Style, child: &Cells<'_>, rows: std::ops::Range<usize>) {
-    let json = Style::Json { long_quotes: false };
+    let json = Style::Json { long_quotes: false, not_finite_quotes: false };
     let mut text = vec![b'['];
     for row in rows.clone() {
         if row > rows.start {

@@ -9,7 +9,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use tidalite_kernels::{min_max, min_max_f64};
 use tidalite_storage::{Bounds, TableSnapshot, Zone};
-use tidalite_types::{Column, ColumnId, Values};
+use tidalite_types::{Bitmap, Column, ColumnId, Values};
 
 /// Values in staging above which they are not looked at before a query runs.
 const STAGED_VALUES_MAX: usize = 1 << 20;
@@ -132,14 +132,35 @@ fn exact(value: &ScalarValue, field: &Field) -> Precision<ScalarValue> {
     }
 }
 
-/// Null count of a staged column, and the bounds of the types that are common and without NULLs.
+/// Null count and bounds of a staged column.
 fn zone(column: &Column, rows: usize) -> Zone {
-    let nulls = column.validity.as_ref().map_or(0, |validity| rows - validity.count_ones());
+    let validity = column.validity.as_ref();
+    let null_count = validity.map_or(0, |validity| rows - validity.count_ones()) as u32;
     let bounds = match &column.values {
-        _ if nulls > 0 => Bounds::None,
-        Values::I64(values) => min_max(values).map_or(Bounds::None, |(min, max)| Bounds::Int(min, max)),
-        Values::F64(values) => min_max_f64(values).map_or(Bounds::None, |(min, max)| Bounds::Float(min, max)),
-        _ => Bounds::None,
+        Values::I64(values) if null_count == 0 => min_max(values).map(|(min, max)| Bounds::Int(min, max)),
+        Values::F64(values) if null_count == 0 => min_max_f64(values).map(|(min, max)| Bounds::Float(min, max)),
+        Values::I8(values) => int_bounds(values, validity),
+        Values::I16(values) => int_bounds(values, validity),
+        Values::I32(values) => int_bounds(values, validity),
+        Values::I64(values) => int_bounds(values, validity),
+        Values::F32(values) => float_bounds(values, validity),
+        Values::F64(values) => float_bounds(values, validity),
+        _ => None,
     };
-    Zone { null_count: nulls as u32, bounds }
+    Zone { null_count, bounds: bounds.unwrap_or(Bounds::None) }
+}
+
+fn int_bounds<T: Copy + Into<i64>>(values: &[T], validity: Option<&Bitmap>) -> Option<Bounds> {
+    let values: Vec<i64> = present(values, validity).map(Into::into).collect();
+    min_max(&values).map(|(min, max)| Bounds::Int(min, max))
+}
+
+fn float_bounds<T: Copy + Into<f64>>(values: &[T], validity: Option<&Bitmap>) -> Option<Bounds> {
+    let values: Vec<f64> = present(values, validity).map(Into::into).collect();
+    min_max_f64(&values).map(|(min, max)| Bounds::Float(min, max))
+}
+
+fn present<'a, T: Copy>(values: &'a [T], validity: Option<&'a Bitmap>) -> impl Iterator<Item = T> + 'a {
+    let is_present = move |row: &usize| validity.is_none_or(|validity| validity.get(*row));
+    (0..values.len()).filter(is_present).map(|row| values[row])
 }

@@ -21,12 +21,16 @@ pub fn push_f32(out: &mut Vec<u8>, value: f32, style: Style) {
 }
 
 fn push_not_finite(out: &mut Vec<u8>, value: f64, style: Style) {
-    out.extend_from_slice(match (style, value.is_nan(), value > 0.0) {
-        (Style::Json { .. }, ..) => b"null".as_slice(),
-        (_, true, _) => b"NaN",
-        (_, _, true) => b"Infinity",
-        _ => b"-Infinity",
-    });
+    let name = match (value.is_nan(), value > 0.0) {
+        (true, _) => "NaN",
+        (_, true) => "Infinity",
+        _ => "-Infinity",
+    };
+    match style {
+        Style::Json { not_finite_quotes: false, .. } => out.extend_from_slice(b"null"),
+        Style::Json { .. } => out.extend([b"\"", name.as_bytes(), b"\""].concat()),
+        Style::Csv | Style::Text => out.extend_from_slice(name.as_bytes()),
+    }
 }
 
 /// `text` has the shortest digits that mean the value, in any form; plain between 1e-3 and 1e7, else with exponent.
@@ -88,7 +92,7 @@ mod tests {
             let value = f64::from_bits(bits);
             if value.is_finite() {
                 let mut out = Vec::new();
-                push_f64(&mut out, value, Style::Json { long_quotes: false });
+                push_f64(&mut out, value, Style::Json { long_quotes: false, not_finite_quotes: false });
                 let text = String::from_utf8(out).unwrap();
                 assert_eq!(text.parse::<f64>().unwrap().to_bits(), value.to_bits(), "{text}");
             }
@@ -99,8 +103,12 @@ mod tests {
     fn json_has_no_word_for_what_is_not_finite() {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let mut out = Vec::new();
-            push_f64(&mut out, value, Style::Json { long_quotes: false });
+            push_f64(&mut out, value, Style::Json { long_quotes: false, not_finite_quotes: false });
             assert_eq!(out, b"null");
+            out.clear();
+            push_f64(&mut out, value, Style::Json { long_quotes: false, not_finite_quotes: true });
+            let name = String::from_utf8(out).unwrap();
+            assert_eq!(name.trim_matches('"').parse::<f64>().unwrap().to_bits(), value.to_bits());
         }
     }
 }

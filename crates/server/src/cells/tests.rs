@@ -2,7 +2,7 @@ use super::*;
 use arrow::array::*;
 use std::sync::Arc;
 
-const JSON: Style = Style::Json { long_quotes: false };
+const JSON: Style = Style::Json { long_quotes: false, not_finite_quotes: false };
 
 fn written(array: ArrayRef, type_name: &str, style: Style) -> Vec<String> {
     let array = prepared(&array);
@@ -82,5 +82,5 @@ fn every_type_in_three_styles() {
 #[test]
 fn longs_are_quoted_on_request() {
     let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
-    assert_eq!(written(array, "LONG", Style::Json { long_quotes: true }), ["\"1\"", "null"]);
+    assert_eq!(written(array, "LONG", Style::Json { long_quotes: true, not_finite_quotes: false }), ["\"1\"", "null"]);
 }

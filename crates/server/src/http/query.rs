@@ -37,6 +37,7 @@ fn exec_form(params: &Params) -> Result<Form> {
         timings: params.is_on("timings"),
         explain: params.is_on("explain"),
         long_quotes: params.is_on("quoteLargeNum") || console,
+        not_finite_quotes: params.is_on("quoteNotFinite"),
     }))
 }
 

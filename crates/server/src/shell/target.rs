@@ -194,7 +194,7 @@ impl Target {
 }
 
 fn ask_server(agent: &ureq::Agent, url: &str, authorization: Option<&str>, sql: &str) -> Result<String, String> {
-    let mut request = agent.post(format!("{url}/exec")).content_type("text/plain; charset=utf-8");
+    let mut request = agent.post(format!("{url}/exec?quoteNotFinite=true")).content_type("text/plain; charset=utf-8");
     if let Some(authorization) = authorization {
         request = request.header("Authorization", authorization);
     }
@@ -218,7 +218,7 @@ async fn ask_folder(database: &Database, sql: &str) -> Result<String, Error> {
             _ => format!("{{\"ddl\":\"{tag}\"}}"),
         }),
         Response::Rows(rows) => {
-            let form = Form::Json(JsonForm::default());
+            let form = Form::Json(JsonForm { not_finite_quotes: true, ..JsonForm::default() });
             let mut stream = Stream::start(sql.to_owned(), rows, form, Limit::ALL, &[]).await?;
             let mut out = Vec::new();
             while let Some(chunk) = stream.next_chunk().await {
