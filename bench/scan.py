@@ -81,7 +81,7 @@ class Tidalite:
         columns = ", ".join(f"{name} DOUBLE" for name, *_ in COLUMNS)
         self.run(f"CREATE TABLE readings (ts TIMESTAMP, id LONG, host SYMBOL, {columns}) TIMESTAMP(ts) PARTITION BY DAY")
         for first in range(0, rows, chunk):
-            source = f"(SELECT value AS v FROM generate_series({first}, {min(rows, first + chunk) - 1}))"
+            source = f"(SELECT value AS v FROM generate_series({first}, {min(rows, first + chunk) - 1}) AS value)"
             self.run("INSERT INTO readings " + rows_sql(source, "to_timestamp_micros(1704067200000000 + v / 4000 * 10000000)"))
         self.system.wait_settled(["readings"], timeout=600)
 

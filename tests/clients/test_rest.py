@@ -189,7 +189,7 @@ def test_export_options(server, trades):
 
 
 def test_export_of_many_rows_streams(server):
-    body = server.export("select value as n from generate_series(1, 300000)")
+    body = server.export("select n from generate_series(1, 300000) n")
     assert body.decode().split()[1:] == [str(n) for n in range(1, 300_001)]
 
 

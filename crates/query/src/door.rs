@@ -82,6 +82,11 @@ pub(crate) fn named(field: &Field, name: &str) -> Field {
     field.clone().with_name(folded).with_metadata(metadata)
 }
 
+/// The metadata of a computed column that is spelled so.
+pub(crate) fn spelled_metadata(name: &str) -> HashMap<String, String> {
+    HashMap::from([(NAME_KEY.to_owned(), name.to_owned())])
+}
+
 /// The spelling a field carries for the name it has now.
 pub(crate) fn spelling(field: &Field) -> Option<&str> {
     let carried = field.metadata().get(NAME_KEY)?;

@@ -5,6 +5,8 @@
 //! operator ends that query with an error and nothing else.
 
 mod describe;
+mod files;
+mod pivots;
 mod views;
 
 pub use describe::Described;
@@ -49,6 +51,8 @@ pub struct EngineConfig {
     pub threads: usize,
     /// Memory for one query's operators. What can spills to files past it, the rest fails the query.
     pub query_memory_bytes: usize,
+    /// Whether queries may read files of this machine and URLs.
+    pub reads_files: bool,
     /// Where spilled files go; `None` for the system's folder for temporary files.
     pub spill_folder: Option<PathBuf>,
 }
@@ -63,6 +67,7 @@ pub struct Engine {
     base: SessionState,
     environment: Arc<RuntimeEnv>,
     query_memory_bytes: usize,
+    reads_files: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +120,7 @@ impl Engine {
             .with_physical_optimizer_rule(Arc::new(crate::plan::TiesInOrder))
             .build();
         let mut base = base;
+        datafusion::execution::FunctionRegistry::register_expr_planner(&mut base, Arc::new(plan::Operators))?;
         for function in functions::scalars() {
             datafusion::execution::FunctionRegistry::register_udf(&mut base, function)?;
         }
@@ -127,6 +133,7 @@ impl Engine {
             base,
             environment,
             query_memory_bytes: config.query_memory_bytes,
+            reads_files: config.reads_files,
         })
     }
 
@@ -222,8 +229,13 @@ impl Engine {
                 Partitions::List(names) => names.iter().map(|name| partition_named(&snapshot, name)).collect(),
                 Partitions::Where(predicate, words) => {
                     let starts = self.partitions_where(&catalog, &snapshot, predicate, words).await;
-                    starts
-                        .map_err(|e| placed(e, &Query { ast: no_query(), tail: None, words: words.clone() }, &catalog))
+                    starts.map_err(|e| {
+                        placed(
+                            e,
+                            &Query { ast: Box::new(dialect::no_query()), tail: None, words: words.clone() },
+                            &catalog,
+                        )
+                    })
                 }
             }
         }
@@ -319,7 +331,10 @@ impl Engine {
         query: &Query,
         own: &[(&str, Arc<dyn TableProvider>)],
     ) -> Result<(LogicalPlan, SessionState, bool)> {
-        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+        let mut query = query.clone();
+        self.pivots(state, catalog, &mut query, own).await?;
+        let files = self.files(state, &mut query.ast).await?;
+        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast)));
         let tables = QueryTables::new(catalog.clone());
         let references = state.resolve_table_references(&statement)?;
         let names: Vec<&str> =
@@ -327,6 +342,9 @@ impl Engine {
         let expanded = self.pin_with_views(state, &tables, &names)?;
         for (name, table) in own {
             tables.put(name, table.clone());
+        }
+        for (name, table) in files {
+            tables.put(&name, table);
         }
         let mut state = state.clone();
         state.register_catalog_list(Arc::new(tables.clone()));
@@ -537,22 +555,6 @@ fn partition_named(snapshot: &TableSnapshot, name: &Name) -> Result<i64> {
     })
 }
 
-fn no_query() -> Box<ast::Query> {
-    let empty = ast::SetExpr::Values(ast::Values { explicit_row: false, value_keyword: false, rows: Vec::new() });
-    Box::new(ast::Query {
-        with: None,
-        body: Box::new(empty),
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        locks: Vec::new(),
-        for_clause: None,
-        settings: None,
-        format_clause: None,
-        pipe_operators: Vec::new(),
-    })
-}
-
 /// Gives an error the place of what it is about, and the name that may have been meant.
 fn placed(error: Error, query: &Query, catalog: &Arc<dyn Catalog>) -> Error {
     let mut error = placed_late(error, query);
@@ -584,7 +586,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_one_statements_error() {
-        let config = EngineConfig { threads: 1, query_memory_bytes: 1 << 20, spill_folder: None };
+        let config = EngineConfig { threads: 1, query_memory_bytes: 1 << 20, reads_files: false, spill_folder: None };
         let engine = Engine::new(&config).expect("threads start");
         let panicked = futures::executor::block_on(engine.spawn(async { panic!("a bug") }.boxed()));
         let () = match panicked {

@@ -163,14 +163,16 @@ fn from_plan(message: &str) -> Error {
     if let Some(name) = message.strip_prefix("table function '").and_then(|m| m.strip_suffix("' not found")) {
         let mut error = Error::new(ErrorKind::NotFound, format!("table function {name} does not exist"));
         error.subject = Some(name.to_owned());
+        if let Some(near) = crate::names::nearest(name, crate::functions::meta::table_names()) {
+            error.hint = Some(format!("perhaps you meant {near}"));
+        }
         return error;
     }
     if let Some(rest) = message.strip_prefix("Invalid function '") {
         let name = rest.split('\'').next().unwrap_or_default();
         let mut error = Error::new(ErrorKind::NotFound, format!("function {name} does not exist"));
         error.subject = Some(name.to_lowercase());
-        let suggested = rest.split("Did you mean '").nth(1).and_then(|near| near.split('\'').next());
-        if let Some(near) = crate::names::nearest(name, suggested.into_iter()) {
+        if let Some(near) = crate::names::nearest(name, crate::functions::meta::names()) {
             error.hint = Some(format!("perhaps you meant {near}"));
         }
         return error;

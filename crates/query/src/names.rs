@@ -91,7 +91,7 @@ fn offset(sql: &str, line_starts: &[usize], location: Location) -> usize {
 /// The candidate closest to `name`, if any is close enough to be a slip of the fingers.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = fold_name(name);
-    let limit = name.chars().count() / 3 + 1;
+    let limit = (name.chars().count() + 1) / 3;
     let scored = candidates.map(|c| (edit_distance(&name, &fold_name(c), limit), c));
     scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, c)| c)
 }
@@ -125,5 +125,7 @@ mod tests {
         assert_eq!(nearest("usage_usr", names.into_iter()), Some("usage_user"));
         assert_eq!(nearest("HOSTNMAE", names.into_iter()), Some("hostname"));
         assert_eq!(nearest("price", names.into_iter()), None);
+        assert_eq!(nearest("twap", ["map", "trim"].into_iter()), None, "half of it would have to be another");
+        assert_eq!(nearest("ts", ["tss"].into_iter()), Some("tss"));
     }
 }

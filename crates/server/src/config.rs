@@ -320,6 +320,14 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting("query.timeout", "query-timeout", "TIME", "0", DURATION, "A query that runs longer is stopped."),
     setting(
+        "query.reads_files",
+        "query-reads-files",
+        "BOOL",
+        "true",
+        YES_NO,
+        "Whether read_csv and read_parquet may read files of this machine and URLs, as the user the database runs as.",
+    ),
+    setting(
         "merge.threads",
         "merge-threads",
         "N",

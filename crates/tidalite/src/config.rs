@@ -41,6 +41,8 @@ pub struct DatabaseConfig {
     pub log_file_bytes: u64,
     /// Statements without a timeout of their own stop after this long; zero for never.
     pub query_timeout: Duration,
+    /// Whether queries may read files of this machine and URLs.
+    pub query_reads_files: bool,
     /// For tests of slow disks: added to every sync of the log.
     pub sync_delay: Duration,
     /// Whether merges and checkpoints happen by themselves; else only by [`crate::Database::settle`].
@@ -64,6 +66,7 @@ impl DatabaseConfig {
             log_bytes: 512 << 20,
             log_file_bytes: 64 << 20,
             query_timeout: Duration::ZERO,
+            query_reads_files: true,
             sync_delay: Duration::ZERO,
             has_background_jobs: true,
         }

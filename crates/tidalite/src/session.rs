@@ -165,6 +165,7 @@ impl Sessions {
         let engine = EngineConfig {
             threads: config.query_threads,
             query_memory_bytes: config.query_memory_bytes,
+            reads_files: config.query_reads_files,
             spill_folder: None,
         };
         let engine = Engine::new(&engine).map_err(Error::from);

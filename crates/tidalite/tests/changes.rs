@@ -30,7 +30,7 @@ fn config(folder: &tempfile::TempDir) -> DatabaseConfig {
 fn insert(first: i64, count: i64) -> String {
     let late = "CASE WHEN value % 5 = 0 THEN value - 400 ELSE value END";
     let time = format!("to_timestamp_micros(1700000000000000 + ({late}) * 60000000)");
-    format!("INSERT INTO t SELECT {time}, value, 0 FROM generate_series({first}, {})", first + count - 1)
+    format!("INSERT INTO t SELECT {time}, value, 0 FROM generate_series({first}, {}) AS value", first + count - 1)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -141,7 +141,7 @@ async fn many_writers_of_the_same_keys_leave_one_row_each() {
                 for round in 0..10 {
                     // Each sends rows that all others send, too, with a number of its own, and everything twice.
                     let sql = format!(
-                        "INSERT INTO t SELECT to_timestamp_micros(1700000000000000 + (value % 50) * 3600000000), value, {} FROM generate_series({}, {})",
+                        "INSERT INTO t SELECT to_timestamp_micros(1700000000000000 + (value % 50) * 3600000000), value, {} FROM generate_series({}, {}) AS value",
                         writer * 100 + round, round * 37, round * 37 + 200
                     );
                     run(&database, &sql).await;

@@ -68,7 +68,7 @@ fn insert(first: i64, count: i64, late: i64) -> String {
         CASE WHEN h % 19 = 0 THEN NULL ELSE 'row number ' || (h % 5000) || ' of many' END, \
         CASE WHEN h % 23 = 0 THEN NULL ELSE 'name of ' || (h % 20) END, \
         '10.0.' || (h % 4) || '.' || (h % 250) \
-        FROM (SELECT value AS v, value * 7919 % 1000003 AS h FROM generate_series({first}, {}))",
+        FROM (SELECT value AS v, value * 7919 % 1000003 AS h FROM generate_series({first}, {}) AS value)",
         late.max(1),
         first + count - 1
     )

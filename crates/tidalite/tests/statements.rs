@@ -62,7 +62,7 @@ async fn count(mut rows: Rows) -> Result<u64, Error> {
 }
 
 const MANY: &str =
-    "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b WHERE a.value + b.value = -1";
+    "SELECT count(*) FROM generate_series(1, 1000000) a(value), generate_series(1, 1000000) b(value) WHERE a.value + b.value = -1";
 
 #[tokio::test]
 async fn errors_have_the_place_of_what_they_are_about() {
@@ -174,7 +174,7 @@ async fn input_of_any_shape_is_answered() {
 #[tokio::test]
 async fn a_query_that_needs_too_much_memory_fails_alone() {
     let db = open();
-    let error = db.error("SELECT count(DISTINCT value || 'some text to make it longer'), array_agg(value) FROM generate_series(1, 30000000)").await;
+    let error = db.error("SELECT count(DISTINCT value || 'some text to make it longer'), array_agg(value) FROM generate_series(1, 30000000) AS value").await;
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
     assert!(error.message.starts_with("out of memory for this query"), "{error}");
     assert_eq!(db.number("SELECT 1").await, 1);
@@ -186,7 +186,7 @@ async fn rows_come_in_order_of_time_from_segments_and_staging() {
     db.run("CREATE TABLE t (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
     for start in [500_000, 0, 250_000] {
         let sql = format!(
-            "INSERT INTO t SELECT to_timestamp_micros((value * 7919 % 400000 + {start}) * 1000000), value FROM generate_series(1, 200000)"
+            "INSERT INTO t SELECT to_timestamp_micros((value * 7919 % 400000 + {start}) * 1000000), value FROM generate_series(1, 200000) AS value"
         );
         assert_eq!(db.run(&sql).await, 200_000);
         if start == 0 {

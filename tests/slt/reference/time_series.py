@@ -76,7 +76,7 @@ def intervals():
     f.statement("CREATE TABLE t (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY MONTH")
     start = ts("2016-01-01")
     times = [start + pd.Timedelta(hours=6 * i) for i in range(5844)]
-    f.parts.append("statement count 5844\nINSERT INTO t SELECT to_timestamp_micros(1451606400000000 + value * 21600000000), value FROM generate_series(0, 5843)\n")
+    f.parts.append("statement count 5844\nINSERT INTO t SELECT to_timestamp_micros(1451606400000000 + value * 21600000000), value FROM generate_series(0, 5843) AS value\n")
 
     def check(condition, *ranges, lo_open=False):
         count = sum(any(ts(lo) <= t <= ts(hi) for lo, hi in ranges) for t in times)

@@ -5,7 +5,11 @@
 //! | `SAMPLE BY 1h FROM a TO b FILL(x) ALIGN TO …` | `CLUSTER BY __sample_by('1h', a, b, 'calendar', zone, offset, x)` |
 //! | `LATEST ON ts PARTITION BY k` | `SORT BY __latest_on(ts, k)` |
 //! | `ASOF JOIN t ON (k) TOLERANCE 5m` | `ASOF JOIN t MATCH_CONDITION (__time_join('asof', '5m')) USING (k)` |
+//! | `WINDOW JOIN t ON (k) RANGE BETWEEN 1 second PRECEDING AND …` | `ASOF JOIN t MATCH_CONDITION (__window_join(__bound(-(1), 'second'), …, 'include')) USING (k)` |
 //! | `ts IN '2018'`, `ts IN today()` | `ts IN (__interval('2018'))`, `ts IN (__interval(today()))` |
+//! | `a <<= b`, `a >>= b` | `a <@ b`, `a @> b` |
+//!
+//! Joins are in [`super::joins`], PIVOT in [`super::pivot`].
 //!
 //! The planner knows none of the slots, so nothing passes as something else. [`super::rewrite`] takes them out again.
 
@@ -16,12 +20,14 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 pub(super) const SAMPLE_BY: &str = "__sample_by";
 pub(super) const LATEST_ON: &str = "__latest_on";
 pub(super) const TIME_JOIN: &str = "__time_join";
+pub(super) const WINDOW_JOIN: &str = "__window_join";
+pub(super) const BOUND: &str = "__bound";
 pub(crate) const INTERVAL: &str = "__interval";
 /// `interval(lo, hi)`.
 pub(crate) const RANGE: &str = "__range";
 
 /// Words that end a clause after WHERE.
-const CLAUSE_ENDS: &[&str] = &[
+pub(super) const CLAUSE_ENDS: &[&str] = &[
     "order",
     "limit",
     "union",
@@ -36,37 +42,6 @@ const CLAUSE_ENDS: &[&str] = &[
     "sample",
     "latest",
 ];
-/// Words that end the table of a join and its condition.
-const JOIN_ENDS: &[&str] = &[
-    "tolerance",
-    "where",
-    "sample",
-    "latest",
-    "order",
-    "limit",
-    "union",
-    "except",
-    "intersect",
-    "group",
-    "having",
-    "window",
-    "qualify",
-    "offset",
-    "fetch",
-    "join",
-    "left",
-    "inner",
-    "outer",
-    "cross",
-    "asof",
-    "lt",
-    "splice",
-    "right",
-    "full",
-    "natural",
-    "range",
-];
-
 pub(super) fn moved(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<TokenWithSpan>> {
     let tokens: Vec<_> = tokens.into_iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).collect();
     let is_show = tokens.first().is_some_and(|t| is_word(&t.token, "show"));
@@ -89,15 +64,15 @@ pub(super) fn is_word(token: &Token, word: &str) -> bool {
     matches!(token, Token::Word(w) if w.quote_style.is_none() && w.value == word)
 }
 
-fn is_one_of(token: &Token, words: &[&str]) -> bool {
+pub(super) fn is_one_of(token: &Token, words: &[&str]) -> bool {
     words.iter().any(|word| is_word(token, word))
 }
 
-struct Mover<'a> {
-    tokens: &'a [TokenWithSpan],
+pub(super) struct Mover<'a> {
+    pub(super) tokens: &'a [TokenWithSpan],
     words: &'a Words,
-    at: usize,
-    out: Vec<TokenWithSpan>,
+    pub(super) at: usize,
+    pub(super) out: Vec<TokenWithSpan>,
     /// The word before each parenthesis that is open.
     callers: Vec<String>,
 }
@@ -115,7 +90,19 @@ impl<'a> Mover<'a> {
             if self.sees(1, "join") && is_one_of(self.token(0), &["asof", "lt", "splice"]) {
                 return self.time_join();
             }
+            if self.sees(0, "window") && self.sees(1, "join") {
+                return self.window_join();
+            }
+            if is_one_of(self.token(0), &["pivot", "unpivot"]) && self.pivot()? {
+                return Ok(());
+            }
             if self.sees(0, "in") && self.interval() {
+                return Ok(());
+            }
+            if self.sees(0, "interval") && self.is_pair(self.at + 1) {
+                let span = self.span(0);
+                self.word(RANGE, span);
+                self.at += 1;
                 return Ok(());
             }
             let is_distinct_on = self.at > 0 && is_word(&self.tokens[self.at - 1].token, "distinct");
@@ -125,6 +112,16 @@ impl<'a> Mover<'a> {
                 self.at += 1;
                 return Ok(());
             }
+        }
+        let shifted = match (self.token(0), self.token(1)) {
+            (Token::ShiftLeft, Token::Eq) => Some(Token::ArrowAt),
+            (Token::ShiftRight, Token::Eq) => Some(Token::AtArrow),
+            _ => None,
+        };
+        if let Some(contained) = shifted {
+            self.symbol(contained, self.span(0));
+            self.at += 2;
+            return Ok(());
         }
         match self.token(0) {
             Token::LParen => {
@@ -142,19 +139,19 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    fn token(&self, n: usize) -> &'a Token {
+    pub(super) fn token(&self, n: usize) -> &'a Token {
         self.tokens.get(self.at + n).map_or(&Token::EOF, |t| &t.token)
     }
 
-    fn span(&self, n: usize) -> Span {
+    pub(super) fn span(&self, n: usize) -> Span {
         self.tokens.get(self.at + n).or(self.tokens.last()).map_or_else(Span::empty, |t| t.span)
     }
 
-    fn sees(&self, n: usize, word: &str) -> bool {
+    pub(super) fn sees(&self, n: usize, word: &str) -> bool {
         is_word(self.token(n), word)
     }
 
-    fn take(&mut self, sequence: &[&str]) -> bool {
+    pub(super) fn take(&mut self, sequence: &[&str]) -> bool {
         let found = sequence.iter().enumerate().all(|(n, word)| self.sees(n, word));
         if found {
             self.at += sequence.len();
@@ -162,7 +159,7 @@ impl<'a> Mover<'a> {
         found
     }
 
-    fn refused<T>(&self, expected: &str) -> Result<T> {
+    pub(super) fn refused<T>(&self, expected: &str) -> Result<T> {
         let (found, position) = match self.tokens.get(self.at) {
             Some(t) if t.token != Token::EOF => (self.written(self.at), self.words.offset(t.span.start)),
             _ => ("end of statement".to_owned(), Some(self.words.sql.len())),
@@ -173,7 +170,7 @@ impl<'a> Mover<'a> {
     }
 
     /// A token as it stands in the text; words are folded, and `m` is not `M`.
-    fn written(&self, at: usize) -> String {
+    pub(super) fn written(&self, at: usize) -> String {
         let Some(token) = self.tokens.get(at) else { return String::new() };
         match &token.token {
             Token::Word(word) => {
@@ -185,20 +182,20 @@ impl<'a> Mover<'a> {
         }
     }
 
-    fn word(&mut self, word: &str, span: Span) {
+    pub(super) fn word(&mut self, word: &str, span: Span) {
         self.out.push(TokenWithSpan::new(Token::make_word(word, None), span));
     }
 
-    fn text(&mut self, text: &str, span: Span) {
+    pub(super) fn text(&mut self, text: &str, span: Span) {
         self.out.push(TokenWithSpan::new(Token::SingleQuotedString(text.to_owned()), span));
     }
 
-    fn symbol(&mut self, token: Token, span: Span) {
+    pub(super) fn symbol(&mut self, token: Token, span: Span) {
         self.out.push(TokenWithSpan::new(token, span));
     }
 
     /// The first token from `from` on that is one of `ends`, or that ends the parentheses or the statement.
-    fn end_of(&self, from: usize, ends: &[&str]) -> usize {
+    pub(super) fn end_of(&self, from: usize, ends: &[&str]) -> usize {
         let mut depth = 0_usize;
         for (n, token) in self.tokens.iter().enumerate().skip(from) {
             match &token.token {
@@ -214,7 +211,7 @@ impl<'a> Mover<'a> {
     }
 
     /// Copies what comes up to `end`, its own clauses moved.
-    fn copy(&mut self, end: usize) -> Result<()> {
+    pub(super) fn copy(&mut self, end: usize) -> Result<()> {
         let inner = part(&self.tokens[self.at..end], self.words)?;
         self.out.extend(inner);
         self.at = end;
@@ -222,7 +219,7 @@ impl<'a> Mover<'a> {
     }
 
     /// A number and a letter beside it, or a letter alone: `1h`, `h`.
-    fn length(&mut self, what: &str) -> Result<String> {
+    pub(super) fn length(&mut self, what: &str) -> Result<String> {
         let negative = if *self.token(0) == Token::Minus { "-" } else { "" };
         self.at += negative.len();
         let count = match self.token(0) {
@@ -362,38 +359,22 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    fn time_join(&mut self) -> Result<()> {
-        let span = self.span(0);
-        let kind = self.written(self.at).to_lowercase();
-        self.at += 2;
-        self.word("asof", span);
-        self.word("join", span);
-        let end = self.end_of(self.at, &[JOIN_ENDS, &["on", "using", "match_condition"]].concat());
-        if end == self.at {
-            return self.refused("a table");
+    /// Whether two values in parentheses come: `(lo, hi)`.
+    fn is_pair(&self, from: usize) -> bool {
+        if self.tokens.get(from).is_none_or(|t| t.token != Token::LParen) {
+            return false;
         }
-        self.copy(end)?;
-        let condition = self.at;
-        let has_condition = is_one_of(self.token(0), &["on", "using"]);
-        if has_condition {
-            self.at = self.end_of(self.at + 1, JOIN_ENDS);
+        let mut depth = 0_usize;
+        for token in &self.tokens[from..] {
+            match &token.token {
+                Token::LParen | Token::LBracket => depth += 1,
+                Token::RParen | Token::RBracket if depth <= 1 => return false,
+                Token::RParen | Token::RBracket => depth -= 1,
+                Token::Comma if depth == 1 => return true,
+                _ => {}
+            }
         }
-        let condition_end = self.at;
-        let tolerance =
-            if self.take(&["tolerance"]) { self.length("a length of time such as 5m")? } else { String::new() };
-        let after = std::mem::replace(&mut self.at, condition);
-        self.word("match_condition", span);
-        self.symbol(Token::LParen, span);
-        self.word(TIME_JOIN, span);
-        self.symbol(Token::LParen, span);
-        self.text(&kind, span);
-        self.symbol(Token::Comma, span);
-        self.text(&tolerance, span);
-        self.symbol(Token::RParen, span);
-        self.symbol(Token::RParen, span);
-        self.copy(condition_end)?;
-        self.at = after;
-        Ok(())
+        false
     }
 
     /// Whether what comes are names in parentheses: `(a, b)`.

@@ -6,16 +6,22 @@ use crate::{Error, Result};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::collections::HashMap;
 
-/// Declarations can name earlier ones, which doubles what they stand for; past this many tokens a statement is refused.
+/// Declarations can name earlier ones, which doubles what they stand for; past this many tokens, those of all variables
+/// and of the statement together, a statement is refused.
 const TOKENS_MAX: usize = 1_000_000;
 
-type Declared = HashMap<String, Vec<TokenWithSpan>>;
+#[derive(Default)]
+struct Declared {
+    values: HashMap<String, Vec<TokenWithSpan>>,
+    /// Tokens made so far.
+    made: usize,
+}
 
 pub(super) fn substituted(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<TokenWithSpan>> {
     if !tokens.iter().any(|t| is_word(&t.token, "declare")) {
         return Ok(tokens);
     }
-    let mut declared = Declared::new();
+    let mut declared = Declared::default();
     let mut out = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {
@@ -23,7 +29,7 @@ pub(super) fn substituted(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<V
             at = declarations(&tokens, at + 1, &mut declared, words)?;
             continue;
         }
-        push(&tokens[at], &declared, &mut out, words)?;
+        push(&tokens[at], &mut declared, &mut out, words)?;
         at += 1;
     }
     Ok(out)
@@ -68,7 +74,7 @@ fn declarations(tokens: &[TokenWithSpan], mut at: usize, declared: &mut Declared
         for token in &tokens[from..at] {
             push(token, declared, &mut value, words)?;
         }
-        declared.insert(name.to_owned(), value);
+        declared.values.insert(name.to_owned(), value);
         match tokens.get(at).map(|t| &t.token) {
             Some(Token::Comma) => at += 1,
             _ => return Ok(at),
@@ -76,16 +82,17 @@ fn declarations(tokens: &[TokenWithSpan], mut at: usize, declared: &mut Declared
     }
 }
 
-fn push(token: &TokenWithSpan, declared: &Declared, out: &mut Vec<TokenWithSpan>, words: &Words) -> Result<()> {
+fn push(token: &TokenWithSpan, declared: &mut Declared, out: &mut Vec<TokenWithSpan>, words: &Words) -> Result<()> {
     let value = match &token.token {
-        Token::Word(w) if w.quote_style.is_none() => declared.get(&w.value),
+        Token::Word(w) if w.quote_style.is_none() => declared.values.get(&w.value),
         _ => None,
     };
     let Some(value) = value else {
         out.push(token.clone());
         return Ok(());
     };
-    if out.len() + value.len() > TOKENS_MAX {
+    declared.made += value.len();
+    if declared.made > TOKENS_MAX {
         return Err(Error::invalid("what DECLARE declares grows too long")
             .at(words.offset(token.span.start).unwrap_or_default()));
     }

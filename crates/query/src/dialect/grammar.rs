@@ -49,6 +49,13 @@ impl Dialect for TidaliteDialect {
 /// A query that begins with FROM and has no SELECT gets one: `FROM t WHERE …` is `SELECT * FROM t WHERE …`.
 /// The stock parser knows the short form only without clauses after it. `TABLE t` is `SELECT * FROM t`.
 pub(super) fn with_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let Some(at) = bare(&tokens) else { return selected(&tokens) };
+    let select = [Token::make_keyword("select"), Token::Mul, Token::make_keyword("from")];
+    let select = select.map(|token| TokenWithSpan::new(token, tokens[at].span));
+    [tokens[..at].to_vec(), select.to_vec(), selected(&tokens[at..])].concat()
+}
+
+fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut begins_query = true;
     for (at, token) in tokens.iter().enumerate() {
@@ -82,6 +89,77 @@ pub(super) fn with_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         out.push(token.clone());
     }
     out
+}
+
+/// Where a statement begins that is a table with something behind it: `tables()`, `t WHERE …`, `(SELECT …) PIVOT (…)`.
+fn bare(tokens: &[TokenWithSpan]) -> Option<usize> {
+    const CLAUSES: &[&str] = &["where", "sort", "order", "limit", "pivot", "unpivot"];
+    const STATEMENTS: &[&str] = &[
+        "select",
+        "with",
+        "from",
+        "values",
+        "table",
+        "create",
+        "alter",
+        "drop",
+        "truncate",
+        "rename",
+        "insert",
+        "delete",
+        "update",
+        "show",
+        "explain",
+        "cancel",
+        "check",
+        "backup",
+        "begin",
+        "start",
+        "commit",
+        "rollback",
+        "abort",
+        "end",
+        "set",
+        "reset",
+        "discard",
+        "deallocate",
+        "close",
+        "copy",
+        "refresh",
+        "analyze",
+        "pivot",
+        "unpivot",
+        "declare",
+    ];
+    let is_explain = |t: &TokenWithSpan| matches!(&t.token, Token::Word(w) if ["explain", "analyze", "verbose"].contains(&w.value.as_str()));
+    let at = tokens.iter().position(|t| !is_explain(t))?;
+    let word = |n: usize| match &tokens.get(n)?.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.as_str()),
+        _ => None,
+    };
+    let is_clause = |n: usize| word(n).is_some_and(|w| CLAUSES.contains(&w));
+    match &tokens[at].token {
+        Token::LParen => {
+            let mut depth = 0_usize;
+            let closes = tokens[at..].iter().position(|t| {
+                match t.token {
+                    Token::LParen => depth += 1,
+                    Token::RParen => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                depth == 0
+            })?;
+            word(at + closes + 1).is_some_and(|w| ["pivot", "unpivot"].contains(&w)).then_some(at)
+        }
+        Token::Word(name) if name.quote_style.is_none() && STATEMENTS.contains(&name.value.as_str()) => None,
+        Token::Word(name) => {
+            let is_call = name.quote_style.is_none()
+                && tokens.get(at + 1).is_some_and(|t| t.token == Token::LParen)
+                && crate::functions::meta::table_names().any(|known| known == name.value);
+            (is_call || is_clause(at + 1)).then_some(at)
+        }
+        _ => None,
+    }
 }
 
 /// Whether SELECT comes before the query ends.

@@ -9,13 +9,14 @@ static AGGREGATES: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let stock = datafusion::functions_aggregate::all_default_aggregate_functions();
     let ours = crate::functions::aggregates();
     let names = stock.iter().chain(&ours).flat_map(|f| f.aliases().iter().cloned().chain([f.name().to_owned()]));
-    names.chain(super::aggregates::NAMES.iter().map(|name| (*name).to_owned())).collect()
+    names.chain(super::AGGREGATE_NAMES.iter().map(|name| (*name).to_owned())).collect()
 });
 
 /// Groups by everything selected that has a column and no aggregate, when something else has one.
 pub(super) fn implied(select: &mut Select) {
     let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, modifiers) if keys.is_empty() && modifiers.is_empty());
-    if is_grouped || !select.cluster_by.is_empty() || select.from.is_empty() {
+    let is_ours = !select.cluster_by.is_empty() || super::relations::has_window_join(select);
+    if is_grouped || is_ours || select.from.is_empty() {
         return;
     }
     let mut keys = Vec::new();

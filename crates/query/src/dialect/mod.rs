@@ -3,11 +3,11 @@
 //! In: one statement, of any size and content. Out: a statement or an error with its place; never a panic.
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
-//! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`] and [`clauses`] what is
-//! done to tokens before it; [`statements`] which statement it is; [`change`] of rows; [`create`] and [`alter`] tables; [`view`]s; [`types`]
-//! names of types; [`rewrite`] of queries before they are planned, with [`group_by`], [`relations`] and [`aggregates`].
+//! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
+//! [`joins`] and [`pivot`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
+//! [`create`] and [`alter`] tables; [`view`]s; [`types`] names of types; [`rewrite`] of queries before they are planned,
+//! with [`group_by`], [`relations`], [`sequences`] and [`synonyms`].
 
-mod aggregates;
 mod alter;
 mod change;
 mod clauses;
@@ -15,18 +15,24 @@ mod create;
 mod declare;
 mod grammar;
 mod group_by;
+mod joins;
+mod pivot;
 mod postgres;
 mod relations;
 mod rewrite;
+mod sequences;
 mod statements;
+mod synonyms;
 mod types;
 mod view;
 
 pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use relations::{
-    Relation, all_columns, call, empty as empty_select, nest, query as query_of, relation, text, time_join,
+    Pivot, Relation, Unpivot, all_columns, call, empty as empty_select, nest, nothing as no_query, query as query_of,
+    relation, table, text, time_join, window_join,
 };
+pub(crate) use synonyms::AGGREGATE_NAMES;
 pub(crate) use types::SqlTypes;
 pub use view::RefreshAsked;
 

@@ -1,14 +1,16 @@
 //! Clauses of ours as relations that the planner asks [`crate::plan`] about.
 //!
 //! `SELECT … SAMPLE BY …` becomes `SELECT * FROM __sample_by((SELECT …), …)`, `… LATEST ON …` becomes
-//! `SELECT … FROM __latest_on((SELECT * …), …)`, and what stands left of an ASOF JOIN goes into parentheses with it.
+//! `SELECT … FROM __latest_on((SELECT * …), …)`, `SELECT … FROM t WINDOW JOIN …` becomes
+//! `SELECT * FROM __window_join((SELECT …))`, and what stands left of an ASOF JOIN goes into parentheses with it.
 
-use super::clauses::{LATEST_ON, SAMPLE_BY, TIME_JOIN};
+use super::clauses::{BOUND, LATEST_ON, SAMPLE_BY, TIME_JOIN, WINDOW_JOIN};
+use super::pivot::{FOR, GROUP, GROUP_BY_REST};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinOperator,
-    ObjectName, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, Value,
-    WildcardAdditionalOptions,
+    self, Expr, ExprWithAlias, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, Join,
+    JoinOperator, NullInclusion, ObjectName, OrderByKind, PivotValueSource, Query, Select, SelectFlavor, SelectItem,
+    SetExpr, TableAlias, TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
 };
 
 /// A relation of ours with what it is over.
@@ -19,6 +21,31 @@ pub(crate) enum Relation {
     LatestOn(Box<Query>, Vec<Expr>),
     /// The last join is the one in question.
     TimeJoin(Box<TableWithJoins>),
+    /// The query as it was written, its last joins among them.
+    WindowJoin(Box<Select>),
+    Pivot(Box<Pivot>),
+    Unpivot(Box<Unpivot>),
+}
+
+/// `table PIVOT (…)`, taken apart.
+pub(crate) struct Pivot {
+    pub table: TableFactor,
+    pub aggregates: Vec<ExprWithAlias>,
+    /// Columns, each with the values that become columns.
+    pub dimensions: Vec<(Expr, Vec<ExprWithAlias>)>,
+    /// `None` for all that is named nowhere else.
+    pub group_by: Option<Vec<Expr>>,
+    pub alias: Option<TableAlias>,
+}
+
+/// `table UNPIVOT (value FOR name IN (columns))`.
+pub(crate) struct Unpivot {
+    pub table: TableFactor,
+    pub name: String,
+    pub value: Expr,
+    pub keeps_nulls: bool,
+    pub columns: Vec<ExprWithAlias>,
+    pub alias: Option<TableAlias>,
 }
 
 /// Takes the clauses out of their slots.
@@ -42,6 +69,14 @@ pub(super) fn clauses(select: &mut Select) -> Result<()> {
         *select =
             Select { projection: vec![all_columns()], from: vec![over(SAMPLE_BY, rows, arguments)], ..empty(select) };
     }
+    if has_window_join(select) {
+        let rows = select.clone();
+        *select = Select {
+            projection: vec![all_columns()],
+            from: vec![over(WINDOW_JOIN, rows, Vec::new())],
+            ..empty(select)
+        };
+    }
     if !select.cluster_by.is_empty() || !select.sort_by.is_empty() {
         return Err(Error::invalid("CLUSTER BY and SORT BY are not supported"));
     }
@@ -52,7 +87,7 @@ pub(super) fn clauses(select: &mut Select) -> Result<()> {
 pub(super) fn order_by_names(query: &mut Query) {
     let (SetExpr::Select(select), Some(order)) = (query.body.as_ref(), &mut query.order_by) else { return };
     let OrderByKind::Expressions(keys) = &mut order.kind else { return };
-    if select.cluster_by.is_empty() {
+    if select.cluster_by.is_empty() && !has_window_join(select) {
         return;
     }
     for key in keys {
@@ -74,7 +109,8 @@ pub(super) fn nest_time_joins(select: &mut Select) {
 }
 
 pub(crate) fn nest(table: &mut TableWithJoins) {
-    while let Some(at) = table.joins.iter().position(|j| matches!(j.join_operator, JoinOperator::AsOf { .. })) {
+    let is_time_join = |join: &Join| is_by_time(join) && window_join(join).is_none();
+    while let Some(at) = table.joins.iter().position(is_time_join) {
         let rest = table.joins.split_off(at + 1);
         let placeholder =
             TableFactor::Derived { lateral: false, subquery: Box::new(nothing()), alias: None, sample: None };
@@ -87,24 +123,67 @@ pub(crate) fn nest(table: &mut TableWithJoins) {
     }
 }
 
+fn is_by_time(join: &Join) -> bool {
+    matches!(join.join_operator, JoinOperator::AsOf { .. })
+}
+
+/// The bounds of a WINDOW JOIN and whether the row before them counts; nothing of another join.
+pub(crate) fn window_join(join: &Join) -> Option<([(Expr, String); 2], bool)> {
+    let JoinOperator::AsOf { match_condition, .. } = &join.join_operator else { return None };
+    let (name, arguments) = call(match_condition)?;
+    let [lo, hi, prevailing] = &arguments[..] else { return None };
+    let bound = |expr: &Expr| match call(expr)? {
+        (name, arguments) if name == BOUND => {
+            let [length, unit] = <[Expr; 2]>::try_from(arguments).ok()?;
+            Some((length, text(&unit)?))
+        }
+        _ => None,
+    };
+    (name == WINDOW_JOIN).then(|| Some(([bound(lo)?, bound(hi)?], text(prevailing)? == "include")))?
+}
+
+pub(super) fn has_window_join(select: &Select) -> bool {
+    select.from.iter().any(|table| table.joins.iter().any(|join| window_join(join).is_some()))
+}
+
+/// The dimensions and the GROUP BY that [`super::pivot`] put into one list.
+fn pivot_lists(
+    columns: Vec<Expr>,
+    list: Vec<ExprWithAlias>,
+) -> Option<(Vec<(Expr, Vec<ExprWithAlias>)>, Option<Vec<Expr>>)> {
+    let mut dimensions: Vec<(Expr, Vec<ExprWithAlias>)> = Vec::new();
+    let mut columns = columns.into_iter();
+    let mut group_by = None;
+    for item in list {
+        match call(&item.expr) {
+            Some((name, _)) if name == FOR => dimensions.push((columns.next()?, Vec::new())),
+            Some((name, arguments)) if name == GROUP => group_by = Some(arguments),
+            Some((name, _)) if name == GROUP_BY_REST => group_by = None,
+            _ => dimensions.last_mut()?.1.push(item),
+        }
+    }
+    Some((dimensions, group_by))
+}
+
 /// What a table factor of ours stands for; any other is given back.
 pub(crate) fn relation(factor: TableFactor) -> std::result::Result<Relation, TableFactor> {
     match factor {
         TableFactor::Function { ref name, ref args, .. }
-            if [SAMPLE_BY, LATEST_ON].contains(&name.to_string().as_str()) =>
+            if [SAMPLE_BY, LATEST_ON, WINDOW_JOIN].contains(&name.to_string().as_str()) =>
         {
-            let is_sample = name.to_string() == SAMPLE_BY;
+            let clause = name.to_string();
             let mut expressions = args.iter().filter_map(|arg| match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
                 _ => None,
             });
             let Some(Expr::Subquery(query)) = expressions.next() else { return Err(factor) };
             let arguments = expressions.collect();
-            if !is_sample {
+            if clause == LATEST_ON {
                 return Ok(Relation::LatestOn(query, arguments));
             }
             match *query.body {
-                SetExpr::Select(select) => Ok(Relation::SampleBy(select, arguments)),
+                SetExpr::Select(select) if clause == SAMPLE_BY => Ok(Relation::SampleBy(select, arguments)),
+                SetExpr::Select(select) => Ok(Relation::WindowJoin(select)),
                 _ => Err(factor),
             }
         }
@@ -112,6 +191,33 @@ pub(crate) fn relation(factor: TableFactor) -> std::result::Result<Relation, Tab
             if table_with_joins.joins.last().is_some_and(|j| matches!(j.join_operator, JoinOperator::AsOf { .. })) =>
         {
             Ok(Relation::TimeJoin(table_with_joins))
+        }
+        TableFactor::Pivot {
+            table,
+            aggregate_functions,
+            value_column,
+            value_source: PivotValueSource::List(list),
+            default_on_null: None,
+            alias,
+        } => {
+            let Some((dimensions, group_by)) = pivot_lists(value_column.clone(), list.clone()) else {
+                let value_source = PivotValueSource::List(list);
+                return Err(TableFactor::Pivot {
+                    table,
+                    aggregate_functions,
+                    value_column,
+                    value_source,
+                    default_on_null: None,
+                    alias,
+                });
+            };
+            let pivot = Pivot { table: *table, aggregates: aggregate_functions, dimensions, group_by, alias };
+            Ok(Relation::Pivot(Box::new(pivot)))
+        }
+        TableFactor::Unpivot { table, value, null_inclusion, name, columns, alias } => {
+            let keeps_nulls = matches!(null_inclusion, Some(NullInclusion::IncludeNulls));
+            let unpivot = Unpivot { table: *table, name: name.value, value, keeps_nulls, columns, alias };
+            Ok(Relation::Unpivot(Box::new(unpivot)))
         }
         other => Err(other),
     }
@@ -171,7 +277,24 @@ pub(crate) fn query(select: Select) -> Query {
     Query { body: Box::new(SetExpr::Select(Box::new(select))), ..nothing() }
 }
 
-fn nothing() -> Query {
+/// A table by its name.
+pub(crate) fn table(name: ObjectName, alias: Option<TableAlias>) -> TableFactor {
+    TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        with_hints: Vec::new(),
+        version: None,
+        with_ordinality: false,
+        partitions: Vec::new(),
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    }
+}
+
+/// A query without anything.
+pub(crate) fn nothing() -> Query {
     Query {
         with: None,
         body: Box::new(SetExpr::Values(ast::Values { explicit_row: false, value_keyword: false, rows: Vec::new() })),

@@ -1,7 +1,7 @@
 //! What is changed in a query's tree before it is planned: names for computed columns, GROUP BY where it is left out,
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
-use super::{aggregates, group_by, relations};
+use super::{group_by, relations, sequences, synonyms};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
@@ -25,7 +25,7 @@ pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
     match VisitMut::visit(query, &mut Rewriter) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => {
-            aggregates::replaced(query);
+            synonyms::replaced(query);
             Ok(tail)
         }
     }
@@ -77,6 +77,7 @@ fn set_expr(mut body: &mut SetExpr) -> Result<()> {
                     select.flavor = SelectFlavor::Standard;
                 }
                 name_columns(select);
+                sequences::rewritten(select);
                 group_by::implied(select);
                 return relations::clauses(select);
             }

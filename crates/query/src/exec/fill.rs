@@ -4,119 +4,58 @@
 //! FROM to TO) a row for every key there is, keys in their order. Keys that come late have rows from the start, so all
 //! rows are read before the first goes out; what goes out is made a batch at a time.
 
-use super::{BATCH_ROWS, by_time, collected, required, ticks};
+use super::keys::{Keys, NONE};
+use super::operator::{Operation, Run};
+use super::{BATCH_ROWS, collected, ticks};
 use crate::calendar::Buckets;
-use crate::cancel::CancelToken;
 use crate::plan::{Fill, FillSpec};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{cast, interleave, take};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Schema, SchemaRef};
-use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, OrderingRequirements, Partitioning, PhysicalExpr,
-};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::MemoryReservation;
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// No row.
-const NONE: u32 = u32::MAX;
+impl Operation for FillSpec {
+    const NAME: &'static str = "FillExec";
+    const IS_INCREMENTAL: bool = false;
 
-#[derive(Debug)]
-pub(crate) struct FillExec {
-    input: Arc<dyn ExecutionPlan>,
-    spec: FillSpec,
-    properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
-}
-
-impl FillExec {
-    pub fn new(input: Arc<dyn ExecutionPlan>, spec: FillSpec) -> Result<FillExec> {
-        let fields = input.schema();
-        let fields = fields.fields().iter().enumerate().map(|(at, field)| spec.field(at, field));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let equivalences = EquivalenceProperties::new_with_orderings(schema.clone(), [[by_time(&schema, 0)]]);
-        let properties = PlanProperties::new(
-            equivalences,
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Final,
-            Boundedness::Bounded,
-        );
-        Ok(FillExec { input, spec, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() })
-    }
-}
-
-impl ExecutionPlan for FillExec {
-    fn name(&self) -> &'static str {
-        "FillExec"
+    fn schema(&self, inputs: &[SchemaRef]) -> SchemaRef {
+        let fields = inputs[0].fields().iter().enumerate().map(|(at, field)| self.field(at, field));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn in_order_of(&self) -> Vec<usize> {
+        vec![0]
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
+    fn out_in_order_of(&self) -> Vec<usize> {
+        vec![0]
     }
 
-    fn required_input_distribution(&self) -> Vec<Distribution> {
-        vec![Distribution::SinglePartition]
+    fn describe(&self, _: &[SchemaRef], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ": keys={}, fills={:?}", self.keys, self.fills)
     }
 
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        vec![required(&self.input.schema(), 0)]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(FillExec::new(children.swap_remove(0), self.spec.clone())?))
-    }
-
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let mut memory = MemoryConsumer::new("SAMPLE BY FILL").register(context.memory_pool());
-        let input = self.input.execute(0, context.clone())?;
-        let (schema, filled, spec) = (self.input.schema(), self.schema(), self.spec.clone());
-        let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
-        let metrics = BaselineMetrics::new(&self.metrics, 0);
+    fn run(&self, inputs: Vec<SendableRecordBatchStream>, run: Run) -> BoxStream<'static, Result<RecordBatch>> {
+        let spec = self.clone();
         let rows = async move {
-            let rows = collected(input, &schema, &mut memory).await?;
-            let filler = Filler::new(rows, filled, spec, memory, metrics)?;
-            let batches = std::iter::from_fn({
-                let mut filler = filler;
-                move || match cancel.check() {
-                    Err(error) => Some(Err(error.into())),
-                    Ok(()) => filler.batch().transpose(),
-                }
+            let Run { schema, mut memory, cancel } = run;
+            let mut inputs = inputs;
+            let input = inputs.swap_remove(0);
+            let rows = collected(input, &mut memory).await?;
+            let mut filler = Filler::new(rows, schema, spec, memory)?;
+            let batches = std::iter::from_fn(move || match cancel.check() {
+                Err(error) => Some(Err(error.into())),
+                Ok(()) => filler.batch().transpose(),
             });
             Ok::<_, datafusion::common::DataFusionError>(futures::stream::iter(batches))
         };
-        let stream = futures::stream::once(rows).try_flatten().boxed();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), stream)))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-}
-
-impl DisplayAs for FillExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FillExec: keys={}, fills={:?}", self.spec.keys, self.spec.fills)
+        futures::stream::once(rows).try_flatten().boxed()
     }
 }
 
@@ -150,17 +89,10 @@ struct Filler {
     now: Vec<u32>,
     key: usize,
     _memory: MemoryReservation,
-    metrics: BaselineMetrics,
 }
 
 impl Filler {
-    fn new(
-        rows: RecordBatch,
-        schema: SchemaRef,
-        spec: FillSpec,
-        memory: MemoryReservation,
-        metrics: BaselineMetrics,
-    ) -> Result<Filler> {
+    fn new(rows: RecordBatch, schema: SchemaRef, spec: FillSpec, memory: MemoryReservation) -> Result<Filler> {
         memory.try_grow(rows.num_rows() * 16)?;
         let times = ticks(&rows, 0)?;
         let (key_of, keys) = numbered(&rows, spec.keys)?;
@@ -195,7 +127,6 @@ impl Filler {
             schema,
             spec,
             _memory: memory,
-            metrics,
         })
     }
 
@@ -219,7 +150,6 @@ impl Filler {
         if cells.is_empty() {
             return Ok(None);
         }
-        self.metrics.record_output(cells.len());
         self.made(&cells).map(Some)
     }
 
@@ -311,16 +241,15 @@ fn numbered(rows: &RecordBatch, keys: usize) -> Result<(Vec<u32>, Vec<u32>)> {
         return Ok((vec![0; rows.num_rows()], vec![0]));
     }
     let columns = &rows.columns()[1..=keys];
-    let options = datafusion::arrow::compute::SortOptions { descending: false, nulls_first: false };
-    let fields = columns.iter().map(|c| SortField::new_with_options(c.data_type().clone(), options)).collect();
-    let converted = RowConverter::new(fields)?.convert_columns(columns)?;
-    let mut first: HashMap<OwnedRow, u32> = HashMap::new();
-    for (row, key) in converted.iter().enumerate() {
-        first.entry(key.owned()).or_insert(row as u32);
+    let mut known = Keys::new(columns.iter().map(|c| c.data_type().clone()).collect())?;
+    let mut key_of = known.numbered(columns, rows.num_rows())?;
+    let ranks = known.ranks();
+    let mut row_of = vec![NONE; ranks.len()];
+    for (row, key) in key_of.iter_mut().enumerate() {
+        *key = ranks[*key as usize];
+        if row_of[*key as usize] == NONE {
+            row_of[*key as usize] = row as u32;
+        }
     }
-    let mut order: Vec<(OwnedRow, u32)> = first.into_iter().collect();
-    order.sort();
-    let numbers: HashMap<&OwnedRow, u32> = order.iter().enumerate().map(|(i, (key, _))| (key, i as u32)).collect();
-    let key_of = converted.iter().map(|key| numbers.get(&key.owned()).copied().unwrap_or_default()).collect();
-    Ok((key_of, order.iter().map(|(_, row)| *row).collect()))
+    Ok((key_of, row_of))
 }

@@ -1,13 +1,17 @@
 //! Operators of ours, one per file. These are the plain ones: correct, in memory that is accounted for, and the twins
-//! that faster ones are tested against.
+//! that faster ones are tested against. [`operator`] is what they share, [`keys`] how they tell keys apart.
 
 pub(crate) mod fill;
+mod keys;
 pub(crate) mod latest_on;
+pub(crate) mod operator;
+pub(crate) mod series;
 pub(crate) mod time_join;
+pub(crate) mod window_join;
 
 use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use datafusion::arrow::compute::{SortOptions, cast, concat_batches};
-use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef, TimeUnit as ArrowUnit};
 use datafusion::common::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -34,11 +38,8 @@ fn ticks(batch: &RecordBatch, column: usize) -> Result<Int64Array> {
 }
 
 /// All rows of a stream as one batch, their memory reserved.
-async fn collected(
-    mut stream: SendableRecordBatchStream,
-    schema: &SchemaRef,
-    memory: &mut MemoryReservation,
-) -> Result<RecordBatch> {
+async fn collected(mut stream: SendableRecordBatchStream, memory: &mut MemoryReservation) -> Result<RecordBatch> {
+    let schema = stream.schema();
     let mut batches = Vec::new();
     while let Some(batch) = stream.next().await {
         let batch = batch?;
@@ -46,7 +47,20 @@ async fn collected(
         memory.try_grow(2 * batch.get_array_memory_size())?;
         batches.push(batch);
     }
-    let all = concat_batches(schema, &batches)?;
+    let all = concat_batches(&schema, &batches)?;
     debug_assert!(all.columns().iter().all(|c| c.len() == all.num_rows()));
     Ok(all)
+}
+
+/// In nanoseconds, so that columns of different units compare.
+fn nanos(batch: &RecordBatch, column: usize) -> Result<Vec<Option<i128>>> {
+    let array = batch.column(column);
+    let factor = match array.data_type() {
+        DataType::Timestamp(ArrowUnit::Second, _) => 1_000_000_000,
+        DataType::Timestamp(ArrowUnit::Millisecond, _) => 1_000_000,
+        DataType::Timestamp(ArrowUnit::Microsecond, _) => 1_000,
+        _ => 1,
+    };
+    let ticks = cast(array, &DataType::Int64)?;
+    Ok(ticks.as_primitive::<Int64Type>().iter().map(|t| t.map(|t| i128::from(t) * factor)).collect())
 }

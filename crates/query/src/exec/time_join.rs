@@ -4,151 +4,94 @@
 //! sides keeps the latest right row of each key. The right side is held in memory, the left one streams (but for SPLICE,
 //! which holds both). NULL equals no key, and a row without a time has no partner.
 
-use super::{BATCH_ROWS, by_time, collected, required};
+use super::keys::{Keys, NONE};
+use super::operator::{Operation, Run};
+use super::{BATCH_ROWS, collected, nanos};
 use crate::calendar::Stride;
-use crate::cancel::CancelToken;
 use crate::plan::{Kind, TimeJoinColumns, TimeJoinSpec};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
-use datafusion::arrow::compute::{cast, take};
-use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef, TimeUnit as ArrowUnit};
-use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
-use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, OrderingRequirements, Partitioning, PhysicalExpr,
-};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
-/// No row, or no key.
-const NONE: u32 = u32::MAX;
-
-#[derive(Debug)]
-pub(crate) struct TimeJoinExec {
-    left: Arc<dyn ExecutionPlan>,
-    right: Arc<dyn ExecutionPlan>,
-    spec: TimeJoinSpec,
-    columns: TimeJoinColumns,
-    schema: SchemaRef,
-    properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
+#[derive(Clone, Debug)]
+pub(crate) struct TimeJoin {
+    pub spec: TimeJoinSpec,
+    pub columns: TimeJoinColumns,
+    pub schema: SchemaRef,
 }
 
-impl TimeJoinExec {
-    pub fn new(
-        left: Arc<dyn ExecutionPlan>,
-        right: Arc<dyn ExecutionPlan>,
-        spec: TimeJoinSpec,
-        columns: TimeJoinColumns,
-        schema: SchemaRef,
-    ) -> Result<TimeJoinExec> {
-        let mut equivalences = EquivalenceProperties::new(schema.clone());
-        // SPLICE has rows of either side: no one column is in order.
-        if spec.kind != Kind::Splice {
-            equivalences.add_ordering([by_time(&schema, columns.times.0)]);
+impl Operation for TimeJoin {
+    const NAME: &'static str = "TimeJoinExec";
+    const IS_INCREMENTAL: bool = true;
+
+    fn schema(&self, _: &[SchemaRef]) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn in_order_of(&self) -> Vec<usize> {
+        vec![self.columns.times.0, self.columns.times.1]
+    }
+
+    /// SPLICE has rows of either side: no one column is in order.
+    fn out_in_order_of(&self) -> Vec<usize> {
+        if self.spec.kind == Kind::Splice { Vec::new() } else { vec![self.columns.times.0] }
+    }
+
+    fn describe(&self, inputs: &[SchemaRef], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ": kind={:?}, keys=[{}]", self.spec.kind, pairs(&self.columns.keys, inputs))?;
+        match self.spec.tolerance {
+            Some(Stride { count, unit }) => write!(f, ", tolerance={count} {unit:?}"),
+            None => Ok(()),
         }
-        let properties = PlanProperties::new(
-            equivalences,
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
-        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
-        Ok(TimeJoinExec { left, right, spec, columns, schema, properties, metrics })
-    }
-}
-
-impl ExecutionPlan for TimeJoinExec {
-    fn name(&self) -> &'static str {
-        "TimeJoinExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.left, &self.right]
-    }
-
-    fn required_input_distribution(&self) -> Vec<Distribution> {
-        vec![Distribution::SinglePartition, Distribution::SinglePartition]
-    }
-
-    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        let (left, right) = self.columns.times;
-        vec![required(&self.left.schema(), left), required(&self.right.schema(), right)]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let [left, right] =
-            <[_; 2]>::try_from(children).map_err(|_| crate::Error::internal("a join by time has two inputs"))?;
-        let (spec, columns, schema) = (self.spec.clone(), self.columns.clone(), self.schema.clone());
-        Ok(Arc::new(TimeJoinExec::new(left, right, spec, columns, schema)?))
-    }
-
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let mut memory = MemoryConsumer::new("time join").register(context.memory_pool());
-        let left = self.left.execute(0, context.clone())?;
-        let right = self.right.execute(0, context.clone())?;
-        let (left_schema, right_schema) = (self.left.schema(), self.right.schema());
-        let (spec, columns, schema) = (self.spec.clone(), self.columns.clone(), self.schema.clone());
-        let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
-        let metrics = BaselineMetrics::new(&self.metrics, 0);
+    fn run(&self, inputs: Vec<SendableRecordBatchStream>, run: Run) -> BoxStream<'static, Result<RecordBatch>> {
+        let join = self.clone();
         let rows = async move {
-            let right = collected(right, &right_schema, &mut memory).await?;
-            let is_splice = spec.kind == Kind::Splice;
+            let Run { mut memory, cancel, .. } = run;
+            let [left, right] =
+                <[_; 2]>::try_from(inputs).map_err(|_| crate::Error::internal("a join by time has two inputs"))?;
+            let left_schema = left.schema();
+            let right = collected(right, &mut memory).await?;
             // The left side of a SPLICE as one batch, of the others as it comes.
-            let (left, whole) = if is_splice {
-                (futures::stream::empty().boxed(), Some(collected(left, &left_schema, &mut memory).await?))
+            let (left, whole) = if join.spec.kind == Kind::Splice {
+                (futures::stream::empty().boxed(), Some(collected(left, &mut memory).await?))
             } else {
                 (left.boxed(), None)
             };
-            let mut join = Joiner::new(&left_schema, right, spec, columns, schema, memory)?;
+            let mut join = Joiner::new(&left_schema, right, join, memory)?;
             let spliced = whole.map_or_else(|| Ok(Vec::new()), |whole| join.spliced(&whole))?;
             let joined = left.map(move |batch| {
                 cancel.check()?;
                 join.joined(&batch?)
             });
             let out = joined.chain(futures::stream::iter(spliced.into_iter().map(Ok)));
-            Ok::<_, datafusion::common::DataFusionError>(out.inspect_ok(move |b| metrics.record_output(b.num_rows())))
+            Ok::<_, datafusion::common::DataFusionError>(out)
         };
-        let stream = futures::stream::once(rows).try_flatten().boxed();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), stream)))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
+        futures::stream::once(rows).try_flatten().boxed()
     }
 }
 
-impl DisplayAs for TimeJoinExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (left, right) = (self.left.schema(), self.right.schema());
-        let pair = |(l, r): &(usize, usize)| format!("{} = {}", left.field(*l).name(), right.field(*r).name());
-        let keys: Vec<String> = self.columns.keys.iter().map(pair).collect();
-        write!(f, "TimeJoinExec: kind={:?}, keys=[{}]", self.spec.kind, keys.join(", "))?;
-        match self.spec.tolerance {
-            Some(Stride { count, unit }) => write!(f, ", tolerance={count} {unit:?}"),
-            None => Ok(()),
-        }
-    }
+/// Keys of two inputs as EXPLAIN shows them.
+pub(super) fn pairs(keys: &[(usize, usize)], inputs: &[SchemaRef]) -> String {
+    let pair = |(l, r): &(usize, usize)| format!("{} = {}", inputs[0].field(*l).name(), inputs[1].field(*r).name());
+    keys.iter().map(pair).collect::<Vec<_>>().join(", ")
+}
+
+/// The types that keys of two inputs are compared as.
+pub(super) fn key_types(keys: &[(usize, usize)], left: &SchemaRef, right: &SchemaRef) -> Vec<DataType> {
+    let types = keys.iter().map(|(l, r)| {
+        let (l, r) = (left.field(*l).data_type(), right.field(*r).data_type());
+        comparison_coercion(l, r).unwrap_or_else(|| l.clone())
+    });
+    types.collect()
 }
 
 struct Joiner {
@@ -156,11 +99,8 @@ struct Joiner {
     columns: TimeJoinColumns,
     schema: SchemaRef,
     right: RecordBatch,
-    /// In nanoseconds, so that sides of different units compare.
     times: Vec<Option<i128>>,
-    converter: RowConverter,
-    types: Vec<DataType>,
-    numbers: HashMap<OwnedRow, u32>,
+    keys: Keys,
     right_keys: Vec<u32>,
     /// For each key the latest right row so far.
     last: Vec<u32>,
@@ -169,70 +109,20 @@ struct Joiner {
 }
 
 impl Joiner {
-    fn new(
-        left: &SchemaRef,
-        right: RecordBatch,
-        spec: TimeJoinSpec,
-        columns: TimeJoinColumns,
-        schema: SchemaRef,
-        memory: MemoryReservation,
-    ) -> Result<Joiner> {
+    fn new(left: &SchemaRef, right: RecordBatch, join: TimeJoin, memory: MemoryReservation) -> Result<Joiner> {
+        let TimeJoin { spec, columns, schema } = join;
         memory.try_grow(right.num_rows() * 36)?;
-        let types = columns.keys.iter().map(|(l, r)| {
-            let (l, r) = (left.field(*l).data_type(), right.schema_ref().field(*r).data_type());
-            comparison_coercion(l, r).unwrap_or_else(|| l.clone())
-        });
-        let types: Vec<DataType> = types.collect();
-        let converter = RowConverter::new(types.iter().cloned().map(SortField::new).collect())?;
+        let mut keys = Keys::new(key_types(&columns.keys, left, right.schema_ref()))?;
         let times = nanos(&right, columns.times.1)?;
-        let numbers = HashMap::new();
-        let mut join = Joiner {
-            spec,
-            columns,
-            schema,
-            right,
-            times,
-            converter,
-            types,
-            numbers,
-            right_keys: Vec::new(),
-            last: Vec::new(),
-            at: 0,
-            _memory: memory,
-        };
-        let places: Vec<usize> = join.columns.keys.iter().map(|(_, r)| *r).collect();
-        let right = join.right.clone();
-        join.right_keys = join.keys_of(&right, &places, true)?;
-        join.last = vec![NONE; join.numbers.len().max(1)];
-        Ok(join)
+        let key_columns: Vec<ArrayRef> = columns.keys.iter().map(|(_, r)| right.column(*r).clone()).collect();
+        let right_keys = keys.numbered_without_null(&key_columns, right.num_rows())?;
+        memory.try_grow(keys.size())?;
+        let last = vec![NONE; keys.count()];
+        Ok(Joiner { spec, columns, schema, right, times, keys, right_keys, last, at: 0, _memory: memory })
     }
 
-    /// The numbers of the rows' keys; without key columns all have number 0.
-    fn keys_of(&mut self, batch: &RecordBatch, places: &[usize], adds: bool) -> Result<Vec<u32>> {
-        if places.is_empty() {
-            return Ok(vec![0; batch.num_rows()]);
-        }
-        let columns: Vec<ArrayRef> =
-            places.iter().zip(&self.types).map(|(p, t)| cast(batch.column(*p), t)).collect::<Result<_, _>>()?;
-        let rows = self.converter.convert_columns(&columns)?;
-        let mut out = Vec::with_capacity(batch.num_rows());
-        for (row, key) in rows.iter().enumerate() {
-            if columns.iter().any(|c| c.is_null(row)) {
-                out.push(NONE);
-                continue;
-            }
-            let key = key.owned();
-            out.push(match self.numbers.get(&key) {
-                Some(number) => *number,
-                None if adds => {
-                    let number = self.numbers.len() as u32;
-                    self.numbers.insert(key, number);
-                    number
-                }
-                None => NONE,
-            });
-        }
-        Ok(out)
+    fn left_keys(&self, left: &RecordBatch) -> Vec<ArrayRef> {
+        self.columns.keys.iter().map(|(l, _)| left.column(*l).clone()).collect()
     }
 
     /// The right row for a left one of this key and time; times ascend from call to call.
@@ -260,8 +150,7 @@ impl Joiner {
     }
 
     fn joined(&mut self, left: &RecordBatch) -> Result<RecordBatch> {
-        let places: Vec<usize> = self.columns.keys.iter().map(|(l, _)| *l).collect();
-        let keys = self.keys_of(left, &places, false)?;
+        let keys = self.keys.found(&self.left_keys(left), left.num_rows())?;
         let times = nanos(left, self.columns.times.0)?;
         let mut rows = Vec::with_capacity(keys.len());
         for (key, time) in keys.into_iter().zip(times) {
@@ -279,9 +168,9 @@ impl Joiner {
     /// All rows of both sides, each with the latest of the other; a right row that is met by a left one of the same time
     /// and key is in that row already.
     fn spliced(&mut self, left: &RecordBatch) -> Result<Vec<RecordBatch>> {
-        let places: Vec<usize> = self.columns.keys.iter().map(|(l, _)| *l).collect();
-        let left_keys = self.keys_of(left, &places, true)?;
-        self.last.resize(self.numbers.len().max(1), NONE);
+        let columns = self.left_keys(left);
+        let left_keys = self.keys.numbered_without_null(&columns, left.num_rows())?;
+        self.last.resize(self.keys.count(), NONE);
         let left_times = nanos(left, self.columns.times.0)?;
         let mut left_last = vec![NONE; self.last.len()];
         let mut is_met = vec![false; self.right.num_rows()];
@@ -321,16 +210,4 @@ impl Joiner {
         let columns = columns.chain(self.right.columns().iter().map(|c| take(c, &rights, None)));
         Ok(RecordBatch::try_new(self.schema.clone(), columns.collect::<Result<_, _>>()?)?)
     }
-}
-
-fn nanos(batch: &RecordBatch, column: usize) -> Result<Vec<Option<i128>>> {
-    let array = batch.column(column);
-    let factor = match array.data_type() {
-        DataType::Timestamp(ArrowUnit::Second, _) => 1_000_000_000,
-        DataType::Timestamp(ArrowUnit::Millisecond, _) => 1_000_000,
-        DataType::Timestamp(ArrowUnit::Microsecond, _) => 1_000,
-        _ => 1,
-    };
-    let ticks = cast(array, &DataType::Int64)?;
-    Ok(ticks.as_primitive::<Int64Type>().iter().map(|t| t.map(|t| i128::from(t) * factor)).collect())
 }

@@ -1,9 +1,71 @@
-//! `today()`, `yesterday()`, `tomorrow()`, `interval(lo, hi)`: only after IN, where they become ranges
-//! ([`crate::plan::time_ranges`]).
+//! `today()`, `yesterday()`, `tomorrow()`, `interval(lo, hi)`: stretches of time. After IN they become ranges
+//! ([`crate::plan::time_ranges`]); elsewhere `interval_start(x)` and `interval_end(x)` take them apart.
 
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::Result;
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
+use super::times;
+use crate::calendar::interval;
+use crate::door;
+use chrono::{DateTime, Utc};
+use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, StructArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Fields};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use std::sync::Arc;
+use tidalite_types::TimeUnit;
+
+pub(super) const FUNCTIONS: &[Scalar] = &[
+    Scalar {
+        name: "interval_start",
+        takes: TAKES,
+        kinds: &[Kind::Any],
+        gives: Gives::Micros,
+        call: |c| side(c, 0),
+        ..PLAIN
+    },
+    Scalar {
+        name: "interval_end",
+        takes: TAKES,
+        kinds: &[Kind::Any],
+        gives: Gives::Micros,
+        call: |c| side(c, 1),
+        ..PLAIN
+    },
+];
+const TAKES: &str = "an interval such as today() or interval(lo, hi)";
+
+fn side(call: &Call, side: usize) -> Result<ArrayRef> {
+    match call.columns[0].as_struct_opt() {
+        Some(interval) if interval.num_columns() == 2 => Ok(interval.column(side).clone()),
+        _ => Err(crate::Error::invalid(format!("{} takes {TAKES}", call.name)).into()),
+    }
+}
+
+fn micros() -> DataType {
+    DataType::Timestamp(door::arrow_unit(TimeUnit::Micros), None)
+}
+
+fn fields() -> Fields {
+    ["lo", "hi"].map(|name| Field::new(name, micros(), true)).to_vec().into()
+}
+
+/// Of each pair the earlier and the later.
+fn intervals(first: &ArrayRef, second: &ArrayRef) -> Result<StructArray> {
+    let (first, second) = (times::ticks(&cast(first, &micros())?)?, times::ticks(&cast(second, &micros())?)?);
+    let of = |pick: fn(i64, i64) -> i64| -> Result<ArrayRef> {
+        let values = first.iter().zip(second.iter()).map(|(a, b)| Some(pick(a?, b?)));
+        Ok(cast(&(Arc::new(values.collect::<Int64Array>()) as ArrayRef), &micros())?)
+    };
+    Ok(StructArray::try_new(fields(), vec![of(i64::min)?, of(i64::max)?], None)?)
+}
+
+/// The day so many days from the one of `now`.
+fn day(now: DateTime<Utc>, days: i64) -> Result<ScalarValue> {
+    let (lo, hi) = interval::day(now.timestamp_micros(), days, TimeUnit::Micros);
+    let [lo, hi] = [lo, hi].map(|ts| ScalarValue::TimestampMicrosecond(Some(ts), None).to_array());
+    Ok(ScalarValue::Struct(Arc::new(intervals(&lo?, &hi?)?)))
+}
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct IntervalWord {
@@ -34,10 +96,28 @@ impl ScalarUDFImpl for IntervalWord {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8View)
+        Ok(if self.name == crate::dialect::INTERVAL { DataType::Utf8View } else { DataType::Struct(fields()) })
     }
 
-    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Err(crate::Error::invalid(format!("{}() is an interval and stands after IN", self.name)).into())
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        let days = match self.name {
+            "yesterday" => -1,
+            "today" => 0,
+            "tomorrow" => 1,
+            _ => return Ok(ExprSimplifyResult::Original(args)),
+        };
+        Ok(match info.query_execution_start_time() {
+            Some(now) => ExprSimplifyResult::Simplified(Expr::Literal(day(now, days)?, None)),
+            None => ExprSimplifyResult::Original(args),
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [first, second] = &args.args[..] else {
+            return Err(crate::Error::invalid(format!("{}() is an interval and stands after IN", self.name)).into());
+        };
+        let rows = args.number_rows;
+        let array = intervals(&first.to_array(rows)?, &second.to_array(rows)?)?;
+        Ok(ColumnarValue::Array(Arc::new(array)))
     }
 }

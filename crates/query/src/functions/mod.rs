@@ -1,28 +1,49 @@
-//! Functions of our own, one per file: about the database's tables and statements, about time, and what clients of
-//! PostgreSQL ask.
+//! Functions of our own, one per file or one subject: about the database's tables and statements, about time, numbers,
+//! text and places, made-up data, and what clients of PostgreSQL ask. [`scalar`] is what most scalars share.
 
+mod arrays;
+mod civil;
 mod dateadd;
+mod finance;
+mod formulas;
+mod geo;
 mod interval_words;
+pub(crate) mod ipv4;
+mod json;
+pub(crate) mod meta;
+mod mode;
 mod now;
 mod partitions;
+pub(crate) mod paths;
+mod patterns;
 pub(crate) mod pick;
 mod postgres;
+pub(crate) mod random;
+mod scalar;
+pub(crate) mod sequence;
+pub(crate) mod series;
 mod storage;
 mod system;
 mod times;
 pub(crate) mod timestamp_floor;
 mod version;
 mod views;
+mod zones;
 
+pub(crate) use arrays::operator as array_operator;
 pub(crate) use partitions::partitions;
 pub(crate) use postgres::OWNER;
+
+/// Table functions that read files; [`crate::engine`] makes them tables before a query is planned.
+pub(crate) const FILES: [&str; 2] = ["read_csv", "read_parquet"];
 
 use crate::Catalog;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Scalars, which are the same for every query.
 pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
@@ -34,18 +55,53 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(false)),
         ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(true)),
     ];
-    intervals.into_iter().chain(others).chain(postgres::functions()).map(Arc::new).collect()
+    let tables = [
+        civil::FUNCTIONS,
+        interval_words::FUNCTIONS,
+        zones::FUNCTIONS,
+        patterns::FUNCTIONS,
+        json::FUNCTIONS,
+        arrays::FUNCTIONS,
+        finance::FUNCTIONS,
+        geo::FUNCTIONS,
+        ipv4::FUNCTIONS,
+        sequence::FUNCTIONS,
+    ];
+    let plain = tables.into_iter().flatten().map(scalar::udf);
+    let all = intervals.into_iter().chain(others).chain(postgres::functions()).chain(random::functions());
+    all.chain(plain).map(Arc::new).collect()
+}
+
+/// A scalar of ours by its name, for plans.
+pub(crate) fn scalar_named(name: &str) -> Option<Arc<ScalarUDF>> {
+    static ALL: LazyLock<HashMap<String, Arc<ScalarUDF>>> =
+        LazyLock::new(|| scalars().into_iter().map(|f| (f.name().to_owned(), f)).collect());
+    ALL.get(name).cloned()
 }
 
 /// Aggregates, which are the same for every query.
 pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
-    pick::Pick::all().map(AggregateUDF::new_from_impl).map(Arc::new).to_vec()
+    let picks = pick::Pick::all().map(AggregateUDF::new_from_impl);
+    let paths = paths::Path::all().into_iter().map(AggregateUDF::new_from_impl);
+    let all = picks.into_iter().chain(formulas::functions()).chain(paths);
+    all.chain([AggregateUDF::new_from_impl(mode::Mode::new())]).map(Arc::new).collect()
+}
+
+/// `name(DISTINCT x)`, where it would make a difference.
+fn refuse_distinct(name: &str, is_distinct: bool) -> datafusion::common::Result<()> {
+    if is_distinct {
+        return Err(crate::Error::invalid(format!("DISTINCT is not supported by {name}")).into());
+    }
+    Ok(())
 }
 
 /// Table functions, which look at one query's catalog.
 pub(crate) fn register_tables(state: &mut SessionState, catalog: &Arc<dyn Catalog>) {
     for (name, make) in system::FUNCTIONS {
         state.register_udtf(name, Arc::new(system::SystemTable { name, catalog: catalog.clone(), make: *make }));
+    }
+    for name in series::NAMES {
+        state.register_udtf(name, Arc::new(series::Series { name }));
     }
 }
 

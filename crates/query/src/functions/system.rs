@@ -1,5 +1,5 @@
 //! Table functions about the database: `tables()`, `table_columns('t')`, `table_partitions('t')`,
-//! `show_create_table('t')`, `wal_tables()`, `query_activity()`. Names of columns are QuestDB's.
+//! `show_create_table('t')`, `wal_tables()`, `query_activity()`, `functions()`. Names of columns are QuestDB's.
 
 use super::{partitions, storage, views};
 use crate::{Catalog, Error, Result, door};
@@ -31,6 +31,7 @@ pub(crate) const FUNCTIONS: &[(&str, Make)] = &[
     ("storage", storage::storage),
     ("views", views::views),
     ("materialized_views", views::materialized_views),
+    ("functions", super::meta::functions),
 ];
 
 #[derive(Debug)]

@@ -64,14 +64,14 @@ pub(super) fn text(value: &ColumnarValue, what: &str) -> Result<Option<String>> 
 
 /// A unit of time by its letter.
 pub(super) fn letter(value: &ColumnarValue, function: &str) -> Result<Option<Unit>> {
-    let Some(text) = text(value, &format!("the unit of {function}"))? else { return Ok(None) };
-    match Unit::of(&text) {
-        Some(unit) => Ok(Some(unit)),
-        None => {
-            let mut error = Error::invalid(format!("\"{text}\" is no unit of time"))
-                .with_hint("units are n, U, T, s, m, h, d, w, M and y");
-            error.subject = Some(format!("'{text}"));
-            Err(error.into())
-        }
-    }
+    text(value, &format!("the unit of {function}"))?.map(|text| unit_named(&text)).transpose()
+}
+
+pub(super) fn unit_named(text: &str) -> Result<Unit> {
+    Unit::of(text).ok_or_else(|| {
+        let mut error = Error::invalid(format!("\"{text}\" is no unit of time"))
+            .with_hint("units are n, U, T, s, m, h, d, w, M and y");
+        error.subject = Some(format!("'{text}"));
+        error.into()
+    })
 }

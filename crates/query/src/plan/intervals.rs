@@ -10,6 +10,7 @@ use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Volatility, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -23,7 +24,12 @@ pub(crate) fn time_ranges(plan: LogicalPlan, now: DateTime<Utc>) -> Result<Logic
             schema = scan.projected_schema.as_ref().clone();
         }
         node.inputs().iter().for_each(|input| schema.merge(input.schema()));
-        node.map_expressions(|expr| expr.transform_up(|e| rewritten(e, &schema, now)))
+        let names = NamePreserver::new(&node);
+        node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let done = expr.transform_up(|e| rewritten(e, &schema, now))?;
+            Ok(done.update_data(|expr| name.restore(expr)))
+        })
     })?;
     Ok(done.data)
 }

@@ -9,6 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use tidalite_types::{ColumnType, TimeUnit};
 
@@ -19,7 +20,13 @@ pub(crate) fn typed_literals(plan: LogicalPlan) -> Result<LogicalPlan> {
             schema = scan.projected_schema.as_ref().clone();
         }
         node.inputs().iter().for_each(|input| schema.merge(input.schema()));
-        node.map_expressions(|expr| expr.transform_up(|e| rewritten(e, &schema)))
+        // The name of a computed column has its constants in it, and plans above go by that name.
+        let names = NamePreserver::new(&node);
+        node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let done = expr.transform_up(|e| rewritten(e, &schema))?;
+            Ok(done.update_data(|expr| name.restore(expr)))
+        })
     })?;
     Ok(done.data)
 }

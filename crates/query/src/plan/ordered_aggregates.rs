@@ -1,7 +1,7 @@
 //! `first(x)` and its like get the designated timestamp of their rows as a second argument.
 
 use crate::Result;
-use crate::functions::pick::BY_TIME;
+use crate::functions::{paths, pick};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -38,8 +38,10 @@ pub(crate) fn in_order_of_time(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(done.data)
 }
 
-fn is_by_time(function: &AggregateFunction) -> bool {
-    function.params.args.len() == 1 && BY_TIME.contains(&function.func.name())
+/// Whether an aggregate goes by the time of its rows and was not told which.
+pub(super) fn is_by_time(function: &AggregateFunction) -> bool {
+    let (name, count) = (function.func.name(), function.params.args.len());
+    (count == 1 && pick::BY_TIME.contains(&name)) || paths::BY_TIME.contains(&(name, count))
 }
 
 fn lacks_time(expr: &Expr) -> bool {

@@ -4,9 +4,10 @@
 use super::fill::FillNode;
 use super::latest_on::LatestOnNode;
 use super::time_join::TimeJoinNode;
-use crate::exec::fill::FillExec;
-use crate::exec::latest_on::LatestOnExec;
-use crate::exec::time_join::TimeJoinExec;
+use super::window_join::WindowJoinNode;
+use crate::exec::latest_on::LatestOn;
+use crate::exec::operator::Operator;
+use crate::exec::time_join::TimeJoin;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::Result;
@@ -43,19 +44,23 @@ impl ExtensionPlanner for Nodes {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let node = node.as_any();
         if let Some(fill) = node.downcast_ref::<FillNode>() {
-            return Ok(Some(Arc::new(FillExec::new(physical[0].clone(), fill.spec.clone())?)));
+            return Ok(Some(Arc::new(Operator::new(fill.spec.clone(), physical.to_vec()))));
         }
         if let Some(latest) = node.downcast_ref::<LatestOnNode>() {
             let schema = logical[0].schema();
             let time = schema.index_of_column(&latest.time)?;
             let keys = latest.keys.iter().map(|k| schema.index_of_column(k)).collect::<Result<Vec<_>>>()?;
-            return Ok(Some(Arc::new(LatestOnExec::new(physical[0].clone(), time, keys)?)));
+            return Ok(Some(Arc::new(Operator::new(LatestOn { time, keys }, physical.to_vec()))));
         }
         if let Some(join) = node.downcast_ref::<TimeJoinNode>() {
             let columns = join.indexes(logical[0].schema(), logical[1].schema())?;
             let schema = Arc::new(UserDefinedLogicalNode::schema(join).as_arrow().clone());
-            let exec = TimeJoinExec::new(physical[0].clone(), physical[1].clone(), join.spec.clone(), columns, schema)?;
-            return Ok(Some(Arc::new(exec)));
+            let join = TimeJoin { spec: join.spec.clone(), columns, schema };
+            return Ok(Some(Arc::new(Operator::new(join, physical.to_vec()))));
+        }
+        if let Some(join) = node.downcast_ref::<WindowJoinNode>() {
+            let join = join.operation(logical[0].schema(), logical[1].schema())?;
+            return Ok(Some(Arc::new(Operator::new(join, physical.to_vec()))));
         }
         Ok(None)
     }

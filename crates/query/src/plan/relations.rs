@@ -1,6 +1,6 @@
 //! Tables of a FROM clause that are ours to plan: the clauses that [`crate::dialect`] made relations of.
 
-use super::{latest_on, sample_by, time_join};
+use super::{latest_on, pivot, sample_by, time_join, window_join};
 use crate::dialect::{Relation, relation};
 use crate::{Error, Result, door};
 use chrono::{DateTime, Utc};
@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, ExprSchema, Result as DFResult};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::sql::sqlparser::ast::{Query, TableAlias, TableFactor};
+use datafusion::sql::sqlparser::ast::{Query, TableAlias, TableAliasColumnDef, TableFactor};
 use std::collections::{HashMap, HashSet};
 
 /// Made for one statement, which began at `now`.
@@ -34,6 +34,30 @@ impl RelationPlanner for TimeRelations {
             }
             Ok(Relation::LatestOn(rows, arguments)) => planned(latest_on::plan(*rows, arguments, context)?, None),
             Ok(Relation::TimeJoin(joins)) => planned(time_join::plan(*joins, context)?, None),
+            Ok(Relation::WindowJoin(select)) => planned(window_join::plan(*select, context)?, None),
+            Ok(Relation::Pivot(mut pivot)) => {
+                let alias = pivot.alias.take();
+                planned(pivot::plan(*pivot, context)?, alias)
+            }
+            Ok(Relation::Unpivot(mut unpivot)) => {
+                let alias = unpivot.alias.take();
+                planned(pivot::unpivoted(*unpivot, context)?, alias)
+            }
+            // As in PostgreSQL: `generate_series(1, 3) AS i` has a column `i`.
+            Err(TableFactor::Table { name, alias: Some(mut alias), args: Some(args), .. })
+                if alias.columns.is_empty() && ["generate_series", "range"].contains(&name.to_string().as_str()) =>
+            {
+                let column = TableAliasColumnDef { name: alias.name.clone(), data_type: None };
+                alias.columns.push(column);
+                let factor = TableFactor::Function {
+                    lateral: false,
+                    name,
+                    args: args.args,
+                    with_ordinality: false,
+                    alias: None,
+                };
+                planned(context.plan(factor)?, Some(alias))
+            }
             Err(TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample })
                 if alias.columns.is_empty() =>
             {

@@ -320,7 +320,7 @@ fn output(item: &Item, name: Column) -> Expr {
 }
 
 /// The expression over the columns of the groups, with nothing left of the rows.
-fn over_groups(expr: &Expr, known: &[Expr], plan: &LogicalPlan) -> Result<Expr> {
+pub(super) fn over_groups(expr: &Expr, known: &[Expr], plan: &LogicalPlan) -> Result<Expr> {
     let done = expr.clone().transform_down(|e| {
         if !known.contains(&e) {
             return Ok(Transformed::no(e));

@@ -101,7 +101,7 @@ fn tolerance_of(text: &str, kind: Kind) -> Result<Option<Stride>> {
 }
 
 /// Pairs of columns that have to be equal.
-fn keys(
+pub(super) fn keys(
     constraint: JoinConstraint,
     left: &LogicalPlan,
     right: &LogicalPlan,

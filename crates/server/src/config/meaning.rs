@@ -87,6 +87,7 @@ impl Config {
         database.staging_bytes = read.parsed("staging.bytes", bytes)?;
         database.log_bytes = read.parsed("wal.bytes", bytes)? as u64;
         database.query_timeout = read.parsed("query.timeout", duration)?;
+        database.query_reads_files = read.parsed("query.reads_files", yes_no)?;
         database.sync_delay = sync_delay(given)?;
         let tls = read.pair("tls.certificate", "tls.key")?;
         let has_tls = tls.is_some();

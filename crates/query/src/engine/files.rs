@@ -1,0 +1,454 @@
+//! `read_csv('…')` and `read_parquet('…')`: files as tables, before a query is planned.
+//!
+//! In: the tree of a query. Out: the same with a made-up table in the place of each call, and what that table is: a
+//! listing of files whose columns, filters and limits are pushed down into the reading. Paths are of the machine that the
+//! database runs on, may have `*`, `**`, `?` and `[a-c]` in them, or begin with `s3://`, `gs://`, `az://`, `http://`,
+//! `https://`, whose credentials are in the usual variables of the environment.
+
+use super::Engine;
+use crate::functions::FILES;
+use crate::{Error, Result, dialect, door};
+use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::csv::CsvFormat;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::execution::context::SessionState;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, cast};
+use datafusion::sql::sqlparser::ast::{
+    self, BinaryOperator, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, Value, VisitMut, VisitorMut,
+};
+use futures::TryStreamExt;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::path::Path as ObjectPath;
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use tidalite_types::ErrorKind;
+
+/// Bytes of the first file that are looked at to tell its form.
+const SNIFFED_BYTES: u64 = 64 << 10;
+/// Rows that types of columns are told from.
+const SNIFFED_ROWS: usize = 10_000;
+const DELIMITERS: [u8; 4] = *b",;\t|";
+
+/// A name of a table and the table.
+pub(super) type Table = (String, Arc<dyn TableProvider>);
+
+/// One call, as it was written.
+struct Call {
+    function: String,
+    paths: Vec<String>,
+    options: Vec<(String, ast::Expr)>,
+}
+
+impl Engine {
+    /// Puts a table into the place of each call.
+    pub(super) async fn files(&self, state: &SessionState, query: &mut ast::Query) -> Result<Vec<Table>> {
+        let mut calls = Calls(Vec::new());
+        if let ControlFlow::Break(error) = VisitMut::visit(query, &mut calls) {
+            return Err(error);
+        }
+        if let (Some(call), false) = (calls.0.first(), self.reads_files) {
+            let mut error = Error::invalid(format!("{} is turned off on this server", call.function))
+                .with_hint("query.reads_files turns it on");
+            error.subject = Some(call.function.clone());
+            return Err(error);
+        }
+        let mut tables = Vec::with_capacity(calls.0.len());
+        for (number, call) in calls.0.into_iter().enumerate() {
+            tables.push((name(number), self.table(state, call).await?));
+        }
+        Ok(tables)
+    }
+
+    async fn table(&self, state: &SessionState, call: Call) -> Result<Arc<dyn TableProvider>> {
+        let mut urls = Vec::new();
+        for path in &call.paths {
+            urls.extend(self.urls(path).await?);
+        }
+        let Some(first) = urls.first() else { return Err(not_found(&call.paths.join(", "))) };
+        let format: Arc<dyn FileFormat> = if call.function == "read_parquet" {
+            if let Some((option, _)) = call.options.first() {
+                return Err(unknown_option(&call.function, option));
+            }
+            Arc::new(ParquetFormat::default())
+        } else {
+            Arc::new(self.csv(state, &call, first).await?)
+        };
+        let options = ListingOptions::new(format).with_file_extension("");
+        let schema = options.infer_schema(state, first).await.map_err(|e| unreadable(first, e.into()))?;
+        if schema.fields().is_empty() {
+            return Err(not_found(&call.paths.join(", ")));
+        }
+        let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
+        named_our_way(Arc::new(ListingTable::try_new(config)?))
+    }
+
+    /// The files that a path stands for; one that is no pattern stands for itself.
+    async fn urls(&self, path: &str) -> Result<Vec<ListingTableUrl>> {
+        let Some((scheme, _)) = path.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
+            let path = path.strip_prefix("file://").unwrap_or(path);
+            return Ok(vec![ListingTableUrl::parse(path)?]);
+        };
+        let has_pattern = path.contains(['*', '?', '[']) && !scheme.starts_with("http");
+        let base = if has_pattern {
+            let pattern = path.find(['*', '?', '[']).unwrap_or(path.len());
+            &path[..path[..pattern].rfind('/').map_or(pattern, |slash| slash + 1)]
+        } else {
+            path
+        };
+        let url = ListingTableUrl::parse(base)?;
+        let store = self.store(scheme, path, &url.object_store())?;
+        if !has_pattern {
+            return Ok(vec![url]);
+        }
+        let pattern = ListingTableUrl::parse(path)?;
+        let pattern = pattern.prefix().as_ref();
+        let found: Vec<_> = store
+            .list(Some(url.prefix()))
+            .try_collect()
+            .await
+            .map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not list {base}: {e}")))?;
+        let mut names: Vec<String> = found.into_iter().map(|file| file.location.to_string()).collect();
+        names.retain(|name| matches(pattern.as_bytes(), name.as_bytes()));
+        names.sort_unstable();
+        let root = url.object_store();
+        names.iter().map(|name| Ok(ListingTableUrl::parse(format!("{}{name}", root.as_str()))?)).collect()
+    }
+
+    /// Makes the connection to a store known, the first time it is named.
+    fn store(&self, scheme: &str, path: &str, url: &ObjectStoreUrl) -> Result<Arc<dyn ObjectStore>> {
+        if let Ok(store) = self.environment.object_store(url) {
+            return Ok(store);
+        }
+        let store: Arc<dyn ObjectStore> = match scheme {
+            "s3" | "s3a" => {
+                Arc::new(AmazonS3Builder::from_env().with_url(path).build().map_err(|e| refused(path, &e))?)
+            }
+            "gs" | "gcs" => {
+                Arc::new(GoogleCloudStorageBuilder::from_env().with_url(path).build().map_err(|e| refused(path, &e))?)
+            }
+            "az" | "azure" | "abfs" | "abfss" | "adl" => {
+                Arc::new(MicrosoftAzureBuilder::from_env().with_url(path).build().map_err(|e| refused(path, &e))?)
+            }
+            "http" | "https" => {
+                let options = ClientOptions::new().with_allow_http(true);
+                let built = HttpBuilder::new().with_url(url.as_str()).with_client_options(options).build();
+                Arc::new(built.map_err(|e| refused(path, &e))?)
+            }
+            _ => {
+                let mut error = Error::invalid(format!("files of {scheme}:// cannot be read"))
+                    .with_hint("paths of this machine, and s3://, gs://, az://, http:// and https:// can");
+                error.subject = Some(format!("'{path}"));
+                return Err(error);
+            }
+        };
+        self.environment.register_object_store(url.as_ref(), store.clone());
+        Ok(store)
+    }
+
+    /// How a file is to be read, as far as it was not said.
+    async fn csv(&self, state: &SessionState, call: &Call, url: &ListingTableUrl) -> Result<CsvFormat> {
+        let mut said = Said::default();
+        for (name, value) in &call.options {
+            said.take(&call.function, name, value)?;
+        }
+        let head = self.head(state, url).await?;
+        let delimiter = said.delimiter.unwrap_or_else(|| delimiter_of(&head));
+        let quote = said.quote.unwrap_or(b'"');
+        let has_header = said.has_header.unwrap_or_else(|| has_header(&head, delimiter, quote));
+        let format = CsvFormat::default()
+            .with_delimiter(delimiter)
+            .with_quote(quote)
+            .with_escape(said.escape)
+            .with_comment(said.comment)
+            .with_null_regex(said.null.map(|null| format!("^{}$", escaped(&null))))
+            .with_newlines_in_values(true)
+            .with_has_header(has_header)
+            .with_schema_infer_max_rec(said.sample.unwrap_or(SNIFFED_ROWS));
+        Ok(format)
+    }
+
+    /// The beginning of the first file.
+    async fn head(&self, state: &SessionState, url: &ListingTableUrl) -> Result<Vec<u8>> {
+        let store = self.environment.object_store(url.object_store())?;
+        let mut files = url.list_all_files(state, store.as_ref(), "").await.map_err(|e| unreadable(url, e.into()))?;
+        let Some(file) = files.try_next().await.map_err(|e| unreadable(url, e.into()))? else { return Ok(Vec::new()) };
+        let range = 0..file.size.min(SNIFFED_BYTES);
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let location: &ObjectPath = &file.location;
+        let bytes = store.get_range(location, range).await;
+        Ok(bytes.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not read {url}: {e}")))?.to_vec())
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("__file{number}")
+}
+
+fn not_found(path: &str) -> Error {
+    let mut error = Error::new(ErrorKind::NotFound, format!("no file matches '{path}'"));
+    error.subject = Some(format!("'{path}"));
+    error
+}
+
+fn unreadable(url: &ListingTableUrl, error: Error) -> Error {
+    Error::new(error.kind(), format!("could not read {url}: {error}"))
+}
+
+fn refused(path: &str, error: &object_store::Error) -> Error {
+    let mut refused = Error::invalid(format!("could not open '{path}': {error}"))
+        .with_hint("credentials are read from the environment: AWS_*, GOOGLE_*, AZURE_*");
+    refused.subject = Some(format!("'{path}"));
+    refused
+}
+
+fn unknown_option(function: &str, option: &str) -> Error {
+    let mut error = Error::invalid(format!("{function} has no option \"{option}\""));
+    error.subject = Some(option.to_owned());
+    error
+}
+
+/// Columns under their folded names, and of types that ours have: times without a zone, whole seconds as milliseconds.
+fn named_our_way(files: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>> {
+    let schema = files.schema();
+    let plan = LogicalPlanBuilder::scan("files", provider_as_source(files), None)?;
+    let fields: Vec<String> = schema.fields().iter().map(|f| tidalite_types::schema::fold_name(f.name())).collect();
+    let names = crate::plan::distinct_names(fields.iter().map(String::as_str));
+    let columns = plan.schema().columns().into_iter().zip(schema.fields()).zip(names).map(|((column, field), name)| {
+        let column = Expr::Column(column);
+        let typed = match field.data_type() {
+            DataType::Timestamp(ArrowUnit::Second, _) => {
+                cast(column, DataType::Timestamp(ArrowUnit::Millisecond, None))
+            }
+            DataType::Timestamp(unit, Some(_)) => cast(column, DataType::Timestamp(*unit, None)),
+            _ => column,
+        };
+        typed.alias_with_metadata(name, Some(door::spelled_metadata(field.name()).into()))
+    });
+    let plan = plan.project(columns.collect::<Vec<_>>())?.build()?;
+    Ok(Arc::new(ViewTable::new(plan, None)))
+}
+
+/// Finds the calls and puts names of tables into their places.
+struct Calls(Vec<Call>);
+
+impl VisitorMut for Calls {
+    type Break = Error;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        let (function, given) = match factor {
+            TableFactor::Table { name, args: Some(args), .. } => (name.to_string(), &args.args),
+            TableFactor::Function { name, args, .. } => (name.to_string(), &*args),
+            _ => return ControlFlow::Continue(()),
+        };
+        if !FILES.contains(&function.as_str()) {
+            return ControlFlow::Continue(());
+        }
+        match call(&function, given) {
+            Ok(call) => self.0.push(call),
+            Err(error) => return ControlFlow::Break(error),
+        }
+        let table = ObjectName::from(vec![Ident::new(name(self.0.len() - 1))]);
+        match factor {
+            TableFactor::Table { name, args, .. } => (*name, *args) = (table, None),
+            TableFactor::Function { alias, .. } => {
+                let alias = alias.take();
+                *factor = dialect::table(table, alias);
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn call(function: &str, args: &[FunctionArg]) -> Result<Call> {
+    let usage = || {
+        let mut error = Error::invalid(format!("{function}() takes the path of a file, or a list of them"))
+            .with_hint(format!("{function}('data/*.csv'), {function}(['a', 'b'])"));
+        error.subject = Some(function.to_owned());
+        error
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(paths)), options @ ..] = args else { return Err(usage()) };
+    let paths = match paths {
+        ast::Expr::Array(list) => list.elem.iter().map(dialect::text).collect::<Option<Vec<_>>>(),
+        path => dialect::text(path).map(|path| vec![path]),
+    };
+    let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(usage)?;
+    let option = |arg: &FunctionArg| match arg {
+        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Some((name.value.clone(), value.clone())),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right })) => {
+            match left.as_ref() {
+                ast::Expr::Identifier(name) => Some((name.value.clone(), right.as_ref().clone())),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let options = options.iter().map(|arg| option(arg).ok_or_else(usage)).collect::<Result<_>>()?;
+    Ok(Call { function: function.to_owned(), paths, options })
+}
+
+/// What the options of read_csv say.
+#[derive(Default)]
+struct Said {
+    delimiter: Option<u8>,
+    quote: Option<u8>,
+    escape: Option<u8>,
+    comment: Option<u8>,
+    null: Option<String>,
+    has_header: Option<bool>,
+    sample: Option<usize>,
+}
+
+impl Said {
+    fn take(&mut self, function: &str, name: &str, value: &ast::Expr) -> Result<()> {
+        let refused = |what: &str| {
+            let mut error = Error::invalid(format!("option \"{name}\" of {function} takes {what}"));
+            error.subject = Some(name.to_owned());
+            error
+        };
+        let byte = || match dialect::text(value).as_deref() {
+            Some("\\t") => Ok(b'\t'),
+            Some(text) if text.len() == 1 => Ok(text.as_bytes()[0]),
+            _ => Err(refused("one character")),
+        };
+        let flag = || match value {
+            ast::Expr::Value(value) => match value.value {
+                Value::Boolean(flag) => Ok(flag),
+                _ => Err(refused("true or false")),
+            },
+            _ => Err(refused("true or false")),
+        };
+        match name {
+            "delim" | "delimiter" | "sep" => self.delimiter = Some(byte()?),
+            "quote" => self.quote = Some(byte()?),
+            "escape" => self.escape = Some(byte()?),
+            "comment" => self.comment = Some(byte()?),
+            "nullstr" | "null" => self.null = Some(dialect::text(value).ok_or_else(|| refused("a text"))?),
+            "header" => self.has_header = Some(flag()?),
+            "sample_size" => {
+                let rows = value.to_string().parse().map_err(|_| refused("a number of rows"))?;
+                self.sample = Some(rows);
+            }
+            _ => {
+                return Err(unknown_option(function, name)
+                    .with_hint("options are delim, quote, escape, comment, nullstr, header and sample_size"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Text as a pattern that matches it alone.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if !c.is_alphanumeric() && c.is_ascii() {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The one that comes most often in the first line.
+fn delimiter_of(head: &[u8]) -> u8 {
+    let line = head.split(|b| *b == b'\n').next().unwrap_or_default();
+    let count = |delimiter: &u8| line.iter().filter(|b| *b == delimiter).count();
+    // Of several that come equally often the first of the list.
+    DELIMITERS.into_iter().rev().max_by_key(count).filter(|d| count(d) > 0).unwrap_or(b',')
+}
+
+/// Whether the first line has names: none is empty, a number or a time, and all are different.
+fn has_header(head: &[u8], delimiter: u8, quote: u8) -> bool {
+    let line = head.split(|b| *b == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim_start_matches('\u{feff}').trim_end_matches('\r');
+    let mut fields: Vec<&str> =
+        line.split(char::from(delimiter)).map(|field| field.trim().trim_matches(char::from(quote))).collect();
+    let is_name = |field: &&str| {
+        !field.is_empty()
+            && field.parse::<f64>().is_err()
+            && !["true", "false"].contains(&field.to_lowercase().as_str())
+            && door::timestamps::parse_timestamp(field, tidalite_types::TimeUnit::Micros).is_none()
+    };
+    let are_names = fields.iter().all(is_name);
+    let count = fields.len();
+    fields.sort_unstable();
+    fields.dedup();
+    are_names && fields.len() == count
+}
+
+/// `*` and `?` stay within a folder, `**` does not, `[a-c]` is one of a range.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern, name) {
+        ([], []) => true,
+        ([b'*', b'*', b'/', rest @ ..], _) if matches(rest, name) => true,
+        ([b'*', b'*', rest @ ..], _) => matches(rest, name) || (!name.is_empty() && matches(pattern, &name[1..])),
+        ([b'*', rest @ ..], _) => {
+            matches(rest, name) || name.first().is_some_and(|b| *b != b'/' && matches(pattern, &name[1..]))
+        }
+        ([b'?', rest @ ..], [c, name @ ..]) => *c != b'/' && matches(rest, name),
+        ([b'[', rest @ ..], [c, name @ ..]) => {
+            let Some(end) = rest.iter().position(|b| *b == b']') else { return false };
+            let (set, rest) = (&rest[..end], &rest[end + 1..]);
+            let (set, is_not) = set.strip_prefix(b"!").map_or((set, false), |set| (set, true));
+            is_one_of(set, *c) != is_not && *c != b'/' && matches(rest, name)
+        }
+        ([p, pattern @ ..], [c, name @ ..]) => p == c && matches(pattern, name),
+        _ => false,
+    }
+}
+
+fn is_one_of(mut set: &[u8], c: u8) -> bool {
+    while let [first, rest @ ..] = set {
+        if let [b'-', last, after @ ..] = rest {
+            if (*first..=*last).contains(&c) {
+                return true;
+            }
+            set = after;
+        } else {
+            if *first == c {
+                return true;
+            }
+            set = rest;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_names() {
+        let is = |pattern: &str, name: &str| matches(pattern.as_bytes(), name.as_bytes());
+        assert!(is("a/*.parquet", "a/x.parquet") && !is("a/*.parquet", "a/b/x.parquet"));
+        assert!(is("a/**/x.parquet", "a/b/c/x.parquet") && is("a/**/x.parquet", "a/x.parquet"));
+        assert!(is("year=20[12]?/*", "year=2024/x") && !is("year=20[!12]?/*", "year=2024/x"));
+        assert!(is("[a-c]x", "bx") && !is("[a-c]x", "dx") && !is("a", "ab") && !is("[a", "a"));
+    }
+
+    #[test]
+    fn the_form_of_a_file_is_told_from_its_first_line() {
+        assert_eq!(delimiter_of(b"a;b;c,d\n1;2;3"), b';');
+        assert_eq!((delimiter_of(b"a\tb\n"), delimiter_of(b"a\n")), (b'\t', b','));
+        assert!(has_header(b"time,\"price\"\r\n2024-01-01,1\n", b',', b'"'));
+        assert!(
+            !has_header(b"2024-01-01,1\n", b',', b'"')
+                && !has_header(b"a,a\n", b',', b'"')
+                && !has_header(b"a,\n", b',', b'"')
+        );
+    }
+}

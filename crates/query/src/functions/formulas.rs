@@ -1,0 +1,348 @@
+//! Aggregates that are a few running numbers: compensated sums `ksum` (Kahan) and `nsum` (Neumaier), `geomean`,
+//! `weighted_avg`, `vwap`, `skewness`, `kurtosis`. Rows with a NULL among the arguments do not count.
+
+use super::scalar::double;
+use crate::Error;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+const NUMBERS: usize = 5;
+type Numbers = [f64; NUMBERS];
+
+struct Formula {
+    name: &'static str,
+    arguments: usize,
+    add: fn(&mut Numbers, &[f64]),
+    /// Takes a row away again, as a window does that moves on.
+    remove: Option<fn(&mut Numbers, &[f64])>,
+    merge: fn(&mut Numbers, &Numbers),
+    value: fn(&Numbers) -> Option<f64>,
+}
+
+static FORMULAS: &[Formula] = &[
+    Formula {
+        name: "ksum",
+        arguments: 1,
+        add: |s, v| {
+            kahan(s, v[0]);
+            s[2] += 1.0;
+        },
+        remove: Some(|s, v| {
+            kahan(s, -v[0]);
+            s[2] -= 1.0;
+        }),
+        merge: |s, o| {
+            kahan(s, o[0]);
+            kahan(s, -o[1]);
+            s[2] += o[2];
+        },
+        value: |s| (s[2] > 0.0).then_some(s[0]),
+    },
+    Formula {
+        name: "nsum",
+        arguments: 1,
+        add: |s, v| {
+            neumaier(&mut s[..2], v[0]);
+            s[2] += 1.0;
+        },
+        remove: Some(|s, v| {
+            neumaier(&mut s[..2], -v[0]);
+            s[2] -= 1.0;
+        }),
+        merge: |s, o| {
+            neumaier(&mut s[..2], o[0]);
+            neumaier(&mut s[..2], o[1]);
+            s[2] += o[2];
+        },
+        value: |s| (s[2] > 0.0).then_some(s[0] + s[1]),
+    },
+    // Of a negative number there is no logarithm: then there is no mean either. Zero has −∞, whose power is 0 again.
+    Formula {
+        name: "geomean",
+        arguments: 1,
+        add: |s, v| {
+            neumaier(&mut s[..2], v[0].ln());
+            s[2] += 1.0;
+        },
+        remove: None,
+        merge: |s, o| {
+            neumaier(&mut s[..2], o[0]);
+            neumaier(&mut s[..2], o[1]);
+            s[2] += o[2];
+        },
+        value: |s| (s[2] > 0.0).then(|| ((s[0] + s[1]) / s[2]).exp()).filter(|v| !v.is_nan()),
+    },
+    WEIGHTED,
+    Formula { name: "vwap", ..WEIGHTED },
+    Formula {
+        name: "skewness",
+        value: |s| {
+            let (n, spread) = (s[0], s[2] / s[0]);
+            let value = (n * (n - 1.0)).sqrt() / (n - 2.0) * (s[3] / n) / spread.powf(1.5);
+            (n > 2.0 && spread > 0.0).then_some(value)
+        },
+        ..MOMENTS
+    },
+    Formula {
+        name: "kurtosis",
+        value: |s| {
+            let n = s[0];
+            let value = (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * excess(s) + 6.0);
+            (n > 3.0 && s[2] > 0.0).then_some(value)
+        },
+        ..MOMENTS
+    },
+    Formula { name: "kurtosis_pop", value: |s| (s[0] > 1.0 && s[2] > 0.0).then(|| excess(s)), ..MOMENTS },
+];
+
+const WEIGHTED: Formula = Formula {
+    name: "weighted_avg",
+    arguments: 2,
+    add: |s, v| {
+        neumaier(&mut s[..2], v[0] * v[1]);
+        neumaier(&mut s[2..4], v[1]);
+    },
+    remove: Some(|s, v| {
+        neumaier(&mut s[..2], -v[0] * v[1]);
+        neumaier(&mut s[2..4], -v[1]);
+    }),
+    merge: |s, o| {
+        o[..2].iter().for_each(|v| neumaier(&mut s[..2], *v));
+        o[2..4].iter().for_each(|v| neumaier(&mut s[2..4], *v));
+    },
+    value: |s| Some((s[0] + s[1]) / (s[2] + s[3])).filter(|_| s[2] + s[3] != 0.0),
+};
+
+/// Count, mean, and the sums of the second, third and fourth powers of what values are away from it.
+const MOMENTS: Formula = Formula {
+    name: "",
+    arguments: 1,
+    add: |s, v| moments_merged(s, &[1.0, v[0], 0.0, 0.0, 0.0]),
+    remove: None,
+    merge: moments_merged,
+    value: |_| None,
+};
+
+fn kahan(state: &mut Numbers, value: f64) {
+    let corrected = value - state[1];
+    let sum = state[0] + corrected;
+    // Infinity has nothing to compensate.
+    state[1] = if sum.is_finite() { (sum - state[0]) - corrected } else { 0.0 };
+    state[0] = sum;
+}
+
+fn neumaier(state: &mut [f64], value: f64) {
+    let sum = state[0] + value;
+    if sum.is_finite() {
+        state[1] += if state[0].abs() >= value.abs() { (state[0] - sum) + value } else { (value - sum) + state[0] };
+    } else {
+        state[1] = 0.0;
+    }
+    state[0] = sum;
+}
+
+/// Pébay's formulas for the moments of two sets together.
+fn moments_merged(a: &mut Numbers, b: &Numbers) {
+    let (na, nb) = (a[0], b[0]);
+    let n = na + nb;
+    if nb == 0.0 {
+        return;
+    }
+    let delta = b[1] - a[1];
+    let m4 = a[4]
+        + b[4]
+        + delta.powi(4) * na * nb * (na * na - na * nb + nb * nb) / (n * n * n)
+        + 6.0 * delta * delta * (na * na * b[2] + nb * nb * a[2]) / (n * n)
+        + 4.0 * delta * (na * b[3] - nb * a[3]) / n;
+    let m3 = a[3] + b[3] + delta.powi(3) * na * nb * (na - nb) / (n * n) + 3.0 * delta * (na * b[2] - nb * a[2]) / n;
+    let m2 = a[2] + b[2] + delta * delta * na * nb / n;
+    *a = [n, a[1] + delta * nb / n, m2, m3, m4];
+}
+
+fn excess(s: &Numbers) -> f64 {
+    s[0] * s[4] / (s[2] * s[2]) - 3.0
+}
+
+pub(super) fn functions() -> Vec<AggregateUDF> {
+    let signature = || Signature::user_defined(Volatility::Immutable);
+    FORMULAS.iter().map(|of| AggregateUDF::new_from_impl(Aggregate { of, signature: signature() })).collect()
+}
+
+struct Aggregate {
+    of: &'static Formula,
+    signature: Signature,
+}
+
+impl std::fmt::Debug for Aggregate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.of.name)
+    }
+}
+
+/// Names are unique.
+impl PartialEq for Aggregate {
+    fn eq(&self, other: &Aggregate) -> bool {
+        self.of.name == other.of.name
+    }
+}
+
+impl Eq for Aggregate {}
+
+impl Hash for Aggregate {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.of.name.hash(state);
+    }
+}
+
+impl AggregateUDFImpl for Aggregate {
+    fn name(&self) -> &str {
+        self.of.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let numbers: Option<Vec<DataType>> = types.iter().map(double).collect();
+        numbers.filter(|n| n.len() == self.of.arguments).ok_or_else(|| {
+            let what = if self.of.arguments == 1 { "a number" } else { "two numbers" };
+            let mut error = Error::invalid(format!("{} takes {what}", self.of.name));
+            error.subject = Some(self.of.name.to_owned());
+            error.into()
+        })
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let field = |n: usize| Arc::new(Field::new(format!("{}[{n}]", args.name), DataType::Float64, false));
+        Ok((0..NUMBERS).map(field).collect())
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        super::refuse_distinct(self.of.name, args.is_distinct)?;
+        Ok(Box::new(Running { of: self.of, numbers: [0.0; NUMBERS] }))
+    }
+}
+
+struct Running {
+    of: &'static Formula,
+    numbers: Numbers,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {:?}", self.of.name, self.numbers)
+    }
+}
+
+impl Running {
+    fn each(&mut self, columns: &[ArrayRef], step: fn(&mut Numbers, &[f64])) {
+        let columns: Vec<_> = columns.iter().map(|c| c.as_primitive::<Float64Type>()).collect();
+        let mut values = vec![0.0; columns.len()];
+        'rows: for row in 0..columns.first().map_or(0, |c| c.len()) {
+            for (value, column) in values.iter_mut().zip(&columns) {
+                if column.is_null(row) {
+                    continue 'rows;
+                }
+                *value = column.value(row);
+            }
+            step(&mut self.numbers, &values);
+        }
+    }
+}
+
+impl Accumulator for Running {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        self.each(columns, self.of.add);
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let Some(remove) = self.of.remove else {
+            return Err(Error::internal(format!("{} cannot take rows away", self.of.name)).into());
+        };
+        self.each(columns, remove);
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        self.of.remove.is_some()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let columns: Vec<_> = states.iter().map(|c| c.as_primitive::<Float64Type>()).collect();
+        for row in 0..columns.first().map_or(0, |c| c.len()) {
+            let mut other = [0.0; NUMBERS];
+            other.iter_mut().zip(&columns).for_each(|(number, column)| *number = column.value(row));
+            (self.of.merge)(&mut self.numbers, &other);
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(self.numbers.iter().map(|n| ScalarValue::Float64(Some(*n))).collect())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        Ok(ScalarValue::Float64((self.of.value)(&self.numbers)))
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(name: &str, values: &[f64], at: usize) -> Option<f64> {
+        let of = FORMULAS.iter().find(|f| f.name == name).expect("a formula");
+        let mut parts = [[0.0; NUMBERS]; 2];
+        for (part, values) in parts.iter_mut().zip([&values[..at], &values[at..]]) {
+            values.iter().for_each(|v| (of.add)(part, &[*v]));
+        }
+        let [mut whole, other] = parts;
+        (of.merge)(&mut whole, &other);
+        (of.value)(&whole)
+    }
+
+    #[test]
+    fn sums_keep_what_rounding_loses() {
+        assert_eq!([1.0, 1e100, 1.0, -1e100].iter().sum::<f64>(), 0.0);
+        assert_eq!(folded("nsum", &[1.0, 1e100, 1.0, -1e100], 4), Some(2.0));
+        let tenths = vec![0.1; 1_000_000];
+        assert!((tenths.iter().sum::<f64>() - 100_000.0).abs() > 1e-6);
+        for name in ["ksum", "nsum"] {
+            for at in [0, 1, 777_777, 1_000_000] {
+                assert_eq!(folded(name, &tenths, at), Some(100_000.0), "{name}");
+            }
+            assert_eq!(folded(name, &[f64::INFINITY, 1.0], 1), Some(f64::INFINITY));
+            assert_eq!(folded(name, &[], 0), None);
+        }
+    }
+
+    /// Worked out from the definitions: of 1, 2, 3, 10 the mean is 4, the powers sum up to 50, 180, 1394.
+    #[test]
+    fn moments_of_a_split_set_are_those_of_the_whole() {
+        let skewness = (12.0_f64).sqrt() / 2.0 * (180.0 / 4.0) / (50.0_f64 / 4.0).powf(1.5);
+        let excess = 4.0 * 1394.0 / 2500.0 - 3.0;
+        let kurtosis = 3.0 / 2.0 * (5.0 * excess + 6.0);
+        for at in 0..=4 {
+            for (name, expected) in [("skewness", skewness), ("kurtosis", kurtosis), ("kurtosis_pop", excess)] {
+                let found = folded(name, &[1.0, 2.0, 3.0, 10.0], at).expect("enough values");
+                assert!((found - expected).abs() < 1e-12, "{name} {at}: {found} {expected}");
+            }
+        }
+        assert_eq!(folded("skewness", &[1.0, 1.0, 1.0], 1), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! `json_extract(document, '$.a[0].b')`: a part of a JSON text. Text comes without its quotes, objects and lists as they
+//! are written, null and what is not there as NULL, and so does a document that is none.
+
+use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
+use crate::Error;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use datafusion::common::Result;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(super) const FUNCTIONS: &[Scalar] = &[Scalar {
+    name: "json_extract",
+    takes: "a JSON text and a path such as '$.a[0]'",
+    kinds: &[Kind::Text, Kind::Text],
+    gives: Gives::Text,
+    call: json_extract,
+    ..PLAIN
+}];
+
+#[derive(Debug, PartialEq)]
+enum Step {
+    Name(String),
+    Index(usize),
+}
+
+fn json_extract(call: &Call) -> Result<ArrayRef> {
+    let (documents, paths) = (call.columns[0].as_string_view(), call.columns[1].as_string_view());
+    let mut known: Option<(&str, Vec<Step>)> = None;
+    let mut out = Vec::with_capacity(call.rows);
+    for row in 0..call.rows {
+        if documents.is_null(row) || paths.is_null(row) {
+            out.push(None);
+            continue;
+        }
+        let text = paths.value(row);
+        let steps = match known.take() {
+            Some((last, steps)) if last == text => steps,
+            _ => path(text).ok_or_else(|| {
+                let mut error = Error::invalid(format!("invalid JSON path: \"{text}\""))
+                    .with_hint("a path is names and places: '$.a[0].b', '$[''a b'']', '/a/0'");
+                error.subject = Some(format!("'{text}"));
+                error
+            })?,
+        };
+        out.push(found(documents.value(row), &steps));
+        known = Some((text, steps));
+    }
+    Ok(Arc::new(out.into_iter().collect::<StringViewArray>()))
+}
+
+/// `$.a[0].b`, `a.b`, `.a`, `$['a']`, and as a JSON pointer `/a/0`.
+fn path(text: &str) -> Option<Vec<Step>> {
+    if text.starts_with('/') {
+        let parts = text[1..].split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
+        return Some(parts.map(Step::Name).collect());
+    }
+    let mut rest = text.trim().strip_prefix('$').unwrap_or(text.trim());
+    let mut steps = Vec::new();
+    while !rest.is_empty() {
+        if let Some(inside) = rest.strip_prefix('[') {
+            let (step, after) = match inside.chars().next()? {
+                quote @ ('\'' | '"') => {
+                    let (name, after) = inside[1..].split_once(quote)?;
+                    (Step::Name(name.to_owned()), after.strip_prefix(']')?)
+                }
+                _ => {
+                    let (index, after) = inside.split_once(']')?;
+                    (Step::Index(index.trim().parse().ok()?), after)
+                }
+            };
+            steps.push(step);
+            rest = after;
+            continue;
+        }
+        let name = rest.strip_prefix('.').or_else(|| steps.is_empty().then_some(rest))?;
+        let end = name.find(['.', '[']).unwrap_or(name.len());
+        if end == 0 {
+            return None;
+        }
+        steps.push(Step::Name(name[..end].to_owned()));
+        rest = &name[end..];
+    }
+    Some(steps)
+}
+
+fn found<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
+    let mut value: &RawValue = serde_json::from_str(document).ok()?;
+    for step in steps {
+        value = match (value.get().as_bytes().first()?, step) {
+            (b'{', Step::Name(name)) => {
+                let members: HashMap<String, &RawValue> = serde_json::from_str(value.get()).ok()?;
+                members.get(name.as_str()).copied()?
+            }
+            (b'[', step) => {
+                let index = match step {
+                    Step::Index(index) => *index,
+                    // A JSON pointer counts places by the same sign as names.
+                    Step::Name(name) => name.parse().ok()?,
+                };
+                let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
+                items.get(index).copied()?
+            }
+            _ => return None,
+        };
+    }
+    match value.get() {
+        "null" => None,
+        text if text.starts_with('"') => serde_json::from_str::<String>(text).ok().map(Cow::Owned),
+        text => Some(Cow::Borrowed(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_values() {
+        let document = r#"{"a": [1, {"b c": "x\n\"y\""}], "n": null, "é": 1.50, "o": {"p": [ true ]}}"#;
+        let at = |text: &str| path(text).and_then(|steps| found(document, &steps).map(Cow::into_owned));
+        assert_eq!(at("$.a[0]").as_deref(), Some("1"));
+        assert_eq!(at("$.a[1]['b c']").as_deref(), Some("x\n\"y\""));
+        assert_eq!(at("/a/1/b c").as_deref(), Some("x\n\"y\""));
+        assert_eq!(at("é").as_deref(), Some("1.50"), "a number keeps its digits");
+        assert_eq!(at("$.o").as_deref(), Some(r#"{"p": [ true ]}"#));
+        assert_eq!([at("$.n"), at("$.a[7]"), at("$.a.b"), at("$.n.x")], [None, None, None, None]);
+        assert_eq!([path("$."), path("$.a["), path("$['a"), path("$..a")], [None, None, None, None]);
+        assert_eq!(found("no json", &[]), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! Operators between values that DataFusion has none for: arrays element by element, IPv4 addresses in networks.
+//!
+//! `ip << '10.0.0.0/8'` is strictly within, `<<=` (which [`crate::dialect`] writes `<@`) within or the same.
+
+use crate::door;
+use crate::functions::{array_operator, ipv4, scalar_named};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use tidalite_types::ColumnType;
+
+#[derive(Debug)]
+pub(crate) struct Operators;
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let Some((name, is_swapped)) = function(&expr, schema) else { return Ok(PlannerResult::Original(expr)) };
+        let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
+        let args = if is_swapped { vec![expr.right, expr.left] } else { vec![expr.left, expr.right] };
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))))
+    }
+}
+
+/// The function that an operator is, and whether its arguments change places.
+fn function(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<(&'static str, bool)> {
+    let sign = match expr.op {
+        BinaryOperator::Plus => "+",
+        BinaryOperator::Minus => "-",
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::PGBitwiseShiftLeft => "<<",
+        BinaryOperator::PGBitwiseShiftRight => ">>",
+        BinaryOperator::ArrowAt => "<@",
+        BinaryOperator::AtArrow => "@>",
+        _ => return None,
+    };
+    let (left, right) = (expr.left.to_field(schema).ok()?.1, expr.right.to_field(schema).ok()?.1);
+    if let Some(name) = array_operator(sign) {
+        let is_list =
+            |t: &DataType| matches!(t, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..));
+        return (is_list(left.data_type()) || is_list(right.data_type())).then_some((name, false));
+    }
+    let is_address = |field: &datafusion::arrow::datatypes::Field| {
+        door::column_type(field) == Some(ColumnType::Ipv4)
+            || matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+    };
+    if !is_address(&left) || !is_address(&right) {
+        return None;
+    }
+    match sign {
+        "<<" => Some((ipv4::CONTAINS, true)),
+        ">>" => Some((ipv4::CONTAINS, false)),
+        "<@" => Some((ipv4::CONTAINS_OR_IS, true)),
+        _ => Some((ipv4::CONTAINS_OR_IS, false)),
+    }
+}
