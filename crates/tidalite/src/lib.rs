@@ -35,3 +35,5 @@ mod crash_tests;
 mod simulation;
 #[cfg(test)]
 mod upkeep_tests;
+#[cfg(test)]
+mod view_crash_tests;
