@@ -44,7 +44,7 @@ pub(super) fn plan(
         }
     }
     if columns.is_empty() {
-        return Err(Error::internal("LATEST ON without its arguments"));
+        return Err(Error::invalid("LATEST ON takes a timestamp and then PARTITION BY columns"));
     }
     let time = columns.remove(0);
     time_named(&input, &time.name)?;

@@ -83,13 +83,20 @@ pub(super) fn plan(
     grouped(bucketed, &items, names, having, &clause)
 }
 
+/// The clause is written as a call of a function that only the dialect knows; users can write one, too.
+fn malformed() -> Error {
+    Error::invalid("SAMPLE BY takes a length, such as 1h, and then FROM … TO, FILL or ALIGN TO")
+}
+
 /// The buckets of a clause whose rows are nothing but groups of rows of their own times: the calendar's, none filled.
 pub(crate) fn fixed_buckets(arguments: &[ast::Expr], unit: TimeUnit) -> Result<Buckets> {
     let [length, from, to, kind, zone, offset, fills @ ..] = arguments else {
-        return Err(Error::internal("SAMPLE BY without its arguments"));
+        return Err(malformed());
     };
     if !is_null(from) || !is_null(to) || text(kind).as_deref() == Some("first") {
-        return Err(Error::invalid("the SAMPLE BY of a materialized view is aligned to the calendar, without FROM and TO"));
+        return Err(Error::invalid(
+            "the SAMPLE BY of a materialized view is aligned to the calendar, without FROM and TO",
+        ));
     }
     if !fills.iter().all(|fill| word(fill).as_deref() == Some("none")) {
         return Err(Error::invalid("the SAMPLE BY of a materialized view cannot FILL: fill when you select from it"));
@@ -112,7 +119,7 @@ impl Clause {
         context: &mut dyn RelationPlannerContext,
     ) -> Result<Clause> {
         let [length, from, to, kind, zone, offset, fills @ ..] = arguments else {
-            return Err(Error::internal("SAMPLE BY without its arguments"));
+            return Err(malformed());
         };
         let field = input.schema().field_from_column(time)?;
         let unit = match field.data_type() {

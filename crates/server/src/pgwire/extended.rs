@@ -139,6 +139,10 @@ impl Session<'_> {
     pub(super) async fn describe_portal(&mut self, name: &str) -> Step {
         let mut portal = self.take(name)?;
         let prepared = portal.prepared.clone();
+        if prepared.returns_changed_rows() {
+            // It must not run before it is executed.
+            self.describe(&prepared).await?;
+        }
         let mut columns = match &prepared.what {
             What::Command(command) => shown(command),
             What::Nothing => None,

@@ -61,6 +61,12 @@ impl Prepared {
         ];
         !CHANGES.contains(&first_word(&self.sql).as_str())
     }
+
+    /// Whether it changes rows and returns them, by its words.
+    pub fn returns_changed_rows(&self) -> bool {
+        let is_returning = |token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("returning"));
+        !self.may_return_rows() && tokens(&self.sql).any(|(_, token)| is_returning(token))
+    }
 }
 
 pub fn first_word(sql: &str) -> String {

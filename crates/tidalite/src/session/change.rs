@@ -105,9 +105,10 @@ fn find(session: &Session, table: &Name) -> Result<Arc<TableSnapshot>> {
 }
 
 fn all_rows(seen: &TableSnapshot) -> Vec<Mask> {
-    let segments = seen.segments.iter().map(|s| s.rows() as usize);
-    let runs = seen.runs.iter().map(|run| run.rows);
-    segments.chain(runs).map(|rows| std::iter::once((0, rows)).collect()).collect()
+    let segments = seen.segments.iter().map(|s| (s.rows() as usize, seen.mask(s).map(AsRef::as_ref)));
+    let runs = seen.runs.iter().map(|run| (run.rows, run.dead.as_deref()));
+    let alive = |(rows, dead)| std::iter::once((0, rows)).collect::<Mask>().since(dead);
+    segments.chain(runs).map(alive).collect()
 }
 
 /// The rows the statement is about, and what they become.
