@@ -19,7 +19,7 @@ const ROOMS: &[Room] = &[
     Room { folder: "types", rooms: &[], never: LOW },
     Room { folder: "kernels", rooms: &["tidalite-types"], never: LOW },
     Room { folder: "storage", rooms: &["tidalite-types", "tidalite-kernels"], never: LOW },
-    Room { folder: "ingest", rooms: &["tidalite-types", "tidalite-storage"], never: LOW },
+    Room { folder: "ingest", rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage"], never: LOW },
     Room {
         folder: "query",
         rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage"],
