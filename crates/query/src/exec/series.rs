@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(all(1, 7, Step::Number(3), true), [1, 4, 7]);
         assert_eq!(all(1, 7, Step::Number(3), false), [1, 4]);
         assert_eq!(all(3, 1, Step::Number(-1), true), [3, 2, 1]);
-        assert_eq!(all(3, 1, Step::Number(1), true), []);
+        assert_eq!(all(3, 1, Step::Number(1), true), Vec::<i64>::new());
         assert_eq!(all(i64::MAX - 1, i64::MAX, Step::Number(1), true), [i64::MAX - 1, i64::MAX]);
         assert_eq!(all(1, 20_000, Step::Number(1), true).len(), 20_000);
     }
