@@ -164,7 +164,7 @@ def test_many_connections_and_rows(server):
     connections = [connect(server) for _ in range(100)]
     for n, c in enumerate(connections):
         assert c.execute("SELECT %s::LONG + 1", (n,)).fetchone() == (n + 1,)
-    rows = connections[0].execute("SELECT value, value * 2 FROM generate_series(1, 300000) ORDER BY value").fetchall()
+    rows = connections[0].execute("SELECT value, value * 2 FROM generate_series(1, 300000) AS value ORDER BY value").fetchall()
     assert len(rows) == 300000 and rows[-1] == (300000, 600000)
     for c in connections:
         c.close()

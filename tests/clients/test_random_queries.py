@@ -5,6 +5,7 @@ as different is not generated: integer division is written for each engine.
 """
 
 import datetime as dt
+import decimal
 import math
 import os
 import random
@@ -44,7 +45,7 @@ class Maker:
             if columns and r.random() < 0.8:
                 return (c := r.choice(columns)), c
             text = literal(self.value(kind), kind)
-            return (text, f"TIMESTAMP {text}") if kind == "time" else (text, text)
+            return (f"TIMESTAMP {text}",) * 2 if kind == "time" else (text, text)
         sub = lambda k: self.expr(k, names, depth - 1)
         both = lambda form, *parts: (form.format(*[p[0] for p in parts]), form.format(*[p[1] for p in parts]))
         if kind in ("long", "double"):
@@ -122,7 +123,7 @@ def comparable(rows):
     def of(value):
         if isinstance(value, bool) or value is None:
             return str(value)
-        if isinstance(value, (int, float)):
+        if isinstance(value, (int, float, decimal.Decimal)):
             if isinstance(value, float) and not math.isfinite(value):
                 return None
             return "0" if abs(value) < 1e-12 else f"{float(value):.9g}"

@@ -111,7 +111,7 @@ def test_psycopg_verifies_and_asks(encrypted, pki, negotiation):
     with psycopg.connect(**parameters(encrypted, pki, sslnegotiation=negotiation)) as connection:
         assert connection.pgconn.ssl_in_use
         assert connection.execute("SELECT count(*) FROM generate_series(1, 100000)").fetchone() == (100000,)
-        rows = connection.execute("SELECT value FROM generate_series(1, 100000)").fetchall()
+        rows = connection.execute("SELECT value FROM generate_series(1, 100000) AS value").fetchall()
         assert rows[-1] == (100000,)
 
 
@@ -136,7 +136,7 @@ def test_a_statement_is_cancelled_over_tls(encrypted, pki):
         timer = threading.Timer(0.3, connection.cancel_safe)
         timer.start()
         with pytest.raises(psycopg.errors.QueryCanceled):
-            connection.execute("SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b WHERE a.value * b.value % 7 = 8")
+            connection.execute("SELECT count(*) FROM generate_series(1, 1000000) a(value), generate_series(1, 1000000) b(value) WHERE a.value * b.value % 7 = 8")
         timer.join()
 
 

@@ -37,7 +37,7 @@ fn one_shot_queries_print_tables_csv_and_json() {
     assert_eq!(out, "\"x\"\r\n1\r\n\"y\"\r\n2\r\n");
     // What is no number is no NULL either.
     let odd = "select 'NaN'::double a, '-Infinity'::float b, null::double c";
-    assert_eq!(run(&["--url", &url, odd], "").1, "  a  |     b     | c\n-----+-----------+---\n NaN | -Infinity |\n");
+    assert_eq!(run(&["--url", &url, odd], "").1, "   a |         b | c\n-----+-----------+---\n NaN | -Infinity |\n");
     assert!(server.stop().success());
     let (ok, out, error) = run(&["--data", data.path().to_str().unwrap(), "--format", "csv", sql], "");
     assert!(ok, "{error}");
