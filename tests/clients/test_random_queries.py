@@ -1,6 +1,6 @@
 """Queries by chance over tables by chance, beside DuckDB.
 
-`RANDOM_QUERIES=100000 RANDOM_SEED=7 pytest test_random_queries.py` asks more, and the same again. What docs/semantics.md lists
+`RANDOM_QUERIES=100000 RANDOM_SEED=7 pytest test_random_queries.py` asks more and others; without, they are the same each time. What docs/semantics.md lists
 as different is not generated: integer division is written for each engine.
 """
 
@@ -134,7 +134,7 @@ def comparable(rows):
 
 
 def test_random_queries_beside_duckdb(server):
-    seed = int(os.environ.get("RANDOM_SEED") or random.randrange(2**32))
+    seed = int(os.environ.get("RANDOM_SEED") or 1)
     count = int(os.environ.get("RANDOM_QUERIES") or 250)
     print(f"RANDOM_SEED={seed}")
     r = random.Random(seed)
