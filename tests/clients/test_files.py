@@ -55,6 +55,8 @@ def test_patterns_lists_and_folders(server, tmp_path):
         folder = tmp_path / f"day{part}"
         folder.mkdir()
         pq.write_table(TABLE.slice(part * 100, 100), folder / "a.parquet")
+    assert server.value(f"SELECT sum(n) FROM read_parquet('{tmp_path}/*/a.parquet')") == sum(range(300))
+    assert server.value(f"SELECT sum(n) FROM read_parquet('{tmp_path}/day[01]/*.parquet')") == sum(range(200))
     assert server.value(f"SELECT sum(n) FROM read_parquet('{tmp_path}/day1/[ab].p*')") == sum(range(100, 200))
     assert server.value(f"SELECT sum(n) FROM read_parquet(['{tmp_path}/day0/a.parquet', '{tmp_path}/day2/a.parquet'])") == sum(range(100)) + sum(range(200, 300))
     assert server.value(f"SELECT sum(n) FROM read_parquet('{tmp_path}/day1/')") == sum(range(100, 200))

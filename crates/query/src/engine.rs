@@ -421,6 +421,10 @@ fn settings(threads: usize) -> SessionConfig {
     options.sql_parser.enable_subquery_sort_elimination = false;
     // Scans that come in order of time are merged, never sorted again.
     options.optimizer.prefer_existing_sort = true;
+    // Fields keep the name their column was created with, which one of two ways to a type may lose.
+    options.execution.skip_physical_aggregate_schema_check = true;
+    // Patterns of files may go through folders.
+    options.execution.listing_table_ignore_subdirectory = false;
     config
 }
 
