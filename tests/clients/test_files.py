@@ -60,6 +60,12 @@ def test_patterns_lists_and_folders(server, tmp_path):
     assert server.value(f"SELECT sum(n) FROM read_parquet('{tmp_path}/day1/[ab].p*')") == sum(range(100, 200))
     assert server.value(f"SELECT sum(n) FROM read_parquet(['{tmp_path}/day0/a.parquet', '{tmp_path}/day2/a.parquet'])") == sum(range(100)) + sum(range(200, 300))
     assert server.value(f"SELECT sum(n) FROM read_parquet('{tmp_path}/day1/')") == sum(range(100, 200))
+    pq.write_table(TABLE.slice(700, 10), tmp_path / "100% #1?.parquet")
+    assert server.value(f"SELECT sum(n) FROM read_parquet('{tmp_path}/*.parquet')") == sum(range(700, 710))
+    assert server.value(f"SELECT count() FROM read_parquet('{tmp_path}/**/*.parquet')") == 310
+    for path, message in [("*/nosuch.parquet", "no file matches"), ("[a", "invalid pattern"), ("x**/a", "invalid pattern")]:
+        with pytest.raises(SqlError, match=message):
+            server.rows(f"SELECT * FROM read_parquet('{tmp_path}/{path}')")
     assert server.rows(f"SELECT a.n, b.n FROM read_parquet('{tmp_path}/day0/a.parquet') a JOIN read_parquet('{tmp_path}/day0/*.parquet') b ON a.n = b.n WHERE a.n > 98") == [[99, 99]]
 
 
@@ -89,6 +95,18 @@ def test_csv_of_pyarrow_fills_a_table(server, tmp_path, table):
     server.exec(f"CREATE TABLE {table} (price DOUBLE, n LONG, note VARCHAR)")
     server.exec(f"INSERT INTO {table} SELECT price, n, note FROM read_csv('{path}')")
     assert server.rows(f"SELECT count(), sum(price), sum(n) FROM {table}") == [expected()[:3]]
+
+
+def test_views_over_files(server, tmp_path, table):
+    for name, rows in [("a", "t,v\n1,x\n2,y\n"), ("b", "t,w\n1,p\n2,q\n")]:
+        (tmp_path / f"{name}.csv").write_text(rows)
+    first, second = f"{table}_first", f"{table}_second"
+    server.exec(f"CREATE VIEW {first} AS SELECT t, v FROM read_csv('{tmp_path}/a.csv')")
+    server.exec(f"CREATE VIEW {second} AS SELECT t, w FROM read_csv('{tmp_path}/b.csv')")
+    joined = f"SELECT c.v, a.v, b.w FROM read_csv('{tmp_path}/a.csv') c JOIN {first} a ON a.t = c.t JOIN {second} b ON b.t = a.t ORDER BY 1"
+    assert server.rows(joined) == [["x", "x", "p"], ["y", "y", "q"]]
+    server.exec(f"DROP VIEW {second}")
+    server.exec(f"DROP VIEW {first}")
 
 
 def test_http_urls(server, tmp_path):

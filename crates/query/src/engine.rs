@@ -6,6 +6,7 @@
 
 mod describe;
 mod files;
+mod globs;
 mod pivots;
 mod views;
 
@@ -333,7 +334,8 @@ impl Engine {
     ) -> Result<(LogicalPlan, SessionState, bool)> {
         let mut query = query.clone();
         self.pivots(state, catalog, &mut query, own).await?;
-        let files = self.files(state, &mut query.ast).await?;
+        let files = self.files(state, &mut query.ast, 0).await?;
+        let taken = files.len();
         let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast)));
         let tables = QueryTables::new(catalog.clone());
         let references = state.resolve_table_references(&statement)?;
@@ -348,7 +350,7 @@ impl Engine {
         }
         let mut state = state.clone();
         state.register_catalog_list(Arc::new(tables.clone()));
-        views::put(&state, &tables, expanded).await?;
+        self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
         let logical = plan::time_ranges(state.statement_to_plan(statement).await?, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
@@ -423,8 +425,6 @@ fn settings(threads: usize) -> SessionConfig {
     options.optimizer.prefer_existing_sort = true;
     // Fields keep the name their column was created with, which one of two ways to a type may lose.
     options.execution.skip_physical_aggregate_schema_check = true;
-    // Patterns of files may go through folders.
-    options.execution.listing_table_ignore_subdirectory = false;
     config
 }
 

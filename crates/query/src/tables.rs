@@ -31,6 +31,10 @@ impl QueryTables {
         QueryTables(Arc::new(Inner { catalog, tables: Mutex::default() }))
     }
 
+    pub fn catalog(&self) -> &Arc<dyn Catalog> {
+        &self.0.catalog
+    }
+
     /// The query of a view; `None` when the name is not one of a view that holds no rows.
     pub fn view(&self, name: &str) -> Option<Arc<TableSchema>> {
         let found = self.0.catalog.snapshots(&[name]).pop().flatten()?;

@@ -40,14 +40,21 @@ impl Engine {
         async move {
             let (untyped, typed) = dialect::parse_unbound(sql, &mut types)?;
             let columns = match &typed {
-                Statement::Query(query) => Some(self.describe_query(&catalog, query, &untyped, &mut types).await?),
+                Statement::Query(query) => {
+                    Some(self.describe_query(&catalog, query, asked(&untyped), &mut types).await?)
+                }
                 Statement::Explain { query, .. } => {
-                    self.describe_query(&catalog, query, &untyped, &mut types).await?;
+                    self.describe_query(&catalog, query, asked(&untyped), &mut types).await?;
                     Some(plan_columns())
                 }
                 other => {
                     self.describe_change(&catalog, other, &untyped, &mut types).await?;
-                    self.describe_returning(&catalog, other, &untyped, &mut types).await?
+                    match returning(other) {
+                        Some(query) => {
+                            Some(self.describe_query(&catalog, query, returning(&untyped), &mut types).await?)
+                        }
+                        None => None,
+                    }
                 }
             };
             Ok(Described { parameters: types, columns, statement: untyped })
@@ -55,34 +62,14 @@ impl Engine {
         .boxed()
     }
 
-    /// What a statement that changes rows returns of them.
-    async fn describe_returning(
-        &self,
-        catalog: &Arc<dyn Catalog>,
-        typed: &Statement,
-        untyped: &Statement,
-        types: &mut Types,
-    ) -> Result<Option<(Vec<OutputColumn>, SchemaRef)>> {
-        let Some(query) = returning(typed) else { return Ok(None) };
-        if let Some(untyped) = returning(untyped) {
-            written_types(&untyped.ast, types);
-        }
-        let logical = self.planned(catalog, query, &[]).await?;
-        planned_types(&logical, types);
-        let schema: SchemaRef = Arc::new(logical.schema().as_arrow().clone());
-        let columns: Vec<_> = schema.fields().iter().map(|field| output_column(field, query)).collect();
-        let schema = super::named_schema(&schema, &columns);
-        Ok(Some((columns, schema)))
-    }
-
     async fn describe_query(
         &self,
         catalog: &Arc<dyn Catalog>,
         query: &Query,
-        untyped: &Statement,
+        untyped: Option<&Query>,
         types: &mut Types,
     ) -> Result<(Vec<OutputColumn>, SchemaRef)> {
-        if let Statement::Query(untyped) | Statement::Explain { query: untyped, .. } = untyped {
+        if let Some(untyped) = untyped {
             written_types(&untyped.ast, types);
         }
         let logical = self.planned(catalog, query, &[]).await?;
@@ -162,6 +149,14 @@ impl Engine {
     }
 }
 
+fn asked(statement: &Statement) -> Option<&Query> {
+    match statement {
+        Statement::Query(query) | Statement::Explain { query, .. } => Some(query),
+        _ => None,
+    }
+}
+
+/// What a statement that changes rows returns of them.
 fn returning(statement: &Statement) -> Option<&Query> {
     match statement {
         Statement::Insert(insert) => insert.returning.as_ref(),

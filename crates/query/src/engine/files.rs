@@ -2,10 +2,10 @@
 //!
 //! In: the tree of a query. Out: the same with a made-up table in the place of each call, and what that table is: a
 //! listing of files whose columns, filters and limits are pushed down into the reading. Paths are of the machine that the
-//! database runs on, may have `*`, `**`, `?` and `[a-c]` in them, or begin with `s3://`, `gs://`, `az://`, `http://`,
+//! database runs on, may be patterns (see `globs`), or begin with `s3://`, `gs://`, `az://`, `http://`,
 //! `https://`, whose credentials are in the usual variables of the environment.
 
-use super::Engine;
+use super::{Engine, globs};
 use crate::functions::FILES;
 use crate::{Error, Result, dialect, door};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
@@ -49,21 +49,21 @@ struct Call {
 }
 
 impl Engine {
-    /// Puts a table into the place of each call.
-    pub(super) async fn files(&self, state: &SessionState, query: &mut ast::Query) -> Result<Vec<Table>> {
-        let mut calls = Calls(Vec::new());
+    /// Puts a table into the place of each call; `taken` calls of the same statement have their tables already.
+    pub(super) async fn files(&self, state: &SessionState, query: &mut ast::Query, taken: usize) -> Result<Vec<Table>> {
+        let mut calls = Calls { taken, found: Vec::new() };
         if let ControlFlow::Break(error) = VisitMut::visit(query, &mut calls) {
             return Err(error);
         }
-        if let (Some(call), false) = (calls.0.first(), self.reads_files) {
+        if let (Some(call), false) = (calls.found.first(), self.reads_files) {
             let mut error = Error::invalid(format!("{} is turned off on this server", call.function))
                 .with_hint("query.reads_files turns it on");
             error.subject = Some(call.function.clone());
             return Err(error);
         }
-        let mut tables = Vec::with_capacity(calls.0.len());
-        for (number, call) in calls.0.into_iter().enumerate() {
-            tables.push((name(number), self.table(state, call).await?));
+        let mut tables = Vec::with_capacity(calls.found.len());
+        for (number, call) in calls.found.into_iter().enumerate() {
+            tables.push((name(taken + number), self.table(state, call).await?));
         }
         Ok(tables)
     }
@@ -95,38 +95,34 @@ impl Engine {
     async fn urls(&self, path: &str) -> Result<Vec<ListingTableUrl>> {
         let Some((scheme, _)) = path.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
             let path = path.strip_prefix("file://").unwrap_or(path);
-            return Ok(vec![ListingTableUrl::parse(path)?]);
+            let Some((base, pattern)) = globs::split(path) else { return Ok(vec![ListingTableUrl::parse(path)?]) };
+            let base = std::path::absolute(if base.is_empty() { "." } else { base });
+            let base = base.ok().and_then(|base| ObjectPath::from_absolute_path(base).ok());
+            let base = base.ok_or_else(|| not_found(path))?;
+            return self.matching(&ObjectStoreUrl::local_filesystem(), base, pattern).await;
         };
-        let has_pattern = path.contains(['*', '?', '[']) && !scheme.starts_with("http");
-        let base = if has_pattern {
-            let pattern = path.find(['*', '?', '[']).unwrap_or(path.len());
-            &path[..path[..pattern].rfind('/').map_or(pattern, |slash| slash + 1)]
-        } else {
-            path
-        };
-        let url = ListingTableUrl::parse(base)?;
-        let store = self.store(scheme, path, &url.object_store())?;
-        if !has_pattern {
-            return Ok(vec![url]);
+        let pattern = globs::split(path).filter(|_| !scheme.starts_with("http"));
+        let url = ListingTableUrl::parse(pattern.map_or(path, |(base, _)| base))?;
+        self.store(scheme, path, &url.object_store())?;
+        match pattern {
+            Some((_, pattern)) => self.matching(&url.object_store(), url.prefix().clone(), pattern).await,
+            None => Ok(vec![url]),
         }
-        let pattern = ListingTableUrl::parse(path)?;
-        let pattern = pattern.prefix().as_ref();
-        let found: Vec<_> = store
-            .list(Some(url.prefix()))
-            .try_collect()
-            .await
-            .map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not list {base}: {e}")))?;
-        let mut names: Vec<String> = found.into_iter().map(|file| file.location.to_string()).collect();
-        names.retain(|name| matches(pattern.as_bytes(), name.as_bytes()));
-        names.sort_unstable();
-        let root = url.object_store();
-        names.iter().map(|name| Ok(ListingTableUrl::parse(format!("{}{name}", root.as_str()))?)).collect()
+    }
+
+    async fn matching(&self, store: &ObjectStoreUrl, base: ObjectPath, pattern: &str) -> Result<Vec<ListingTableUrl>> {
+        let files = globs::files(self.environment.object_store(store)?.as_ref(), base, pattern).await?;
+        let url = |file: ObjectPath| {
+            let path = file.as_ref().replace('%', "%25").replace('#', "%23").replace('?', "%3F");
+            Ok(ListingTableUrl::parse(format!("{}{path}", store.as_str()))?)
+        };
+        files.into_iter().map(url).collect()
     }
 
     /// Makes the connection to a store known, the first time it is named.
-    fn store(&self, scheme: &str, path: &str, url: &ObjectStoreUrl) -> Result<Arc<dyn ObjectStore>> {
-        if let Ok(store) = self.environment.object_store(url) {
-            return Ok(store);
+    fn store(&self, scheme: &str, path: &str, url: &ObjectStoreUrl) -> Result<()> {
+        if self.environment.object_store(url).is_ok() {
+            return Ok(());
         }
         let store: Arc<dyn ObjectStore> = match scheme {
             "s3" | "s3a" => {
@@ -150,8 +146,8 @@ impl Engine {
                 return Err(error);
             }
         };
-        self.environment.register_object_store(url.as_ref(), store.clone());
-        Ok(store)
+        self.environment.register_object_store(url.as_ref(), store);
+        Ok(())
     }
 
     /// How a file is to be read, as far as it was not said.
@@ -169,7 +165,6 @@ impl Engine {
             .with_quote(quote)
             .with_escape(said.escape)
             .with_comment(said.comment)
-            .with_null_regex(said.null.map(|null| format!("^{}$", escaped(&null))))
             .with_newlines_in_values(true)
             .with_has_header(has_header)
             .with_schema_infer_max_rec(said.sample.unwrap_or(SNIFFED_ROWS));
@@ -240,7 +235,10 @@ fn named_our_way(files: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>
 }
 
 /// Finds the calls and puts names of tables into their places.
-struct Calls(Vec<Call>);
+struct Calls {
+    taken: usize,
+    found: Vec<Call>,
+}
 
 impl VisitorMut for Calls {
     type Break = Error;
@@ -255,10 +253,10 @@ impl VisitorMut for Calls {
             return ControlFlow::Continue(());
         }
         match call(&function, given) {
-            Ok(call) => self.0.push(call),
+            Ok(call) => self.found.push(call),
             Err(error) => return ControlFlow::Break(error),
         }
-        let table = ObjectName::from(vec![Ident::new(name(self.0.len() - 1))]);
+        let table = ObjectName::from(vec![Ident::new(name(self.taken + self.found.len() - 1))]);
         match factor {
             TableFactor::Table { name, args, .. } => (*name, *args) = (table, None),
             TableFactor::Function { alias, .. } => {
@@ -305,7 +303,6 @@ struct Said {
     quote: Option<u8>,
     escape: Option<u8>,
     comment: Option<u8>,
-    null: Option<String>,
     has_header: Option<bool>,
     sample: Option<usize>,
 }
@@ -334,7 +331,6 @@ impl Said {
             "quote" => self.quote = Some(byte()?),
             "escape" => self.escape = Some(byte()?),
             "comment" => self.comment = Some(byte()?),
-            "nullstr" | "null" => self.null = Some(dialect::text(value).ok_or_else(|| refused("a text"))?),
             "header" => self.has_header = Some(flag()?),
             "sample_size" => {
                 let rows = value.to_string().parse().map_err(|_| refused("a number of rows"))?;
@@ -342,23 +338,11 @@ impl Said {
             }
             _ => {
                 return Err(unknown_option(function, name)
-                    .with_hint("options are delim, quote, escape, comment, nullstr, header and sample_size"));
+                    .with_hint("options are delim, quote, escape, comment, header and sample_size"));
             }
         }
         Ok(())
     }
-}
-
-/// Text as a pattern that matches it alone.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if !c.is_alphanumeric() && c.is_ascii() {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }
 
 /// The one that comes most often in the first line.
@@ -389,56 +373,9 @@ fn has_header(head: &[u8], delimiter: u8, quote: u8) -> bool {
     are_names && fields.len() == count
 }
 
-/// `*` and `?` stay within a folder, `**` does not, `[a-c]` is one of a range.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    match (pattern, name) {
-        ([], []) => true,
-        ([b'*', b'*', b'/', rest @ ..], _) if matches(rest, name) => true,
-        ([b'*', b'*', rest @ ..], _) => matches(rest, name) || (!name.is_empty() && matches(pattern, &name[1..])),
-        ([b'*', rest @ ..], _) => {
-            matches(rest, name) || name.first().is_some_and(|b| *b != b'/' && matches(pattern, &name[1..]))
-        }
-        ([b'?', rest @ ..], [c, name @ ..]) => *c != b'/' && matches(rest, name),
-        ([b'[', rest @ ..], [c, name @ ..]) => {
-            let Some(end) = rest.iter().position(|b| *b == b']') else { return false };
-            let (set, rest) = (&rest[..end], &rest[end + 1..]);
-            let (set, is_not) = set.strip_prefix(b"!").map_or((set, false), |set| (set, true));
-            is_one_of(set, *c) != is_not && *c != b'/' && matches(rest, name)
-        }
-        ([p, pattern @ ..], [c, name @ ..]) => p == c && matches(pattern, name),
-        _ => false,
-    }
-}
-
-fn is_one_of(mut set: &[u8], c: u8) -> bool {
-    while let [first, rest @ ..] = set {
-        if let [b'-', last, after @ ..] = rest {
-            if (*first..=*last).contains(&c) {
-                return true;
-            }
-            set = after;
-        } else {
-            if *first == c {
-                return true;
-            }
-            set = rest;
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns_match_names() {
-        let is = |pattern: &str, name: &str| matches(pattern.as_bytes(), name.as_bytes());
-        assert!(is("a/*.parquet", "a/x.parquet") && !is("a/*.parquet", "a/b/x.parquet"));
-        assert!(is("a/**/x.parquet", "a/b/c/x.parquet") && is("a/**/x.parquet", "a/x.parquet"));
-        assert!(is("year=20[12]?/*", "year=2024/x") && !is("year=20[!12]?/*", "year=2024/x"));
-        assert!(is("[a-c]x", "bx") && !is("[a-c]x", "dx") && !is("a", "ab") && !is("[a", "a"));
-    }
 
     #[test]
     fn the_form_of_a_file_is_told_from_its_first_line() {

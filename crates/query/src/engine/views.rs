@@ -115,6 +115,30 @@ impl Engine {
         Ok(found)
     }
 
+    /// Puts the plan of each view in the place of its name; `taken` calls for files have their tables already.
+    pub(super) async fn put_views(
+        &self,
+        state: &SessionState,
+        tables: &QueryTables,
+        views: Vec<Expanded>,
+        mut taken: usize,
+    ) -> Result<()> {
+        for Expanded { name, mut query, sql } in views {
+            let plan = async {
+                self.pivots(state, tables.catalog(), &mut query, &[]).await?;
+                let files = self.files(state, &mut query.ast, taken).await?;
+                taken += files.len();
+                for (file, table) in files {
+                    tables.put(&file, table);
+                }
+                planned(state, &query).await
+            };
+            let plan = plan.await.map_err(|error| in_view(error, &name))?;
+            tables.put(&name, Arc::new(ViewTable::new(plan, Some(sql))));
+        }
+        Ok(())
+    }
+
     /// The columns of a view that is to be created. It may not name itself, also not through others.
     pub async fn view_columns(
         &self,
@@ -269,15 +293,6 @@ fn references(state: &SessionState, query: &Query) -> Result<Vec<String>> {
     let references = state.resolve_table_references(&statement)?;
     let ours = references.iter().filter(|r| r.schema().is_none_or(|s| s == SCHEMA));
     Ok(ours.map(|r| r.table().to_owned()).collect())
-}
-
-/// Puts the plan of each view in the place of its name.
-pub(super) async fn put(state: &SessionState, tables: &QueryTables, views: Vec<Expanded>) -> Result<()> {
-    for Expanded { name, query, sql } in views {
-        let plan = planned(state, &query).await.map_err(|error| in_view(error, &name))?;
-        tables.put(&name, Arc::new(ViewTable::new(plan, Some(sql))));
-    }
-    Ok(())
 }
 
 async fn planned(state: &SessionState, query: &Query) -> Result<LogicalPlan> {

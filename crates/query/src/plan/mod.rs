@@ -24,17 +24,36 @@ pub(crate) use literals::typed_literals;
 pub(crate) use operators::Operators;
 pub(crate) use ordered_aggregates::in_order_of_time;
 pub(crate) use physical::Planner;
-pub(crate) use sample_by::fixed_buckets;
 pub(crate) use relations::{TimeRelations, distinct_names};
+pub(crate) use sample_by::fixed_buckets;
 pub(crate) use tail::last_rows;
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_join::{Kind, TimeJoinColumns, TimeJoinSpec, filters_on_left};
 pub(crate) use time_order::in_time_order;
-
 pub(crate) use window_join::{WindowJoinColumns, WindowJoinSpec};
 
 use datafusion::common::{Column, Result as DFResult};
 use datafusion::logical_expr::Expr;
+
+/// The name a selected expression goes by.
+fn output_name(expr: &Expr, alias: Option<String>) -> Column {
+    match (alias, expr) {
+        (Some(alias), _) => Column::new_unqualified(alias),
+        (None, Expr::Column(column)) => column.clone(),
+        (None, other) => Column::new_unqualified(other.schema_name().to_string()),
+    }
+}
+
+/// What a join by time or window needs of its two inputs: sorted, each once.
+fn needed_of_both(mut left: Vec<usize>, mut right: Vec<usize>, keys: Vec<(usize, usize)>) -> Vec<Vec<usize>> {
+    left.extend(keys.iter().map(|(l, _)| l));
+    right.extend(keys.iter().map(|(_, r)| r));
+    for side in [&mut left, &mut right] {
+        side.sort_unstable();
+        side.dedup();
+    }
+    vec![left, right]
+}
 
 /// The columns that a node of ours gave out as its expressions.
 fn columns_of(exprs: Vec<Expr>) -> DFResult<Vec<Column>> {

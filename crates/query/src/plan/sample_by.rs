@@ -7,6 +7,7 @@
 use super::fill::{Fill, FillNode, FillSpec};
 use super::intervals::folded;
 use super::literals::typed_text;
+use super::output_name;
 use super::relations::{derived, time_of};
 use crate::calendar::{Buckets, Zone};
 use crate::dialect::{all_columns, empty_select, query_of, text};
@@ -229,11 +230,7 @@ fn items(
             _ => return Err(Error::invalid("SAMPLE BY needs its columns named: * would group by all of them")),
         };
         let expr = normalize_col(context.sql_to_expr(expr, bucketed.schema())?, bucketed)?;
-        names.push(match (&alias, &expr) {
-            (Some(alias), _) => Column::new_unqualified(alias),
-            (None, Expr::Column(column)) => column.clone(),
-            (None, other) => Column::new_unqualified(other.schema_name().to_string()),
-        });
+        names.push(output_name(&expr, alias));
         items.push(of_bucket(expr, time)?);
     }
     Ok((items, names))

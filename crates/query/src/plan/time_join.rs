@@ -100,8 +100,25 @@ fn tolerance_of(text: &str, kind: Kind) -> Result<Option<Stride>> {
     }
 }
 
-/// Pairs of columns that have to be equal.
+/// Pairs of columns that have to be equal, and can be.
 pub(super) fn keys(
+    constraint: JoinConstraint,
+    left: &LogicalPlan,
+    right: &LogicalPlan,
+    name: &str,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<Vec<(Column, Column)>> {
+    let keys = written_keys(constraint, left, right, name, context)?;
+    for (l, r) in &keys {
+        let types = (left.schema().field_from_column(l)?.data_type(), right.schema().field_from_column(r)?.data_type());
+        if comparison_coercion(types.0, types.1).is_none() {
+            return Err(Error::invalid(format!("\"{}\" and \"{}\" cannot be compared", l.flat_name(), r.flat_name())));
+        }
+    }
+    Ok(keys)
+}
+
+fn written_keys(
     constraint: JoinConstraint,
     left: &LogicalPlan,
     right: &LogicalPlan,
@@ -164,15 +181,6 @@ impl TimeJoinNode {
         keys: Vec<(Column, Column)>,
         spec: TimeJoinSpec,
     ) -> DFResult<TimeJoinNode> {
-        for (l, r) in &keys {
-            let types =
-                (left.schema().field_from_column(l)?.data_type(), right.schema().field_from_column(r)?.data_type());
-            if comparison_coercion(types.0, types.1).is_none() {
-                let error =
-                    Error::invalid(format!("\"{}\" and \"{}\" cannot be compared", l.flat_name(), r.flat_name()));
-                return Err(error.into());
-            }
-        }
         let is_splice = spec.kind == Kind::Splice;
         let of = |schema: &DFSchema, is_optional: bool, keeps_time: bool| -> Vec<_> {
             let fields = schema.iter().map(|(qualifier, field)| {
@@ -303,14 +311,6 @@ impl UserDefinedLogicalNodeCore for TimeJoinNode {
         let mut right: Vec<usize> = output.iter().filter(|i| **i >= split).map(|i| i - split).collect();
         left.push(columns.times.0);
         right.push(columns.times.1);
-        for (l, r) in columns.keys {
-            left.push(l);
-            right.push(r);
-        }
-        for side in [&mut left, &mut right] {
-            side.sort_unstable();
-            side.dedup();
-        }
-        Some(vec![left, right])
+        Some(super::needed_of_both(left, right, columns.keys))
     }
 }

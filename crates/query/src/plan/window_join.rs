@@ -5,6 +5,7 @@
 //! faster operator finds the pattern Aggregate(number, …) over the node and can take the place of both.
 
 use super::ordered_aggregates::is_by_time;
+use super::output_name;
 use super::relations::time_of;
 use super::time_join::keys;
 use super::time_order::scans_in_time_order;
@@ -224,11 +225,7 @@ fn items(
             }
         };
         let expr = context.sql_to_expr(expr, both)?;
-        names.push(match (&alias, &expr) {
-            (Some(alias), _) => Column::new_unqualified(alias),
-            (None, Expr::Column(column)) => column.clone(),
-            (None, other) => Column::new_unqualified(other.schema_name().to_string()),
-        });
+        names.push(output_name(&expr, alias));
         items.push(expr);
     }
     Ok((items, names))
@@ -409,14 +406,6 @@ impl UserDefinedLogicalNodeCore for WindowJoinNode {
         let mut right: Vec<usize> = output.iter().filter(|i| (split..end).contains(i)).map(|i| i - split).collect();
         left.extend(columns.bounds.into_iter().chain([columns.times.0]));
         right.push(columns.times.1);
-        for (l, r) in columns.keys {
-            left.push(l);
-            right.push(r);
-        }
-        for side in [&mut left, &mut right] {
-            side.sort_unstable();
-            side.dedup();
-        }
-        Some(vec![left, right])
+        Some(super::needed_of_both(left, right, columns.keys))
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn statistics(spec: &ScanSpec, reader: &Reader, pruned: &Pruned) -> S
     for ((field, id), column) in columns.zip(&mut statistics.column_statistics) {
         let known = if crate::door::is_designated(field) {
             range.map(|(min, max)| Known { nulls: 0, bounds: Some(Bounds::Int(min, max)) })
-        } else if reads_all && staged <= STAGED_VALUES_MAX {
+        } else if reads_all && *id != ADDRESS_COLUMN && staged <= STAGED_VALUES_MAX {
             known(&reader.snapshot, *id, pruned)
         } else {
             None
