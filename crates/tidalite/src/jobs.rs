@@ -37,8 +37,10 @@ const MERGE_NICENESS: i32 = 5;
 const TICK: Duration = Duration::from_millis(100);
 /// Tables with a TTL are looked at this often.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
-/// After a failure nothing is tried for this long, unless somebody waits.
+/// After a failure nothing is tried for this long, unless somebody waits; after each further one for twice as long.
 const RETRY: Duration = Duration::from_secs(1);
+/// Doublings of it.
+const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Jobs {
@@ -56,6 +58,8 @@ pub(crate) struct Jobs {
     log_bytes_before: u64,
     log_bytes_checkpointed: u64,
     retry_at: Option<Instant>,
+    /// Rounds that failed since the last that did not.
+    failures: u32,
     /// When tables with a TTL were looked at last.
     expired_at: Option<Instant>,
     /// Whether merges write every segment with dead rows again, not only those where it pays.
@@ -74,6 +78,7 @@ impl Jobs {
             log_bytes_before,
             log_bytes_checkpointed: 0,
             retry_at: None,
+            failures: 0,
             expired_at: None,
             reclaims_all: false,
         }
@@ -204,7 +209,9 @@ impl Jobs {
             tracing::error!(%error, "could not write a checkpoint and will try again; the log grows meanwhile");
             failure = Some(error);
         }
-        self.retry_at = failure.is_some().then(|| Instant::now() + RETRY);
+        self.retry_at =
+            failure.is_some().then(|| Instant::now() + RETRY * (1 << self.failures.min(RETRY_DOUBLINGS_MAX)));
+        self.failures = if failure.is_some() { self.failures.saturating_add(1) } else { 0 };
         failure.map_or(Ok(()), Err)
     }
 
