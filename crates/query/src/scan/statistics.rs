@@ -2,7 +2,7 @@
 //! orders joins by it.
 
 use super::prune::{Piece, Pruned};
-use super::read::Reader;
+use super::read::{ADDRESS_COLUMN, Reader};
 use super::spec::{Order, ScanSpec};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::stats::Precision;
