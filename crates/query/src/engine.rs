@@ -298,15 +298,19 @@ impl Engine {
         state
     }
 
-    async fn plan(
-        &self,
-        state: &SessionState,
-        catalog: &Arc<dyn Catalog>,
-        query: &Query,
-        own: &[(&str, Arc<dyn TableProvider>)],
-    ) -> Result<Planned> {
-        let planned = self.plan_unplaced(state, catalog, query, own).await;
-        planned.map_err(|error| placed(error, query, catalog))
+    /// Boxed, as is [`Engine::logical`]: a future is compiled where it is awaited, with all that it holds.
+    fn plan<'a>(
+        &'a self,
+        state: &'a SessionState,
+        catalog: &'a Arc<dyn Catalog>,
+        query: &'a Query,
+        own: &'a [(&'a str, Arc<dyn TableProvider>)],
+    ) -> BoxFuture<'a, Result<Planned>> {
+        async move {
+            let planned = self.plan_unplaced(state, catalog, query, own).await;
+            planned.map_err(|error| placed(error, query, catalog))
+        }
+        .boxed()
     }
 
     async fn plan_unplaced(
@@ -325,7 +329,17 @@ impl Engine {
     }
 
     /// The plan before it is optimised, the state that knows its tables, and whether it names any.
-    async fn logical(
+    fn logical<'a>(
+        &'a self,
+        state: &'a SessionState,
+        catalog: &'a Arc<dyn Catalog>,
+        query: &'a Query,
+        own: &'a [(&'a str, Arc<dyn TableProvider>)],
+    ) -> BoxFuture<'a, Result<(LogicalPlan, SessionState, bool)>> {
+        self.logical_unboxed(state, catalog, query, own).boxed()
+    }
+
+    async fn logical_unboxed(
         &self,
         state: &SessionState,
         catalog: &Arc<dyn Catalog>,
@@ -590,7 +604,12 @@ mod tests {
 
     #[test]
     fn a_panic_is_one_statements_error() {
-        let config = EngineConfig { threads: 1, query_memory_bytes: 1 << 20, reads_files: false, spill_folder: None };
+        let config = EngineConfig {
+            threads: 1,
+            query_memory_bytes: 1 << 20,
+            reads_files: false,
+            spill_folder: None,
+        };
         let engine = Engine::new(&config).expect("threads start");
         let panicked = futures::executor::block_on(engine.spawn(async { panic!("a bug") }.boxed()));
         let () = match panicked {

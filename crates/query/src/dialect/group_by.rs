@@ -1,6 +1,6 @@
 //! GROUP BY where it is left out: `SELECT symbol, avg(price) FROM trades` groups by `symbol`.
 
-use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, Visitor};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
@@ -46,7 +46,7 @@ struct Found {
 impl Found {
     fn within(expr: &Expr) -> Found {
         let mut found = Found::default();
-        let _ = Visit::visit(expr, &mut found);
+        let _ = super::visit::visit(expr, &mut found);
         found
     }
 }

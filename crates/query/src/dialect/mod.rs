@@ -25,6 +25,7 @@ mod statements;
 mod synonyms;
 mod types;
 mod view;
+mod visit;
 
 pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use grammar::TidaliteDialect;
@@ -35,6 +36,7 @@ pub(crate) use relations::{
 pub(crate) use synonyms::AGGREGATE_NAMES;
 pub(crate) use types::SqlTypes;
 pub use view::RefreshAsked;
+pub(crate) use visit::{visit, visit_mut};
 
 use crate::names::Words;
 use crate::parameters::{self, Parameter};

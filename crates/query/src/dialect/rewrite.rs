@@ -5,7 +5,7 @@ use super::{group_by, relations, sequences, synonyms};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
-    Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    Value, VisitorMut, WildcardAdditionalOptions,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
     if tail.is_some() {
         query.limit_clause = None;
     }
-    match VisitMut::visit(query, &mut Rewriter) {
+    match super::visit::visit_mut(query, &mut Rewriter) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => {
             synonyms::replaced(query);

@@ -7,7 +7,7 @@ use crate::functions::sequence;
 use crate::functions::series::LONG_SEQUENCE;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Select,
-    SelectItem, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    SelectItem, TableFactor, Value, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
@@ -18,11 +18,11 @@ pub(super) fn rewritten(select: &mut Select) {
     let Some(mut rewriter) = factors.filter_map(sequence_of).next() else { return };
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            let _ = VisitMut::visit(expr, &mut rewriter);
+            let _ = super::visit::visit_mut(expr, &mut rewriter);
         }
     }
     if let Some(selection) = &mut select.selection {
-        let _ = VisitMut::visit(selection, &mut rewriter);
+        let _ = super::visit::visit_mut(selection, &mut rewriter);
     }
 }
 
@@ -97,7 +97,7 @@ fn has_call(expr: &Expr) -> bool {
             ControlFlow::Continue(())
         }
     }
-    Visit::visit(expr, &mut Finder).is_break()
+    super::visit::visit(expr, &mut Finder).is_break()
 }
 
 fn number(value: usize) -> Expr {

@@ -4,7 +4,7 @@
 
 use datafusion::sql::sqlparser::ast::{
     DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectName, Query, Value, VisitMut, VisitorMut,
+    ObjectName, Query, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ pub(crate) const AGGREGATE_NAMES: &[&str] =
     &["count_distinct", "approx_count_distinct", "approx_percentile", "string_distinct_agg", "variance", "every"];
 
 pub(super) fn replaced(query: &mut Query) {
-    let _ = VisitMut::visit(query, &mut Replacer);
+    let _ = super::visit::visit_mut(query, &mut Replacer);
 }
 
 struct Replacer;

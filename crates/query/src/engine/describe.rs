@@ -11,7 +11,7 @@ use crate::{CancelToken, Catalog, Result, dialect, door};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::sql::sqlparser::ast::{self, Expr, LimitClause, SelectItem, SetExpr, Value, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, Expr, LimitClause, SelectItem, SetExpr, Value, Visitor};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::ops::ControlFlow;
@@ -226,7 +226,7 @@ fn placeholder(expr: &Expr) -> Option<usize> {
 
 /// What the text says: casts and limits.
 fn written_types(query: &ast::Query, types: &mut Types) {
-    let _ = Visit::visit(query, &mut Written { types });
+    let _ = dialect::visit(query, &mut Written { types });
 }
 
 struct Written<'a> {

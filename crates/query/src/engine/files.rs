@@ -19,7 +19,7 @@ use datafusion::execution::context::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, cast};
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, Value, VisitMut, VisitorMut,
+    self, BinaryOperator, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, Value, VisitorMut,
 };
 use futures::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
@@ -52,7 +52,7 @@ impl Engine {
     /// Puts a table into the place of each call; `taken` calls of the same statement have their tables already.
     pub(super) async fn files(&self, state: &SessionState, query: &mut ast::Query, taken: usize) -> Result<Vec<Table>> {
         let mut calls = Calls { taken, found: Vec::new() };
-        if let ControlFlow::Break(error) = VisitMut::visit(query, &mut calls) {
+        if let ControlFlow::Break(error) = dialect::visit_mut(query, &mut calls) {
             return Err(error);
         }
         if let (Some(call), false) = (calls.found.first(), self.reads_files) {

@@ -4,6 +4,7 @@
 //! the tables as they are then.
 
 use super::Engine;
+use crate::dialect;
 use crate::statement::Query;
 use crate::{CancelToken, Catalog, Error, Result};
 use datafusion::arrow::array::{Array, RecordBatch};
@@ -11,9 +12,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::context::SessionState;
-use datafusion::sql::sqlparser::ast::{
-    self, Expr, ExprWithAlias, PivotValueSource, TableFactor, Value, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{self, Expr, ExprWithAlias, PivotValueSource, TableFactor, Value, VisitorMut};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use std::ops::ControlFlow;
@@ -31,7 +30,7 @@ impl Engine {
         own: &[(&str, Arc<dyn TableProvider>)],
     ) -> Result<()> {
         let mut finder = Finder { queries: Vec::new(), answers: None };
-        let _ = VisitMut::visit(query.ast.as_mut(), &mut finder);
+        let _ = dialect::visit_mut(query.ast.as_mut(), &mut finder);
         if finder.queries.is_empty() {
             return Ok(());
         }
@@ -45,7 +44,7 @@ impl Engine {
         }
         answers.reverse();
         let mut finder = Finder { queries: Vec::new(), answers: Some(answers) };
-        let _ = VisitMut::visit(query.ast.as_mut(), &mut finder);
+        let _ = dialect::visit_mut(query.ast.as_mut(), &mut finder);
         Ok(())
     }
 

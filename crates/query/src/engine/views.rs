@@ -15,9 +15,9 @@ use datafusion::datasource::ViewTable;
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as PlannerStatement;
-use datafusion::sql::sqlparser::ast::{
-    self, JoinOperator, ObjectName, SetExpr, TableFactor, TableWithJoins, Visit, Visitor, visit_relations,
-};
+use datafusion::sql::sqlparser::ast::{self, JoinOperator, ObjectName, SetExpr, TableFactor, TableWithJoins, Visitor};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
@@ -140,20 +140,23 @@ impl Engine {
     }
 
     /// The columns of a view that is to be created. It may not name itself, also not through others.
-    pub async fn view_columns(
-        &self,
-        catalog: &Arc<dyn Catalog>,
-        name: &str,
-        query: &Query,
-    ) -> Result<Vec<OutputColumn>> {
-        let state = self.state(catalog, &CancelToken::new());
-        let tables = QueryTables::new(catalog.clone());
-        let (mut found, mut all) = (Vec::new(), Vec::new());
-        let mut within = vec![fold_name(name)];
-        for reference in references(&state, query)? {
-            expand(&state, &tables, &reference, &mut within, &mut found, &mut all)?;
+    pub fn view_columns<'a>(
+        &'a self,
+        catalog: &'a Arc<dyn Catalog>,
+        name: &'a str,
+        query: &'a Query,
+    ) -> BoxFuture<'a, Result<Vec<OutputColumn>>> {
+        async move {
+            let state = self.state(catalog, &CancelToken::new());
+            let tables = QueryTables::new(catalog.clone());
+            let (mut found, mut all) = (Vec::new(), Vec::new());
+            let mut within = vec![fold_name(name)];
+            for reference in references(&state, query)? {
+                expand(&state, &tables, &reference, &mut within, &mut found, &mut all)?;
+            }
+            self.shown(catalog, query).await
         }
-        self.shown(catalog, query).await
+        .boxed()
     }
 
     async fn shown(&self, catalog: &Arc<dyn Catalog>, query: &Query) -> Result<Vec<OutputColumn>> {
@@ -169,70 +172,79 @@ impl Engine {
 
     /// What a materialized view of a query would be; an error says why there can be none. `base` is the table that the
     /// statement names, if it does.
-    pub async fn materialized_shape(
-        &self,
-        catalog: &Arc<dyn Catalog>,
-        query: &Query,
-        base: Option<&str>,
-    ) -> Result<MaterializedShape> {
-        let (name, arguments) = sampled(query)?;
-        if base.is_some_and(|base| fold_name(base) != name) {
-            return Err(Error::invalid(format!("WITH BASE has to name the first table of the query, \"{name}\"")));
+    pub fn materialized_shape<'a>(
+        &'a self,
+        catalog: &'a Arc<dyn Catalog>,
+        query: &'a Query,
+        base: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<MaterializedShape>> {
+        async move {
+            let (name, arguments) = sampled(query)?;
+            if base.is_some_and(|base| fold_name(base) != name) {
+                return Err(Error::invalid(format!("WITH BASE has to name the first table of the query, \"{name}\"")));
+            }
+            let snapshot = catalog
+                .snapshots(&[&name])
+                .pop()
+                .flatten()
+                .ok_or_else(|| super::placed(Error::table_not_found(&name), query, catalog))?;
+            let Some((_, unit)) = snapshot.schema.timestamp() else {
+                let what = snapshot.schema.view.as_ref().map_or("table", |view| view.kind());
+                return Err(Error::invalid(format!(
+                    "{what} \"{}\" has no designated timestamp, which a materialized view follows",
+                    snapshot.schema.name
+                )));
+            };
+            let bucketing = bucketing(&arguments, unit)?;
+            let logical = self.view_plan(catalog, query).await?;
+            let timestamp = logical.schema().fields().iter().position(|field| door::is_designated(field));
+            let Some(timestamp) = timestamp else {
+                return Err(Error::invalid("a materialized view has to select the timestamp that it samples by"));
+            };
+            let columns = columns_of(&logical, query);
+            Ok(MaterializedShape { base: snapshot.schema.name.clone(), columns, timestamp, bucketing })
         }
-        let snapshot = catalog
-            .snapshots(&[&name])
-            .pop()
-            .flatten()
-            .ok_or_else(|| super::placed(Error::table_not_found(&name), query, catalog))?;
-        let Some((_, unit)) = snapshot.schema.timestamp() else {
-            let what = snapshot.schema.view.as_ref().map_or("table", |view| view.kind());
-            return Err(Error::invalid(format!(
-                "{what} \"{}\" has no designated timestamp, which a materialized view follows",
-                snapshot.schema.name
-            )));
-        };
-        let bucketing = bucketing(&arguments, unit)?;
-        let logical = self.view_plan(catalog, query).await?;
-        let timestamp = logical.schema().fields().iter().position(|field| door::is_designated(field));
-        let Some(timestamp) = timestamp else {
-            return Err(Error::invalid("a materialized view has to select the timestamp that it samples by"));
-        };
-        let columns = columns_of(&logical, query);
-        Ok(MaterializedShape { base: snapshot.schema.name.clone(), columns, timestamp, bucketing })
+        .boxed()
     }
 
     /// Whether a query can be planned.
-    pub async fn check(&self, catalog: &Arc<dyn Catalog>, query: &Query) -> Result<()> {
-        self.view_plan(catalog, query).await.map(drop)
+    pub fn check<'a>(&'a self, catalog: &'a Arc<dyn Catalog>, query: &'a Query) -> BoxFuture<'a, Result<()>> {
+        async move { self.view_plan(catalog, query).await.map(drop) }.boxed()
     }
 
     /// A query over a table with the rows of `snapshot` in its place.
-    pub async fn over(
-        &self,
+    pub fn over<'a>(
+        &'a self,
         catalog: Arc<dyn Catalog>,
-        query: &Query,
-        name: &str,
+        query: &'a Query,
+        name: &'a str,
         snapshot: Arc<TableSnapshot>,
         cancel: CancelToken,
-    ) -> Result<QueryResult> {
-        let state = self.state(&catalog, &cancel);
-        let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(snapshot));
-        let planned = self.plan(&state, &catalog, query, &[(name, table)]).await?;
-        self.start(planned, query, &state, cancel)
+    ) -> BoxFuture<'a, Result<QueryResult>> {
+        async move {
+            let state = self.state(&catalog, &cancel);
+            let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(snapshot));
+            let planned = self.plan(&state, &catalog, query, &[(name, table)]).await?;
+            self.start(planned, query, &state, cancel)
+        }
+        .boxed()
     }
 
     /// The rows of a materialized view's query for a part of its times.
-    pub async fn part(
-        &self,
+    pub fn part<'a>(
+        &'a self,
         catalog: Arc<dyn Catalog>,
-        query: &Query,
+        query: &'a Query,
         part: Part,
         cancel: CancelToken,
-    ) -> Result<QueryResult> {
-        let state = self.state(&catalog, &cancel);
-        let table: Arc<dyn TableProvider> = Arc::new(NativeTable::within(part.base, part.lo, part.hi));
-        let planned = self.plan(&state, &catalog, query, &[(&part.name, table)]).await?;
-        self.start(planned, query, &state, cancel)
+    ) -> BoxFuture<'a, Result<QueryResult>> {
+        async move {
+            let state = self.state(&catalog, &cancel);
+            let table: Arc<dyn TableProvider> = Arc::new(NativeTable::within(part.base, part.lo, part.hi));
+            let planned = self.plan(&state, &catalog, query, &[(&part.name, table)]).await?;
+            self.start(planned, query, &state, cancel)
+        }
+        .boxed()
     }
 }
 
@@ -341,16 +353,13 @@ fn sampled(query: &Query) -> Result<(String, Vec<ast::Expr>)> {
     let Ok(Relation::SampleBy(rows, arguments)) = relation(factor) else { return refused("has to SAMPLE BY") };
     let [from] = rows.from.as_slice() else { return refused("reads one table, or joins of it") };
     let base = first_table(from)?;
-    let mut mentions = 0;
-    let _ = visit_relations(ast.as_ref(), |name: &ObjectName| {
-        mentions += usize::from(last_part(name) == base);
-        ControlFlow::<()>::Continue(())
-    });
-    if mentions != 1 {
+    let mut mentions = Mentions { base: &base, count: 0 };
+    let _ = dialect::visit(ast.as_ref(), &mut mentions);
+    if mentions.count != 1 {
         return refused(&format!("may name its base \"{base}\" only once"));
     }
     let mut finder = Moving(None);
-    let _ = Visit::visit(ast.as_ref(), &mut finder);
+    let _ = dialect::visit(ast.as_ref(), &mut finder);
     if let Some(function) = finder.0 {
         return refused(&format!("cannot use {function}(), which gives something else each time"));
     }
@@ -390,6 +399,21 @@ fn first_table(from: &TableWithJoins) -> Result<String> {
 fn is_kept_by_time_join(operator: &JoinOperator) -> bool {
     let JoinOperator::AsOf { match_condition, .. } = operator else { return false };
     dialect::time_join(match_condition).is_some_and(|(kind, _)| kind == "asof" || kind == "lt")
+}
+
+/// How often a table is named.
+struct Mentions<'a> {
+    base: &'a str,
+    count: usize,
+}
+
+impl Visitor for Mentions<'_> {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        self.count += usize::from(last_part(name) == self.base);
+        ControlFlow::Continue(())
+    }
 }
 
 /// The first function that does not always give the same.

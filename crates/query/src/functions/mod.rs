@@ -40,7 +40,7 @@ pub(crate) const FILES: [&str; 2] = ["read_csv", "read_parquet"];
 use crate::Catalog;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
-use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, Visitor};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
@@ -108,7 +108,7 @@ pub(crate) fn register_tables(state: &mut SessionState, catalog: &Arc<dyn Catalo
 /// Whether the only table functions of a query are ours.
 pub(crate) fn is_about_system(query: &ast::Query) -> bool {
     let mut visitor = FindFunctions { ours: 0, others: 0 };
-    let _ = Visit::visit(query, &mut visitor);
+    let _ = crate::dialect::visit(query, &mut visitor);
     visitor.ours > 0 && visitor.others == 0
 }
 
