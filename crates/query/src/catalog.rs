@@ -1,5 +1,6 @@
 //! What a query sees of the database: tables pinned at one instant, and what else runs.
 
+use crate::Frame;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,6 +15,11 @@ pub trait Catalog: Send + Sync + Debug {
     /// Snapshots of the tables named (without regard to case), all of the same instant; `None` for a table that
     /// does not exist.
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>>;
+
+    /// The rows that the caller of the statement brought along under a name.
+    fn frame(&self, _name: &str) -> Option<Frame> {
+        None
+    }
 
     /// The statements under way.
     fn activity(&self) -> Vec<ActivityEntry> {

@@ -37,6 +37,9 @@ impl QueryTables {
 
     /// The query of a view; `None` when the name is not one of a view that holds no rows.
     pub fn view(&self, name: &str) -> Option<Arc<TableSchema>> {
+        if self.0.catalog.frame(name).is_some() {
+            return None;
+        }
         let found = self.0.catalog.snapshots(&[name]).pop().flatten()?;
         found.schema.is_plain_view().then(|| found.schema.clone())
     }
@@ -46,7 +49,9 @@ impl QueryTables {
         let found = self.0.catalog.snapshots(names);
         let mut tables = self.0.tables.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, snapshot) in names.iter().zip(found) {
-            if let Some(snapshot) = snapshot {
+            if let Some(frame) = self.0.catalog.frame(name) {
+                tables.insert(fold_name(name), frame.table());
+            } else if let Some(snapshot) = snapshot {
                 let table: Arc<dyn TableProvider> = match snapshot.schema.is_plain_view() {
                     // What it shows is put in its place before a query is planned that names it.
                     true => Arc::new(ViewColumns::new(snapshot.schema.clone())),
@@ -111,6 +116,8 @@ impl SchemaProvider for QueryTables {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.0.catalog.snapshots(&[name]).first().is_some_and(Option::is_some) || pg_catalog::has(name)
+        self.0.catalog.frame(name).is_some()
+            || self.0.catalog.snapshots(&[name]).first().is_some_and(Option::is_some)
+            || pg_catalog::has(name)
     }
 }

@@ -25,7 +25,7 @@ pub use config::DatabaseConfig;
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use metrics::Metrics;
-pub use session::{Activity, Described, OutputColumn, Parameter, QueryOptions, Response, Rows};
+pub use session::{Activity, Described, Frame, OutputColumn, Parameter, QueryOptions, Response, Rows};
 pub use tidalite_ingest::line;
 pub use tidalite_types as types;
 

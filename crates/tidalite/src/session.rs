@@ -30,8 +30,9 @@ use tidalite_query::{
     ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement, TableMetrics, ViewMetrics,
 };
 
-pub use tidalite_query::Parameter;
+pub use tidalite_query::{Frame, Parameter};
 use tidalite_storage::TableSnapshot;
+use tidalite_types::schema::same_name;
 use tidalite_types::{Batch, ColumnType, Command, TableId, TimeChange, Txn};
 
 #[derive(Clone, Debug, Default)]
@@ -42,6 +43,8 @@ pub struct QueryOptions {
     pub client: String,
     /// The values of `$1`, `$2`, …
     pub parameters: Vec<Parameter>,
+    /// Rows in memory that the statement may name as tables.
+    pub frames: Vec<Frame>,
 }
 
 /// What a statement asks for and answers.
@@ -193,7 +196,8 @@ impl Sessions {
         let timeout = options.timeout.unwrap_or(self.shared.timeout);
         let entry = self.shared.running.enter(sql, options.client);
         let watch = watch(engine, timeout, &entry);
-        let statement = Session { shared: self.shared.clone(), host, started: Instant::now() };
+        let frames = options.frames.into();
+        let statement = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
         let sql = sql.to_owned();
         let ran = engine.spawn(statement.run(sql, options.parameters, entry, watch).boxed());
         async move { ran.await? }.boxed()
@@ -210,7 +214,8 @@ impl Sessions {
             Ok(engine) => engine,
             Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
         };
-        let session = Session { shared: self.shared.clone(), host, started: Instant::now() };
+        let frames = Vec::new().into();
+        let session = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
         let sql = sql.to_owned();
         let described = engine.spawn(async move { session.describe(&sql, types).await }.boxed());
         async move { described.await? }.boxed()
@@ -223,7 +228,8 @@ impl Sessions {
             Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
         };
         let entry = self.shared.running.enter(&format!("refresh of materialized view {view}"), OWN.to_owned());
-        let session = Session { shared: self.shared.clone(), host, started: Instant::now() };
+        let frames = Vec::new().into();
+        let session = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
         let ran = engine.spawn(async move { refresh::refresh(&session, view, scope, &entry.cancel).await }.boxed());
         async move { ran.await? }.boxed()
     }
@@ -278,6 +284,7 @@ struct Session {
     shared: Arc<Shared>,
     host: Arc<dyn Host>,
     started: Instant,
+    frames: Arc<[Frame]>,
 }
 
 impl Session {
@@ -407,7 +414,7 @@ impl Session {
     }
 
     fn catalog(&self) -> Arc<dyn Catalog> {
-        Arc::new(SessionCatalog { host: self.host.clone(), shared: self.shared.clone() })
+        Arc::new(SessionCatalog { host: self.host.clone(), shared: self.shared.clone(), frames: self.frames.clone() })
     }
 
     fn rows(&self, result: QueryResult, entry: Entry, watch: Watch) -> Rows {
@@ -439,6 +446,7 @@ async fn until_cancelled<T>(cancel: &CancelToken, work: impl Future<Output = tid
 struct SessionCatalog {
     host: Arc<dyn Host>,
     shared: Arc<Shared>,
+    frames: Arc<[Frame]>,
 }
 
 impl std::fmt::Debug for SessionCatalog {
@@ -462,6 +470,10 @@ impl Catalog for SessionCatalog {
 
     fn view_metrics(&self) -> Vec<ViewMetrics> {
         self.host.view_metrics()
+    }
+
+    fn frame(&self, name: &str) -> Option<Frame> {
+        self.frames.iter().find(|frame| same_name(&frame.name, name)).cloned()
     }
 
     fn activity(&self) -> Vec<ActivityEntry> {

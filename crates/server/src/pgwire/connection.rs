@@ -250,7 +250,12 @@ impl Session<'_> {
     /// `text` is what is run in place of `sql`, which errors are about.
     pub(super) async fn start(&mut self, sql: &str, text: &str, parameters: Vec<Parameter>) -> Step<Response> {
         let started = Instant::now();
-        let options = QueryOptions { timeout: self.variables.timeout, client: self.client.to_owned(), parameters };
+        let options = QueryOptions {
+            timeout: self.variables.timeout,
+            client: self.client.to_owned(),
+            parameters,
+            frames: Vec::new(),
+        };
         let response = tokio::select! {
             biased;
             response = self.shared.database.execute(text, options) => response,

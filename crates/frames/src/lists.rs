@@ -1,0 +1,62 @@
+//! Lists of numbers, nested evenly, as DOUBLE[]…: the extents and then the doubles, as `tidalite_types::views` says.
+
+use crate::{Error, Result};
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+
+/// How many dimensions a type of lists has, when its innermost values are numbers.
+pub(crate) fn dims(data_type: &DataType) -> Option<u8> {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => match item.data_type() {
+            inner if inner.is_integer() || inner.is_floating() => Some(1),
+            inner => dims(inner)?.checked_add(1).filter(|dims| *dims <= 32),
+        },
+        _ => None,
+    }
+}
+
+fn child(array: &ArrayRef, row: usize) -> ArrayRef {
+    match array.data_type() {
+        DataType::List(_) => array.as_list::<i32>().value(row),
+        DataType::LargeList(_) => array.as_list::<i64>().value(row),
+        DataType::ListView(_) => array.as_list_view::<i32>().value(row),
+        DataType::LargeListView(_) => array.as_list_view::<i64>().value(row),
+        _ => array.as_fixed_size_list().value(row),
+    }
+}
+
+/// Extents and numbers of one value; `row` counts over the frame.
+pub(crate) fn value(
+    array: &ArrayRef,
+    at: usize,
+    dims: u8,
+    name: &str,
+    row: u64,
+    numbers: &mut Vec<f64>,
+) -> Result<Vec<u32>> {
+    let mut extents = vec![None; usize::from(dims)];
+    numbers.clear();
+    flatten(&child(array, at), 0, &mut extents, numbers).map_err(|why| Error::of_value(name, row, why))?;
+    Ok(extents.into_iter().map(|extent| extent.unwrap_or(0)).collect())
+}
+
+fn flatten(list: &ArrayRef, level: usize, extents: &mut [Option<u32>], numbers: &mut Vec<f64>) -> Result<(), String> {
+    let len = u32::try_from(list.len()).map_err(|_| "the array is too long".to_owned())?;
+    if *extents[level].get_or_insert(len) != len {
+        return Err("sub-arrays must have matching dimensions".to_owned());
+    }
+    if list.null_count() > 0 {
+        return Err("an array may not hold NULL".to_owned());
+    }
+    if level + 1 == extents.len() {
+        let doubles = cast(list, &DataType::Float64).map_err(|e| e.to_string())?;
+        numbers.extend_from_slice(doubles.as_primitive::<Float64Type>().values());
+        return Ok(());
+    }
+    (0..list.len()).try_for_each(|i| flatten(&child(list, i), level + 1, extents, numbers))
+}

@@ -1,0 +1,176 @@
+//! Cuts the rows of a frame into commits.
+//!
+//! In: record batches as they come, of any size. Out: the batches of one commit at a time. Few rows wait for more, so
+//! that a frame in many small pieces does not become as many runs; many are cut, so that rows are on their way to disk
+//! while the next ones are being converted.
+
+use crate::{Error, Result, RowPlan};
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use tidalite_types::command::CreateTable;
+use tidalite_types::{Batch, PartitionBy};
+
+/// Rows that become one batch: at least, when more come, and at most.
+const ROWS_MIN: usize = 128 << 10;
+const ROWS_MAX: usize = 1 << 20;
+/// Of a commit, unless all rows shall be in one.
+const COMMIT_BYTES: usize = 64 << 20;
+/// Of a commit at most: it is held in memory, and again in the record of the log.
+const COMMIT_BYTES_MAX: usize = 512 << 20;
+
+#[derive(Debug)]
+pub struct Pieces {
+    plan: RowPlan,
+    /// All rows in one commit.
+    is_atomic: bool,
+    waiting: Vec<RecordBatch>,
+    waiting_rows: usize,
+    batches: Vec<Batch>,
+    bytes: usize,
+    rows: u64,
+}
+
+impl Pieces {
+    #[must_use]
+    pub fn new(plan: RowPlan, is_atomic: bool) -> Pieces {
+        Pieces { plan, is_atomic, waiting: Vec::new(), waiting_rows: 0, batches: Vec::new(), bytes: 0, rows: 0 }
+    }
+
+    /// Rows taken so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows + self.waiting_rows as u64
+    }
+
+    /// Takes rows, and gives each commit that is complete to `commit`.
+    ///
+    /// # Errors
+    /// As [`RowPlan::batch`], when one commit would be too large, or what `commit` says.
+    pub fn push<E: From<Error>>(
+        &mut self,
+        rows: RecordBatch,
+        commit: &mut impl FnMut(Vec<Batch>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut at = 0;
+        while at < rows.num_rows() {
+            let count = (rows.num_rows() - at).min(ROWS_MAX - self.waiting_rows);
+            self.waiting.push(rows.slice(at, count));
+            self.waiting_rows += count;
+            at += count;
+            if self.waiting_rows >= ROWS_MIN {
+                self.convert()?;
+                if !self.is_atomic && self.bytes >= COMMIT_BYTES {
+                    self.bytes = 0;
+                    commit(std::mem::take(&mut self.batches))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the rest to `commit`.
+    ///
+    /// # Errors
+    /// As [`Pieces::push`].
+    pub fn finish<E: From<Error>>(&mut self, commit: &mut impl FnMut(Vec<Batch>) -> Result<(), E>) -> Result<(), E> {
+        self.convert()?;
+        self.bytes = 0;
+        if self.batches.is_empty() { Ok(()) } else { commit(std::mem::take(&mut self.batches)) }
+    }
+
+    fn convert(&mut self) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting_rows = 0;
+        let joined = match &waiting[..] {
+            [] => return Ok(()),
+            [one] => one.clone(),
+            [first, ..] => {
+                concat_batches(&first.schema(), &waiting).map_err(|e| Error::new(format!("cannot join the rows: {e}")))?
+            }
+        };
+        let batch = self.plan.batch(&joined, self.rows)?;
+        self.rows += joined.num_rows() as u64;
+        // Line numbers are not kept.
+        self.bytes += batch.byte_count() - batch.lines.len() * 4;
+        if self.bytes > COMMIT_BYTES_MAX {
+            let message = format!("one commit may have {} MiB, the rows are more", COMMIT_BYTES_MAX >> 20);
+            return Err(Error::new(message).with_hint("write them in parts"));
+        }
+        self.batches.push(batch);
+        Ok(())
+    }
+}
+
+impl RowPlan {
+    /// The table for rows of this plan.
+    #[must_use]
+    pub fn table(&self, partition_by: PartitionBy) -> CreateTable {
+        let designated = self.designated().map(str::to_owned);
+        CreateTable {
+            name: self.name().to_owned(),
+            columns: self.columns().map(|(name, column_type)| (name.to_owned(), column_type)).collect(),
+            partition_by: if designated.is_some() { partition_by } else { PartitionBy::None },
+            designated,
+            ttl: None,
+            dedup: Vec::new(),
+            if_not_exists: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RowOptions, Symbols};
+    use arrow::array::{ArrayRef, Int64Array};
+    use std::sync::Arc;
+
+    fn rows(from: i64, count: i64) -> RecordBatch {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(from..from + count));
+        RecordBatch::try_from_iter([("n", column)]).unwrap()
+    }
+
+    fn commits(batches: Vec<RecordBatch>, is_atomic: bool) -> Vec<Vec<usize>> {
+        let options = RowOptions { table: "t".to_owned(), at: None, symbols: Symbols::Auto };
+        let plan = RowPlan::new(&batches[0].schema(), &options, None).unwrap();
+        let mut pieces = Pieces::new(plan, is_atomic);
+        let (mut commits, mut next) = (Vec::new(), 0);
+        let mut commit = |batches: Vec<Batch>| {
+            for batch in &batches {
+                let tidalite_types::Values::I64(values) = &batch.columns[0].column.values else { panic!() };
+                assert!(values.iter().copied().eq(next..next + values.len() as i64));
+                assert_eq!(batch.lines.first().copied(), Some(next as u32 + 1));
+                next += values.len() as i64;
+            }
+            commits.push(batches.iter().map(|b| b.rows).collect());
+            Ok::<(), Error>(())
+        };
+        for batch in batches {
+            pieces.push(batch, &mut commit).unwrap();
+        }
+        pieces.finish(&mut commit).unwrap();
+        commits
+    }
+
+    #[test]
+    fn small_pieces_are_joined_and_large_ones_cut() {
+        let small = (0..10).map(|i| rows(i * 1000, 1000)).collect();
+        assert_eq!(commits(small, false), [[10_000]]);
+        let large = 20 * ROWS_MAX as i64 + 5;
+        let all = commits(vec![rows(0, large)], true);
+        assert_eq!(all.len(), 1);
+        assert_eq!(all.concat().iter().sum::<usize>(), large as usize);
+        let parts = commits(vec![rows(0, large)], false);
+        assert!(parts.len() > 1 && parts.concat() == all.concat());
+    }
+
+    #[test]
+    fn what_is_too_much_for_one_commit_is_refused() {
+        let options = RowOptions { table: "t".to_owned(), at: None, symbols: Symbols::Auto };
+        let million = rows(0, ROWS_MAX as i64);
+        let mut pieces = Pieces::new(RowPlan::new(&million.schema(), &options, None).unwrap(), true);
+        let mut push = || pieces.push(million.clone(), &mut |_| Ok::<(), Error>(()));
+        let error = (0..65).find_map(|_| push().err()).unwrap();
+        assert_eq!(error.message, "one commit may have 512 MiB, the rows are more");
+    }
+}

@@ -1,0 +1,224 @@
+//! The engine in this process.
+
+use crate::rows::Rows;
+use crate::wait::wait;
+use crate::{capsule, errors, parameters};
+use arrow::array::RecordBatchReader;
+use futures::future::BoxFuture;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tidalite::config::Durability;
+use tidalite::types::{Batch, Command, PartitionBy, Txn};
+use tidalite::{DatabaseConfig, Error, Frame, QueryOptions, Response};
+use tidalite_frames::{Pieces, RowOptions, RowPlan, Symbols};
+
+/// Commits under way while the next rows are converted.
+const COMMITS_AHEAD: usize = 2;
+
+#[pyclass(frozen, module = "tidalite._native")]
+pub struct Database {
+    /// Gone once it is closed.
+    open: Mutex<Option<tidalite::Database>>,
+    /// What names stand for in statements, besides tables.
+    frames: Mutex<Vec<Frame>>,
+}
+
+impl Database {
+    fn get(&self, py: Python<'_>) -> PyResult<tidalite::Database> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.clone().ok_or_else(|| errors::of_kind(py, "interface", "the database is closed"))
+    }
+
+    fn frames(&self) -> std::sync::MutexGuard<'_, Vec<Frame>> {
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Database {
+    #[new]
+    #[pyo3(signature = (path, *, threads=None, memory_bytes=None, cache_bytes=None, durability="sync", timeout=None))]
+    fn new(
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        threads: Option<usize>,
+        memory_bytes: Option<usize>,
+        cache_bytes: Option<usize>,
+        durability: &str,
+        timeout: Option<f64>,
+    ) -> PyResult<Database> {
+        let mut config = DatabaseConfig::new(path);
+        if let Some(threads) = threads {
+            (config.query_threads, config.merge_threads) = (threads.max(1), threads.max(1));
+        }
+        config.query_memory_bytes = memory_bytes.unwrap_or(config.query_memory_bytes);
+        config.cache_bytes = cache_bytes.unwrap_or(config.cache_bytes);
+        config.query_timeout = seconds(py, timeout)?.unwrap_or(Duration::ZERO);
+        config.durability = match durability {
+            "sync" => Durability::Sync,
+            "interval" => Durability::Interval(Duration::from_secs(1)),
+            "os" => Durability::Os,
+            other => {
+                let message = format!("durability {other:?} is not one of sync, interval, os");
+                return Err(errors::of_kind(py, "invalid", &message));
+            }
+        };
+        let opened = py.detach(|| tidalite::Database::open(config));
+        let open = opened.map_err(|e| errors::of_database(py, &e, None))?;
+        Ok(Database { open: Mutex::new(Some(open)), frames: Mutex::default() })
+    }
+
+    /// Runs one statement. Gives rows, or its tag and how many rows it changed.
+    #[pyo3(signature = (sql, parameters, timeout=None))]
+    fn execute<'py>(
+        &self,
+        py: Python<'py>,
+        sql: &str,
+        parameters: &Bound<'py, PyList>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = QueryOptions {
+            timeout: seconds(py, timeout)?,
+            client: "python".to_owned(),
+            parameters: parameters::parameters(parameters)?,
+            frames: self.frames().clone(),
+        };
+        let answer = wait(py, self.get(py)?.execute(sql, options))?;
+        match answer.map_err(|e| errors::of_database(py, &e, Some(sql)))? {
+            Response::Rows(rows) => Ok(Bound::new(py, Rows::new(rows, sql.to_owned()))?.into_any()),
+            Response::Done { tag, rows } => {
+                Ok(PyTuple::new(py, [tag.into_pyobject(py)?.into_any(), rows.into_pyobject(py)?.into_any()])?
+                    .into_any())
+            }
+        }
+    }
+
+    /// Writes the rows of an Arrow stream; gives how many. Durable and visible on return.
+    #[pyo3(signature = (table, frame, at=None, symbols=None, partition_by="DAY", atomic=false))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
+    fn write(
+        &self,
+        py: Python<'_>,
+        table: &str,
+        frame: &Bound<'_, PyAny>,
+        at: Option<String>,
+        symbols: Option<&Bound<'_, PyAny>>,
+        partition_by: &str,
+        atomic: bool,
+    ) -> PyResult<u64> {
+        let database = self.get(py)?;
+        let symbols = symbols_of(symbols)?;
+        let partition_by = PartitionBy::from_sql_name(partition_by).ok_or_else(|| {
+            let message = format!("partition_by {partition_by:?} is not one of HOUR, DAY, WEEK, MONTH, YEAR, NONE");
+            errors::of_kind(py, "invalid", &message)
+        })?;
+        let mut reader = capsule::reader(frame)?;
+        let existing = database.table(table);
+        let options = RowOptions { table: table.to_owned(), at, symbols };
+        let plan =
+            RowPlan::new(&reader.schema(), &options, existing.as_deref()).map_err(|e| errors::of_frame(py, &e))?;
+        if existing.is_none() {
+            let create = Command::CreateTable(plan.table(partition_by));
+            wait(py, database.command(create))?.map_err(|e| errors::of_database(py, &e, None))?;
+        }
+        let mut commits = Commits { database, running: VecDeque::new() };
+        let mut pieces = Pieces::new(plan, atomic);
+        loop {
+            // A stream of Python's own takes the lock where it needs it.
+            let Some(batch) = py.detach(|| reader.next()) else { break };
+            let batch = batch.map_err(|e| errors::of_arrow(py, &e))?;
+            py.detach(|| pieces.push(batch, &mut |batches| commits.start(batches)))
+                .map_err(|e| errors::of_frame(py, &e))?;
+            while commits.running.len() > COMMITS_AHEAD {
+                commits.finish_one(py)?;
+            }
+            py.check_signals()?;
+        }
+        py.detach(|| pieces.finish(&mut |batches| commits.start(batches))).map_err(|e| errors::of_frame(py, &e))?;
+        while !commits.running.is_empty() {
+            commits.finish_one(py)?;
+        }
+        Ok(pieces.rows())
+    }
+
+    /// Makes the rows of an Arrow stream a table of statements.
+    #[pyo3(signature = (name, frame, at=None))]
+    fn register(&self, py: Python<'_>, name: &str, frame: &Bound<'_, PyAny>, at: Option<&str>) -> PyResult<()> {
+        let reader = capsule::reader(frame)?;
+        let schema = reader.schema();
+        let designated = at.map(|at| {
+            let missing = || errors::of_kind(py, "data", &format!("column \"{at}\": the frame does not have it"));
+            schema.index_of(at).map_err(|_| missing())
+        });
+        let designated = designated.transpose()?;
+        let made = py.detach(|| {
+            let batches = reader.collect::<Result<Vec<_>, _>>();
+            batches.map(|batches| Frame::new(name, &schema, &batches, designated))
+        });
+        let made = made.map_err(|e| errors::of_arrow(py, &e))?;
+        let frame = made.map_err(|e| errors::of_database(py, &Error::from(e), None))?;
+        let mut frames = self.frames();
+        frames.retain(|f| !tidalite::types::schema::same_name(&f.name, name));
+        frames.push(frame);
+        Ok(())
+    }
+
+    /// Forgets a registered frame; says whether there was one.
+    fn unregister(&self, name: &str) -> bool {
+        let mut frames = self.frames();
+        let before = frames.len();
+        frames.retain(|f| !tidalite::types::schema::same_name(&f.name, name));
+        frames.len() < before
+    }
+
+    /// Merges what is staged into segments and writes a checkpoint.
+    fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        let database = self.get(py)?;
+        py.detach(|| database.settle()).map_err(|e| errors::of_database(py, &e, None))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(database) = open else { return Ok(()) };
+        py.detach(|| database.close()).map_err(|e| errors::of_database(py, &e, None))
+    }
+}
+
+/// Commits submitted in order, not all of them waited for.
+struct Commits {
+    database: tidalite::Database,
+    running: VecDeque<BoxFuture<'static, Result<Txn, Error>>>,
+}
+
+impl Commits {
+    fn start(&mut self, batches: Vec<Batch>) -> tidalite_frames::Result<()> {
+        self.running.push_back(self.database.commit(batches));
+        Ok(())
+    }
+
+    fn finish_one(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(commit) = self.running.pop_front() else { return Ok(()) };
+        wait(py, commit)?.map(drop).map_err(|error| errors::of_database(py, &error, None))
+    }
+}
+
+/// `None` and "auto", a bool, or names.
+pub fn symbols_of(symbols: Option<&Bound<'_, PyAny>>) -> PyResult<Symbols> {
+    let Some(symbols) = symbols.filter(|s| !s.is_none()) else { return Ok(Symbols::Auto) };
+    if let Ok(all) = symbols.extract::<bool>() {
+        return Ok(if all { Symbols::All } else { Symbols::None });
+    }
+    if let Ok(name) = symbols.extract::<String>() {
+        return Ok(if name == "auto" { Symbols::Auto } else { Symbols::Named(vec![name]) });
+    }
+    Ok(Symbols::Named(symbols.extract()?))
+}
+
+fn seconds(py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(timeout) = timeout else { return Ok(None) };
+    let duration = Duration::try_from_secs_f64(timeout);
+    duration.map(Some).map_err(|_| errors::of_kind(py, "invalid", "timeout is no number of seconds"))
+}

@@ -1,0 +1,125 @@
+//! Rows to and from a server, as streams of Arrow's IPC format.
+
+use crate::rows::Table;
+use crate::{capsule, errors};
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::buffer::Buffer;
+use arrow::ffi_stream::ArrowArrayStreamReader;
+use arrow::ipc::reader::StreamDecoder;
+use arrow::ipc::writer::StreamWriter;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Turns pieces of a stream, cut anywhere, into rows.
+#[pyclass(frozen, module = "tidalite._native")]
+pub struct IpcDecoder(Mutex<Decoding>);
+
+struct Decoding {
+    decoder: StreamDecoder,
+    batches: Vec<RecordBatch>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[pymethods]
+impl IpcDecoder {
+    #[new]
+    fn new() -> IpcDecoder {
+        IpcDecoder(Mutex::new(Decoding { decoder: StreamDecoder::new(), batches: Vec::new() }))
+    }
+
+    fn feed(&self, py: Python<'_>, piece: &[u8]) -> PyResult<()> {
+        let mut buffer = Buffer::from(piece);
+        let fed = py.detach(|| {
+            let Decoding { decoder, batches } = &mut *locked(&self.0);
+            while !buffer.is_empty() {
+                batches.extend(decoder.decode(&mut buffer)?);
+            }
+            Ok(())
+        });
+        fed.map_err(|e| errors::of_arrow(py, &e))
+    }
+
+    /// The rows read since the last call.
+    fn take(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+        let mut decoding = py.detach(|| locked(&self.0));
+        let batches = std::mem::take(&mut decoding.batches);
+        Ok(decoding.decoder.schema().map(|schema| Table { schema, batches }))
+    }
+
+    /// Says that nothing more comes.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        locked(&self.0).decoder.finish().map_err(|e| errors::of_arrow(py, &e))
+    }
+}
+
+/// Turns an Arrow stream into bodies of requests, each a whole stream of about `bytes`.
+#[pyclass(frozen, module = "tidalite._native")]
+pub struct IpcEncoder {
+    state: Mutex<Encoding>,
+    bytes: usize,
+}
+
+struct Encoding {
+    reader: ArrowArrayStreamReader,
+    /// Rows of a batch that were too many for the last body.
+    rest: Option<RecordBatch>,
+    rows: u64,
+    is_done: bool,
+}
+
+#[pymethods]
+impl IpcEncoder {
+    #[new]
+    fn new(frame: &Bound<'_, PyAny>, bytes: usize) -> PyResult<IpcEncoder> {
+        let reader = capsule::reader(frame)?;
+        Ok(IpcEncoder { state: Mutex::new(Encoding { reader, rest: None, rows: 0, is_done: false }), bytes })
+    }
+
+    /// Rows given so far.
+    #[getter]
+    fn rows(&self) -> u64 {
+        locked(&self.state).rows
+    }
+
+    /// The next body, None when there are no more rows. A frame without rows is one body.
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let body = py.detach(|| locked(&self.state).body(self.bytes));
+        let body = body.map_err(|e| errors::of_arrow(py, &e))?;
+        Ok(body.map(|body| PyBytes::new(py, &body)))
+    }
+}
+
+impl Encoding {
+    fn body(&mut self, bytes: usize) -> Result<Option<Vec<u8>>, arrow::error::ArrowError> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let schema = self.reader.schema();
+        let mut writer = StreamWriter::try_new(Vec::with_capacity(bytes + bytes / 4), &schema)?;
+        let first = self.rows;
+        while writer.get_ref().len() < bytes {
+            let Some(batch) = self.rest.take().map(Ok).or_else(|| self.reader.next()).transpose()? else {
+                self.is_done = true;
+                break;
+            };
+            // A batch that would be much larger than a body is cut.
+            let each = batch.get_array_memory_size() / batch.num_rows().max(1) + 1;
+            let room = (bytes / each).max(1024);
+            let count = batch.num_rows().min(room);
+            if count < batch.num_rows() {
+                self.rest = Some(batch.slice(count, batch.num_rows() - count));
+            }
+            writer.write(&batch.slice(0, count))?;
+            self.rows += count as u64;
+        }
+        if self.is_done && first > 0 && self.rows == first {
+            return Ok(None);
+        }
+        writer.finish()?;
+        writer.into_inner().map(Some)
+    }
+}

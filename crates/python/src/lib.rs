@@ -1,0 +1,36 @@
+//! The native half of the Python package: what Python would do too slowly, and nothing it can do itself.
+//!
+//! In: plain Python values, and frames as Arrow streams (`__arrow_c_stream__`). Out: the same. The package around it
+//! (`crates/python/tidalite`) has the interface that people see, and its documentation.
+//!
+//! Always: no thread waits with the interpreter's lock held; while one waits, signals are looked at, so that Ctrl-C
+//! ends what it waits for.
+//!
+//! Reading order: [`database`] the engine in process; [`rows`] what a query answers; [`parameters`] what it is asked
+//! with; [`ipc`] rows to and from a server; [`buffer`] line protocol; [`capsule`] Arrow across the border, the only
+//! unsafe code; [`wait`], [`errors`].
+//!
+//! The allocator is the system's, not the server's mimalloc: it would be loaded late into a process that is not ours.
+
+mod buffer;
+mod capsule;
+mod database;
+mod errors;
+mod ipc;
+mod parameters;
+mod rows;
+mod wait;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<database::Database>()?;
+    module.add_class::<rows::Rows>()?;
+    module.add_class::<rows::Table>()?;
+    module.add_class::<ipc::IpcDecoder>()?;
+    module.add_class::<ipc::IpcEncoder>()?;
+    module.add_class::<buffer::Buffer>()?;
+    Ok(())
+}
