@@ -24,7 +24,7 @@ demo: ## Builds, starts the server with some data in it, says how to query it
 	$(TIDALITE) demo
 
 .PHONY: test
-test: test-rust tidy test-clients simulate fuzz ## Runs all tests
+test: test-rust tidy test-clients test-python simulate fuzz ## Runs all tests
 
 .PHONY: test-rust
 test-rust: ## Unit, SQL and server tests
@@ -38,9 +38,24 @@ tidy: build ## Checks what no compiler checks
 test-clients: build $(VENV)/ready ## A real server and real clients
 	TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/clients
 
-$(VENV)/ready: tests/clients/requirements.txt
+PYTHON_PACKAGE := $(CARGO_TARGET_DIR)/python
+
+.PHONY: python
+python: build ## The Python package as an importable folder, of what `build` made
+	python3 crates/python/pack.py $(CARGO_TARGET_DIR)/release $(PYTHON_PACKAGE)
+
+.PHONY: wheel
+wheel: build ## The Python package as a wheel in $(CARGO_TARGET_DIR)/wheel.whl
+	python3 crates/python/pack.py $(CARGO_TARGET_DIR)/release $(CARGO_TARGET_DIR)/wheel.whl
+
+.PHONY: test-python
+test-python: python $(VENV)/ready ## The Python package: real engine, real server, every frame library
+	PYTHONPATH=$(PYTHON_PACKAGE) TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/python
+
+$(VENV)/ready: tests/clients/requirements.txt tests/python/requirements.txt
 	python3 -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt -r tests/python/requirements.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/pandas2 pandas==2.3.3 pytz==2026.6
 	touch $@
 
 .PHONY: fuzz

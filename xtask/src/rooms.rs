@@ -30,7 +30,21 @@ const ROOMS: &[Room] = &[
         rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage", "tidalite-ingest", "tidalite-query"],
         never: &["datafusion", "sqlparser", "hyper", "axum", "socket2", "ureq"],
     },
-    Room { folder: "server", rooms: &["tidalite", "tidalite-types"], never: &["datafusion", "sqlparser"] },
+    Room {
+        folder: "frames",
+        rooms: &["tidalite-types"],
+        never: &["datafusion", "sqlparser", "tokio", "hyper", "socket2"],
+    },
+    Room {
+        folder: "server",
+        rooms: &["tidalite", "tidalite-types", "tidalite-frames"],
+        never: &["datafusion", "sqlparser"],
+    },
+    Room {
+        folder: "python",
+        rooms: &["tidalite", "tidalite-frames"],
+        never: &["datafusion", "sqlparser", "hyper", "socket2"],
+    },
 ];
 
 pub fn check(root: &Path, offences: &mut Vec<String>) {

@@ -1,8 +1,8 @@
 //! Rows of a frame as line protocol, for any server that speaks it.
 //!
 //! In: record batches, and which column is what. Out: lines, each ended; doubles in the fewest digits that read back
-//! as the same double, or their eight bytes from version 2 of the protocol on. A NULL, and a NaN, is left out of its
-//! line. Nothing is allocated for a row or a value but the text itself. The rows of a batch are cut into ranges, which
+//! as the same double, or their eight bytes from version 2 of the protocol on. A NULL is left out of its line; what
+//! NaN means is the server's to say. Nothing is allocated for a row or a value but the text itself. The rows of a batch are cut into ranges, which
 //! as many threads as the caller gives write at the same time.
 
 mod cells;

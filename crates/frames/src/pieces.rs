@@ -28,12 +28,31 @@ pub struct Pieces {
     batches: Vec<Batch>,
     bytes: usize,
     rows: u64,
+    /// Rows that were before these in another frame, for error messages.
+    first: u64,
+    commit_bytes_max: usize,
 }
 
 impl Pieces {
     #[must_use]
     pub fn new(plan: RowPlan, is_atomic: bool) -> Pieces {
-        Pieces { plan, is_atomic, waiting: Vec::new(), waiting_rows: 0, batches: Vec::new(), bytes: 0, rows: 0 }
+        Pieces {
+            plan,
+            is_atomic,
+            waiting: Vec::new(),
+            waiting_rows: 0,
+            batches: Vec::new(),
+            bytes: 0,
+            rows: 0,
+            first: 0,
+            commit_bytes_max: COMMIT_BYTES_MAX,
+        }
+    }
+
+    /// For rows that go on where others ended.
+    #[must_use]
+    pub fn from_row(self, first: u64) -> Pieces {
+        Pieces { first, ..self }
     }
 
     /// Rows taken so far.
@@ -84,16 +103,15 @@ impl Pieces {
         let joined = match &waiting[..] {
             [] => return Ok(()),
             [one] => one.clone(),
-            [first, ..] => {
-                concat_batches(&first.schema(), &waiting).map_err(|e| Error::new(format!("cannot join the rows: {e}")))?
-            }
+            [first, ..] => concat_batches(&first.schema(), &waiting)
+                .map_err(|e| Error::new(format!("cannot join the rows: {e}")))?,
         };
-        let batch = self.plan.batch(&joined, self.rows)?;
+        let batch = self.plan.batch(&joined, self.first + self.rows)?;
         self.rows += joined.num_rows() as u64;
         // Line numbers are not kept.
         self.bytes += batch.byte_count() - batch.lines.len() * 4;
-        if self.bytes > COMMIT_BYTES_MAX {
-            let message = format!("one commit may have {} MiB, the rows are more", COMMIT_BYTES_MAX >> 20);
+        if self.bytes > self.commit_bytes_max {
+            let message = format!("one commit may have {} MiB, the rows are more", self.commit_bytes_max >> 20);
             return Err(Error::new(message).with_hint("write them in parts"));
         }
         self.batches.push(batch);
@@ -156,7 +174,7 @@ mod tests {
     fn small_pieces_are_joined_and_large_ones_cut() {
         let small = (0..10).map(|i| rows(i * 1000, 1000)).collect();
         assert_eq!(commits(small, false), [[10_000]]);
-        let large = 20 * ROWS_MAX as i64 + 5;
+        let large = 9 * ROWS_MAX as i64 + 5;
         let all = commits(vec![rows(0, large)], true);
         assert_eq!(all.len(), 1);
         assert_eq!(all.concat().iter().sum::<usize>(), large as usize);
@@ -167,10 +185,12 @@ mod tests {
     #[test]
     fn what_is_too_much_for_one_commit_is_refused() {
         let options = RowOptions { table: "t".to_owned(), at: None, symbols: Symbols::Auto };
-        let million = rows(0, ROWS_MAX as i64);
-        let mut pieces = Pieces::new(RowPlan::new(&million.schema(), &options, None).unwrap(), true);
-        let mut push = || pieces.push(million.clone(), &mut |_| Ok::<(), Error>(()));
-        let error = (0..65).find_map(|_| push().err()).unwrap();
-        assert_eq!(error.message, "one commit may have 512 MiB, the rows are more");
+        let some = rows(0, ROWS_MIN as i64);
+        let mut pieces = Pieces::new(RowPlan::new(&some.schema(), &options, None).unwrap(), true);
+        pieces.commit_bytes_max = 4 << 20;
+        let mut push = || pieces.push(some.clone(), &mut |_| Ok::<(), Error>(()));
+        let errors: Vec<_> = (0..5).map(|_| push().err().map(|e| e.message)).collect();
+        assert_eq!(errors[..4], [None, None, None, None]);
+        assert_eq!(errors[4].as_deref(), Some("one commit may have 4 MiB, the rows are more"));
     }
 }

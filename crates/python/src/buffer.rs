@@ -3,8 +3,10 @@
 use crate::database::symbols_of;
 use crate::{capsule, errors};
 use arrow::array::RecordBatchReader;
+use arrow::ffi_stream::ArrowArrayStreamReader;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidalite_frames::lines::{name_problem, push_escaped, push_quoted};
@@ -43,7 +45,7 @@ impl Text {
 
 impl Buffer {
     fn text(&self, py: Python<'_>) -> MutexGuard<'_, Text> {
-        py.detach(|| self.text.lock().unwrap_or_else(PoisonError::into_inner))
+        self.text.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,10 +92,11 @@ impl Buffer {
     }
 
     /// Puts back what could not be sent, before what came since.
-    fn put_back(&self, py: Python<'_>, pieces: Vec<Vec<u8>>, rows: u64) {
+    fn put_back(&self, py: Python<'_>, pieces: Vec<Bound<'_, PyBytes>>, rows: u64) {
+        let pieces = pieces.iter().map(|piece| piece.as_bytes().to_vec());
         let mut text = self.text(py);
         let later = std::mem::take(&mut text.pieces);
-        text.pieces = pieces.into_iter().chain(later).collect();
+        text.pieces = pieces.chain(later).collect();
         text.rows += rows;
     }
 
@@ -136,19 +139,7 @@ impl Buffer {
         symbols: Option<&Bound<'_, PyAny>>,
         threads: usize,
     ) -> PyResult<u64> {
-        let table = match (table, table_column) {
-            (Some(name), None) => Table::Named(name),
-            (None, Some(column)) => Table::Column(column),
-            _ => return Err(errors::of_kind(py, "invalid", "say either table or table_column")),
-        };
-        let at = match (at, at_nanos) {
-            (Some(column), _) => At::Column(column),
-            (None, Some(nanos)) => At::Nanos(nanos),
-            (None, None) => At::Server,
-        };
-        let options = LineOptions { version: self.version, table, at, symbols: symbols_of(symbols)? };
-        let reader = capsule::reader(frame)?;
-        let plan = LinePlan::new(&reader.schema(), &options).map_err(|e| errors::of_frame(py, &e))?;
+        let (reader, plan) = planned(self.version, frame, table, table_column, at, at_nanos, symbols)?;
         let written = py.detach(|| {
             let (mut pieces, mut rows) = (Vec::new(), 0);
             for batch in reader {
@@ -167,6 +158,34 @@ impl Buffer {
         text.rows += rows;
         Ok(rows)
     }
+}
+
+/// The rows of a frame, and how they become lines.
+#[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
+pub fn planned(
+    version: u8,
+    frame: &Bound<'_, PyAny>,
+    table: Option<String>,
+    table_column: Option<String>,
+    at: Option<String>,
+    at_nanos: Option<i64>,
+    symbols: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(ArrowArrayStreamReader, LinePlan)> {
+    let py = frame.py();
+    let table = match (table, table_column) {
+        (Some(name), None) => Table::Named(name),
+        (None, Some(column)) => Table::Column(column),
+        _ => return Err(errors::of_kind(py, "invalid", "say either table or table_column")),
+    };
+    let at = match (at, at_nanos) {
+        (Some(column), _) => At::Column(column),
+        (None, Some(nanos)) => At::Nanos(nanos),
+        (None, None) => At::Server,
+    };
+    let options = LineOptions { version, table, at, symbols: symbols_of(symbols)? };
+    let reader = capsule::reader(frame)?;
+    let plan = LinePlan::new(&reader.schema(), &options).map_err(|e| errors::of_frame(py, &e))?;
+    Ok((reader, plan))
 }
 
 enum Failed {
@@ -203,15 +222,11 @@ fn push_row(
         if value.is_none() {
             continue;
         }
-        let start = out.len();
         out.push(separator);
         push_name(py, out, name.extract()?, "column")?;
         out.push(b'=');
-        if push_value(out, version, &name, &value)? {
-            separator = b',';
-        } else {
-            out.truncate(start);
-        }
+        push_value(out, version, &name, &value)?;
+        separator = b',';
     }
     if out.len() == head {
         return Err(errors::of_kind(py, "data", "a row needs at least one symbol or column with a value"));
@@ -233,19 +248,15 @@ fn push_name(py: Python<'_>, out: &mut Vec<u8>, name: &str, what: &str) -> PyRes
     Ok(())
 }
 
-/// False when the value means that there is none.
-fn push_value(out: &mut Vec<u8>, version: u8, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn push_value(out: &mut Vec<u8>, version: u8, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
     if let Ok(value) = value.cast::<PyBool>() {
         out.push(if value.is_true() { b't' } else { b'f' });
     } else if let Ok(value) = value.cast::<PyFloat>() {
         let value = value.value();
-        if value.is_nan() {
-            return Ok(false);
-        }
         if version >= 2 {
             out.extend_from_slice(b"=\x10");
             out.extend_from_slice(&value.to_le_bytes());
-        } else if value.is_finite() {
+        } else if value.is_finite() || value.is_nan() {
             out.extend_from_slice(format!("{value:?}").as_bytes());
         } else {
             out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
@@ -271,5 +282,5 @@ fn push_value(out: &mut Vec<u8>, version: u8, name: &Bound<'_, PyAny>, value: &B
         let message = format!("column \"{name}\": values of {} have no form in line protocol", value.get_type());
         return Err(errors::of_kind(value.py(), "data", &message));
     }
-    Ok(true)
+    Ok(())
 }

@@ -8,6 +8,7 @@ use arrow::ffi_stream::ArrowArrayStreamReader;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,14 +46,19 @@ impl IpcDecoder {
 
     /// The rows read since the last call.
     fn take(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        let mut decoding = py.detach(|| locked(&self.0));
+        let mut decoding = self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         let batches = std::mem::take(&mut decoding.batches);
         Ok(decoding.decoder.schema().map(|schema| Table { schema, batches }))
     }
 
     /// Says that nothing more comes.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        locked(&self.0).decoder.finish().map_err(|e| errors::of_arrow(py, &e))
+        self.0
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
+            .decoder
+            .finish()
+            .map_err(|e| errors::of_arrow(py, &e))
     }
 }
 

@@ -7,7 +7,7 @@
 //! ends what it waits for.
 //!
 //! Reading order: [`database`] the engine in process; [`rows`] what a query answers; [`parameters`] what it is asked
-//! with; [`ipc`] rows to and from a server; [`buffer`] line protocol; [`capsule`] Arrow across the border, the only
+//! with; [`ipc`] rows to and from a server; [`buffer`] and [`lines`] line protocol; [`sign`] its authentication; [`capsule`] Arrow across the border, the only
 //! unsafe code; [`wait`], [`errors`].
 //!
 //! The allocator is the system's, not the server's mimalloc: it would be loaded late into a process that is not ours.
@@ -17,8 +17,10 @@ mod capsule;
 mod database;
 mod errors;
 mod ipc;
+mod lines;
 mod parameters;
 mod rows;
+mod sign;
 mod wait;
 
 use pyo3::prelude::*;
@@ -32,5 +34,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ipc::IpcDecoder>()?;
     module.add_class::<ipc::IpcEncoder>()?;
     module.add_class::<buffer::Buffer>()?;
+    module.add_class::<lines::Lines>()?;
+    module.add_function(wrap_pyfunction!(sign::sign, module)?)?;
     Ok(())
 }

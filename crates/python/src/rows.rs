@@ -4,11 +4,12 @@ use crate::wait::until;
 use crate::{capsule, errors};
 use arrow::array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyCapsule;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,8 +41,8 @@ impl Rows {
     }
 
     fn state(&self, py: Python<'_>) -> std::sync::MutexGuard<'_, State> {
-        // Another thread may be reading, and want the interpreter's lock to look for signals.
-        py.detach(|| self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        // Another thread may be reading, and want the interpreter's lock to look for signals: it is not held meanwhile.
+        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads one batch more; `None` at the end.
@@ -155,6 +156,9 @@ impl RecordBatchReader for LazyReader {
     }
 }
 
+/// The metadata key under which a server says what a column is in SQL.
+const SQL_TYPE: &str = "tidalite.sql_type";
+
 /// Rows in memory.
 #[pyclass(frozen, module = "tidalite._native")]
 pub struct Table {
@@ -177,6 +181,21 @@ impl Table {
     #[getter]
     fn nbytes(&self) -> usize {
         self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
+    }
+
+    /// Names and SQL types of the columns, as a server of ours wrote them.
+    fn sql_types(&self) -> Vec<(String, String)> {
+        let named = |field: &Arc<Field>| {
+            let sql = field.metadata().get(SQL_TYPE).cloned();
+            (field.name().clone(), sql.unwrap_or_else(|| field.data_type().to_string().to_uppercase()))
+        };
+        self.schema.fields().iter().map(named).collect()
+    }
+
+    /// The rows of other tables of the same columns, as one.
+    fn joined(&self, tables: Vec<PyRef<'_, Table>>) -> Table {
+        let batches = tables.iter().flat_map(|table| table.batches.iter().cloned()).collect();
+        Table { schema: self.schema.clone(), batches }
     }
 
     /// The first rows.

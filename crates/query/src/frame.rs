@@ -4,7 +4,7 @@
 //! folded names, in pieces of at most a block.
 
 use crate::{Error, Result, door};
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use datafusion::catalog::{MemTable, TableProvider};
@@ -74,7 +74,7 @@ fn known_type(data_type: &DataType) -> DataType {
 
 fn known_columns(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let strict = CastOptions { safe: false, ..CastOptions::default() };
-    let cast = |(column, field): (&_, &Arc<Field>)| cast_with_options(column, field.data_type(), &strict);
+    let cast = |(column, field): (&ArrayRef, &Arc<Field>)| cast_with_options(column, field.data_type(), &strict);
     let columns = batch.columns().iter().zip(schema.fields()).map(cast).collect::<Result<Vec<_>, _>>();
     let columns = columns.map_err(|e| Error::invalid(e.to_string()))?;
     let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

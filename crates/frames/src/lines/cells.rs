@@ -331,12 +331,11 @@ impl<'a> Field<'a> {
 
     #[inline]
     fn push_digits(&self, value: f64, out: &mut Vec<u8>) {
-        if value.is_nan() {
-            return;
-        }
         self.prefix.push(out);
         if value.is_finite() {
             out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+        } else if value.is_nan() {
+            out.extend_from_slice(b"NaN");
         } else {
             out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
         }
@@ -344,10 +343,8 @@ impl<'a> Field<'a> {
 
     #[inline]
     fn push_bytes(&self, value: f64, out: &mut Vec<u8>) {
-        if !value.is_nan() {
-            self.prefix.push(out);
-            out.extend_from_slice(&value.to_le_bytes());
-        }
+        self.prefix.push(out);
+        out.extend_from_slice(&value.to_le_bytes());
     }
 
     #[inline]

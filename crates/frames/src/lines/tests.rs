@@ -36,7 +36,7 @@ fn a_line_has_tags_then_fields_then_its_time() {
     ]);
     let options = options(1, At::Column("ts".to_owned()), Symbols::Named(vec!["s".to_owned()]));
     let expected = "my\\ table,s=a\\ b\\,c\\=d\\\\ f=0.1,n=-7i,q=\"say \\\"hi\\\"\\\n\",b=t 1\n\
-                    my\\ table,s=x n=8i,b=f 2\nmy\\ table n=9i,q=\"\",b=t 3\n";
+                    my\\ table,s=x n=8i,b=f 2\nmy\\ table f=NaN,n=9i,q=\"\",b=t 3\n";
     assert_eq!(text(&rows, &options).unwrap(), expected);
 }
 

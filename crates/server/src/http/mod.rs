@@ -1,12 +1,13 @@
 //! HTTP: connections, and which request goes where.
 //!
 //! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in;
-//! [`query`] SQL in, rows out; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is
+//! [`query`] SQL in, rows out; [`arrow`] both in Arrow's form; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is
 //! fixed.
 //!
 //! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
 //! request they are in and close.
 
+mod arrow;
 mod body;
 mod pages;
 mod params;

@@ -1,6 +1,7 @@
 //! SQL over HTTP: `/exec` as JSON, `/exp` as CSV, `/chk` whether a table exists.
 
 use super::Shared;
+use super::arrow;
 use super::body::{self, Body, JSON, answer_body, response, text_response};
 use super::params::Params;
 use crate::answer::{Answer, Form, JsonForm, Limit};
@@ -52,8 +53,8 @@ fn exec_done(tag: &str, rows: u64) -> Result<String> {
 fn exp_form(params: &Params) -> Result<Form> {
     let invalid = |message| Error::new(ErrorKind::Invalid, message);
     match params.get("fmt") {
-        None | Some("" | "csv") => {}
-        Some(other) => return Err(invalid(format!("parameter fmt is {other:?}; allowed is csv"))),
+        None | Some("" | "csv" | "arrow") => {}
+        Some(other) => return Err(invalid(format!("parameter fmt is {other:?}; allowed are csv and arrow"))),
     }
     let delimiter = match params.get("delimiter").unwrap_or(",").as_bytes() {
         [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => *byte,
@@ -103,11 +104,28 @@ async fn run(
         return Err(Error::new(ErrorKind::Invalid, "empty query"));
     }
     let (form, limit) = (form(params)?, limit(params)?);
-    let options =
-        QueryOptions { timeout: timeout(params, headers)?, client: format!("http {peer}"), ..QueryOptions::default() };
+    let options = QueryOptions {
+        timeout: timeout(params, headers)?,
+        client: format!("http {peer}"),
+        parameters: arrow::parameters(params.get("params").unwrap_or_default())?,
+        ..QueryOptions::default()
+    };
     let columns: Vec<String> = params.get("cols").unwrap_or_default().split(',').map(|c| c.trim().to_owned()).collect();
     let columns: Vec<String> = columns.into_iter().filter(|c| !c.is_empty()).collect();
+    let is_arrow = params.get("fmt") == Some("arrow");
     match shared.database.execute(sql, options).await? {
+        Outcome::Done { tag, rows } if is_arrow => {
+            shared.counters.queries.observe(started.elapsed());
+            Ok(response(StatusCode::OK, JSON, format!("{{\"tag\":\"{tag}\",\"rows\":{rows}}}")))
+        }
+        Outcome::Rows(rows) if is_arrow => {
+            let counters = shared.counters.clone();
+            arrow::answer(rows, move |rows| {
+                add(&counters.query_rows, rows);
+                counters.queries.observe(started.elapsed());
+            })
+            .await
+        }
         Outcome::Done { tag, rows } => {
             shared.counters.queries.observe(started.elapsed());
             Ok(response(StatusCode::OK, JSON, done(tag, rows)?))

@@ -1,7 +1,7 @@
 //! Which request goes where.
 
 use super::body::Body;
-use super::{Shared, pages, query, write};
+use super::{Shared, arrow, pages, query, write};
 use crate::counters::add;
 use futures::FutureExt;
 use hyper::body::Incoming;
@@ -45,7 +45,8 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
     }
     match path.as_str() {
         "/write" | "/api/v2/write" if method == Method::POST => write::answer(request, shared).await,
-        "/write" | "/api/v2/write" => pages::method_not_allowed(method.as_str(), "POST"),
+        "/write/arrow" if method == Method::POST => arrow::write(request, shared).await,
+        "/write" | "/api/v2/write" | "/write/arrow" => pages::method_not_allowed(method.as_str(), "POST"),
         "/exec" if reads || method == Method::POST => query::exec(request, peer, shared).await,
         "/exp" if reads || method == Method::POST => query::exp(request, peer, shared).await,
         "/exec" | "/exp" => pages::method_not_allowed(method.as_str(), "GET, POST"),

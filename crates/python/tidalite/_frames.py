@@ -1,0 +1,171 @@
+"""Whatever holds columns, as an Arrow stream.
+
+Nothing is copied that Arrow can share: polars, pyarrow and everything else with ``__arrow_c_stream__`` pass through;
+pandas and numpy go by pyarrow, column by column, so that what cannot be converted is named with its row.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Iterable, Mapping, Optional
+
+from .errors import DataError, InterfaceError
+
+#: Metadata of a field in which NaN means that there is no value.
+NAN_IS_NULL = {b"tidalite.nan_is_null": b"1"}
+
+
+def as_stream(frame: Any, *, keep_nan: bool = False, index: bool = False) -> Any:
+    """An object with ``__arrow_c_stream__`` for what is given.
+
+    :param keep_nan: NaN of pandas' numpy columns stays a value instead of becoming NULL
+    :param index: whether the index of a pandas frame is a column
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        if isinstance(frame, pandas.Series):
+            frame = frame.to_frame()
+        if isinstance(frame, pandas.DataFrame):
+            return _of_pandas(frame, keep_nan, index)
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(frame, polars.LazyFrame):
+        return frame.collect()
+    if isinstance(frame, Mapping):
+        return _of_columns(frame.items(), keep_nan=True)
+    if hasattr(frame, "__arrow_c_stream__"):
+        return frame
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(frame, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([frame])
+    if hasattr(frame, "__dataframe__"):
+        _pyarrow("a frame of another library")
+        import pyarrow.interchange
+
+        return pyarrow.interchange.from_dataframe(frame)
+    raise InterfaceError(
+        f"{type(frame).__module__}.{type(frame).__qualname__} is no frame",
+        hint="frames are pandas, polars, pyarrow, a dict of numpy arrays, or have __arrow_c_stream__",
+    )
+
+
+def _pyarrow(what: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError as missing:
+        raise InterfaceError(f"{what} needs the package pyarrow", hint="pip install pyarrow") from missing
+    return pyarrow
+
+
+def _of_pandas(frame: Any, keep_nan: bool, index: bool) -> Any:
+    if index:
+        names = [name if name is not None else "index" for name in frame.index.names]
+        frame = frame.reset_index(names=names)
+    columns = ((str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns))
+    return _of_columns(columns, keep_nan)
+
+
+def _of_columns(columns: Iterable[tuple[Any, Any]], keep_nan: bool) -> Any:
+    pa = _pyarrow("a frame of pandas or numpy")
+    fields, arrays, rows = [], [], None
+    for name, values in columns:
+        array, nan_is_null = _array(pa, str(name), values, keep_nan)
+        if rows is not None and len(array) != rows:
+            raise DataError(f'column "{name}" has {len(array)} rows, those before it have {rows}', column=str(name))
+        rows = len(array)
+        fields.append(pa.field(str(name), array.type, metadata=NAN_IS_NULL if nan_is_null else None))
+        arrays.append(array)
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _array(pa: Any, name: str, values: Any, keep_nan: bool) -> tuple[Any, bool]:
+    """The column, and whether NaN in it means NULL."""
+    backing = getattr(values, "array", None)
+    if hasattr(backing, "__arrow_array__"):
+        # An extension type of pandas: pyarrow would go through Python objects where it holds Arrow data already.
+        return _whole(pa, backing.__arrow_array__()), False
+    dtype = getattr(values, "dtype", None)
+    if hasattr(backing, "codes") and hasattr(dtype, "categories"):
+        return _categories(pa, name, backing, dtype), False
+    kind = getattr(dtype, "kind", None)
+    numpy = getattr(values, "to_numpy", None)
+    if kind in tuple("biuf") and type(dtype).__module__.startswith("numpy"):
+        plain = numpy() if numpy is not None else values
+        if plain.ndim > 1:
+            plain = plain.tolist()
+        elif kind == "f":
+            # The engine finds NaN faster than Arrow would.
+            return _converted(pa, name, plain, from_pandas=False), not keep_nan
+    else:
+        plain = values
+    if kind == "O":
+        return _objects(pa, name, values), False
+    if kind == "M" and type(dtype).__module__.startswith("numpy"):
+        plain = numpy() if numpy is not None else values
+    return _converted(pa, name, plain, from_pandas=not keep_nan), False
+
+
+def _converted(pa: Any, name: str, values: Any, *, from_pandas: bool) -> Any:
+    try:
+        array = pa.array(values, from_pandas=from_pandas)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError) as refused:
+        raise DataError(f'column "{name}": {refused}', column=name) from refused
+    return _whole(pa, array)
+
+
+def _categories(pa: Any, name: str, backing: Any, dtype: Any) -> Any:
+    codes = backing.codes
+    missing = codes < 0
+    keys = pa.array(codes, mask=missing if missing.any() else None)
+    texts, _ = _array(pa, name, dtype.categories.to_series(), keep_nan=True)
+    return pa.DictionaryArray.from_arrays(keys, texts, ordered=False)
+
+
+def _whole(pa: Any, array: Any) -> Any:
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
+def _objects(pa: Any, name: str, values: Any) -> Any:
+    """Python objects: all of one type besides None, NaN, NaT and NA, which mean that there is no value."""
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    try:
+        array = pa.array(values if hasattr(values, "to_numpy") else plain, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        array = None
+    if array is not None:
+        return _whole(pa, array)
+    import uuid
+
+    first = next((value for value in plain if not _is_missing(value)), None)
+    if isinstance(first, uuid.UUID):
+        _check_types(name, plain, uuid.UUID)
+        return pa.array([None if _is_missing(v) else v.bytes for v in plain], pa.binary(16))
+    if hasattr(first, "tolist"):
+        return _converted(pa, name, [None if _is_missing(v) else v.tolist() for v in plain], from_pandas=False)
+    _check_types(name, plain, type(first))
+    raise DataError(
+        f'column "{name}": objects of type {type(first).__name__} have no place in a table', column=name,
+        hint="convert them to numbers, text or times",
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+
+
+def _check_types(name: str, values: list[Any], wanted: type) -> None:
+    for row, value in enumerate(values):
+        if not _is_missing(value) and not isinstance(value, wanted):
+            shown = repr(value)
+            shown = shown if len(shown) <= 60 else shown[:60] + "…"
+            raise DataError(
+                f'column "{name}", row {row}: value {shown} is of type {type(value).__name__}, those before it of type '
+                f"{wanted.__name__}", column=name, row=row, hint="give the column one type, as astype does",
+            )
+
+
+def column_names(frame: Any) -> Optional[list[str]]:
+    """Names of the columns, as far as they can be told without reading anything."""
+    names = getattr(frame, "columns", None)
+    return None if names is None else [str(name) for name in names]

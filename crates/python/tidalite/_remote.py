@@ -1,0 +1,198 @@
+"""A server, over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any, Optional
+from urllib.parse import urlencode
+
+from . import _native
+from ._database import Database, Symbols, unsupported
+from ._http import Endpoint
+from ._parameters import as_json
+from ._result import Answer
+from .errors import OperationalError, of_kind
+
+_ARROW = "application/vnd.apache.arrow.stream"
+#: Of an answer that is read at a time, and of a request that rows are sent in.
+_READ_BYTES, _BODY_BYTES = 4 << 20, 32 << 20
+
+_STATUS_KINDS = {400: "invalid", 401: "unavailable", 403: "unavailable", 404: "interface", 413: "data", 503: "unavailable"}
+
+
+class RemoteDatabase(Database):
+    """A server, connected to by :func:`tidalite.connect`."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        user: Optional[str],
+        password: Optional[str],
+        token: Optional[str],
+        tls_ca: Optional[str],
+        tls_verify: bool,
+        timeout: Optional[float],
+        request_timeout: float,
+    ) -> None:
+        self._endpoint = Endpoint.of_url(
+            url, user=user, password=password, token=token, tls_ca=tls_ca, tls_verify=tls_verify,
+            timeout=request_timeout,
+        )
+        self._timeout = timeout
+        self._closed = False
+
+    def register(self, name: str, frame: Any, *, at: Optional[str] = None) -> None:
+        """Only the engine in this process can see frames of it."""
+        raise unsupported("registering a frame")
+
+    def close(self) -> None:
+        self._closed = True
+        self._endpoint.close()
+
+    def _execute(self, sql: str, values: list[tuple[Any, ...]], timeout: Optional[float]) -> Answer:
+        fields = {"query": sql, "fmt": "arrow"}
+        if values:
+            fields["params"] = json.dumps(as_json(values))
+        timeout = self._timeout if timeout is None else timeout
+        if timeout is not None:
+            fields["timeout"] = f"{max(1, round(timeout * 1000))}ms"
+        body = urlencode(fields).encode()
+        connection, response = self._request("/exec", body, "application/x-www-form-urlencoded")
+        if response.status != 200:
+            raise _refused(self._read(connection, response), response.status, sql)
+        if response.getheader("Content-Type") == _ARROW:
+            return Answer.of_rows(RemoteRows(self, connection, response))
+        done = json.loads(self._read(connection, response))
+        return Answer.done(done.get("tag", "OK"), done.get("rows", 0))
+
+    def _write(
+        self, table: str, stream: Any, at: Optional[str], symbols: Symbols, partition_by: str, atomic: bool,
+    ) -> int:
+        fields = {"table": table, "partition_by": partition_by}
+        if at is not None:
+            fields["at"] = at
+        if symbols is not None:
+            named = [symbols] if isinstance(symbols, str) and symbols != "auto" else symbols
+            fields["symbols"] = json.dumps(named if isinstance(named, (bool, str)) else list(named))
+        encoder = _native.IpcEncoder(stream, (512 << 20) if atomic else _BODY_BYTES)
+        written = 0
+        while (body := encoder.next()) is not None:
+            if atomic and written:
+                raise of_kind("data", "the rows are more than one commit may have", hint="leave atomic out")
+            fields["first_row"] = str(written)
+            connection, response = self._request("/write/arrow?" + urlencode(fields), body, _ARROW)
+            answer = self._read(connection, response)
+            if response.status != 200:
+                raise _refused(answer, response.status, None)
+            written = encoder.rows
+        return written
+
+    def _request(self, path: str, body: bytes, content_type: str) -> Any:
+        if self._closed:
+            raise of_kind("interface", "the connection is closed")
+        try:
+            return self._endpoint.request("POST", path, body, content_type)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._endpoint.unreachable(error) from error
+
+    def _read(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> bytes:
+        try:
+            answer = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise self._endpoint.unreachable(error) from error
+        self._endpoint.release(connection)
+        return answer
+
+    def __repr__(self) -> str:
+        scheme = "tidalites" if self._endpoint.is_tls else "tidalite"
+        return f"<tidalite.connect('{scheme}://{self._endpoint.host}:{self._endpoint.port}')>"
+
+
+class RemoteRows:
+    """The rows of an answer, read as they come. Closing it before its end stops the query on the server."""
+
+    def __init__(
+        self, database: RemoteDatabase, connection: http.client.HTTPConnection, response: http.client.HTTPResponse,
+    ) -> None:
+        self._database, self._connection, self._response = database, connection, response
+        self._decoder = _native.IpcDecoder()
+        self._ahead: list[Any] = []
+        self._ended = False
+        self._schema: Any = None
+        while self._schema is None and not self._ended:
+            self._pull()
+        if self._schema is None:
+            raise OperationalError("the answer ended before its first byte")
+        self.columns: list[tuple[str, str]] = self._schema.sql_types()
+
+    def next_batch(self) -> Any:
+        while not self._ahead and not self._ended:
+            self._pull()
+        return self._ahead.pop(0) if self._ahead else None
+
+    def collect(self) -> Any:
+        while not self._ended:
+            self._pull()
+        ahead, self._ahead = self._ahead, []
+        return self._schema.joined(ahead)
+
+    def peek(self, count: int) -> Any:
+        while not self._ended and sum(table.num_rows for table in self._ahead) < count:
+            self._pull()
+        return self._schema.joined(self._ahead)
+
+    def close(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._connection.close()
+        self._ahead = []
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.collect().__arrow_c_stream__(requested_schema)
+
+    def _pull(self) -> None:
+        try:
+            piece = self._response.read1(_READ_BYTES)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise OperationalError(f"the answer broke off: {error or type(error).__name__}") from error
+        except BaseException:
+            self.close()
+            raise
+        if piece:
+            self._decoder.feed(piece)
+        else:
+            self._ended = True
+            self._decoder.finish()
+            self._database._endpoint.release(self._connection)
+        table = self._decoder.take()
+        if table is not None:
+            if self._schema is None:
+                self._schema = table.head(0)
+            if table.num_rows:
+                self._ahead.append(table)
+
+    def __del__(self) -> None:
+        if not getattr(self, "_ended", True):
+            self._connection.close()
+
+
+def _refused(answer: bytes, status: int, sql: Optional[str]) -> Exception:
+    """The exception for an answer that is none."""
+    kind = _STATUS_KINDS.get(status, "internal")
+    try:
+        fields = json.loads(answer)
+    except ValueError:
+        text = answer.decode("utf-8", "replace").strip()
+        return of_kind(kind, f"the server says {status}: {text[:500]}")
+    message = str(fields.get("error") or fields.get("message") or f"the server says {status}")
+    message, _, hint = message.partition("; hint: ")
+    details = {"hint": fields.get("hint") or hint or None, "column": fields.get("column"), "row": fields.get("row")}
+    if fields.get("row") is not None or fields.get("column") is not None:
+        kind = "data"
+    if sql is not None and fields.get("position"):
+        details.update(sql=sql, position=fields["position"])
+    return of_kind(kind, message, **details)

@@ -1,0 +1,81 @@
+"""What is particular to a server: credentials, errors of the transport, large answers."""
+
+import numpy as np
+import polars as pl
+import pytest
+import tidalite
+from server import Server
+
+
+def test_large_answers_and_bodies(remote, table):
+    count = 700_000
+    values = np.random.default_rng(1).random((8, count))
+    frame = pl.DataFrame({"ts": pl.Series(np.arange(count)).cast(pl.Datetime("us")), **{f"v{i}": v for i, v in enumerate(values)}})
+    assert remote.write(table, frame, at="ts") == count
+    back = remote.sql(f"select * from {table} order by ts").polars()
+    assert back.equals(frame)
+
+
+def test_few_rows_of_a_large_block_are_small(server, remote, table):
+    text = ["x" * 500 + str(i) for i in range(20_000)]
+    remote.write(table, pl.DataFrame({"n": range(20_000), "t": text}))
+    query = f"select t from {table} where n = 7"
+    assert remote.sql(query).fetchall() == [(text[7],)]
+    status, headers, body = server.request("POST", "/exec", f"fmt=arrow&query={query}".replace(" ", "+"), {"Content-Type": "application/x-www-form-urlencoded"})
+    assert status == 200 and headers["content-type"] == "application/vnd.apache.arrow.stream" and len(body) < 5_000
+
+
+def test_bodies_that_are_no_rows(server):
+    for body in (b"", b"hello", b"\xff" * 100, b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x01" * 100):
+        status, _, answer = server.request("POST", "/write/arrow?table=nothing", body)
+        assert status == 400 and b"Arrow" in answer, answer
+    assert server.request("POST", "/write/arrow", b"")[0] == 400
+    assert server.request("GET", "/write/arrow")[0] == 405
+
+
+def test_no_server(unused_port):
+    db = tidalite.connect(f"tidalite://127.0.0.1:{unused_port}")
+    with pytest.raises(tidalite.OperationalError, match="no answer from"):
+        db.sql("select 1")
+    with pytest.raises(tidalite.InterfaceError, match="is no address"):
+        tidalite.connect("ftp://host")
+
+
+@pytest.fixture
+def unused_port():
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    return port
+
+
+def test_credentials(tmp_path):
+    server = Server(tmp_path / "s", env={"TIDALITE_HTTP_USER": "u", "TIDALITE_HTTP_PASSWORD": "p@ss"}).start()
+    try:
+        with pytest.raises(tidalite.OperationalError, match="401"):
+            tidalite.connect(f"tidalite://127.0.0.1:{server.http_port}").sql("select 1")
+        for db in (tidalite.connect(f"tidalite://u:p%40ss@127.0.0.1:{server.http_port}"), tidalite.connect(f"127.0.0.1:{server.http_port}", user="u", password="p@ss")):
+            assert db.sql("select 1").fetchall() == [(1,)]
+    finally:
+        server.stop()
+
+
+def test_a_server_that_starts_again(tmp_path):
+    server = Server(tmp_path / "s").start()
+    db = tidalite.connect(f"tidalite://127.0.0.1:{server.http_port}")
+    db.write("t", {"n": [1, 2]})
+    server.kill()
+    with pytest.raises(tidalite.OperationalError):
+        db.sql("select 1")
+    server.start()
+    try:
+        assert db.sql("select sum(n) from t").fetchall() == [(3,)]
+    finally:
+        server.stop()
+
+
+def test_only_the_engine_registers(remote):
+    with pytest.raises(tidalite.InterfaceError, match="in this process"):
+        remote.register("x", pl.DataFrame({"n": [1]}))
+    assert repr(remote).startswith("<tidalite.connect('tidalite://127.0.0.1:")

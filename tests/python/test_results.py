@@ -1,0 +1,244 @@
+"""Answers of queries: in every form, over both entrances; parameters, errors, cancelling."""
+
+import datetime as dt
+import decimal
+import ipaddress
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import tidalite
+
+COLUMNS = """
+    ts timestamp, b boolean, i1 byte, i2 short, i4 int, i8 long, f4 float, f8 double, d decimal(10,2), day date,
+    s symbol, t varchar, x binary, u uuid, ip ipv4, a double[], ns timestamp_ns
+"""
+FIRST = (
+    dt.datetime(2026, 1, 1, 0, 0, 0, 5), True, 1, -2, 3, -4, 1.5, 0.1, decimal.Decimal("1.25"), dt.date(2020, 2, 29), "sym", "a text that is longer",
+    b"\x00\xff", uuid.UUID(int=7), ipaddress.IPv4Address("10.0.0.1"), [1.0, 2.5], dt.datetime(2026, 1, 1, 0, 0, 0, 5),
+)
+
+
+@pytest.fixture(scope="module", params=["local", "remote"])
+def rows(request):
+    """A table of every type with a row of values and one of NULLs."""
+    db = request.getfixturevalue(request.param)
+    db.sql("drop table if exists every")
+    db.sql(f"create table every ({COLUMNS}) timestamp(ts) partition by day")
+    places = ", ".join(f"${n}" for n in range(1, len(FIRST) + 1))
+    assert db.sql(f"insert into every values ({places})", list(FIRST)).rowcount == 1
+    db.sql("insert into every (ts) values ($1)", [dt.datetime(2026, 1, 2)])
+    return db
+
+
+def test_python_values_come_back(rows):
+    first, second = rows.sql("select * from every order by ts").fetchall()
+    assert first == FIRST
+    assert second == (dt.datetime(2026, 1, 2), *[None] * 16)
+
+
+def test_arrow(rows):
+    table = rows.sql("select * from every order by ts").arrow()
+    assert table.num_rows == 2 and table.column_names[:3] == ["ts", "b", "i1"]
+    assert table.schema.field("ts").type == pa.timestamp("us") and table.schema.field("d").type == pa.decimal128(10, 2)
+    assert table.column("t").to_pylist() == ["a text that is longer", None]
+
+
+def test_pandas(rows):
+    frame = rows.sql("select ts, i8, f8, s, b, day from every order by ts").pandas()
+    assert frame["ts"].dtype == "datetime64[us]" and frame["i8"].isna().tolist() == [False, True]
+    assert frame["f8"].iloc[0] == 0.1 and frame["s"].iloc[0] == "sym"
+    kept = rows.sql("select i8 from every order by ts").pandas(dtype_backend="pyarrow")
+    assert kept["i8"].tolist() == [-4, pd.NA] and str(kept["i8"].dtype) == "int64[pyarrow]"
+
+
+def test_polars(rows):
+    frame = rows.sql("select ts, i4, t, s, f8 from every order by ts").polars()
+    assert frame.schema["ts"] == pl.Datetime("us") and frame["t"].to_list() == ["a text that is longer", None]
+    assert frame["i4"].to_list() == [3, None] and frame["s"].to_list() == ["sym", None]
+
+
+def test_numpy(rows):
+    arrays = rows.sql("select i8, f8, ts, t from every order by ts").numpy()
+    assert arrays["i8"][0] == -4 and math.isnan(arrays["i8"][1]) and arrays["ts"].dtype == np.dtype("datetime64[us]")
+    assert rows.sql("select i8 from every where i8 is not null").numpy()["i8"].dtype == np.int64
+
+
+def test_other_readers_of_arrow(rows):
+    import duckdb
+
+    result = rows.sql("select i8, t from every")  # noqa: F841 - duckdb finds it by its name
+    assert duckdb.sql("select count(*), max(t) from result").fetchall() == [(2, "a text that is longer")]
+    assert pa.table(rows.sql("select i8 from every")).num_rows == 2
+    assert pl.DataFrame(rows.sql("select i8 from every")).height == 2
+
+
+def test_iteration_goes_on_where_it_stopped(db):
+    result = db.sql("select x from long_sequence(200000)")
+    assert result.fetchone() == (1,) and result.fetchmany(3) == [(2,), (3,), (4,)]
+    assert sum(x for (x,) in result) == sum(range(5, 200_001))
+    assert result.fetchone() is None and result.fetchall() == []
+    assert result.arrow().num_rows == 200_000
+    assert sum(b.num_rows for b in db.sql("select x from long_sequence(200000)").batches()) == 200_000
+
+
+def test_a_result_is_asked_again(db):
+    result = db.sql("select x, $1 from long_sequence(3)", ["p"])
+    assert result.fetchall() == [(1, "p"), (2, "p"), (3, "p")]
+    assert len(result.pandas()) == len(result.polars()) == 3
+
+
+def test_what_is_shown_is_not_lost(db):
+    result = db.sql("select x, null n, '<b>' t from long_sequence(12)")
+    html = result._repr_html_()
+    assert html.count("<tr>") == 11 and "&lt;b&gt;" in html and "and more rows" in html and "<i>NULL</i>" in html
+    assert repr(result).splitlines()[0].split() == ["x", "n", "t"] and repr(result).endswith("…")
+    assert len(result.fetchall()) == 12
+
+
+def test_no_rows_and_no_columns(db):
+    result = db.sql("select x from long_sequence(5) where x > 9")
+    assert result.columns == [("x", "LONG")]
+    assert result.arrow().num_rows == 0 and result.pandas().empty and result.polars().is_empty() and result.fetchall() == []
+    done = db.sql("create table if not exists no_rows (n int)")
+    assert (done.statement, done.columns) == ("CREATE TABLE", []) and "CREATE TABLE" in repr(done)
+    with pytest.raises(tidalite.ProgrammingError, match="returns no rows"):
+        done.fetchall()
+
+
+def test_parameters(db):
+    values = db.sql("select ?, ?, ?", [1, "it's; -- \"quoted\" $1", None]).fetchall()
+    assert values == [(1, "it's; -- \"quoted\" $1", None)]
+    assert db.sql("select $b, '$b :a ?', $a, $b::int", {"a": 2.5, "b": 7}).fetchall() == [(7, "$b :a ?", 2.5, 7)]
+    assert db.sql("select :a + 1 -- :b?\n", {"a": 1}).fetchall() == [(2,)]
+    assert db.sql("select count(*) from long_sequence(9) where x in ($1, $2)", [3, np.int64(4)]).fetchall() == [(2,)]
+    moment = dt.datetime(2026, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    assert db.sql("select $1", [moment]).fetchall() == [(dt.datetime(2026, 1, 1),)]
+    assert db.sql("select $1", [pd.Timestamp("2026-01-01 00:00:00.000000007")]).numpy().popitem()[1][0] == np.datetime64("2026-01-01T00:00:00.000000007")
+    with pytest.raises(tidalite.ProgrammingError, match="there is no parameter c"):
+        db.sql("select $c", {"a": 1})
+    with pytest.raises(tidalite.ProgrammingError, match="2 parameters, 1 values"):
+        db.sql("select ?, ?", [1])
+    with pytest.raises(tidalite.DataError, match="type object cannot be"):
+        db.sql("select $1", [object()])
+
+
+def test_errors_have_place_and_hint(db):
+    with pytest.raises(tidalite.ProgrammingError) as wrong:
+        db.sql("select 'ä', nosuch\nfrom long_sequence(1)")
+    assert (wrong.value.position, wrong.value.sql[12:18]) == (12, "nosuch")
+    assert str(wrong.value).splitlines()[1:3] == ["  select 'ä', nosuch", " " * 14 + "^"]
+    with pytest.raises(tidalite.ProgrammingError) as near:
+        db.sql("select y from long_sequences(1)")
+    assert near.value.hint and "long_sequence" in str(near.value)
+    with pytest.raises(tidalite.Error, match="division by zero|divide by zero"):
+        db.sql("select 1 / (x - 5) from long_sequence(9)").fetchall()
+
+
+def test_a_timeout_stops_a_statement(db):
+    with pytest.raises(tidalite.OperationalError, match="timeout"):
+        db.sql("select count(*) from long_sequence(100000) a, long_sequence(1000000) b where a.x * b.x = 7", timeout=0.2).fetchall()
+
+
+def test_close_stops_a_query(db):
+    result = db.sql("select a.x from long_sequence(100000) a, long_sequence(1000000) b")
+    result.fetchone()
+    result.close()
+    assert db.sql("select 1").fetchall() == [(1,)]
+
+
+LONG = "select count(*) from long_sequence(100000) a, long_sequence(10000000) b where a.x * b.x = 7"
+
+
+def test_ctrl_c_cancels(tmp_path):
+    script = f"""
+import sys, tidalite
+db = tidalite.open({str(tmp_path / "d")!r})
+print("ready", flush=True)
+try:
+    db.sql({LONG!r}).arrow()
+except KeyboardInterrupt:
+    print("interrupted", db.sql("select 1").fetchall(), flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    # It has to be waiting: a thread is in the query once the process computes.
+    started = time.monotonic()
+    while cpu_seconds(process.pid) < 1.0 and time.monotonic() - started < 30:
+        threading.Event().wait(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    assert process.stdout.readline() == "interrupted [(1,)]\n"
+    assert process.wait(30) == 0
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_other_threads_run_meanwhile(local):
+    """The interpreter's lock is free while a query runs."""
+    query = "select count(*) from long_sequence(3000) a, long_sequence(100000) b where a.x * b.x = 7"
+    done = threading.Event()
+    counted = []
+
+    def count():
+        while not done.is_set():
+            counted.append(1)
+            done.wait(0.001)
+
+    other = threading.Thread(target=count)
+    other.start()
+    started = time.monotonic()
+    local.sql(query).fetchall()
+    took = time.monotonic() - started
+    done.set()
+    other.join()
+    assert len(counted) > took * 20
+
+
+def test_frames_as_tables(local, table):
+    local.write(table, pd.DataFrame({"ts": pd.to_datetime(["2026-01-01", "2026-01-02"]), "k": ["a", "b"]}), at="ts")
+    for frame in (pd.DataFrame({"K": ["b"], "n": [7]}), pl.DataFrame({"K": ["b"], "n": [7]}), pa.table({"K": pa.array(["b"]).dictionary_encode(), "n": [7]})):
+        local.register("other", frame)
+        assert local.sql(f"select n from {table} t join OTHER o on t.k = o.k").fetchall() == [(7,)]
+    assert local.sql("select * from other").columns[0][0] == "K"
+    assert local.unregister("Other") and not local.unregister("other")
+    with pytest.raises(tidalite.ProgrammingError, match='"other" does not exist'):
+        local.sql("select * from other")
+
+
+def test_a_registered_frame_has_a_time(local):
+    times = pd.to_datetime(["2026-01-01 00:00:30", "2026-01-01 00:00:10", "2026-01-01 00:01:10"]).tz_localize("UTC")
+    local.register("ticks", pd.DataFrame({"at": times, "v": [1.0, 2.0, 4.0]}), at="at")
+    assert [v for _, v in local.sql("select at, sum(v) from ticks sample by 1m").fetchall()] == [3.0, 4.0]
+    with pytest.raises(tidalite.DataError):
+        local.register("ticks", pd.DataFrame({"v": [1.0]}), at="at")
+    with pytest.raises(tidalite.Error, match="TIMESTAMP"):
+        local.register("ticks", pd.DataFrame({"v": [1.0]}), at="v")
+    local.unregister("ticks")
+
+
+def test_what_is_closed_says_so(tmp_path):
+    db = tidalite.open(tmp_path / "d")
+    assert repr(db) == f"<tidalite.open({str(tmp_path / 'd')!r})>"
+    db.close()
+    db.close()
+    with pytest.raises(tidalite.InterfaceError, match="closed"):
+        db.sql("select 1")
+
+
+def test_importing_imports_nothing_else():
+    script = "import sys, tidalite; print([m for m in ('numpy', 'pandas', 'polars', 'pyarrow') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
