@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tidalite::config::Durability;
 use tidalite::types::{Batch, Command, PartitionBy, Txn};
-use tidalite::{DatabaseConfig, Error, Frame, QueryOptions, Response};
+use tidalite::{DatabaseConfig, Error, ErrorKind, Frame, QueryOptions, Response};
 use tidalite_frames::{Pieces, RowOptions, RowPlan, Symbols};
 
 /// Commits under way while the next rows are converted.
@@ -67,7 +67,13 @@ impl Database {
             }
         };
         let opened = py.detach(|| tidalite::Database::open(config));
-        let open = opened.map_err(|e| errors::of_database(py, &e, None))?;
+        let open = opened.map_err(|mut error| {
+            // In use by another process: not wrong, only not now.
+            if error.kind == ErrorKind::Conflict {
+                error.kind = ErrorKind::Unavailable;
+            }
+            errors::of_database(py, &error, None)
+        })?;
         Ok(Database { open: Mutex::new(Some(open)), frames: Mutex::default() })
     }
 
@@ -120,27 +126,23 @@ impl Database {
         let options = RowOptions { table: table.to_owned(), at, symbols };
         let plan =
             RowPlan::new(&reader.schema(), &options, existing.as_deref()).map_err(|e| errors::of_frame(py, &e))?;
-        if existing.is_none() {
-            let create = Command::CreateTable(plan.table(partition_by));
-            wait(py, database.command(create))?.map_err(|e| errors::of_database(py, &e, None))?;
-        }
-        let mut commits = Commits { database, running: VecDeque::new() };
+        // A table is created when the first rows of it have been found good.
+        let create = existing.is_none().then(|| Command::CreateTable(plan.table(partition_by)));
+        let mut commits = Commits { database, create, running: VecDeque::new() };
         let mut pieces = Pieces::new(plan, atomic);
+        let mut ready = Vec::new();
         loop {
             // A stream of Python's own takes the lock where it needs it.
             let Some(batch) = py.detach(|| reader.next()) else { break };
             let batch = batch.map_err(|e| errors::of_arrow(py, &e))?;
-            py.detach(|| pieces.push(batch, &mut |batches| commits.start(batches)))
+            py.detach(|| pieces.push(batch, &mut |batches| keep(&mut ready, batches)))
                 .map_err(|e| errors::of_frame(py, &e))?;
-            while commits.running.len() > COMMITS_AHEAD {
-                commits.finish_one(py)?;
-            }
+            commits.start(py, &mut ready)?;
             py.check_signals()?;
         }
-        py.detach(|| pieces.finish(&mut |batches| commits.start(batches))).map_err(|e| errors::of_frame(py, &e))?;
-        while !commits.running.is_empty() {
-            commits.finish_one(py)?;
-        }
+        py.detach(|| pieces.finish(&mut |batches| keep(&mut ready, batches))).map_err(|e| errors::of_frame(py, &e))?;
+        commits.start(py, &mut ready)?;
+        commits.finish(py)?;
         Ok(pieces.rows())
     }
 
@@ -187,21 +189,48 @@ impl Database {
     }
 }
 
+fn keep(ready: &mut Vec<Vec<Batch>>, batches: Vec<Batch>) -> tidalite_frames::Result<()> {
+    ready.push(batches);
+    Ok(())
+}
+
 /// Commits submitted in order, not all of them waited for.
 struct Commits {
     database: tidalite::Database,
+    /// What makes the table, until it has.
+    create: Option<Command>,
     running: VecDeque<BoxFuture<'static, Result<Txn, Error>>>,
 }
 
 impl Commits {
-    fn start(&mut self, batches: Vec<Batch>) -> tidalite_frames::Result<()> {
-        self.running.push_back(self.database.commit(batches));
+    fn start(&mut self, py: Python<'_>, ready: &mut Vec<Vec<Batch>>) -> PyResult<()> {
+        for batches in ready.drain(..) {
+            self.create(py)?;
+            self.running.push_back(self.database.commit(batches));
+            while self.running.len() > COMMITS_AHEAD {
+                self.finish_one(py)?;
+            }
+        }
         Ok(())
+    }
+
+    fn create(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(create) = self.create.take() else { return Ok(()) };
+        wait(py, self.database.command(create))?.map(drop).map_err(|e| errors::of_write(py, &e))
     }
 
     fn finish_one(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(commit) = self.running.pop_front() else { return Ok(()) };
-        wait(py, commit)?.map(drop).map_err(|error| errors::of_database(py, &error, None))
+        wait(py, commit)?.map(drop).map_err(|e| errors::of_write(py, &e))
+    }
+
+    fn finish(&mut self, py: Python<'_>) -> PyResult<()> {
+        // A frame without rows makes its table, too.
+        self.create(py)?;
+        while !self.running.is_empty() {
+            self.finish_one(py)?;
+        }
+        Ok(())
     }
 }
 

@@ -32,16 +32,24 @@ fn kind_name(kind: ErrorKind) -> &'static str {
 
 /// An error of the database. Positions count characters of `sql`.
 pub fn of_database(py: Python<'_>, error: &Error, sql: Option<&str>) -> PyErr {
-    // Rows of a frame are numbered as lines of text are, from 1.
-    let row = error.line.map(|line| line.saturating_sub(1));
-    let kind = if row.is_some() && error.kind == ErrorKind::Invalid { "data" } else { kind_name(error.kind) };
-    let message = row.map_or_else(|| error.message.clone(), |row| format!("{}, in row {row}", error.message));
-    exception(py, kind, &message, |fields| {
+    exception(py, kind_name(error.kind), &error.message, |fields| {
         fields.set_item("hint", error.hint.as_deref())?;
         if let (Some(sql), Some(at)) = (sql, error.position) {
             fields.set_item("position", sql.char_indices().take_while(|(i, _)| *i < at).count())?;
             fields.set_item("sql", sql)?;
         }
+        Ok(())
+    })
+}
+
+/// Why rows of a frame were refused.
+pub fn of_write(py: Python<'_>, error: &Error) -> PyErr {
+    // They are numbered as lines of text are, from 1.
+    let row = error.line.map(|line| line.saturating_sub(1));
+    let kind = if error.kind == ErrorKind::Invalid { "data" } else { kind_name(error.kind) };
+    let message = row.map_or_else(|| error.message.clone(), |row| format!("{}, in row {row}", error.message));
+    exception(py, kind, &message, |fields| {
+        fields.set_item("hint", error.hint.as_deref())?;
         fields.set_item("row", row)
     })
 }

@@ -2,9 +2,9 @@
 
 use crate::wait::until;
 use crate::{capsule, errors};
-use arrow::array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -221,7 +221,7 @@ impl Table {
             let columns: Result<Vec<_>, _> = batch.columns().iter().map(|c| format(c.as_ref())).collect();
             let columns = columns.map_err(|e| errors::of_arrow(py, &e))?;
             let text =
-                |(i, row): (usize, usize)| batch.column(i).is_valid(row).then(|| columns[i].value(row).to_string());
+                |(i, row): (usize, usize)| is_value(batch.column(i), row).then(|| columns[i].value(row).to_string());
             rows.extend((0..batch.num_rows()).map(|row| (0..columns.len()).map(|i| text((i, row))).collect()));
         }
         Ok(rows)
@@ -242,6 +242,11 @@ impl Table {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         capsule::schema(py, &self.schema)
     }
+}
+
+/// NULL of no type is not marked as such.
+fn is_value(column: &ArrayRef, row: usize) -> bool {
+    column.is_valid(row) && *column.data_type() != DataType::Null
 }
 
 /// The schema to give: the one asked for when it has as many columns, as text of another layout; else our own. The

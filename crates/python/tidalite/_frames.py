@@ -97,7 +97,7 @@ def _array(pa: Any, name: str, values: Any, keep_nan: bool) -> tuple[Any, bool]:
             return _converted(pa, name, plain, from_pandas=False), not keep_nan
     else:
         plain = values
-    if kind == "O":
+    if kind == "O" or isinstance(values, (list, tuple)):
         return _objects(pa, name, values), False
     if kind == "M" and type(dtype).__module__.startswith("numpy"):
         plain = numpy() if numpy is not None else values
@@ -143,6 +143,13 @@ def _objects(pa: Any, name: str, values: Any) -> Any:
         return pa.array([None if _is_missing(v) else v.bytes for v in plain], pa.binary(16))
     if hasattr(first, "tolist"):
         return _converted(pa, name, [None if _is_missing(v) else v.tolist() for v in plain], from_pandas=False)
+    if isinstance(first, int):
+        _check_types(name, plain, int)
+        for row, value in enumerate(plain):
+            if not _is_missing(value) and not -(2**63) <= value < 2**63:
+                raise DataError(
+                    f'column "{name}", row {row}: value {value} is out of range for type LONG', column=name, row=row,
+                )
     _check_types(name, plain, type(first))
     raise DataError(
         f'column "{name}": objects of type {type(first).__name__} have no place in a table', column=name,

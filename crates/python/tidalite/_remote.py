@@ -18,7 +18,7 @@ _ARROW = "application/vnd.apache.arrow.stream"
 #: Of an answer that is read at a time, and of a request that rows are sent in.
 _READ_BYTES, _BODY_BYTES = 4 << 20, 32 << 20
 
-_STATUS_KINDS = {400: "invalid", 401: "unavailable", 403: "unavailable", 404: "interface", 413: "data", 503: "unavailable"}
+_STATUS_KINDS = {401: "unavailable", 403: "unavailable", 404: "interface", 413: "data", 503: "unavailable"}
 
 
 class RemoteDatabase(Database):
@@ -85,7 +85,7 @@ class RemoteDatabase(Database):
             connection, response = self._request("/write/arrow?" + urlencode(fields), body, _ARROW)
             answer = self._read(connection, response)
             if response.status != 200:
-                raise _refused(answer, response.status, None)
+                raise _refused(answer, response.status, None, invalid="data")
             written = encoder.rows
         return written
 
@@ -180,9 +180,9 @@ class RemoteRows:
             self._connection.close()
 
 
-def _refused(answer: bytes, status: int, sql: Optional[str]) -> Exception:
+def _refused(answer: bytes, status: int, sql: Optional[str], invalid: str = "invalid") -> Exception:
     """The exception for an answer that is none."""
-    kind = _STATUS_KINDS.get(status, "internal")
+    kind = invalid if status == 400 else _STATUS_KINDS.get(status, "internal")
     try:
         fields = json.loads(answer)
     except ValueError:
@@ -191,8 +191,8 @@ def _refused(answer: bytes, status: int, sql: Optional[str]) -> Exception:
     message = str(fields.get("error") or fields.get("message") or f"the server says {status}")
     message, _, hint = message.partition("; hint: ")
     details = {"hint": fields.get("hint") or hint or None, "column": fields.get("column"), "row": fields.get("row")}
-    if fields.get("row") is not None or fields.get("column") is not None:
-        kind = "data"
+    if fields.get("code") in ("not found", "conflict"):
+        kind = fields["code"]
     if sql is not None and fields.get("position"):
         details.update(sql=sql, position=fields["position"])
     return of_kind(kind, message, **details)

@@ -83,7 +83,9 @@ pub async fn answer(rows: Rows, done: impl FnOnce(u64) + Send + 'static) -> Resu
     let mut stream = rows.stream;
     let first = stream.next().await.transpose()?;
     let writer = StreamWriter::try_new(Vec::new(), &schema).map_err(internal)?;
-    let answering = Answering { schema, writer, stream, first, written: 0, is_over: false, done: Some(done) };
+    let has_ended = first.is_none();
+    let answering =
+        Answering { schema, writer, stream, first, written: 0, has_ended, is_over: false, done: Some(done) };
     let chunks = stream::unfold(answering, |mut answering| async {
         let chunk = answering.chunk().await?;
         if let Err(error) = &chunk {
@@ -107,6 +109,8 @@ struct Answering<F: FnOnce(u64)> {
     stream: BoxStream<'static, Result<RecordBatch>>,
     first: Option<RecordBatch>,
     written: u64,
+    /// The rows have ended: their stream may not be asked again.
+    has_ended: bool,
     is_over: bool,
     done: Option<F>,
 }
@@ -118,6 +122,7 @@ impl<F: FnOnce(u64)> Answering<F> {
         }
         let next = match self.first.take() {
             Some(first) => Some(Ok(first)),
+            None if self.has_ended => None,
             None => self.stream.next().await,
         };
         match next {
