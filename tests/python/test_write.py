@@ -62,6 +62,7 @@ PANDAS = [
     ("zone", pd.Series(pd.to_datetime(["2020-07-01 12:00", None, "2020-01-01 12:00"])).dt.tz_localize("Europe/Berlin").astype("datetime64[us, Europe/Berlin]"), "TIMESTAMP",
      [dt.datetime(2020, 7, 1, 10), None, dt.datetime(2020, 1, 1, 11)]),
     ("arrays", pd.Series([np.array([1.0, 2.0]), None, np.array([])], dtype=object), "DOUBLE[]", [[1.0, 2.0], None, []]),
+    ("sparse", pd.Series(pd.arrays.SparseArray([1.0, np.nan, 2.0])), "DOUBLE", [1.0, None, 2.0]),
     ("arrow_ext", pd.Series([1, None, 3], dtype=pd.ArrowDtype(pa.int16())), "SHORT", [1, None, 3]),
 ]
 
@@ -144,6 +145,13 @@ def test_pyarrow(db, table, values, kind, expected):
     assert (types(db, table)["c"], column(db, table)) == (kind, expected)
 
 
+def test_columns_without_values_are_left_out(db, table):
+    times = TIMES.to_pydatetime().tolist()
+    for n, frame in enumerate([pl.DataFrame({"ts": times, "c": [None] * 3}), pa.table({"ts": times, "c": pa.nulls(3)}), pd.DataFrame({"ts": times, "c": [None] * 3})]):
+        assert db.write(f"{table}_{n}", frame, at="ts") == 3
+        assert list(types(db, f"{table}_{n}")) == ["ts"]
+
+
 def test_streams_of_batches(db, table):
     batches = [pa.record_batch({"ts": pa.array([i * 1000 + k for k in range(1000)], pa.timestamp("us")), "n": pa.array(range(1000))}) for i in range(20)]
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, iter(batches))
@@ -188,6 +196,7 @@ REFUSED = [
     ({"v": [1, "two"]}, "v", 1, "'two' is of type str"),
     ({"v": pd.to_timedelta([1, 2], unit="s")}, "v", None, "has no place"),
     ({"v": [dt.time(1), dt.time(2)]}, "v", None, "has no place"),
+    ({"v": pd.period_range("2026-01", periods=2, freq="M")}, "v", None, "has no place"),
     ({"v": [object(), object()]}, "v", None, "objects of type object"),
     ({"v": [[1.0], ["x"]]}, "v", None, "objects of type list"),
     ({"ts": pd.to_datetime(["2026-01-01", None])}, "ts", 1, "cannot be NULL"),

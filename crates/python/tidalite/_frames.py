@@ -28,8 +28,11 @@ def as_stream(frame: Any, *, keep_nan: bool = False, index: bool = False) -> Any
         if isinstance(frame, pandas.DataFrame):
             return _of_pandas(frame, keep_nan, index)
     polars = sys.modules.get("polars")
-    if polars is not None and isinstance(frame, polars.LazyFrame):
-        return frame.collect()
+    if polars is not None and isinstance(frame, (polars.LazyFrame, polars.DataFrame)):
+        frame = frame.lazy().collect()
+        # polars gives columns without a type a buffer that Arrow says they have not. Nothing would be written of them.
+        empty = [name for name, dtype in frame.schema.items() if dtype == polars.Null]
+        return frame.drop(empty) if empty else frame
     if isinstance(frame, Mapping):
         return _of_columns(frame.items(), keep_nan=True)
     if hasattr(frame, "__arrow_c_stream__"):
@@ -82,10 +85,13 @@ def _array(pa: Any, name: str, values: Any, keep_nan: bool) -> tuple[Any, bool]:
     backing = getattr(values, "array", None)
     if hasattr(backing, "__arrow_array__"):
         # An extension type of pandas: pyarrow would go through Python objects where it holds Arrow data already.
-        return _whole(pa, backing.__arrow_array__()), False
+        return _plain(pa, name, _whole(pa, backing.__arrow_array__())), False
     dtype = getattr(values, "dtype", None)
     if hasattr(backing, "codes") and hasattr(dtype, "categories"):
         return _categories(pa, name, backing, dtype), False
+    if type(dtype).__name__ == "SparseDtype":
+        values = values.sparse.to_dense()
+        dtype = values.dtype
     kind = getattr(dtype, "kind", None)
     numpy = getattr(values, "to_numpy", None)
     if kind in tuple("biuf") and type(dtype).__module__.startswith("numpy"):
@@ -110,6 +116,16 @@ def _converted(pa: Any, name: str, values: Any, *, from_pandas: bool) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError) as refused:
         raise DataError(f'column "{name}": {refused}', column=name) from refused
     return _whole(pa, array)
+
+
+def _plain(pa: Any, name: str, array: Any) -> Any:
+    """What pandas' periods and intervals are stored as would mean nothing in a table."""
+    if str(getattr(array.type, "extension_name", "")).startswith("pandas."):
+        raise DataError(
+            f'column "{name}": type {array.type} has no place in a table', column=name,
+            hint="make periods timestamps (dt.to_timestamp), and columns of the ends of intervals",
+        )
+    return array
 
 
 def _categories(pa: Any, name: str, backing: Any, dtype: Any) -> Any:
