@@ -26,9 +26,9 @@
 //! Everything else is an error, as it is by line protocol in QuestDB 9, whose table this extends by the text of
 //! numbers and times, by VARCHAR to times and JSON, and by SYMBOL to whatever VARCHAR can become.
 
-mod decimal;
-mod json;
-mod text;
+pub(crate) mod decimal;
+pub(crate) mod json;
+pub(crate) mod text;
 
 use decimal::{decimal_values, fit, parse_decimal};
 use hashbrown::HashMap;
@@ -83,7 +83,7 @@ pub fn type_of_new_column(batch_type: ColumnType) -> ColumnType {
 
 /// Why a value has no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Problem {
+pub(crate) enum Problem {
     Type,
     Range,
     Digits,
@@ -267,7 +267,7 @@ fn decimal_of_float(shortest: &str, precision: u8, scale: u8) -> Result<i128, Pr
     }
 }
 
-fn decimal_of(text: &str, precision: u8, scale: u8) -> Result<i128, Problem> {
+pub(crate) fn decimal_of(text: &str, precision: u8, scale: u8) -> Result<i128, Problem> {
     parse_decimal(text).and_then(|(digits, from)| fit(digits, from, precision, scale))
 }
 

@@ -108,7 +108,7 @@ pub(super) fn widened(values: &Values) -> Vec<i128> {
 }
 
 /// Digits that fit the precision of `to`, in the width it is stored in.
-pub(super) fn decimal_values(digits: Vec<i128>, to: ColumnType) -> Values {
+pub(crate) fn decimal_values(digits: Vec<i128>, to: ColumnType) -> Values {
     match to.physical() {
         Physical::I32 => Values::I32(digits.into_iter().map(|v| v as i32).collect()),
         Physical::I64 => Values::I64(digits.into_iter().map(|v| v as i64).collect()),

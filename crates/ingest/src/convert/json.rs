@@ -3,7 +3,7 @@
 /// Arrays and objects within each other; deeper ones would take the stack.
 const DEPTH_MAX: usize = 256;
 
-pub(super) fn is_valid(text: &str) -> bool {
+pub(crate) fn is_valid(text: &str) -> bool {
     let mut json = Json { rest: text.as_bytes() };
     json.value(0).is_some() && json.rest.is_empty()
 }

@@ -97,7 +97,7 @@ fn double_text(shortest: String) -> String {
 }
 
 /// `8-4-4-4-12` hexadecimal digits.
-pub(super) fn uuid(text: &str) -> Result<[u8; 16], Problem> {
+pub(crate) fn uuid(text: &str) -> Result<[u8; 16], Problem> {
     let mut groups = text.split('-');
     let mut bits = 0_u128;
     for digits in [8, 4, 4, 4, 12] {
@@ -111,24 +111,24 @@ pub(super) fn uuid(text: &str) -> Result<[u8; 16], Problem> {
 }
 
 /// Four decimal numbers up to 255.
-pub(super) fn ipv4(text: &str) -> Result<u32, Problem> {
+pub(crate) fn ipv4(text: &str) -> Result<u32, Problem> {
     text.parse::<std::net::Ipv4Addr>().map(u32::from).map_err(|_| Problem::Syntax)
 }
 
 /// The UTC day of what [`timestamp`] reads.
-pub(super) fn date(text: &str) -> Result<i32, Problem> {
+pub(crate) fn date(text: &str) -> Result<i32, Problem> {
     let (seconds, _) = instant(text).ok_or(Problem::Syntax)?;
     i32::try_from(seconds.div_euclid(86_400)).map_err(|_| Problem::Range)
 }
 
 /// ISO 8601: `2026-11-21`, or with a time `T12:30`, `T12:30:59`, `T12:30:59.123456789` and a zone `Z`, `+01`,
 /// `+01:00`, `+0100`, without one UTC. A space may stand for the `T`. Finer digits than the unit are dropped.
-pub(super) fn timestamp(text: &str, unit: TimeUnit) -> Result<i64, Problem> {
+pub(crate) fn timestamp(text: &str, unit: TimeUnit) -> Result<i64, Problem> {
     let (seconds, nanos) = instant(text).ok_or(Problem::Syntax)?;
     in_unit(seconds, nanos, unit)
 }
 
-pub(super) fn in_unit(seconds: i64, nanos: i64, unit: TimeUnit) -> Result<i64, Problem> {
+pub(crate) fn in_unit(seconds: i64, nanos: i64, unit: TimeUnit) -> Result<i64, Problem> {
     let per_second = unit.per_second();
     let value = i128::from(seconds) * i128::from(per_second) + i128::from(nanos / (1_000_000_000 / per_second));
     i64::try_from(value).map_err(|_| Problem::Range)

@@ -11,9 +11,9 @@ mod binary;
 mod column;
 mod outcome;
 mod row;
-mod scan;
+pub(crate) mod scan;
 mod series;
-mod symbol;
+pub(crate) mod symbol;
 mod table;
 mod value;
 

@@ -7,7 +7,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
 #[inline(always)]
-pub(super) fn load(input: &[u8], at: usize) -> Option<u64> {
+pub(crate) fn load(input: &[u8], at: usize) -> Option<u64> {
     let bytes = input.get(at..)?.first_chunk::<8>()?;
     Some(u64::from_le_bytes(*bytes))
 }
@@ -65,7 +65,7 @@ const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_
 
 /// The digits at `at` and how many they are: 0 to 19.
 #[inline(always)]
-pub(super) fn digits(input: &[u8], at: usize) -> Option<(u64, usize)> {
+pub(crate) fn digits(input: &[u8], at: usize) -> Option<(u64, usize)> {
     let word = load(input, at)?;
     let count = digit_count(word);
     if count == 0 {
@@ -167,7 +167,7 @@ pub(super) fn double(input: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-const TEN_TO: [u64; 19] = {
+pub(crate) const TEN_TO: [u64; 19] = {
     let mut powers = [1; 19];
     let mut i = 1;
     while i < 19 {
@@ -177,7 +177,7 @@ const TEN_TO: [u64; 19] = {
     powers
 };
 
-const DOUBLE_TEN_TO: [f64; 19] =
+pub(crate) const DOUBLE_TEN_TO: [f64; 19] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
 
 /// `t` or `f`
@@ -215,7 +215,7 @@ pub(super) fn binary_double(input: &[u8], at: usize) -> Option<(f64, usize)> {
 
 /// The text of a tag, with what makes finding it in a dictionary fast.
 #[derive(Clone, Copy)]
-pub(super) struct Tag<'a> {
+pub(crate) struct Tag<'a> {
     pub text: &'a [u8],
     /// Its length and its first 16 bytes, zeros behind its end.
     pub head: [u64; 2],
@@ -258,7 +258,7 @@ fn finish_tag(input: &[u8], at: usize, len: usize, head: [u64; 2], seed: u64) ->
 }
 
 /// A tag value from anywhere.
-pub(super) fn tag_of(text: &[u8], seed: u64) -> Tag<'_> {
+pub(crate) fn tag_of(text: &[u8], seed: u64) -> Tag<'_> {
     let mut bytes = [0; 16];
     let count = text.len().min(16);
     bytes[..count].copy_from_slice(&text[..count]);

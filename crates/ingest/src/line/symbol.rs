@@ -19,7 +19,7 @@ struct Entry {
 
 /// Open addressing with linear probing, at most half full.
 #[derive(Debug, Default)]
-pub(super) struct SymbolTable {
+pub(crate) struct SymbolTable {
     /// Entry number plus one; 0 is free.
     slots: Vec<u32>,
     entries: Vec<Entry>,
@@ -29,7 +29,7 @@ pub(super) struct SymbolTable {
 impl SymbolTable {
     /// The id of `tag` in the batch `epoch`, if it has one there.
     #[inline(always)]
-    pub(super) fn find(&self, tag: &Tag<'_>, epoch: u32) -> Option<u32> {
+    pub(crate) fn find(&self, tag: &Tag<'_>, epoch: u32) -> Option<u32> {
         let entry = &self.entries[self.position(tag)?];
         (entry.epoch == epoch).then_some(entry.id)
     }
@@ -58,7 +58,7 @@ impl SymbolTable {
 
     /// Gives `tag`, which [`SymbolTable::find`] did not know, the next id of `dictionary`.
     /// Returns the entry, to be forgotten if the row is undone, and the bytes the table has grown by.
-    pub(super) fn add(&mut self, tag: &Tag<'_>, epoch: u32, dictionary: &mut Views) -> (u32, usize) {
+    pub(crate) fn add(&mut self, tag: &Tag<'_>, epoch: u32, dictionary: &mut Views) -> (u32, usize) {
         let id = dictionary.len() as u32;
         dictionary.push(tag.text);
         if let Some(position) = self.position(tag) {
@@ -106,7 +106,7 @@ impl SymbolTable {
         Some(id)
     }
 
-    pub(super) fn forget(&mut self, entry: u32) {
+    pub(crate) fn forget(&mut self, entry: u32) {
         self.entries[entry as usize].epoch = 0;
     }
 

@@ -1,0 +1,372 @@
+//! A column of a batch while it grows.
+
+use super::field::Field;
+use super::number::{self, LastDay};
+use crate::convert::decimal::decimal_values;
+use crate::convert::{Problem, decimal_of, json, text};
+use crate::line::scan::tag_of;
+use crate::line::symbol::SymbolTable;
+use memchr::memchr2;
+use tidalite_types::time::days_from_civil;
+use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
+
+/// Characters of a value that an error message shows.
+const SHOWN_MAX: usize = 64;
+
+#[derive(Debug)]
+enum Data {
+    Skipped,
+    Boolean(Bitmap),
+    Byte(Vec<i8>),
+    Short(Vec<i16>),
+    Int(Vec<i32>),
+    Long(Vec<i64>),
+    Float(Vec<f32>),
+    Double(Vec<f64>),
+    Decimal(Vec<i128>, u8, u8),
+    Timestamp(Vec<i64>, TimeUnit, LastDay),
+    Date(Vec<i32>),
+    Symbol(Vec<u32>, Box<Symbols>),
+    Text(Views),
+    Uuid(Vec<[u8; 16]>),
+    Ipv4(Vec<u32>),
+}
+
+/// Strings keep their place in `table` from batch to batch; ids are those of `dictionary`.
+#[derive(Debug, Default)]
+struct Symbols {
+    table: SymbolTable,
+    dictionary: Views,
+    epoch: u32,
+    /// What the row under way added.
+    added: Option<u32>,
+}
+
+pub(super) struct Builder {
+    pub name: String,
+    column_type: ColumnType,
+    is_designated: bool,
+    data: Data,
+    /// Rows that are NULL, in their order.
+    nulls: Vec<u32>,
+    seed: u64,
+}
+
+/// Why a field is no value of its column.
+pub(super) type Refused = String;
+
+impl Builder {
+    pub(super) fn new(name: &str, column_type: Option<ColumnType>, is_designated: bool, seed: u64) -> Builder {
+        let data = match column_type {
+            None => Data::Skipped,
+            Some(ColumnType::Boolean) => Data::Boolean(Bitmap::new()),
+            Some(ColumnType::Byte) => Data::Byte(Vec::new()),
+            Some(ColumnType::Short) => Data::Short(Vec::new()),
+            Some(ColumnType::Int) => Data::Int(Vec::new()),
+            Some(ColumnType::Long) => Data::Long(Vec::new()),
+            Some(ColumnType::Float) => Data::Float(Vec::new()),
+            Some(ColumnType::Double) => Data::Double(Vec::new()),
+            Some(ColumnType::Decimal { precision, scale }) => Data::Decimal(Vec::new(), precision, scale),
+            Some(ColumnType::Timestamp(unit)) => Data::Timestamp(Vec::new(), unit, LastDay::default()),
+            Some(ColumnType::Date) => Data::Date(Vec::new()),
+            Some(ColumnType::Symbol) => Data::Symbol(Vec::new(), Box::new(Symbols { epoch: 1, ..Symbols::default() })),
+            Some(ColumnType::Uuid) => Data::Uuid(Vec::new()),
+            Some(ColumnType::Ipv4) => Data::Ipv4(Vec::new()),
+            Some(_) => Data::Text(Views::new()),
+        };
+        let column_type = column_type.unwrap_or(ColumnType::Varchar);
+        Builder { name: name.to_owned(), column_type, is_designated, data, nulls: Vec::new(), seed }
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.data, Data::Symbol(..) | Data::Text(_))
+    }
+
+    pub(super) fn reserve(&mut self, rows: usize) {
+        match &mut self.data {
+            Data::Skipped | Data::Boolean(_) | Data::Text(_) => {}
+            Data::Byte(v) => v.reserve(rows),
+            Data::Short(v) => v.reserve(rows),
+            Data::Int(v) | Data::Date(v) => v.reserve(rows),
+            Data::Long(v) | Data::Timestamp(v, ..) => v.reserve(rows),
+            Data::Float(v) => v.reserve(rows),
+            Data::Double(v) => v.reserve(rows),
+            Data::Decimal(v, ..) => v.reserve(rows),
+            Data::Symbol(v, _) | Data::Ipv4(v) => v.reserve(rows),
+            Data::Uuid(v) => v.reserve(rows),
+        }
+    }
+
+    /// Takes the field at `at` the short way; gives where it ends.
+    #[inline(always)]
+    pub(super) fn take_plain(&mut self, input: &[u8], at: usize, delimiter: u8, quote: u8, row: u32) -> Option<usize> {
+        let first = *input.get(at)?;
+        if (first == delimiter || first == b'\n') && !self.is_designated {
+            self.push_null(row);
+            return Some(at);
+        }
+        match &mut self.data {
+            Data::Double(v) => {
+                let (value, end) = number::double(input, at, delimiter)?;
+                v.push(value);
+                Some(end)
+            }
+            Data::Long(v) => {
+                let (value, end) = number::long(input, at, delimiter)?;
+                v.push(value);
+                Some(end)
+            }
+            Data::Timestamp(v, unit, last) => {
+                let (value, end) = number::timestamp(input, at, delimiter, *unit, last)?;
+                v.push(value);
+                Some(end)
+            }
+            Data::Int(v) => {
+                let (value, end) = number::long(input, at, delimiter)?;
+                v.push(i32::try_from(value).ok()?);
+                Some(end)
+            }
+            Data::Float(v) => {
+                // Twice rounded, but from fewer digits than make that differ.
+                let (value, end) = number::double(input, at, delimiter).filter(|(_, end)| end - at <= 8)?;
+                v.push(value as f32);
+                Some(end)
+            }
+            Data::Skipped | Data::Symbol(..) | Data::Text(_) if first != quote => {
+                let end = at + memchr2(delimiter, b'\n', &input[at..])?;
+                // With a carriage return before it, or anything that a NULL could be written as: the general way.
+                if input[end - 1] == b'\r' {
+                    return None;
+                }
+                self.take_text(&input[at..end]).then_some(end)
+            }
+            _ => None,
+        }
+    }
+
+    /// False when there is no room.
+    #[inline(always)]
+    fn take_text(&mut self, text: &[u8]) -> bool {
+        match &mut self.data {
+            Data::Symbol(v, symbols) => {
+                let tag = tag_of(text, self.seed);
+                let id = match symbols.table.find(&tag, symbols.epoch) {
+                    Some(id) => id,
+                    None => {
+                        if !symbols.dictionary.has_room(text.len()) {
+                            return false;
+                        }
+                        let id = symbols.dictionary.len() as u32;
+                        symbols.added = Some(symbols.table.add(&tag, symbols.epoch, &mut symbols.dictionary).0);
+                        id
+                    }
+                };
+                v.push(id);
+                true
+            }
+            Data::Text(views) => {
+                let has_room = views.has_room(text.len());
+                if has_room {
+                    views.push(text);
+                }
+                has_room
+            }
+            _ => true,
+        }
+    }
+
+    fn push_null(&mut self, row: u32) {
+        match &mut self.data {
+            Data::Skipped => return,
+            Data::Boolean(v) => v.push(false),
+            Data::Byte(v) => v.push(0),
+            Data::Short(v) => v.push(0),
+            Data::Int(v) | Data::Date(v) => v.push(0),
+            Data::Long(v) | Data::Timestamp(v, ..) => v.push(0),
+            Data::Float(v) => v.push(0.0),
+            Data::Double(v) => v.push(0.0),
+            Data::Decimal(v, ..) => v.push(0),
+            Data::Symbol(v, _) | Data::Ipv4(v) => v.push(0),
+            Data::Text(v) => v.push_empty(1),
+            Data::Uuid(v) => v.push([0; 16]),
+        }
+        self.nulls.push(row);
+    }
+
+    /// Takes a field the general way.
+    pub(super) fn take(&mut self, field: Field<'_>, null: &[u8], row: u32) -> Result<(), Refused> {
+        if matches!(self.data, Data::Skipped) {
+            return Ok(());
+        }
+        let text = if self.is_text() { field.text } else { field.text.trim_ascii() };
+        if (text.is_empty() && (!field.is_quoted || !self.is_text()))
+            || (!field.is_quoted && !null.is_empty() && text == null)
+        {
+            if self.is_designated {
+                return Err("the designated timestamp may not be NULL".to_owned());
+            }
+            self.push_null(row);
+            return Ok(());
+        }
+        let Ok(utf8) = std::str::from_utf8(text) else {
+            return Err(format!("{} is not UTF-8", shown(text)));
+        };
+        self.value(utf8).map_err(|problem| reason(problem, self.column_type, text))
+    }
+
+    fn value(&mut self, text: &str) -> Result<(), Problem> {
+        match &mut self.data {
+            Data::Skipped => {}
+            Data::Boolean(v) => v.push(boolean(text).ok_or(Problem::Syntax)?),
+            Data::Byte(v) => v.push(integer(text)?),
+            Data::Short(v) => v.push(integer(text)?),
+            Data::Int(v) => v.push(integer(text)?),
+            Data::Long(v) => v.push(integer(text)?),
+            Data::Float(v) => v.push(float(text, f32::is_infinite)?),
+            Data::Double(v) => v.push(float(text, f64::is_infinite)?),
+            Data::Decimal(v, precision, scale) => v.push(decimal_of(text, *precision, *scale)?),
+            Data::Timestamp(v, unit, _) => v.push(timestamp(text, *unit)?),
+            Data::Date(v) => v.push(text::date(text)?),
+            Data::Uuid(v) => v.push(text::uuid(text)?),
+            Data::Ipv4(v) => v.push(text::ipv4(text)?),
+            Data::Symbol(..) | Data::Text(_) => {
+                if self.column_type == ColumnType::Json && !json::is_valid(text) {
+                    return Err(Problem::Syntax);
+                }
+                if !self.take_text(text.as_bytes()) {
+                    return Err(Problem::Room);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The row is complete.
+    #[inline(always)]
+    pub(super) fn keep(&mut self) {
+        if let Data::Symbol(_, symbols) = &mut self.data {
+            symbols.added = None;
+        }
+    }
+
+    /// Forgets what came of a row that is none after all.
+    pub(super) fn undo(&mut self, rows: usize) {
+        match &mut self.data {
+            Data::Skipped => {}
+            Data::Boolean(v) => v.truncate(rows),
+            Data::Byte(v) => v.truncate(rows),
+            Data::Short(v) => v.truncate(rows),
+            Data::Int(v) | Data::Date(v) => v.truncate(rows),
+            Data::Long(v) | Data::Timestamp(v, ..) => v.truncate(rows),
+            Data::Float(v) => v.truncate(rows),
+            Data::Double(v) => v.truncate(rows),
+            Data::Decimal(v, ..) => v.truncate(rows),
+            Data::Ipv4(v) => v.truncate(rows),
+            Data::Text(v) => v.truncate(rows),
+            Data::Uuid(v) => v.truncate(rows),
+            Data::Symbol(v, symbols) => {
+                v.truncate(rows);
+                if let Some(entry) = symbols.added.take() {
+                    symbols.table.forget(entry);
+                    symbols.dictionary.truncate(symbols.dictionary.len() - 1);
+                }
+            }
+        }
+        while self.nulls.last().is_some_and(|row| *row as usize >= rows) {
+            self.nulls.pop();
+        }
+    }
+
+    /// The values of the designated timestamp.
+    pub(super) fn finish_times(&mut self) -> Option<(TimeUnit, Vec<i64>)> {
+        match &mut self.data {
+            Data::Timestamp(v, unit, _) => Some((*unit, std::mem::take(v))),
+            _ => None,
+        }
+    }
+
+    /// The column, and an empty builder left.
+    pub(super) fn finish(&mut self, rows: usize) -> Option<BatchColumn> {
+        let mut dictionary = Views::new();
+        let values = match &mut self.data {
+            Data::Skipped => return None,
+            Data::Boolean(v) => Values::Bit(std::mem::take(v)),
+            Data::Byte(v) => Values::I8(std::mem::take(v)),
+            Data::Short(v) => Values::I16(std::mem::take(v)),
+            Data::Int(v) | Data::Date(v) => Values::I32(std::mem::take(v)),
+            Data::Long(v) | Data::Timestamp(v, ..) => Values::I64(std::mem::take(v)),
+            Data::Float(v) => Values::F32(std::mem::take(v)),
+            Data::Double(v) => Values::F64(std::mem::take(v)),
+            Data::Decimal(v, ..) => decimal_values(std::mem::take(v), self.column_type),
+            Data::Text(v) => Values::Views(std::mem::take(v)),
+            Data::Uuid(v) => Values::B16(std::mem::take(v)),
+            Data::Ipv4(v) => Values::U32(std::mem::take(v)),
+            Data::Symbol(v, symbols) => {
+                dictionary = std::mem::take(&mut symbols.dictionary);
+                symbols.epoch += 1;
+                Values::U32(std::mem::take(v))
+            }
+        };
+        let nulls = std::mem::take(&mut self.nulls);
+        let validity = (!nulls.is_empty()).then(|| {
+            let mut validity = Bitmap::filled(rows, true);
+            nulls.iter().for_each(|row| validity.set(*row as usize, false));
+            validity
+        });
+        let (name, column_type) = (self.name.clone(), self.column_type);
+        Some(BatchColumn { name, column_type, column: Column { values, validity }, dictionary, narrower: None })
+    }
+}
+
+/// `true`, `t`, `yes`, `1` and their opposites, in any case.
+pub(super) fn boolean(text: &str) -> Option<bool> {
+    let is = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is(["true", "t", "yes", "1"]) {
+        return Some(true);
+    }
+    is(["false", "f", "no", "0"]).then_some(false)
+}
+
+fn integer<T: TryFrom<i64>>(text: &str) -> Result<T, Problem> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Problem::Syntax);
+    }
+    let value: i64 = text.parse().map_err(|_| Problem::Range)?;
+    T::try_from(value).map_err(|_| Problem::Range)
+}
+
+/// A number that becomes infinite is out of range; `inf` is not.
+fn float<T: std::str::FromStr + Copy>(text: &str, is_infinite: fn(T) -> bool) -> Result<T, Problem> {
+    let value: T = text.parse().map_err(|_| Problem::Syntax)?;
+    if is_infinite(value) && text.bytes().any(|b| b.is_ascii_digit()) { Err(Problem::Range) } else { Ok(value) }
+}
+
+/// ISO 8601, or an integer that counts in the unit of the column; in the years 1 to 9999.
+pub(super) fn timestamp(text: &str, unit: TimeUnit) -> Result<i64, Problem> {
+    let value = match integer::<i64>(text) {
+        Ok(value) => value,
+        Err(Problem::Range) => return Err(Problem::Range),
+        Err(_) => text::timestamp(text, unit)?,
+    };
+    let at = |year| days_from_civil(year, 1, 1).saturating_mul(86_400).saturating_mul(unit.per_second());
+    if (at(1)..=at(10_000) - 1).contains(&value) { Ok(value) } else { Err(Problem::Range) }
+}
+
+#[cold]
+fn reason(problem: Problem, to: ColumnType, text: &[u8]) -> Refused {
+    match problem {
+        Problem::Range => format!("value {} is out of range for type {to}", shown(text)),
+        Problem::Digits => format!("value {} does not fit type {to} without losing digits", shown(text)),
+        Problem::Room => "more than 2 GiB of text in one column of a batch".to_owned(),
+        Problem::Type | Problem::Syntax => format!("invalid input syntax for type {to}: {}", shown(text)),
+    }
+}
+
+fn shown(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}

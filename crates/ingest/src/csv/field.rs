@@ -1,0 +1,133 @@
+//! One field, the general way.
+
+use super::CsvFormat;
+
+/// A field as it was written, without its quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Field<'a> {
+    pub text: &'a [u8],
+    pub is_quoted: bool,
+    /// Where what ends it is: a delimiter, the end of the line, or the end of the input.
+    pub end: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FieldError {
+    pub at: usize,
+    pub message: &'static str,
+}
+
+/// What follows a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Delimiter,
+    /// The next record begins behind it.
+    Record(usize),
+}
+
+/// What is at `at`, if it ends a field.
+#[inline]
+pub(super) fn end_at(input: &[u8], at: usize, delimiter: u8) -> Option<End> {
+    match input.get(at) {
+        None => Some(End::Record(at)),
+        Some(&byte) if byte == delimiter => Some(End::Delimiter),
+        Some(b'\n') => Some(End::Record(at + 1)),
+        Some(b'\r') if input.get(at + 1).is_none_or(|b| *b == b'\n') => Some(End::Record((at + 2).min(input.len()))),
+        Some(_) => None,
+    }
+}
+
+/// The field that begins at `at`.
+pub(super) fn field<'a>(
+    input: &'a [u8],
+    at: usize,
+    format: &CsvFormat,
+    scratch: &'a mut Vec<u8>,
+) -> Result<Field<'a>, FieldError> {
+    if input.get(at) == Some(&format.quote) {
+        return quoted(input, at, format, scratch);
+    }
+    let rest = &input[at..];
+    let end = memchr::memchr2(format.delimiter, b'\n', rest).map_or(input.len(), |len| at + len);
+    let is_line = input.get(end).is_none_or(|b| *b == b'\n');
+    let end = if is_line && end > at && input[end - 1] == b'\r' { end - 1 } else { end };
+    Ok(Field { text: &input[at..end], is_quoted: false, end })
+}
+
+fn quoted<'a>(
+    input: &'a [u8],
+    at: usize,
+    format: &CsvFormat,
+    scratch: &'a mut Vec<u8>,
+) -> Result<Field<'a>, FieldError> {
+    let start = at + 1;
+    let (mut from, mut is_copied) = (start, false);
+    loop {
+        let len = memchr::memchr(format.quote, &input[from..]);
+        let close = from + len.ok_or(FieldError { at, message: "a quoted field is not closed" })?;
+        if input.get(close + 1) != Some(&format.quote) {
+            if end_at(input, close + 1, format.delimiter).is_none() {
+                let message = "a closing quote must be followed by the delimiter or the end of the line";
+                return Err(FieldError { at: close + 1, message });
+            }
+            let text = if is_copied {
+                scratch.extend_from_slice(&input[from..close]);
+                scratch.as_slice()
+            } else {
+                &input[start..close]
+            };
+            return Ok(Field { text, is_quoted: true, end: close + 1 });
+        }
+        if !is_copied {
+            scratch.clear();
+            is_copied = true;
+        }
+        scratch.extend_from_slice(&input[from..=close]);
+        from = close + 2;
+    }
+}
+
+/// The fields of the record at `at`, each with whether it was quoted, and where the next record begins.
+pub(super) fn record(
+    input: &[u8],
+    mut at: usize,
+    format: &CsvFormat,
+) -> Result<(Vec<(Vec<u8>, bool)>, usize), FieldError> {
+    let mut fields = Vec::new();
+    let mut scratch = Vec::new();
+    loop {
+        let field = field(input, at, format, &mut scratch)?;
+        let end = field.end;
+        fields.push((field.text.to_vec(), field.is_quoted));
+        match end_at(input, end, format.delimiter) {
+            Some(End::Delimiter) => at = end + 1,
+            Some(End::Record(next)) => return Ok((fields, next)),
+            None => return Err(FieldError { at: end, message: "a carriage return within a field must be in quotes" }),
+        }
+    }
+}
+
+/// Where the record behind the one at `at` begins, whatever is wrong with that.
+pub(super) fn skip_record(input: &[u8], mut at: usize, format: &CsvFormat) -> usize {
+    let mut scratch = Vec::new();
+    loop {
+        let Ok(field) = field(input, at, format, &mut scratch) else {
+            return memchr::memchr(b'\n', &input[at..]).map_or(input.len(), |len| at + len + 1);
+        };
+        match end_at(input, field.end, format.delimiter) {
+            Some(End::Delimiter) => at = field.end + 1,
+            Some(End::Record(next)) => return next,
+            None => return memchr::memchr(b'\n', &input[at..]).map_or(input.len(), |len| at + len + 1),
+        }
+    }
+}
+
+/// How long the blank line at `at` is, if there is one.
+#[inline]
+pub(super) fn blank(input: &[u8], at: usize) -> Option<usize> {
+    match input.get(at) {
+        Some(b'\n') => Some(1),
+        Some(b'\r') if input.get(at + 1).is_none_or(|b| *b == b'\n') => Some(input.len().min(at + 2) - at),
+        _ => None,
+    }
+}

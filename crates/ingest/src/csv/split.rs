@@ -1,0 +1,65 @@
+//! Where records end in text that comes in pieces.
+
+use super::CsvFormat;
+use memchr::{memchr, memrchr};
+
+/// Finds the last end of a record, going over each piece once. A newline in quotes ends none.
+#[derive(Clone, Debug)]
+pub struct Splitter {
+    delimiter: u8,
+    quote: u8,
+    /// Bytes of the input in which quotes were followed.
+    seen: usize,
+    is_open: bool,
+    /// Before it ends of records were looked for.
+    searched: usize,
+}
+
+impl Splitter {
+    #[must_use]
+    pub fn new(format: &CsvFormat) -> Splitter {
+        Splitter { delimiter: format.delimiter, quote: format.quote, seen: 0, is_open: false, searched: 0 }
+    }
+
+    /// How many bytes of `input` are whole records. Call again with the rest and more behind it.
+    pub fn split(&mut self, input: &[u8]) -> usize {
+        let (mut at, mut end) = (self.seen, 0);
+        while let Some(len) = memchr(self.quote, &input[at..]) {
+            let quote = at + len;
+            if !self.is_open {
+                self.is_open = quote == 0 || input[quote - 1] == self.delimiter || input[quote - 1] == b'\n';
+                if self.is_open {
+                    end = self.last_end(input, quote).unwrap_or(end);
+                }
+                at = quote + 1;
+                continue;
+            }
+            match input.get(quote + 1) {
+                Some(&byte) if byte == self.quote => at = quote + 2,
+                Some(_) => {
+                    self.is_open = false;
+                    self.searched = quote + 1;
+                    at = quote + 1;
+                }
+                // Whether it closes is seen when more comes.
+                None => return self.cut(end, quote),
+            }
+        }
+        if !self.is_open {
+            end = self.last_end(input, input.len()).unwrap_or(end);
+        }
+        self.cut(end, input.len())
+    }
+
+    fn last_end(&mut self, input: &[u8], before: usize) -> Option<usize> {
+        let from = self.searched.min(before);
+        self.searched = before;
+        memrchr(b'\n', &input[from..before]).map(|at| from + at + 1)
+    }
+
+    fn cut(&mut self, end: usize, seen: usize) -> usize {
+        self.seen = seen - end;
+        self.searched = self.searched.saturating_sub(end);
+        end
+    }
+}

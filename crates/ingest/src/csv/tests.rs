@@ -1,0 +1,324 @@
+use super::field::record;
+use super::*;
+use fastrand::Rng;
+use tidalite_types::{Batch, BatchColumn, TimeUnit, Values};
+
+fn columns(types: &[(&str, ColumnType)]) -> Vec<CsvColumn> {
+    types.iter().map(|(n, t)| CsvColumn { name: (*n).to_owned(), column_type: Some(*t) }).collect()
+}
+
+fn parse(types: &[(&str, ColumnType)], designated: Option<&str>, text: &str) -> Parsed {
+    let format = CsvFormat::default();
+    CsvParser::new(&format, "t", &columns(types), designated, 7).unwrap().parse(text.as_bytes())
+}
+
+fn texts(column: &BatchColumn) -> Vec<Option<String>> {
+    let text = |row: usize| match &column.column.values {
+        Values::Views(views) => views.get(row).to_vec(),
+        Values::U32(codes) => column.dictionary.get(codes[row] as usize).to_vec(),
+        other => panic!("no text: {other:?}"),
+    };
+    let one = |row| column.column.is_valid(row).then(|| String::from_utf8(text(row)).unwrap());
+    (0..column.column.len()).map(one).collect()
+}
+
+/// As Python's csv.writer does it, but that everything may be quoted.
+fn write_field(out: &mut String, value: Option<&str>, random: &mut Rng) {
+    let Some(value) = value else { return };
+    if value.is_empty() || value.contains([',', '"', '\n', '\r']) || random.u8(..8) == 0 {
+        out.push('"');
+        out.push_str(&value.replace('"', "\"\""));
+        out.push('"');
+    } else {
+        out.push_str(value);
+    }
+}
+
+fn any_text(random: &mut Rng) -> Option<String> {
+    if random.u8(..6) == 0 {
+        return None;
+    }
+    let alphabet: Vec<char> = "ab,\"\n\r 1ä€".chars().collect();
+    let long = if random.u8(..10) == 0 { 40 } else { 6 };
+    Some((0..random.usize(..long)).map(|_| alphabet[random.usize(..alphabet.len())]).collect())
+}
+
+#[test]
+fn texts_of_any_kind_come_back_however_the_input_is_cut() {
+    let types = [("a", ColumnType::Varchar), ("b", ColumnType::Symbol), ("c", ColumnType::Varchar)];
+    for seed in 0..400 {
+        let mut random = Rng::with_seed(seed);
+        let rows: Vec<[Option<String>; 3]> =
+            (0..random.usize(1..30)).map(|_| [(); 3].map(|()| any_text(&mut random))).collect();
+        let end = if random.bool() { "\r\n" } else { "\n" };
+        let mut text = String::new();
+        for row in &rows {
+            for (i, value) in row.iter().enumerate() {
+                text.push_str(if i > 0 { "," } else { "" });
+                write_field(&mut text, value.as_deref(), &mut random);
+            }
+            text.push_str(end);
+        }
+        if random.bool() {
+            text.truncate(text.len() - end.len());
+        }
+        let format = CsvFormat::default();
+        let mut parser = CsvParser::new(&format, "t", &columns(&types), None, seed).unwrap();
+        let mut splitter = Splitter::new(&format);
+        let (mut held, mut found, mut lines) = (Vec::new(), Vec::new(), 0);
+        let mut take = |piece: &[u8]| {
+            let parsed = parser.parse(piece);
+            assert_eq!(parsed.bad, vec![], "seed {seed}: {text:?}");
+            lines += parsed.lines;
+            let columns: Vec<_> = parsed.batch.columns.iter().map(texts).collect();
+            found.extend((0..parsed.batch.rows).map(|row| [0, 1, 2].map(|c| columns[c][row].clone())));
+        };
+        for piece in text.as_bytes().chunks(random.usize(1..40)) {
+            held.extend_from_slice(piece);
+            let whole = splitter.split(&held);
+            take(&held[..whole]);
+            held.drain(..whole);
+        }
+        take(&held);
+        assert_eq!(found, rows, "seed {seed}: {text:?}");
+        assert_eq!(lines, text.matches('\n').count() as u64);
+    }
+}
+
+#[test]
+fn the_short_way_agrees_with_the_general_one() {
+    use ColumnType::{Double, Float, Int, Long, Timestamp, Varchar};
+    let times = [
+        "2026-02-29T00:00:00",
+        "2024-02-29 23:59:59.5",
+        "0001-01-01T00:00:00Z",
+        "1970-01-01T00:00:00Z",
+        "1969-12-31T23:59:59.999999Z",
+        "2020-01-01T24:00:00",
+        "2020-01-01T00:60:00",
+        "2020-13-01T00:00:00Z",
+        "2020-01-01T1:00:00",
+        "2020-01-01T01:00:00+02:00",
+        "9999-12-31T23:59:59.999999999Z",
+        "2262-04-12T00:00:00Z",
+        "2020-01-01T00:00:00.",
+        "2020-01-01",
+        "1577836800000000",
+        "0000-01-01T00:00:00Z",
+    ];
+    let numbers = [
+        "0",
+        "-0",
+        "1.5",
+        "-1.25",
+        "+3",
+        "123456789012345678",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "9223372036854775808",
+        "1e5",
+        "1.",
+        ".5",
+        "0.1234567890123456789",
+        "9007199254740993",
+        "90071992547409.93",
+        "inf",
+        "NaN",
+        "1e400",
+        "2147483648",
+        "12,",
+        "x",
+        "-",
+        "16777217",
+        "0.1",
+        "3.4e39",
+    ];
+    let all = numbers.iter().map(|n| vec![Long, Double, Int, Float].into_iter().map(|t| (t, *n)).collect::<Vec<_>>());
+    let units = [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos];
+    let all = all.chain(times.iter().map(|t| units.map(|unit| (Timestamp(unit), *t)).to_vec()));
+    for (column_type, text) in all.flatten() {
+        let text = text.trim_end_matches(',');
+        let types = [("v", column_type), ("rest", Varchar)];
+        // Quoted and unquoted, with room behind and at the end: only the second and third can be short.
+        let forms = [format!("\"{text}\",x\n"), format!("{text},{}\n", "x".repeat(40)), format!("{text},x")];
+        let parsed = forms.each_ref().map(|form| parse(&types, None, form));
+        let value = |p: &Parsed| {
+            (format!("{:?}", p.batch.columns[0].column), p.bad.iter().map(|b| b.reason.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(value(&parsed[0]), value(&parsed[1]), "{text} as {column_type}");
+        assert_eq!(value(&parsed[0]), value(&parsed[2]), "{text} as {column_type}");
+        // What Rust reads is the value.
+        if let (Values::F64(v), Ok(expected)) = (&parsed[1].batch.columns[0].column.values, text.parse::<f64>())
+            && parsed[1].bad.is_empty()
+        {
+            assert_eq!(v[0].to_bits(), expected.to_bits(), "{text}");
+        }
+        if let (Values::F32(v), Ok(expected)) = (&parsed[1].batch.columns[0].column.values, text.parse::<f32>())
+            && parsed[1].bad.is_empty()
+        {
+            assert_eq!(v[0].to_bits(), expected.to_bits(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn random_doubles_are_read_as_rust_reads_them() {
+    let mut random = Rng::with_seed(3);
+    let text: Vec<String> = (0..20_000)
+        .map(|i| match i % 4 {
+            0 => format!("{:.4}", random.f64() * 1e3 - 500.0),
+            1 => format!("{}", f64::from_bits(random.u64(..))),
+            2 => format!("{:.12}", random.f64()),
+            _ => format!("{:e}", random.f64() * 1e-9),
+        })
+        .collect();
+    let parsed = parse(&[("v", ColumnType::Double)], None, &(text.join("\n") + "\n"));
+    assert_eq!(parsed.bad, vec![]);
+    let Values::F64(values) = &parsed.batch.columns[0].column.values else { panic!("no doubles") };
+    for (value, text) in values.iter().zip(&text) {
+        assert_eq!(value.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+    }
+}
+
+#[test]
+fn every_type_is_read_and_null_is_a_field_without_a_character() {
+    use ColumnType::{Boolean, Byte, Date, Decimal, Ipv4, Json, Short, Uuid};
+    let types = [
+        ("a", Boolean),
+        ("b", Byte),
+        ("c", Short),
+        ("d", Decimal { precision: 9, scale: 2 }),
+        ("e", Date),
+        ("f", Uuid),
+        ("g", Ipv4),
+        ("h", Json),
+    ];
+    let text = "TRUE,-128, 7 ,1.5,1970-01-02,00000000-0000-0000-0000-0000000000ff,1.2.3.4,\"{\"\"a\"\": 1}\"\n,,,,,,,\n\"\",\"\",\"\",\"\",\"\",\"\",\"\",\n";
+    let parsed = parse(&types, None, text);
+    assert_eq!(parsed.bad, vec![]);
+    let values: Vec<&Values> = parsed.batch.columns.iter().map(|c| &c.column.values).collect();
+    assert!(matches!(values[0], Values::Bit(b) if b.get(0)));
+    assert_eq!(
+        values[1..5],
+        [
+            &Values::I8(vec![-128, 0, 0]),
+            &Values::I16(vec![7, 0, 0]),
+            &Values::I32(vec![150, 0, 0]),
+            &Values::I32(vec![1, 0, 0])
+        ]
+    );
+    assert!(matches!(values[5], Values::B16(v) if v[0][15] == 0xff));
+    assert_eq!(values[6], &Values::U32(vec![0x0102_0304, 0, 0]));
+    assert_eq!(texts(&parsed.batch.columns[7]), [Some("{\"a\": 1}".to_owned()), None, None]);
+    assert!(parsed.batch.columns.iter().all(|c| c.column.null_count() == 2));
+}
+
+#[test]
+fn a_bad_record_leaves_no_trace_and_says_where_it_is() {
+    let types = [("ts", ColumnType::Timestamp(TimeUnit::Micros)), ("s", ColumnType::Symbol), ("v", ColumnType::Double)];
+    let text = "1970-01-01T00:00:01Z,a,1\n1970-01-01T00:00:02Z,lost,x\n\n1970-01-01T00:00:03Z,b\n,c,3\n1970-01-01T00:00:04Z,\"new\nline\",4,5\n1970-01-01T00:00:05Z,\"a\"b,5\n1970-01-01T00:00:06Z,d,6\n";
+    let parsed = parse(&types, Some("ts"), text);
+    let Batch { rows, timestamps, columns, .. } = parsed.batch;
+    assert_eq!((rows, timestamps.unwrap().values), (2, vec![1_000_000, 6_000_000]));
+    assert_eq!(texts(&columns[0]), [Some("a".to_owned()), Some("d".to_owned())]);
+    assert_eq!(columns[0].dictionary.len(), 2);
+    let bad: Vec<_> = parsed.bad.iter().map(|b| (b.line, b.position, b.column.as_deref(), b.reason.as_str())).collect();
+    assert_eq!(
+        bad,
+        [
+            (1, 27, Some("v"), "invalid input syntax for type DOUBLE: \"x\""),
+            (3, 23, None, "only 2 of 3 fields"),
+            (4, 1, Some("ts"), "the designated timestamp may not be NULL"),
+            (5, 34, None, "more than the 3 fields that there are columns"),
+            (7, 25, Some("s"), "a closing quote must be followed by the delimiter or the end of the line"),
+        ]
+    );
+    assert_eq!(parsed.bad[3].record, b"1970-01-01T00:00:04Z,\"new\nline\",4,5\n");
+    assert_eq!(parsed.lines, 9);
+}
+
+#[test]
+fn bytes_that_are_no_utf8_and_a_text_for_null_are_noticed() {
+    let format = CsvFormat { null: b"NA".to_vec(), ..CsvFormat::default() };
+    let types = columns(&[("a", ColumnType::Long), ("b", ColumnType::Varchar)]);
+    let mut parser = CsvParser::new(&format, "t", &types, None, 1).unwrap();
+    let parsed = parser.parse(b"NA,NA\n1,\"NA\"\n2,\xff\n");
+    assert_eq!(texts(&parsed.batch.columns[1]), [None, Some("NA".to_owned())]);
+    assert_eq!(parsed.batch.columns[0].column.null_count(), 1);
+    assert_eq!(parsed.bad[0].reason, "\"\u{fffd}\" is not UTF-8");
+}
+
+fn types_of(detected: &Detected) -> Vec<String> {
+    detected.columns.iter().map(|c| format!("{} {}", c.name, c.column_type.unwrap())).collect()
+}
+
+#[test]
+fn a_file_says_what_it_is() {
+    let mut text = "Time;price;n;ok;side;id;host;note!\n".to_owned();
+    for i in 0..40 {
+        let note = format!("\"text; {i}\"");
+        let side = if i % 2 == 0 { "buy" } else { "sell" };
+        text += &format!(
+            "2026-01-01 00:{i:02}:00.123;{i}.5;{i};true;{side};00000000-0000-0000-0000-0000000000{i:02};10.0.0.{i};{note}\n"
+        );
+    }
+    let found = detect(text.as_bytes(), &Known::default()).unwrap();
+    let expected = [
+        "Time TIMESTAMP",
+        "price DOUBLE",
+        "n LONG",
+        "ok BOOLEAN",
+        "side SYMBOL",
+        "id UUID",
+        "host IPV4",
+        "note! VARCHAR",
+    ];
+    assert_eq!(types_of(&found), expected);
+    assert_eq!((found.format.delimiter, found.header_lines, found.timestamp.as_deref()), (b';', 1, Some("Time")));
+    // 40 rows in 39 minutes: half a million are more than a year's.
+    assert_eq!(found.partition_by, PartitionBy::Year);
+}
+
+use tidalite_types::PartitionBy;
+
+#[test]
+fn what_is_known_goes_before_what_is_found() {
+    let text = b"1500000000000,1,x\n1500000060000,2,y\n";
+    let found = detect(text, &Known::default()).unwrap();
+    assert_eq!(types_of(&found), ["c0 LONG", "c1 LONG", "c2 VARCHAR"]);
+    assert_eq!((found.header_bytes, found.timestamp, found.partition_by), (0, None, PartitionBy::None));
+    let known = Known { timestamp: Some("C0".to_owned()), ..Known::default() };
+    let found = detect(text, &known).unwrap();
+    assert_eq!((types_of(&found)[0].as_str(), found.timestamp.as_deref()), ("c0 TIMESTAMP_MS", Some("c0")));
+    let table = vec![
+        ("at".to_owned(), ColumnType::Timestamp(TimeUnit::Millis)),
+        ("n".to_owned(), ColumnType::Int),
+        ("s".to_owned(), ColumnType::Symbol),
+    ];
+    let known = Known { table: Some(table), timestamp: Some("at".to_owned()), ..Known::default() };
+    assert_eq!(types_of(&detect(text, &known).unwrap()), ["at TIMESTAMP_MS", "n INT", "s SYMBOL"]);
+    let known =
+        Known { columns: vec![("nosuch".to_owned(), ColumnType::Int)], has_header: Some(true), ..Known::default() };
+    assert!(detect(b"a,b\n1,2\n", &known).unwrap_err().to_string().starts_with("column \"nosuch\" is not in the file"));
+}
+
+#[test]
+fn headers_are_told_from_rows() {
+    let has_header = |text: &str| detect(text.as_bytes(), &Known::default()).unwrap().header_lines == 1;
+    assert!(has_header("a,b\n1,2\n"));
+    assert!(has_header("name,city\nAnn,Rome\nBob,Oslo\n"));
+    assert!(!has_header("Ann,Rome\nBob,Oslo\nAnn,Oslo\n"));
+    assert!(!has_header("a,a\n1,2\n"));
+    assert!(!has_header("1,2\n3,4\n"));
+    assert!(detect(b"", &Known::default()).is_err());
+    let odd = detect(b"a b,a b,,x.y\n1,2,3,4\n", &Known { has_header: Some(true), ..Known::default() }).unwrap();
+    assert_eq!(types_of(&odd), ["a b LONG", "a b_2 LONG", "c2 LONG", "x_y LONG"]);
+}
+
+#[test]
+fn a_record_is_read_the_general_way() {
+    let format = CsvFormat::default();
+    let (fields, next) = record(b"a,\"b\"\"c\",,\"\"\r\nrest", 0, &format).unwrap();
+    let fields: Vec<_> = fields.iter().map(|(t, q)| (std::str::from_utf8(t).unwrap(), *q)).collect();
+    assert_eq!((fields, next), (vec![("a", false), ("b\"c", true), ("", false), ("", true)], 14));
+}
