@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
 //! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; [`session`] statements; [`metrics`] what is counted.
-//! Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
+//! [`import`] files into rows. Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
 #![forbid(unsafe_code)]
 
 pub mod backup;
@@ -12,6 +12,7 @@ pub mod database;
 pub mod destination;
 pub mod error;
 mod folder;
+pub mod import;
 mod jobs;
 pub mod metrics;
 pub mod repair;

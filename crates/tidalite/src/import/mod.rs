@@ -1,0 +1,32 @@
+//! Files become rows: CSV, read in pieces, parsed on several threads, committed in the order of the file.
+//!
+//! In: a reader, what is known of the file, where commits go. Out: rows committed, durable as configured, one commit a
+//! piece; for each record that is no row its line, the place and why. A table that does not exist is created by what
+//! the file's first records show ([`CsvPlan`]), before the first row.
+//!
+//! Always: pieces are committed in their order, so that rows of one time keep the order they have in the file. When a
+//! record is bad and that ends the import, the rows of the pieces before it stay.
+//! The caller's thread commits; one thread reads and cuts, `threads` parse.
+
+mod pipeline;
+mod plan;
+
+pub use pipeline::{Bad, Progress, import_csv};
+pub use plan::CsvPlan;
+pub use tidalite_ingest::csv::{CsvColumn, CsvFormat, CsvParser, Detected, Known, Splitter, is_readable};
+
+/// What a record that is no row does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBad {
+    /// It ends the import.
+    #[default]
+    Abort,
+    /// It is handed to the caller and left out.
+    Skip,
+}
+
+/// Bytes at the beginning of a file that are looked at for what it is.
+pub const SAMPLE_BYTES: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+use super::*;
+use crate::{Database, DatabaseConfig, Error, ErrorKind, Result};
+use futures::FutureExt;
+use futures::executor::block_on;
+use std::io::{Cursor, Read};
+use tidalite_types::{Command, PartitionBy, Values};
+
+/// About six pieces of rows that count.
+fn numbers() -> String {
+    let mut text = "n,text\n".to_owned();
+    (0..700_000).for_each(|i| text += &format!("{i},\"a\nb{}\"\n", i % 7));
+    text
+}
+
+fn plan_of(text: &str) -> CsvPlan {
+    let sample = &text.as_bytes()[..text.len().min(1 << 20)];
+    CsvPlan::new(sample, sample.len() == text.len(), "t", None, Known::default(), None).unwrap()
+}
+
+fn import(text: &str, on_bad: OnBad, threads: usize) -> (Result<Progress>, Vec<i64>, Vec<String>) {
+    let plan = plan_of(text);
+    let mut reader = Cursor::new(&text.as_bytes()[plan.skipped_bytes..]);
+    let (mut values, mut bad) = (Vec::new(), Vec::new());
+    let commit = |batch: tidalite_types::Batch| {
+        let Values::I64(longs) = &batch.columns[0].column.values else { panic!("no longs") };
+        values.extend_from_slice(longs);
+        futures::future::ready(Ok(())).boxed()
+    };
+    let told = |found: Option<&Bad>, _| {
+        bad.extend(found.map(ToString::to_string));
+        Ok(())
+    };
+    let done = import_csv(&plan, &mut reader, threads, on_bad, commit, told);
+    (done, values, bad)
+}
+
+#[test]
+fn pieces_are_committed_in_their_order() {
+    let text = numbers();
+    for threads in [1, 3] {
+        let (done, values, bad) = import(&text, OnBad::Abort, threads);
+        let bytes = (text.len() - "n,text\n".len()) as u64;
+        assert_eq!(done.unwrap(), Progress { bytes, rows: 700_000, bad: 0 });
+        assert!(values.iter().copied().eq(0..700_000), "{threads} threads");
+        assert!(bad.is_empty());
+    }
+}
+
+#[test]
+fn bad_records_are_told_with_their_line_in_the_file_or_end_the_import() {
+    // Every row has two lines.
+    let text = numbers().replace("500000,\"", "5x,\"").replace("\n600000,", "\n");
+    let (done, values, bad) = import(&text, OnBad::Skip, 2);
+    assert_eq!(done.unwrap().rows, 699_998);
+    assert_eq!(values.len(), 699_998);
+    let expected = [
+        "line 1000002, position 1, column \"n\": invalid input syntax for type LONG: \"5x\"",
+        "line 1200002, position 1, column \"n\": invalid input syntax for type LONG: \"a\\nb2\"",
+    ];
+    assert_eq!(bad, expected);
+    let (done, values, _) = import(&text, OnBad::Abort, 2);
+    let error = done.unwrap_err();
+    assert_eq!((error.message.as_str(), error.line), (expected[0], Some(1_000_002)));
+    assert!(values.len() < 500_000 && values.iter().copied().eq(0..values.len() as i64));
+    assert_eq!(error.hint.unwrap(), format!("{} rows of it are in the table", values.len()));
+}
+
+#[test]
+fn a_reader_that_fails_and_a_commit_that_is_refused_end_the_import() {
+    struct Broken(usize);
+    impl Read for Broken {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            if self.0 == 0 {
+                return Err(std::io::Error::other("the disk is gone"));
+            }
+            self.0 -= 1;
+            buffer.fill(b'\n');
+            Ok(buffer.len())
+        }
+    }
+    let plan = plan_of("n\n1\n");
+    let ready = |_| futures::future::ready(Ok(())).boxed();
+    let error = import_csv(&plan, &mut Broken(3), 2, OnBad::Skip, ready, |_, _| Ok(())).unwrap_err();
+    assert_eq!(error.message, "could not be read: the disk is gone");
+    let refuse = |_| futures::future::ready(Err(Error::new(ErrorKind::Unavailable, "no room"))).boxed();
+    let text = "1\n".repeat(20 << 20);
+    let error = import_csv(&plan, &mut Cursor::new(text), 2, OnBad::Skip, refuse, |_, _| Ok(())).unwrap_err();
+    assert_eq!(error.message, "no room");
+}
+
+#[test]
+fn a_table_is_created_by_what_the_file_shows_and_found_again_by_the_next_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(DatabaseConfig::new(folder.path())).unwrap();
+    let text = "\u{feff}ts,s,v\n2026-01-01T00:00:00Z,a,1.5\n2026-01-01T00:00:01Z,b,\n2026-01-01T00:00:02Z,a,2\n";
+    for round in 1..=2 {
+        let schema = database.table("T");
+        let plan = CsvPlan::new(text.as_bytes(), true, "t", schema.as_deref(), Known::default(), Some(PartitionBy::Month));
+        let plan = plan.unwrap();
+        assert_eq!(plan.create.is_some(), round == 1);
+        if let Some(create) = plan.create.clone() {
+            assert_eq!((create.designated.as_deref(), create.partition_by), (Some("ts"), PartitionBy::Month));
+            block_on(database.command(Command::CreateTable(create))).unwrap();
+        }
+        let mut reader = &text.as_bytes()[plan.skipped_bytes..];
+        let commit = |batch| database.commit(vec![batch]).map(|r| r.map(|_| ())).boxed();
+        let done = import_csv(&plan, &mut reader, 1, OnBad::Abort, commit, |_, _| Ok(())).unwrap();
+        assert_eq!(done.rows, 3);
+    }
+    let committed = database.metrics().into_iter().find(|m| m.name == "tidalite_rows_committed_total");
+    assert_eq!(committed.unwrap().value, 6.0);
+    let types = Known { columns: vec![("v".to_owned(), tidalite_types::ColumnType::Long)], ..Known::default() };
+    let error = CsvPlan::new(text.as_bytes(), true, "t", database.table("t").as_deref(), types, None).unwrap_err();
+    assert_eq!(error.message, "column \"v\" of table \"t\" is of type DOUBLE, not LONG");
+    database.close().unwrap();
+}
