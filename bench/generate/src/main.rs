@@ -1,12 +1,13 @@
 //! `tidalite-generate`: the data of benchmarks as text on standard output.
 //!
 //! Reading order: [`random`] the source of chance; [`walk`] how values move; [`devops`] and [`iot`] what the Time Series
-//! Benchmark Suite measures; [`text`] rows as text; [`stream`] a run; [`bars`] minute bars of a share.
+//! Benchmark Suite measures; [`text`] rows as text; [`stream`] a run; [`queries`] what is asked of it; [`bars`] minute bars of a share.
 #![forbid(unsafe_code)]
 
 mod bars;
 mod devops;
 mod iot;
+mod queries;
 mod random;
 mod stream;
 mod text;
@@ -23,6 +24,8 @@ tidalite-generate tsbs [--use-case cpu-only|cpu-single|devops|iot] [--seed 123] 
     [--start-s 1451606400] [--end-s 1451692800] [--log-interval-s 10] [--max-data-points 0]
     [--format influx|questdb|timescaledb|clickhouse]
     byte for byte what tsbs_generate_data writes with the same flags; seconds since 1970
+tidalite-generate queries [--seed 123] [--scale 4000] [--start-s 1451606400] [--end-s 1451692801] [--window-s 3600] [--hosts 1] [--count 10]
+    windows and hosts of TSBS's queries, a line of JSON each
 tidalite-generate bars [--bytes 115343360] [--seed 1]
     minute bars of a share as CSV, about so many bytes
 ";
@@ -66,6 +69,22 @@ fn run() -> Result<u64, String> {
             let bytes = number("bytes", 110 << 20)?;
             no_more(&flags)?;
             pump(&mut out, bars::Bars::new(seed, bytes.max(0) as u64), bars::Bars::next, bars::Bars::rows)
+        }
+        "queries" => {
+            let second = 1_000_000_000;
+            let start = number("start-s", 1_451_606_400)?;
+            let asked = queries::Asked {
+                seed,
+                scale: number("scale", 4000)?.max(1) as usize,
+                start_ns: start * second,
+                end_ns: number("end-s", start + 86_401)? * second,
+                window_ns: number("window-s", 3600)? * second,
+                hosts: number("hosts", 1)?.max(0) as usize,
+                count: number("count", 10)?.max(0) as usize,
+            };
+            no_more(&flags)?;
+            let text: String = queries::queries(asked).iter().map(queries::line).collect();
+            out.write_all(text.as_bytes()).map(|()| asked.count as u64)
         }
         "tsbs" => {
             let second = 1_000_000_000;

@@ -1,0 +1,1 @@
+"""`tidalite-bench`: Tidalite beside other databases, on this machine, in turns. See bench/README.md."""

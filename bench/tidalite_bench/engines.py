@@ -1,0 +1,270 @@
+"""The systems under measurement behind one face: fresh folder, open, import, ask, size, close.
+
+Servers are those of ../systems.py; engines within a process live in a worker of their own, so that none has the memory or
+the threads of another. What is loaded is gone after `close`.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+import urllib.parse
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+import systems  # noqa: E402
+
+from . import install  # noqa: E402
+from .worker import ENGINES  # noqa: E402
+
+
+class Engine:
+    """In a process of its own, over a pipe."""
+
+    clock = "within its process"
+
+    def __init__(self, name, scratch, threads):
+        self.name, self.threads = name, threads
+        self.folder = Path(scratch) / f"{name}-data"
+        self.durability, self.settings = ENGINES[name].durability, ENGINES[name].settings
+        self.process = None
+
+    def open(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        command = [str(install.environment()), str(Path(__file__).parent / "worker.py"), self.name, str(self.folder), str(self.threads)]
+        log = open(self.folder.parent / f"{self.name}.log", "wb")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+        log.close()
+        self.version_text = self.call("version")["value"]
+        return self
+
+    def call(self, op, **more):
+        self.process.stdin.write(json.dumps({"op": op, **more}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.name} ended, see {self.folder.parent}/{self.name}.log")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(f"{self.name}: {answer['error']}")
+        return answer
+
+    def version(self):
+        return self.version_text
+
+    def import_csv(self, table, path, columns):
+        answer = self.call("import_csv", table=table, path=str(path), columns=columns)
+        return answer["seconds"], answer["value"]
+
+    def import_parquet(self, table, path):
+        answer = self.call("import_parquet", table=table, path=str(path))
+        return answer["seconds"], answer["value"]
+
+    def query(self, sql):
+        """(seconds, rows)."""
+        answer = self.call("query", sql=sql)
+        return answer["seconds"], answer["value"]
+
+    def disk(self):
+        return {"data": self.call("disk")["value"]}
+
+    def close(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait(60)
+            self.process = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def seconds_of(function):
+    start = time.perf_counter()
+    value = function()
+    return time.perf_counter() - start, value
+
+
+class TidaliteFolder:
+    """The command, into a folder: the engine within the process of `tidalite import`."""
+
+    name = "tidalite"
+    clock = "within the process of `tidalite import`: from opening the file until the last commit is synced"
+    durability = "every commit synced (fdatasync of the log) before it counts"
+    settings = "defaults; size after ALTER TABLE … SEAL"
+
+    def __init__(self, scratch, threads):
+        self.threads = threads
+        self.folder = Path(scratch) / "tidalite-folder"
+        self.binary = install.binary("tidalite")
+
+    def open(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return self
+
+    def version(self):
+        return subprocess.run([self.binary, "--version"], capture_output=True, text=True).stdout.strip()
+
+    def import_csv(self, table, path, columns):
+        command = [self.binary, "import", path, "--data", self.folder, "--table", table, "--json", "--quiet", "--threads", str(self.threads)]
+        self.whole_s, done = seconds_of(lambda: subprocess.run(command, capture_output=True, text=True))
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        report = json.loads(done.stdout)
+        return report["seconds_until_durable"], report["rows"]
+
+    def query(self, sql):
+        command = [self.binary, "sql", "--data", self.folder, "--format", "json", sql]
+        seconds, done = seconds_of(lambda: subprocess.run(command, capture_output=True, text=True))
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return seconds, json.loads(done.stdout)["dataset"]
+
+    def disk(self):
+        for (table,) in [row[:1] for row in self.query("show tables")[1]]:
+            command = [self.binary, "sql", "--data", self.folder, f'alter table "{table}" seal']
+            subprocess.run(command, capture_output=True, check=True)
+        return parts_of(self.folder)
+
+    def close(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def parts_of(folder):
+    """Data and log apart: a log file is allocated before it is needed and used again."""
+    parts = {"data": 0, "log": 0}
+    for entry in Path(folder).iterdir():
+        size = systems.folder_bytes(entry) if entry.is_dir() else entry.stat().st_blocks * 512
+        parts["log" if "wal" in entry.name or "log" in entry.name else "data"] += size
+    return parts
+
+
+def parquet_columns(path):
+    """For CREATE TABLE: text with a dictionary is a SYMBOL."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def kind(given):
+        if pa.types.is_dictionary(given):
+            return "symbol"
+        return "timestamp" if pa.types.is_timestamp(given) else {"double": "double", "int64": "long", "int32": "int", "int16": "short"}.get(str(given), "varchar")
+
+    return ", ".join(f"{field.name} {kind(field.type)}" for field in pq.read_schema(path))
+
+
+class Server:
+    """A server over HTTP."""
+
+    clock = "over HTTP, kept alive, the whole answer read"
+
+    def __init__(self, scratch, threads):
+        self.threads = threads
+        self.system = self.kind(scratch)
+        self.durability = self.system.durability
+
+    def open(self):
+        self.system.start()
+        return self
+
+    def version(self):
+        return self.system.version()
+
+    def query(self, sql):
+        seconds, answer = seconds_of(lambda: self.system.sql(sql))
+        if "error" in answer:
+            raise RuntimeError(f"{self.name}: {answer['error']}")
+        return seconds, answer.get("dataset")
+
+    def close(self):
+        self.system.stop()
+
+
+class TidaliteServer(Server):
+    name = "tidalite-server"
+    kind = systems.Tidalite
+    settings = "defaults"
+
+    def __init__(self, scratch, threads):
+        super().__init__(scratch, threads)
+        self.system.name = "tidalite-server"
+        self.system.binary = str(install.binary("tidalite"))
+        self.system.extra_env.pop("TIDALITE_STAGING_BYTES", None)
+        self.durability = "every commit synced before the answer"
+
+    def import_csv(self, table, path, columns):
+        command = [self.system.binary, "import", path, "--server", f"http://127.0.0.1:{self.system.http_port}", "--table", table, "--json", "--quiet"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        report = json.loads(done.stdout)
+        return report["seconds_until_durable"], report["rows"]
+
+    def import_parquet(self, table, path):
+        def load():
+            self.query(f"create table {table} ({parquet_columns(path)}) timestamp(ts) partition by day")
+            self.query(f"insert batch 1000000 into {table} select * from read_parquet('{path}')")
+
+        seconds, _ = seconds_of(load)
+        return seconds, self.query(f"select count(*) from {table}")[1][0][0]
+
+    def settle(self, tables):
+        self.system.wait_settled(tables, 300)
+
+    def disk(self):
+        for row in self.query("show tables")[1]:
+            self.query(f'alter table "{row[0]}" seal')
+        return parts_of(self.system.data)
+
+
+class QuestDbServer(Server):
+    name = "questdb"
+    kind = systems.QuestDB
+    settings = "defaults, 2 GiB heap"
+
+    def __init__(self, scratch, threads):
+        super().__init__(scratch, threads)
+        self.system.jar = str(install.questdb_jar())
+        self.durability = "never synced (its default)"
+
+    def import_csv(self, table, path, columns):
+        """/imp with curl, as its documentation has it, until all rows are seen."""
+        timestamp = next(name for name, kind in columns if kind == "TIMESTAMP")
+        with open(path) as file:
+            file.readline()
+            first = file.readline()
+        rows = sum(chunk.count(b"\n") for chunk in iter(open(path, "rb").read, b"")) - 1
+        pattern = "yyyy-MM-ddTHH:mm:ssZ" if "T" in first else "yyyy-MM-dd HH:mm:ss"
+        schema = json.dumps([{"name": timestamp, "type": "TIMESTAMP", "pattern": pattern}])
+        query = urllib.parse.urlencode(dict(fmt="json", overwrite="true", name=table, timestamp=timestamp, partitionBy="MONTH", maxUncommittedRows=500000))
+        start = time.perf_counter()
+        command = ["curl", "-s", "-F", f"schema={schema}", "-F", f"data=@{path}", f"http://127.0.0.1:{self.system.http_port}/imp?{query}"]
+        subprocess.run(command, capture_output=True, check=True)
+        while self.system.count(table) < rows:
+            if time.perf_counter() - start > 300:
+                raise TimeoutError(f"questdb shows {self.system.count(table)} of {rows} rows")
+            time.sleep(0.01)
+        return time.perf_counter() - start, rows
+
+    def import_parquet(self, table, path):
+        root = self.system.data / "import"
+        root.mkdir(exist_ok=True)
+        shutil.copy(path, root / path.name)
+
+        def load():
+            self.query(f"create table {table} ({parquet_columns(path)}) timestamp(ts) partition by day bypass wal")
+            self.query(f"insert into {table} select * from read_parquet('{path.name}')")
+
+        seconds, _ = seconds_of(load)
+        return seconds, self.query(f"select count() from {table}")[1][0][0]
+
+    def settle(self, tables):
+        self.system.wait_settled(tables, 300)
+
+    def disk(self):
+        return {"data": sum(self.query(f"select sum(diskSize) from table_partitions('{row[0]}')")[1][0][0] or 0
+                            for row in self.query("select table_name from tables()")[1])}
+
+
+KINDS = {"tidalite": TidaliteFolder, "tidalite-server": TidaliteServer, "questdb": QuestDbServer}
+
+
+def make(name, scratch, threads):
+    return KINDS[name](scratch, threads) if name in KINDS else Engine(name, scratch, threads)

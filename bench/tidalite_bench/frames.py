@@ -1,0 +1,240 @@
+"""A DataFrame to line protocol and into a server: what `bench_pandas` of py-tsbs-benchmark measures, and when it is visible.
+
+Three blocks: Serialized (the frame into a buffer in memory), Sent (until the client is done; over TCP nobody answers) and
+Visible (from the first byte until a count over a new connection shows all rows), which the original leaves out. The sender
+is the official questdb client for every system; where the Python package `tidalite` is installed, its own sender is
+measured beside it. The frame and the connections are made before the clock starts.
+"""
+
+import pprint
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from . import engines
+from .measure import middle, ratio, spread, turns
+
+SYSTEMS = ["tidalite-server", "questdb"]
+REGIONS = {"us-east-1": "abce", "us-west-1": "ab", "us-west-2": "abc", "eu-west-1": "abc", "eu-central-1": "ab", "ap-southeast-1": "ab",
+           "ap-southeast-2": "ab", "ap-northeast-1": "ac", "sa-east-1": "abc"}
+TAGS = ["hostname", "region", "datacenter", "rack", "os", "arch", "team", "service", "service_version", "service_environment"]
+FIELDS = [f"usage_{name}" for name in "user system idle nice iowait irq softirq steal guest guest_nice".split()]
+
+
+def arguments(parser):
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--row-count", type=int, default=10_000_000)
+    parser.add_argument("--scale", type=int, default=4000)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--write-ilp", metavar="PATH", help="writes the serialized rows; - for standard output")
+    parser.add_argument("--shell", action="store_true", help="an interactive shell with the frame, then the end")
+    parser.add_argument("--no-send", dest="send", action="store_false", help="only serializes")
+    parser.add_argument("--protocol", default="tcp", choices=["tcp", "http"])
+    parser.add_argument("--op", default="dataframe", choices=["dataframe", "iterrows", "itertuples"])
+    parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--worker-chunk-row-count", type=int, default=10_000)
+    parser.add_argument("--validation-query-timeout", type=float, default=120.0)
+    parser.add_argument("--debug", action="store_true")
+
+
+def frame_of(rows, scale, seed):
+    """As the original makes it, but that the region is drawn from the seed, too."""
+    import numpy as np
+    import pandas as pd
+
+    chance, walks = random.Random(seed), np.random.default_rng(seed)
+    pick = lambda words: [words[chance.randrange(len(words))] for _ in range(rows)]  # noqa: E731
+    regions = pick(list(REGIONS))
+    text = "string[pyarrow]"
+    columns = {
+        "hostname": [f"host_{i % scale}" for i in range(rows)], "region": regions,
+        "datacenter": [r + REGIONS[r][chance.randrange(len(REGIONS[r]))] for r in regions],
+        "rack": pick([str(i) for i in range(100)]), "os": pick(["Ubuntu16.10", "Ubuntu16.04LTS", "Ubuntu15.10"]),
+        "arch": pick(["x64", "x86"]), "team": pick(["SF", "NYC", "LON", "CHI"]), "service": pick([str(i) for i in range(20)]),
+        "service_version": pick(["0", "1"]), "service_environment": pick(["production", "staging", "test"]),
+    }
+    frame = {name: pd.Series(values, dtype=text) for name, values in columns.items()}
+    for name in FIELDS:
+        steps = walks.normal(size=rows + 1)
+        # A clamped walk has no closed form: one pass, in plain floats.
+        value, out = steps[0], np.empty(rows)
+        for i, step in enumerate(steps[1:].tolist()):
+            value = min(100.0, max(0.0, value + step))
+            out[i] = value
+        frame[name] = out
+    frame["timestamp"] = np.datetime64("2016-01-01T00:00:00", "ns") + np.arange(rows) * np.timedelta64(10_000_000_000, "ns")
+    return pd.DataFrame(frame)
+
+
+def chunks(frame, options):
+    if not options.workers:
+        return [[frame]]
+    size = options.worker_chunk_row_count
+    pieces = [frame.iloc[at:at + size] for at in range(0, len(frame), size)]
+    assert sum(map(len, pieces)) == len(frame)
+    return [pieces[worker::options.workers] for worker in range(options.workers)]
+
+
+def new_buffer():
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from questdb.ingress import Buffer
+    # Text of floats, as everybody's line protocol was when the original was published.
+    return Buffer(protocol_version=1)
+
+
+def fill(target, frame, op):
+    """`target` is a buffer or a sender."""
+    from questdb import TimestampNanos
+
+    if op == "dataframe":
+        target.dataframe(frame, table_name="cpu", symbols=TAGS, at="timestamp")
+        return
+    rows = (row for _, row in frame.iterrows()) if op == "iterrows" else (row._asdict() for row in frame.itertuples(index=False))
+    for row in rows:
+        target.row("cpu", symbols={t: row[t] for t in TAGS}, columns={f: row[f] for f in FIELDS}, at=TimestampNanos(row["timestamp"].value))
+
+
+def serialize(parts, options, write=None):
+    def one(pieces):
+        buffer, size = new_buffer(), 0
+        for piece in pieces:
+            fill(buffer, piece, options.op)
+            size += len(buffer)
+            if write:
+                write(bytes(buffer))
+            if options.workers:
+                buffer.clear()
+        return size
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(lambda _: time.sleep(0), parts))
+        start = time.monotonic()
+        size = sum(pool.map(one, parts))
+        return time.monotonic() - start, size
+
+
+def send(system, parts, options):
+    """(seconds until sent, the moment of the first byte)."""
+    from questdb import Sender
+
+    port = system.system.ilp_port if options.protocol == "tcp" else system.system.http_port
+    conf = f"{options.protocol}::addr=127.0.0.1:{port};" + ("protocol_version=1;" if options.protocol == "tcp" else "request_timeout=60000;auto_flush_rows=75000;")
+    senders = [Sender.from_conf(conf) for _ in parts]
+    for sender in senders:
+        sender.establish()
+
+    def one(job):
+        sender, pieces = job
+        for piece in pieces:
+            fill(sender, piece, options.op)
+        sender.flush()
+        sender.close()
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(lambda _: time.sleep(0), parts))
+        start = time.monotonic()
+        list(pool.map(one, zip(senders, parts)))
+        return time.monotonic() - start, start
+
+
+def block(title, rows, size, seconds):
+    print(f"{title}:\n  {rows} rows in {seconds:.2f}s: {rows / seconds / 1e6:.2f} mil rows/sec.\n  ILP Buffer size: {size / 2**20:.2f} MiB: {size / seconds / 2**20:.2f} MiB/sec.")
+
+
+def run(options, out):
+    seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)
+    params = {k: v for k, v in vars(options).items() if k not in ("workload", "scratch")} | {"seed": seed}
+    print("Running with params:\n    " + pprint.pformat(params).replace("\n", "\n    "))
+    frame = frame_of(options.row_count, options.scale, seed)
+    if options.shell:
+        import code
+
+        code.interact(local={"df": frame})
+        return []
+    parts, rows, records = chunks(frame, options), options.row_count, []
+    write = None
+    if options.write_ilp:
+        import sys
+
+        file = sys.stdout.buffer if options.write_ilp == "-" else open(options.write_ilp, "wb")
+        write = file.write
+    for number in range(options.runs):
+        seconds, size = serialize(parts, options, write if number == 0 else None)
+        record = dict(workload="frames", case="serialized", system="questdb client", run=number, seconds=seconds, rows=rows, bytes=size, version=client_version())
+        records.append(record)
+        out.record(record)
+        block("Serialized", rows, size, seconds)
+    if not options.send:
+        print("Not sending. Leave out --no-send to send to the servers.")
+        return records
+    made = []
+    for name in options.systems.split(","):
+        try:
+            made.append(engines.make(name, options.scratch, 2))
+        except RuntimeError as error:
+            out.skip(name, error)
+    for number, system in turns(made, options.runs):
+        system.open()
+        try:
+            create(system)
+            sent, start = send(system, parts, options)
+            while (seen := system.system.count("cpu")) != rows:
+                if seen > rows or time.monotonic() - start > options.validation_query_timeout + sent:
+                    raise TimeoutError(f"{system.name} shows {seen} of {rows} rows")
+                time.sleep(0.01)
+            visible = time.monotonic() - start
+            system.system.wait_settled({"cpu": rows}, 300)
+            for case, seconds in (("sent", sent), ("visible", visible)):
+                record = dict(workload="frames", case=case, system=system.name, run=number, seconds=seconds, rows=rows, bytes=size, version=system.version(),
+                              durability=system.durability, workers=options.workers, disk=system.disk() if case == "visible" else None)
+                records.append(record)
+                out.record(record)
+            block(f"Sent to {system.name}", rows, size, sent)
+            block(f"Visible in {system.name}", rows, size, visible)
+        except (RuntimeError, OSError, TimeoutError) as error:
+            out.skip(system.name, error)
+        finally:
+            system.close()
+    return records
+
+
+def client_version():
+    from importlib.metadata import version
+
+    return f"questdb client {version('questdb')}"
+
+
+def create(system):
+    columns = ", ".join([*(f"{t} SYMBOL" for t in TAGS), *(f"{f} DOUBLE" for f in FIELDS), "timestamp TIMESTAMP"])
+    system.query("drop table if exists cpu")
+    system.query(f"create table cpu ({columns}) timestamp(timestamp) partition by day")
+
+
+def table(records):
+    groups = {}
+    for record in records:
+        groups.setdefault((record["case"], record["system"]), []).append(record)
+    rows = []
+    for (case, name), group in groups.items():
+        seconds = [r["seconds"] for r in group]
+        others = [[r["seconds"] for r in g] for (c, n), g in groups.items() if c == case and not n.startswith("tidalite")]
+        compared = ratio(min(others, key=middle, default=[]), seconds) if name.startswith("tidalite") else None
+        rows.append([case, name, len(group), f"{middle(seconds):.2f} s", f"{spread(seconds):.0%}", f"{group[0]['rows'] / middle(seconds) / 1e6:.2f} M rows/s",
+                     f"{group[0]['bytes'] / middle(seconds) / 2**20:.0f} MiB/s", f"{compared:.2f}×" if compared else ("not told apart" if name.startswith("tidalite") else ""), group[0].get("durability", "")])
+    return ["until", "system", "runs", "time", "spread", "rate", "text", "as fast as the best other", "durability"], rows
+
+
+def charts(records):
+    from .page import bars
+
+    out = []
+    for case in ("serialized", "sent", "visible"):
+        values = {}
+        for record in (r for r in records if r["case"] == case):
+            values.setdefault(record["system"], []).append(record["rows"] / record["seconds"] / 1e6)
+        if values:
+            out.append(bars(f"DataFrame {case}, million rows a second", {n: middle(v) for n, v in values.items()}))
+    return out

@@ -1,0 +1,65 @@
+"""A page of its own: tables and bar charts as SVG, no script, nothing loaded from anywhere."""
+
+from html import escape
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1c2733; }
+h1 { font-size: 1.7rem; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #d5dde5; } figure { margin: 1.5rem 0; }
+table { border-collapse: collapse; font-size: .9rem; } th, td { padding: .25rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4eaf0; }
+th { color: #51606f; } tr.ours td { font-weight: 600; } .note { color: #51606f; } figcaption { font-weight: 600; } code { background: #f1f4f7; padding: 0 .2rem; }
+"""
+
+
+def bars(title, values, less_is_better=False):
+    """A chart of one bar a system, ours in another colour, the best on top."""
+    ordered = sorted(values.items(), key=lambda item: item[1], reverse=not less_is_better)
+    longest = max(values.values(), default=1) or 1
+    height, rows = 30, []
+    for i, (name, value) in enumerate(ordered):
+        width, colour = 560 * value / longest, "#0b7a75" if name.startswith("tidalite") else "#9aa9b7"
+        y = i * height
+        rows.append(f'<text x="220" y="{y + 19}" text-anchor="end">{escape(name)}</text><rect x="230" y="{y + 4}" width="{max(width, 1):.1f}" height="21" fill="{colour}"/>'
+                    f'<text x="{236 + width:.1f}" y="{y + 19}">{value:.3g}</text>')
+    way = "less is better" if less_is_better else "more is better"
+    return (f'<figure><figcaption>{escape(title)} <span class="note">({way})</span></figcaption>'
+            f'<svg viewBox="0 0 880 {len(ordered) * height}" width="880" role="img" aria-label="{escape(title)}" font-size="14">{"".join(rows)}</svg></figure>')
+
+
+def lines(title, series, x_name):
+    """A chart of one line a system over numbers such as workers: {system: {x: y}}."""
+    points = [(x, y) for values in series.values() for x, y in values.items()]
+    if not points:
+        return ""
+    right, top = max(x for x, _ in points), max(y for _, y in points)
+    place = lambda x, y: (60 + 640 * x / right, 280 - 250 * y / top)  # noqa: E731
+    colours = ["#0b7a75", "#c8553d", "#5b6bb5", "#9aa9b7", "#b08900"]
+    parts = [f'<line x1="60" y1="280" x2="720" y2="280" stroke="#888"/><text x="390" y="315" text-anchor="middle">{escape(x_name)}</text>',
+             f'<text x="52" y="35" text-anchor="end">{top:.3g}</text><text x="52" y="284" text-anchor="end">0</text>']
+    for x in sorted({x for x, _ in points}):
+        parts.append(f'<text x="{place(x, 0)[0]:.0f}" y="298" text-anchor="middle">{x}</text>')
+    for i, (name, values) in enumerate(sorted(series.items(), key=lambda item: not item[0].startswith("tidalite"))):
+        at = [place(x, y) for x, y in sorted(values.items())]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+        dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colours[i % 5]}"/>' for x, y in at)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colours[i % 5]}" stroke-width="2"/>{dots}<text x="735" y="{50 + 22 * i}" fill="{colours[i % 5]}">{escape(name)}</text>')
+    return f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 900 325" width="900" role="img" aria-label="{escape(title)}" font-size="14">{"".join(parts)}</svg></figure>'
+
+
+def table(head, rows):
+    cells = lambda row, tag: "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in row)  # noqa: E731
+    ours = lambda row: ' class="ours"' if any(str(cell).startswith("tidalite") for cell in row[:3]) else ""  # noqa: E731
+    body = "".join(f"<tr{ours(row)}>{cells(row, 'td')}</tr>" for row in rows)
+    return f"<table><tr>{cells(head, 'th')}</tr>{body}</table>"
+
+
+def page(machine, sections):
+    """`sections`: (title, what was done, head, rows, charts, notes)."""
+    parts = [f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Tidalite beside others</title><style>{STYLE}</style>',
+             "<h1>Tidalite beside other databases</h1>",
+             '<p>Measured by <code>tidalite-bench</code> on one machine, the systems in turns. Times are medians; "spread" is from the fastest to the slowest run, '
+             "as a part of the median. Where that is larger than the difference of two systems, no ratio is given. What a system loses is shown like what it wins.</p>",
+             table(["machine", ""], [[key, value] for key, value in machine.items()])]
+    for title, about, head, rows, charts, notes in sections:
+        parts.append(f"<h2>{escape(title)}</h2><p>{escape(about)}</p>{''.join(charts)}{table(head, rows)}")
+        parts.extend(f'<p class="note">{escape(note)}</p>' for note in notes)
+    return "".join(parts) + "</html>\n"

@@ -1,0 +1,148 @@
+"""An engine within a process of its own: `python worker.py duckdb FOLDER THREADS`, requests and answers as lines of JSON.
+
+A request is {"op": …, …}; an answer {"seconds": …, "value": …} or {"error": …}. The clock is this process's, around the
+engine's own call with the whole result read.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+
+class DuckDb:
+    durability = "checkpoint (fsync) before the clock stops"
+    settings = "native file, defaults"
+
+    def __init__(self, folder, threads):
+        import duckdb
+
+        self.module, self.path = duckdb, folder / "duck.db"
+        self.connection = duckdb.connect(str(self.path))
+        self.connection.execute(f"set threads to {threads}")
+        self.connection.execute("set TimeZone = 'UTC'")
+
+    def version(self):
+        return f"DuckDB {self.module.__version__}"
+
+    def query(self, sql):
+        return [list(row) for row in self.connection.execute(sql).fetchall()]
+
+    def import_csv(self, table, path, columns):
+        self.connection.execute(f"create table {table} as select * from read_csv('{path}')")
+        self.connection.execute("checkpoint")
+        return self.query(f"select count(*) from {table}")[0][0]
+
+    def import_parquet(self, table, path):
+        self.connection.execute(f"create table {table} as select * from read_parquet('{path}')")
+        self.connection.execute("checkpoint")
+        return self.query(f"select count(*) from {table}")[0][0]
+
+    def disk(self):
+        return sum(p.stat().st_blocks * 512 for p in self.path.parent.iterdir())
+
+
+class ChDb:
+    durability = "fsync_after_insert = 1"
+    settings = "MergeTree ordered by the timestamp, LZ4, no condition cache; size after OPTIMIZE FINAL"
+
+    def __init__(self, folder, threads):
+        import chdb
+        from chdb import session
+
+        self.module = chdb
+        self.session = session.Session(str(folder / "ch"))
+        for sql in ("create database if not exists b", "use b", "set use_query_condition_cache = 0", f"set max_threads = {threads}"):
+            self.session.query(sql)
+
+    def version(self):
+        return f"ClickHouse {str(self.session.query('select version()')).strip()} (chDB {self.module.__version__})"
+
+    def query(self, sql):
+        text = str(self.session.query(sql, "JSONCompactEachRow"))
+        return [json.loads(line) for line in text.splitlines()]
+
+    def import_csv(self, table, path, columns):
+        types = {"TIMESTAMP": "DateTime('UTC')", "DOUBLE": "Float64", "LONG": "Int64", "SYMBOL": "LowCardinality(String)"}
+        listed = ", ".join(f"{name} {types[kind]}" for name, kind in columns)
+        timestamp = next(name for name, kind in columns if kind == "TIMESTAMP")
+        quoted = listed.replace("'", "''")
+        self.session.query(f"create table {table} ({listed}) engine = MergeTree order by {timestamp} settings fsync_after_insert = 1")
+        self.session.query(f"insert into {table} select * from file('{path}', CSVWithNames, '{quoted}') settings date_time_input_format = 'best_effort'")
+        return self.query(f"select toInt64(count()) from {table} settings output_format_json_quote_64bit_integers = 0")[0][0]
+
+    def import_parquet(self, table, path):
+        self.session.query(f"create table {table} engine = MergeTree order by ts settings fsync_after_insert = 1, allow_nullable_key = 1 as select * from file('{path}', Parquet)")
+        return int(str(self.session.query(f"select count() from {table}")))
+
+    def disk(self):
+        tables = str(self.session.query("show tables")).split()
+        for table in tables:
+            self.session.query(f"optimize table {table} final")
+        return int(str(self.session.query("select sum(bytes_on_disk) from system.parts where active and database = 'b'")))
+
+
+class Hyper:
+    durability = "none stated; a file of its own, closed at the end"
+    settings = "hyperd over its local socket"
+
+    def __init__(self, folder, threads):
+        import tableauhyperapi as api
+
+        self.api, self.path = api, folder / "hyper.hyper"
+        settings = {"default_database_version": "2", "log_dir": str(folder)}
+        self.process = api.HyperProcess(api.Telemetry.DO_NOT_SEND_USAGE_DATA_TO_TABLEAU, parameters=settings)
+        self.connection = api.Connection(self.process.endpoint, str(self.path), api.CreateMode.CREATE_IF_NOT_EXISTS)
+
+    def version(self):
+        return f"Hyper, tableauhyperapi {self.api.__version__}"
+
+    def query(self, sql):
+        with self.connection.execute_query(sql) as rows:
+            return [list(row) for row in rows]
+
+    def import_csv(self, table, path, columns):
+        types = {"TIMESTAMP": "timestamp", "DOUBLE": "double precision", "LONG": "bigint", "SYMBOL": "text"}
+        listed = ", ".join(f'"{name}" {types[kind]}' for name, kind in columns)
+        self.connection.execute_command(f"create table {table} ({listed})")
+        self.connection.execute_command(f"copy {table} from '{path}' with (format csv, delimiter ',', header)")
+        return self.query(f"select count(*) from {table}")[0][0]
+
+    def import_parquet(self, table, path):
+        self.connection.execute_command(f"create table {table} as (select * from external('{path}'))")
+        return self.query(f"select count(*) from {table}")[0][0]
+
+    def disk(self):
+        return self.path.stat().st_blocks * 512
+
+
+ENGINES = {"duckdb": DuckDb, "clickhouse": ChDb, "hyper": Hyper}
+
+
+def plain(value):
+    """As JSON has it."""
+    return value if isinstance(value, (int, float, str, type(None), list)) else str(value)
+
+
+def main():
+    name, folder, threads = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    folder.mkdir(parents=True, exist_ok=True)
+    # What libraries print must not come between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    engine = ENGINES[name](folder, threads)
+    for line in sys.stdin:
+        request = json.loads(line)
+        operation = getattr(engine, request.pop("op"))
+        try:
+            start = time.perf_counter()
+            value = operation(**request)
+            answer = {"seconds": time.perf_counter() - start, "value": value}
+        except Exception as error:  # whatever an engine throws is its answer
+            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+        print(json.dumps(answer, default=plain), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
