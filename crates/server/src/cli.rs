@@ -4,7 +4,7 @@
 
 use crate::config::{self, Config, Given, SETTINGS};
 use crate::serve::Server;
-use crate::{demo, logging, shell, upkeep};
+use crate::{demo, import, logging, shell, upkeep};
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ Examples:
   tidalite sql                                       a shell for the server on this machine
   tidalite sql \"select count(*) from cpu\"            one query
   tidalite sql --data ./tidalite-data \"show tables\"  without a server
+  tidalite import trades.csv --data ./tidalite-data  a file into a table
   tidalite check --data ./tidalite-data              is every byte as it was written?
   tidalite backup --to /backups/db                   of the running server, what is new
   tidalite restore --from /backups/db --data ./new   the last backup as a data folder
@@ -33,6 +34,7 @@ pub fn run() -> ExitCode {
         Some(("serve", matches)) => serve(matches),
         Some(("sql", matches)) => shell::run(matches),
         Some(("demo", matches)) => demo::run(matches),
+        Some(("import", matches)) => import::run(matches),
         Some(("config", matches)) => print_config(matches),
         Some((name, matches)) => upkeep::run(name, matches).unwrap_or(ExitCode::from(WRONGLY_ASKED)),
         None => ExitCode::from(WRONGLY_ASKED),
@@ -53,6 +55,7 @@ fn command() -> Command {
         )
         .subcommand(shell::command())
         .subcommand(demo::command())
+        .subcommand(import::command())
         .subcommands(upkeep::commands())
         .subcommand(
             with_settings(Command::new("config").about("Prints the settings that hold, and where each comes from"))

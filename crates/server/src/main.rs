@@ -3,7 +3,7 @@
 //! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`accept`], [`http`],
 //! [`pgwire`], [`ilp`], [`health`] the ports, [`socket`] and [`tls`] their connections; [`lines`] line protocol in;
 //! [`answer`], [`cells`], [`digits`], [`json`] rows out; [`errors`] what goes wrong; [`auth`], [`budget`], [`counters`], [`logging`],
-//! [`stop`]; [`shell`], [`demo`] and [`upkeep`].
+//! [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`].
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
 #![forbid(unsafe_code)]
@@ -22,6 +22,7 @@ mod errors;
 mod health;
 mod http;
 mod ilp;
+mod import;
 mod json;
 mod lines;
 mod logging;

@@ -1,6 +1,6 @@
 //! HTTP: connections, and which request goes where.
 //!
-//! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in;
+//! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in; [`imports`] CSV in;
 //! [`query`] SQL in, rows out; [`arrow`] both in Arrow's form; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is
 //! fixed.
 //!
@@ -9,6 +9,7 @@
 
 mod arrow;
 mod body;
+pub mod imports;
 mod pages;
 mod params;
 mod query;

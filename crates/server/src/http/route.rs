@@ -1,7 +1,7 @@
 //! Which request goes where.
 
 use super::body::Body;
-use super::{Shared, arrow, pages, query, write};
+use super::{Shared, arrow, imports, pages, query, write};
 use crate::counters::add;
 use futures::FutureExt;
 use hyper::body::Incoming;
@@ -47,6 +47,8 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
         "/write" | "/api/v2/write" if method == Method::POST => write::answer(request, shared).await,
         "/write/arrow" if method == Method::POST => arrow::write(request, shared).await,
         "/write" | "/api/v2/write" | "/write/arrow" => pages::method_not_allowed(method.as_str(), "POST"),
+        "/imp" if method == Method::POST => imports::answer(request, shared).await,
+        "/imp" => pages::method_not_allowed(method.as_str(), "POST"),
         "/exec" if reads || method == Method::POST => query::exec(request, peer, shared).await,
         "/exp" if reads || method == Method::POST => query::exp(request, peer, shared).await,
         "/exec" | "/exp" => pages::method_not_allowed(method.as_str(), "GET, POST"),

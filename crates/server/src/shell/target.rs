@@ -183,6 +183,19 @@ impl Target {
         Ok(Answer::Done { text, json })
     }
 
+    /// Sends a body to a server and gives the answer, whatever its status.
+    ///
+    /// # Errors
+    /// When there is no server, or it wants to know who asks.
+    pub fn post(&self, path: &str, content_type: &str, body: &[u8]) -> Result<String, String> {
+        match self {
+            Target::Folder { name, .. } => Err(format!("{name} is no server")),
+            Target::Server { agent, url, authorization } => {
+                send(agent, &format!("{url}{path}"), authorization.as_deref(), content_type, body)
+            }
+        }
+    }
+
     /// # Errors
     /// When the folder could not be closed cleanly.
     pub fn close(self) -> Result<(), String> {
@@ -194,11 +207,21 @@ impl Target {
 }
 
 fn ask_server(agent: &ureq::Agent, url: &str, authorization: Option<&str>, sql: &str) -> Result<String, String> {
-    let mut request = agent.post(format!("{url}/exec?quoteNotFinite=true")).content_type("text/plain; charset=utf-8");
+    send(agent, &format!("{url}/exec?quoteNotFinite=true"), authorization, "text/plain; charset=utf-8", sql.as_bytes())
+}
+
+fn send(
+    agent: &ureq::Agent,
+    url: &str,
+    authorization: Option<&str>,
+    content_type: &str,
+    body: &[u8],
+) -> Result<String, String> {
+    let mut request = agent.post(url).content_type(content_type);
     if let Some(authorization) = authorization {
         request = request.header("Authorization", authorization);
     }
-    let mut response = request.send(sql).map_err(|e| {
+    let mut response = request.send(body).map_err(|e| {
         format!("could not reach {url}: {e}; is a server running? `tidalite serve` starts one, `tidalite demo` one with data")
     })?;
     let status = response.status().as_u16();

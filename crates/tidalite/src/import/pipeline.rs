@@ -107,7 +107,8 @@ fn read_pieces(reader: &mut (dyn Read + Send), mut splitter: Splitter, to: SyncS
         let is_end = fill(reader, &mut held, wanted)?;
         let whole = if is_end { held.len() } else { splitter.split(&held) };
         if held.len() - whole > RECORD_BYTES_MAX {
-            let message = format!("a record, or a quoted field that is not closed, is longer than {RECORD_BYTES_MAX} bytes");
+            let message =
+                format!("a record, or a quoted field that is not closed, is longer than {RECORD_BYTES_MAX} bytes");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         if whole > 0 {

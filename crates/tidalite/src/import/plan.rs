@@ -44,7 +44,8 @@ impl CsvPlan {
             if let (Some(given), Some(designated)) = (&known.timestamp, &designated)
                 && !same_name(given, designated)
             {
-                let message = format!("the designated timestamp of table \"{table}\" is \"{designated}\", not \"{given}\"");
+                let message =
+                    format!("the designated timestamp of table \"{table}\" is \"{designated}\", not \"{given}\"");
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
             known.timestamp = designated;

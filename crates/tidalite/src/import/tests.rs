@@ -95,7 +95,8 @@ fn a_table_is_created_by_what_the_file_shows_and_found_again_by_the_next_file() 
     let text = "\u{feff}ts,s,v\n2026-01-01T00:00:00Z,a,1.5\n2026-01-01T00:00:01Z,b,\n2026-01-01T00:00:02Z,a,2\n";
     for round in 1..=2 {
         let schema = database.table("T");
-        let plan = CsvPlan::new(text.as_bytes(), true, "t", schema.as_deref(), Known::default(), Some(PartitionBy::Month));
+        let plan =
+            CsvPlan::new(text.as_bytes(), true, "t", schema.as_deref(), Known::default(), Some(PartitionBy::Month));
         let plan = plan.unwrap();
         assert_eq!(plan.create.is_some(), round == 1);
         if let Some(create) = plan.create.clone() {

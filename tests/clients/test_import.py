@@ -1,0 +1,184 @@
+"""`tidalite import`, `/imp`: files into a folder and into a running server, against Python's csv module."""
+
+import csv
+import gzip
+import http.server
+import io
+import json
+import os
+import random
+import subprocess
+import threading
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from server import binary
+
+
+def run(*arguments, stdin=None, code=0):
+    """(standard output, standard error) of the command, which must end with `code`."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TIDALITE_")}
+    done = subprocess.run([str(binary()), *map(str, arguments)], input=stdin, capture_output=True, env=env, timeout=120)
+    assert done.returncode == code, done.stderr.decode()
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def load(*arguments, **more):
+    return json.loads(run("import", "--json", *arguments, **more)[0])
+
+
+def ask(data, query):
+    out, _ = run("sql", "--data", data, "--format", "csv", query)
+    return list(csv.reader(io.StringIO(out, newline="")))
+
+
+def rows_of(seed, count):
+    """Texts with everything that needs quotes, and numbers; None is NULL."""
+    chance = random.Random(seed)
+    word = lambda: "".join(chance.choice('ab,"\n é') for _ in range(chance.randrange(1, 8)))  # noqa: E731
+    for i in range(count):
+        yield (f"2026-01-{i // 1440 % 28 + 1:02d}T{i // 60 % 24:02d}:{i % 60:02d}:00.000000Z", f"s{chance.randrange(5)}",
+               word() if chance.random() > 0.1 else None, chance.randrange(-10**12, 10**12), round(chance.uniform(-1e3, 1e3), 4))
+
+
+def csv_text(rows, header=("ts", "sym", "note", "n", "v"), **dialect):
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, **dialect)
+    if header:
+        writer.writerow(header)
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+QUERY = "select ts, sym, note, n, v from {} order by n"
+
+
+def same(found, rows):
+    """Rows of the shell or of /exp against those that were written."""
+    shown = [[None if cell == "" else cell for cell in row] for row in found[1:]]
+    for cell, row in zip(shown, sorted(rows, key=lambda r: r[3]), strict=True):
+        assert cell[:3] == [row[0], row[1], row[2]]
+        assert (int(cell[3]), float(cell[4])) == row[3:]
+
+
+def test_a_file_becomes_a_table_of_a_folder(tmp_path):
+    rows = list(rows_of(1, 5000))
+    file, data = tmp_path / "trades.csv", tmp_path / "data"
+    file.write_bytes(csv_text(rows))
+    plan, _ = run("import", file, "--data", data, "--dry-run")
+    assert '"ts" TIMESTAMP,' in plan and '"sym" SYMBOL' in plan and 'TIMESTAMP("ts") PARTITION BY' in plan
+    done = load(file, "--data", data, "--partition-by", "MONTH")
+    assert (done["rows"], done["tables"], done["left_out"]) == (5000, ["trades"], 0)
+    same(ask(data, QUERY.format("trades")), rows)
+    # A second time, now into the table that is there, compressed and from standard input.
+    done = load("-", "--table", "TRADES", "--data", data, stdin=gzip.compress(csv_text(rows)))
+    assert done["rows"] == 5000
+    assert ask(data, "select count(*), count(distinct n) from trades")[1] == ["10000", "5000"]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_delimiters_names_and_types_can_be_said(tmp_path, threads):
+    rows = list(rows_of(2, 300))
+    file, data = tmp_path / "x", tmp_path / "data"
+    file.write_bytes(csv_text(rows, header=None, delimiter="|", lineterminator="\r\n"))
+    columns = "ts TIMESTAMP_NS, sym VARCHAR, note VARCHAR, n LONG, v DECIMAL(12,4)"
+    done = load(file, "--data", data, "--table", "t", "--delimiter", "|", "--header", "no", "--columns", columns, "--timestamp", "ts", "--threads", threads)
+    assert done["rows"] == 300
+    found = dict(row[:2] for row in ask(data, "show columns from t")[1:])
+    assert found == {"ts": "TIMESTAMP_NS", "sym": "VARCHAR", "note": "VARCHAR", "n": "LONG", "v": "DECIMAL(12,4)"}
+    assert ask(data, "select sum(v) from t")[1] == [f"{sum(round(r[4] * 10000) for r in rows) / 10000:.4f}"]
+
+
+def test_a_bad_record_ends_the_import_or_is_left_out_with_its_place(tmp_path):
+    file, data, rejects = tmp_path / "t.csv", tmp_path / "data", tmp_path / "bad.csv"
+    file.write_bytes(b'ts,v\n2026-01-01T00:00:00Z,1\n2026-01-01T00:00:01Z,two\n"2026-01-01T00:00:02Z"\n2026-01-01T00:00:03Z,4\n')
+    types = ("--columns", "v DOUBLE")
+    _, error = run("import", file, "--data", data, *types, code=1)
+    assert 't.csv: line 3, position 22, column "v": invalid input syntax for type DOUBLE: "two"' in error
+    _, error = run("import", file, "--data", data, *types, "--on-error", "skip", "--rejects", rejects, code=1)
+    assert "2 records were left out" in error
+    assert ask(data, "select v from t")[1:] == [["1.0"], ["4.0"]] or ask(data, "select v from t")[1:] == [["1"], ["4"]]
+    assert rejects.read_bytes() == (b'# line 3, position 22, column "v": invalid input syntax for type DOUBLE: "two"\n2026-01-01T00:00:01Z,two\n'
+                                    b'# line 4, position 23: only 1 of 2 fields\n"2026-01-01T00:00:02Z"\n')
+
+
+def test_what_is_asked_wrongly_is_said(tmp_path):
+    file, data = tmp_path / "t.csv", tmp_path / "data"
+    file.write_bytes(b"a,b\n1,2\n")
+    assert "could not be read" in run("import", tmp_path / "nosuch.csv", "--data", data, code=1)[1]
+    assert '"NOSUCH" is no type' in run("import", file, "--data", data, "--columns", "a NOSUCH", code=2)[1]
+    assert 'column "c" is not in the file, which has a, b' in run("import", file, "--data", data, "--columns", "c INT", code=1)[1]
+    assert "which table? give --table" in run("import", "-", "--data", data, stdin=b"a\n1\n", code=1)[1]
+
+
+def test_a_running_server_takes_files_of_every_kind(server, table, tmp_path):
+    url = f"http://127.0.0.1:{server.http_port}"
+    rows = list(rows_of(3, 2000))
+    file = tmp_path / f"{table}.csv"
+    file.write_bytes(csv_text(rows))
+    assert load(file, "--server", url)["rows"] == 2000
+    same(server.export_rows(QUERY.format(table)), rows)
+    lines = tmp_path / f"{table}_l.lp"
+    lines.write_bytes(b"".join(b"%s_l,s=a v=%di %d000000000\n" % (table.encode(), i, i) for i in range(1000)))
+    assert load(lines, "--server", url)["rows"] == 1000
+    assert server.count(f"{table}_l") == 1000
+    frame = pa.table({"ts": pa.array(range(500), pa.timestamp("us", "UTC")), "v": pa.array(range(500))})
+    pq.write_table(frame, tmp_path / f"{table}_p.parquet")
+    assert load(tmp_path / f"{table}_p.parquet", "--server", url)["rows"] == 500
+    assert server.value(f"select sum(v) from {table}_p") == sum(range(500))
+    bad = tmp_path / f"{table}_bad.csv"
+    bad.write_bytes(b"ts,v\n2026-01-01T00:00:00Z,1\n2026-01-01T00:00:01Z,x\n")
+    _, error = run("import", bad, "--server", url, "--columns", "v LONG", code=1)
+    assert 'line 3, position 22, column "v"' in error
+
+
+def test_line_protocol_and_urls_go_into_folders(tmp_path):
+    data = tmp_path / "data"
+    text = b"".join(b"cpu,host=h%d usage=%d.5 %d000000000\n" % (i % 3, i, i) for i in range(3000))
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = gzip.compress(text)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    web = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    try:
+        done = load(f"http://127.0.0.1:{web.server_port}/cpu.lp.gz", "--data", data)
+    finally:
+        web.shutdown()
+    assert (done["rows"], done["tables"]) == (3000, ["cpu"])
+    assert ask(data, "select count(*), sum(usage) from cpu")[1][0] == "3000"
+    broken = tmp_path / "broken.lp"
+    broken.write_bytes(b"cpu usage=1 1\ncpu usage=oops 2\n")
+    assert "line 2" in run("import", broken, "--data", data, code=1)[1]
+
+
+def test_forms_are_taken_as_questdb_takes_them(server, table):
+    def upload(parts, **parameters):
+        mark = b"----form"
+        body = b"".join(b"--" + mark + b'\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n' % part for part in parts)
+        query = "&".join(f"{k}={v}" for k, v in parameters.items())
+        status, _, answer = server.request("POST", f"/imp?{query}", body + b"--" + mark + b"--\r\n", {"Content-Type": "multipart/form-data; boundary=" + mark.decode()})
+        return status, answer
+
+    file = (b"data", b'; filename="%s"' % table.encode(), b"ts,price\n2026-01-01T00:00:00Z,1.5\n2026-01-01T00:00:01Z,x\n2026-01-01T00:00:02Z,2\n")
+    schema = (b"schema", b"", b'[{"name":"price","type":"DOUBLE"}]')
+    status, answer = upload([schema, file], fmt="json", timestamp="ts", partitionBy="DAY")
+    answer = json.loads(answer)
+    assert status == 200 and (answer["status"], answer["rowsImported"], answer["rowsRejected"]) == ("OK", 2, 1)
+    assert (answer["timestamp"], answer["partitionBy"], answer["columns"][1]["errors"]) == ("ts", "DAY", 1)
+    assert server.value(f"select sum(price) from {table}") == 3.5
+    status, answer = upload([schema, file], name=table, overwrite="true", atomicity="abort")
+    assert status == 400 and b'invalid input syntax for type DOUBLE: "x"' in answer
+    assert upload([schema], name=table)[0] == 400
+    # The body itself, appended to what is there now.
+    status, _, answer = server.request("POST", f"/imp?name={table}_b&fmt=json", b"a;b\n1;x\n2;y\n")
+    assert (status, json.loads(answer)["rowsImported"]) == (200, 2)
