@@ -24,7 +24,7 @@ demo: ## Builds, starts the server with some data in it, says how to query it
 	$(TIDALITE) demo
 
 .PHONY: test
-test: test-rust tidy test-clients test-python simulate fuzz ## Runs all tests
+test: test-rust tidy test-clients test-python test-bench simulate fuzz ## Runs all tests
 
 .PHONY: test-rust
 test-rust: ## Unit, SQL and server tests
@@ -51,6 +51,15 @@ wheel: build ## The Python package as a wheel in $(CARGO_TARGET_DIR)/wheel.whl
 .PHONY: test-python
 test-python: python $(VENV)/ready ## The Python package: real engine, real server, every frame library
 	PYTHONPATH=$(PYTHON_PACKAGE) TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/python
+
+.PHONY: test-bench
+test-bench: $(VENV)/ready ## What tidalite-bench computes; its generators are tested with the Rust code
+	$(VENV)/bin/python -m pytest -q tests/bench
+
+.PHONY: bench
+bench: build $(VENV)/ready ## Tidalite beside other databases; ARGS="ingress --runs 5"
+	cd bench && TIDALITE_BIN=$(TIDALITE) TIDALITE_GENERATE=$(CARGO_TARGET_DIR)/release/tidalite-generate PEERS=$(PEERS) \
+		python3 -m tidalite_bench $${ARGS:-all --small}
 
 $(VENV)/ready: tests/clients/requirements.txt tests/python/requirements.txt
 	python3 -m venv $(VENV)

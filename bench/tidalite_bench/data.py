@@ -2,7 +2,6 @@
 
 import hashlib
 import subprocess
-from pathlib import Path
 
 from . import install
 

@@ -179,6 +179,7 @@ def run(options, out):
     for number, system in turns(made, options.runs):
         system.open()
         try:
+            system.warm()
             create(system)
             sent, start = send(system, parts, options)
             while (seen := system.system.count("cpu")) != rows:

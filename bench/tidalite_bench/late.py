@@ -68,6 +68,7 @@ def run(options, out):
 def ingest(system, senders, text, blocks, count, connections):
     import time
 
+    system.warm()
     start = time.monotonic()
     sent = senders.send_raw(system.system.ilp_port, text, blocks, connections)
     while system.system.count("cpu") < count:

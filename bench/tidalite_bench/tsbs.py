@@ -103,6 +103,7 @@ def run(options, out):
 def load(system, senders, text, blocks, expected, workers):
     import time
 
+    system.warm()
     start = time.monotonic()
     sent = senders.send_raw(system.system.ilp_port, text, blocks, workers)
     for name, count in expected.items():
@@ -125,6 +126,8 @@ def ask(loaded, options, end_s, out):
             continue
         queries = list(texts(hosts, hours, sql, options, end_s))
         answers = {}
+        for system in loaded:
+            system.query(queries[-1])
         for number in range(options.runs):
             for system in loaded:
                 times = []

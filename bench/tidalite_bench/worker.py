@@ -34,7 +34,7 @@ class DuckDb:
         self.connection.execute("checkpoint")
         return self.query(f"select count(*) from {table}")[0][0]
 
-    def import_parquet(self, table, path):
+    def import_parquet(self, table, path, timestamp):
         self.connection.execute(f"create table {table} as select * from read_parquet('{path}')")
         self.connection.execute("checkpoint")
         return self.query(f"select count(*) from {table}")[0][0]
@@ -72,8 +72,8 @@ class ChDb:
         self.session.query(f"insert into {table} select * from file('{path}', CSVWithNames, '{quoted}') settings date_time_input_format = 'best_effort'")
         return self.query(f"select toInt64(count()) from {table} settings output_format_json_quote_64bit_integers = 0")[0][0]
 
-    def import_parquet(self, table, path):
-        self.session.query(f"create table {table} engine = MergeTree order by ts settings fsync_after_insert = 1, allow_nullable_key = 1 as select * from file('{path}', Parquet)")
+    def import_parquet(self, table, path, timestamp):
+        self.session.query(f"create table {table} engine = MergeTree order by {timestamp} settings fsync_after_insert = 1, allow_nullable_key = 1 as select * from file('{path}', Parquet)")
         return int(str(self.session.query(f"select count() from {table}")))
 
     def disk(self):
@@ -109,7 +109,7 @@ class Hyper:
         self.connection.execute_command(f"copy {table} from '{path}' with (format csv, delimiter ',', header)")
         return self.query(f"select count(*) from {table}")[0][0]
 
-    def import_parquet(self, table, path):
+    def import_parquet(self, table, path, timestamp):
         self.connection.execute_command(f"create table {table} as (select * from external('{path}'))")
         return self.query(f"select count(*) from {table}")[0][0]
 
