@@ -16,6 +16,23 @@ def test_large_answers_and_bodies(remote, table):
     assert back.equals(frame)
 
 
+def test_what_is_too_much_for_one_commit_is_not_sent(remote, table, monkeypatch):
+    monkeypatch.setattr("tidalite._remote._COMMIT_BYTES", 100_000)
+    frame = pl.DataFrame({"n": range(100_000)})
+    with pytest.raises(tidalite.DataError, match="one commit"):
+        remote.write(table, frame, atomic=True)
+    assert table not in remote.tables()
+    assert remote.write(table, frame.head(1000), atomic=True) == 1000
+
+
+def test_rows_are_numbered_over_all_requests(remote, table, monkeypatch):
+    monkeypatch.setattr("tidalite._remote._BODY_BYTES", 50_000)
+    frame = pl.DataFrame({"n": [*range(50_000), 2**63]}, schema={"n": pl.UInt64})
+    with pytest.raises(tidalite.DataError, match="row 50000: value 9223372036854775808") as refused:
+        remote.write(table, frame)
+    assert (refused.value.column, refused.value.row) == ("n", 50_000)
+
+
 def test_few_rows_of_a_large_block_are_small(server, remote, table):
     text = ["x" * 500 + str(i) for i in range(20_000)]
     remote.write(table, pl.DataFrame({"n": range(20_000), "t": text}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Optional
 from urllib.parse import urlencode
 
@@ -17,6 +18,8 @@ from .errors import OperationalError, of_kind
 _ARROW = "application/vnd.apache.arrow.stream"
 #: Of an answer that is read at a time, and of a request that rows are sent in.
 _READ_BYTES, _BODY_BYTES = 4 << 20, 32 << 20
+#: Of a commit at most.
+_COMMIT_BYTES = 512 << 20
 
 _STATUS_KINDS = {401: "unavailable", 403: "unavailable", 404: "interface", 413: "data", 503: "unavailable"}
 
@@ -76,18 +79,31 @@ class RemoteDatabase(Database):
         if symbols is not None:
             named = [symbols] if isinstance(symbols, str) and symbols != "auto" else symbols
             fields["symbols"] = json.dumps(named if isinstance(named, (bool, str)) else list(named))
-        encoder = _native.IpcEncoder(stream, (512 << 20) if atomic else _BODY_BYTES)
-        written = 0
-        while (body := encoder.next()) is not None:
-            if atomic and written:
+        encoder = _native.IpcEncoder(stream, _COMMIT_BYTES if atomic else _BODY_BYTES)
+        if atomic:
+            body = encoder.next()
+            if encoder.next() is not None:
                 raise of_kind("data", "the rows are more than one commit may have", hint="leave atomic out")
-            fields["first_row"] = str(written)
-            connection, response = self._request("/write/arrow?" + urlencode(fields), body, _ARROW)
-            answer = self._read(connection, response)
-            if response.status != 200:
-                raise _refused(answer, response.status, None, invalid="data")
-            written = encoder.rows
-        return written
+            self._post("/write/arrow?" + urlencode(fields), body)
+            return encoder.rows
+        # The next rows are encoded while the last ones are on their way; never more, so that they arrive in order.
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="tidalite-write") as sending:
+            first_row, last = 0, None
+            while (body := encoder.next()) is not None:
+                if last is not None:
+                    last.result()
+                fields["first_row"] = str(first_row)
+                last = sending.submit(self._post, "/write/arrow?" + urlencode(fields), body)
+                first_row = encoder.rows
+            if last is not None:
+                last.result()
+        return encoder.rows
+
+    def _post(self, path: str, body: bytes) -> None:
+        connection, response = self._request(path, body, _ARROW)
+        answer = self._read(connection, response)
+        if response.status != 200:
+            raise _refused(answer, response.status, None, invalid="data")
 
     def _request(self, path: str, body: bytes, content_type: str) -> Any:
         if self._closed:
