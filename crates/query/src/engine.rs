@@ -5,9 +5,11 @@
 //! operator ends that query with an error and nothing else.
 
 mod describe;
+mod explain;
 mod files;
 mod globs;
 mod pivots;
+mod plans;
 mod views;
 
 pub use describe::Described;
@@ -17,7 +19,7 @@ use crate::functions::{self, partitions};
 use crate::names::nearest;
 use crate::scan::table::NativeTable;
 use crate::statement::{Name, Partitions, Query};
-use crate::tables::{CATALOG, QueryTables, SCHEMA};
+use crate::tables::{CATALOG, QueryTables, SCHEMA, full_name};
 use crate::{CancelToken, Catalog, Error, Result, dialect, door, plan};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
@@ -28,7 +30,9 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as PlannerStatement;
 use datafusion::sql::sqlparser::ast;
@@ -69,6 +73,7 @@ pub struct Engine {
     environment: Arc<RuntimeEnv>,
     query_memory_bytes: usize,
     reads_files: bool,
+    plans: plans::Plans,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,8 +122,9 @@ impl Engine {
             .with_runtime_env(environment.clone())
             .with_default_features()
             .with_type_planner(Arc::new(dialect::SqlTypes))
+            .with_analyzer_rule(Arc::new(crate::plan::Settled))
             .with_query_planner(Arc::new(crate::plan::Planner))
-            .with_physical_optimizer_rule(Arc::new(crate::plan::TiesInOrder))
+            .with_physical_optimizer_rules(physical_rules())
             .build();
         let mut base = base;
         datafusion::execution::FunctionRegistry::register_expr_planner(&mut base, Arc::new(plan::Operators))?;
@@ -135,6 +141,7 @@ impl Engine {
             environment,
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.reads_files,
+            plans: plans::Plans::default(),
         })
     }
 
@@ -155,9 +162,21 @@ impl Engine {
         query: Query,
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
+        self.query_kept(catalog, query, "", cancel)
+    }
+
+    /// As `query`, and keeps the plan for [`Engine::known`], by the text of the statement with the values of its
+    /// parameters; not when that is empty.
+    pub fn query_kept<'a>(
+        &'a self,
+        catalog: Arc<dyn Catalog>,
+        query: Query,
+        text: &'a str,
+        cancel: CancelToken,
+    ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
             let state = self.state(&catalog, &cancel);
-            let planned = self.plan(&state, &catalog, &query, &[]).await?;
+            let planned = self.plan_kept(&state, &catalog, &query, &[], text).await?;
             self.start(planned, &query, &state, cancel)
         }
         .boxed()
@@ -180,13 +199,9 @@ impl Engine {
                 while let Some(batch) = rows.next().await {
                     batch?;
                 }
-                let text =
-                    datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(physical.as_ref())
-                        .indent(false)
-                        .to_string();
-                return lines(&text);
+                return lines(&explain::text(physical.as_ref(), true));
             }
-            lines(&displayable(physical.as_ref()).indent(false).to_string())
+            lines(&explain::text(physical.as_ref(), false))
         }
         .boxed()
     }
@@ -306,8 +321,19 @@ impl Engine {
         query: &'a Query,
         own: &'a [(&'a str, Arc<dyn TableProvider>)],
     ) -> BoxFuture<'a, Result<Planned>> {
+        self.plan_kept(state, catalog, query, own, "")
+    }
+
+    fn plan_kept<'a>(
+        &'a self,
+        state: &'a SessionState,
+        catalog: &'a Arc<dyn Catalog>,
+        query: &'a Query,
+        own: &'a [(&'a str, Arc<dyn TableProvider>)],
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Planned>> {
         async move {
-            let planned = self.plan_unplaced(state, catalog, query, own).await;
+            let planned = self.plan_unplaced(state, catalog, query, own, text).await;
             planned.map_err(|error| placed(error, query, catalog))
         }
         .boxed()
@@ -319,23 +345,28 @@ impl Engine {
         catalog: &Arc<dyn Catalog>,
         query: &Query,
         own: &[(&str, Arc<dyn TableProvider>)],
+        text: &str,
     ) -> Result<Planned> {
-        let (logical, state, is_about_tables) = self.logical(state, catalog, query, own).await?;
+        let (logical, state, about) = self.logical(state, catalog, query, own).await?;
         let schema = logical.schema().clone();
         let logical = state.optimize(&logical)?;
-        let physical = state.query_planner().create_physical_plan(&logical, &state).await?;
-        let is_about_system = !is_about_tables && functions::is_about_system(&query.ast);
-        Ok(Planned { logical_schema: Arc::new(schema.as_arrow().clone()), is_about_system, physical })
+        let physical = physical(&logical, &state).await?;
+        let is_about_system = !about.names_any && functions::is_about_system(&query.ast);
+        let logical_schema: SchemaRef = Arc::new(schema.as_arrow().clone());
+        if !text.is_empty() && own.is_empty() && about.names_any && about.names_only_tables {
+            self.keep(text, query, &logical, &logical_schema);
+        }
+        Ok(Planned { logical_schema, is_about_system, physical })
     }
 
-    /// The plan before it is optimised, the state that knows its tables, and whether it names any.
+    /// The plan before it is optimised, the state that knows its tables, and what it names.
     fn logical<'a>(
         &'a self,
         state: &'a SessionState,
         catalog: &'a Arc<dyn Catalog>,
         query: &'a Query,
         own: &'a [(&'a str, Arc<dyn TableProvider>)],
-    ) -> BoxFuture<'a, Result<(LogicalPlan, SessionState, bool)>> {
+    ) -> BoxFuture<'a, Result<(LogicalPlan, SessionState, About)>> {
         self.logical_unboxed(state, catalog, query, own).boxed()
     }
 
@@ -345,7 +376,7 @@ impl Engine {
         catalog: &Arc<dyn Catalog>,
         query: &Query,
         own: &[(&str, Arc<dyn TableProvider>)],
-    ) -> Result<(LogicalPlan, SessionState, bool)> {
+    ) -> Result<(LogicalPlan, SessionState, About)> {
         let mut query = query.clone();
         self.pivots(state, catalog, &mut query, own).await?;
         let files = self.files(state, &mut query.ast, 0).await?;
@@ -353,8 +384,8 @@ impl Engine {
         let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast)));
         let tables = QueryTables::new(catalog.clone());
         let references = state.resolve_table_references(&statement)?;
-        let names: Vec<&str> =
-            references.iter().filter(|r| r.schema().is_none_or(|s| s == SCHEMA)).map(|r| r.table()).collect();
+        let names: Vec<String> = references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let expanded = self.pin_with_views(state, &tables, &names)?;
         for (name, table) in own {
             tables.put(name, table.clone());
@@ -364,17 +395,19 @@ impl Engine {
         }
         let mut state = state.clone();
         state.register_catalog_list(Arc::new(tables.clone()));
+        let names_only_tables = taken == 0 && expanded.is_empty();
         self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
-        let logical = plan::time_ranges(state.statement_to_plan(statement).await?, now)?;
+        let logical = plan::of_bounded_size(state.statement_to_plan(statement).await?)?;
+        let logical = plan::time_ranges(logical, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
         let logical = plan::in_order_of_time(logical)?;
         let logical = match query.tail {
             Some(rows) => plan::last_rows(logical, rows)?,
             None => plan::in_time_order(logical)?,
         };
-        let is_about_tables = !names.is_empty();
-        Ok((logical, state, is_about_tables))
+        let logical = plan::shown(logical)?;
+        Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
     }
 
     fn start(&self, planned: Planned, query: &Query, state: &SessionState, cancel: CancelToken) -> Result<QueryResult> {
@@ -408,11 +441,43 @@ impl Engine {
     }
 }
 
+async fn physical(logical: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
+    let planned = state.query_planner().create_physical_plan(logical, state).await;
+    match planned {
+        Err(error) if error.to_string().contains("does not satisfy order requirements") => {
+            match plan::without_equalities(logical.clone())? {
+                Some(again) => Ok(state.query_planner().create_physical_plan(&again, state).await?),
+                None => Err(error.into()),
+            }
+        }
+        planned => Ok(planned?),
+    }
+}
+
+/// What a query names.
+struct About {
+    names_any: bool,
+    /// Neither views nor files.
+    names_only_tables: bool,
+}
+
 struct Planned {
     logical_schema: SchemaRef,
     /// Whether only the database itself is asked about: nothing to compute.
     is_about_system: bool,
     physical: Arc<dyn ExecutionPlan>,
+}
+
+/// The stock rules, one of them kept to where it is sound, and ours.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+    let sound = PhysicalOptimizer::new().rules.into_iter().filter_map(|rule| match rule.name() {
+        "FilterPushdown" => Some(Arc::new(plan::FiltersOfFiles) as Rule),
+        name if name.starts_with("FilterPushdown") => None,
+        _ => Some(rule),
+    });
+    let ours: [Rule; 2] = [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows)];
+    sound.chain(ours).collect()
 }
 
 fn threads(name: &str, count: usize) -> Result<tokio::runtime::Runtime> {
@@ -604,12 +669,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_one_statements_error() {
-        let config = EngineConfig {
-            threads: 1,
-            query_memory_bytes: 1 << 20,
-            reads_files: false,
-            spill_folder: None,
-        };
+        let config = EngineConfig { threads: 1, query_memory_bytes: 1 << 20, reads_files: false, spill_folder: None };
         let engine = Engine::new(&config).expect("threads start");
         let panicked = futures::executor::block_on(engine.spawn(async { panic!("a bug") }.boxed()));
         let () = match panicked {

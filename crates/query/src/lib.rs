@@ -32,3 +32,4 @@ pub use error::{Error, Result};
 pub use frame::Frame;
 pub use parameters::Parameter;
 pub use statement::Statement;
+pub use tables::in_schema;

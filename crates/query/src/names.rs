@@ -96,23 +96,28 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
     scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, c)| c)
 }
 
-/// Insertions, deletions and substitutions between two names; `limit + 1` stands for all that is more.
+/// Insertions, deletions, substitutions and neighbours exchanged between two names; `limit + 1` stands for all that is
+/// more.
 fn edit_distance(a: &str, b: &str, limit: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit {
         return limit + 1;
     }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let substituted = last[j] + usize::from(a[i] != b[j]);
+            let mut least = substituted.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut last, row);
     }
-    row[b.len()].min(limit + 1)
+    last[b.len()].min(limit + 1)
 }
 
 #[cfg(test)]
@@ -127,5 +132,6 @@ mod tests {
         assert_eq!(nearest("price", names.into_iter()), None);
         assert_eq!(nearest("twap", ["map", "trim"].into_iter()), None, "half of it would have to be another");
         assert_eq!(nearest("ts", ["tss"].into_iter()), Some("tss"));
+        assert_eq!(nearest("cuont", ["cot", "count"].into_iter()), Some("count"), "two letters exchanged are one slip");
     }
 }

@@ -54,6 +54,12 @@ pub enum Statement {
     Backup {
         to: Name,
     },
+    /// All tables and views in it have to go first, or with it.
+    DropSchema {
+        schema: Name,
+        if_exists: bool,
+        cascades: bool,
+    },
     /// Accepted and without effect: `BEGIN`, `SET`, …
     Nothing {
         tag: &'static str,

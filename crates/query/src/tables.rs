@@ -1,9 +1,9 @@
 //! The tables of one query as DataFusion's catalog: `tidalite.public.*`, pinned together before planning.
 
-use crate::Catalog;
 use crate::pg_catalog::{self, PgCatalog};
 use crate::scan::table::NativeTable;
 use crate::scan::view::ViewColumns;
+use crate::{Catalog, Error};
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
@@ -62,6 +62,10 @@ impl QueryTables {
         }
     }
 
+    fn pinned(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        self.0.tables.lock().unwrap_or_else(PoisonError::into_inner).get(&fold_name(name)).cloned()
+    }
+
     /// Puts a table of our own making in place of whatever has the name.
     pub fn put(&self, name: &str, table: Arc<dyn TableProvider>) {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner).insert(fold_name(name), table);
@@ -82,16 +86,73 @@ impl CatalogProviderList for QueryTables {
     }
 }
 
+/// A schema of the user's: the tables whose names begin with its name and a dot.
+#[derive(Debug)]
+struct Prefixed {
+    tables: QueryTables,
+    schema: String,
+}
+
+#[async_trait]
+impl SchemaProvider for Prefixed {
+    fn table_names(&self) -> Vec<String> {
+        let names = self.tables.0.catalog.table_names();
+        names.iter().filter_map(|name| in_schema(name, &self.schema).map(str::to_owned)).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let full = format!("{}.{name}", self.schema);
+        if let Some(table) = self.tables.pinned(&full) {
+            return Ok(Some(table));
+        }
+        self.tables.pin(&[&full]);
+        match self.tables.pinned(&full) {
+            Some(table) => Ok(Some(table)),
+            None => Err(Error::table_not_found(&full).into()),
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.table_names().iter().any(|known| fold_name(known) == fold_name(name))
+    }
+}
+
+/// The name of a table within a schema: of `s.t` in `s` it is `t`.
+#[must_use]
+pub fn in_schema<'a>(table: &'a str, schema: &str) -> Option<&'a str> {
+    let (first, rest) = table.split_once('.')?;
+    (fold_name(first) == fold_name(schema)).then_some(rest)
+}
+
+/// What a table is called in the database that a query names; `None` when it is not one of ours.
+pub(crate) fn full_name(schema: Option<&str>, table: &str) -> Option<String> {
+    match schema {
+        None | Some(SCHEMA) => Some(table.to_owned()),
+        Some(pg_catalog::SCHEMA | "information_schema") => None,
+        Some(schema) => Some(format!("{schema}.{table}")),
+    }
+}
+
 impl CatalogProvider for QueryTables {
     fn schema_names(&self) -> Vec<String> {
-        vec![SCHEMA.to_owned()]
+        let names = self.0.catalog.table_names();
+        let prefixes = names.iter().filter_map(|name| name.split_once('.')).map(|(schema, _)| fold_name(schema));
+        let mut all: Vec<String> = prefixes.chain([SCHEMA.to_owned()]).collect();
+        all.sort();
+        all.dedup();
+        all
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         match name {
             SCHEMA => Some(Arc::new(self.clone())),
             pg_catalog::SCHEMA => Some(Arc::new(PgCatalog::new(self.0.catalog.clone()))),
-            _ => None,
+            "information_schema" => None,
+            other => {
+                let schema = Prefixed { tables: self.clone(), schema: other.to_owned() };
+                let has_any = self.0.catalog.table_names().iter().any(|name| in_schema(name, other).is_some());
+                has_any.then(|| Arc::new(schema) as Arc<dyn SchemaProvider>)
+            }
         }
     }
 }
@@ -99,16 +160,16 @@ impl CatalogProvider for QueryTables {
 #[async_trait]
 impl SchemaProvider for QueryTables {
     fn table_names(&self) -> Vec<String> {
-        self.0.catalog.table_names()
+        let names = self.0.catalog.table_names();
+        names.into_iter().filter(|name| !name.contains('.')).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let pinned = |tables: &HashMap<String, Arc<dyn TableProvider>>| tables.get(&fold_name(name)).cloned();
-        if let Some(table) = pinned(&self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(table) = self.pinned(name) {
             return Ok(Some(table));
         }
         self.pin(&[name]);
-        if let Some(table) = pinned(&self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(table) = self.pinned(name) {
             return Ok(Some(table));
         }
         // As in PostgreSQL, whose search path always has its catalog.

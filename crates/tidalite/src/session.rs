@@ -145,6 +145,9 @@ pub(crate) trait Host: Send + Sync {
     fn table_metrics(&self) -> Vec<TableMetrics>;
 }
 
+/// Of a longer text no plan is kept: most of them are lists of values.
+const KEPT_BYTES_MAX: usize = 16 << 10;
+
 /// The client of what the database does by itself.
 const OWN: &str = "tidalite";
 
@@ -289,12 +292,24 @@ struct Session {
 
 impl Session {
     async fn run(self, sql: String, values: Vec<Parameter>, entry: Entry, watch: Watch) -> Result<Response> {
-        let statement = tidalite_query::parse_bound(&sql, &values)?;
         let cancel = entry.cancel.clone();
+        // What was asked before, with the same values.
+        let text = match values.is_empty() {
+            _ if sql.len() > KEPT_BYTES_MAX => String::new(),
+            true => sql.clone(),
+            false => format!("{sql}\0{values:?}"),
+        };
+        let catalog = self.catalog();
+        let known = self.engine()?.known(&catalog, &text, &cancel);
+        let known = until_cancelled(&cancel, async { Ok(known.await) }).await?;
+        if let Some(result) = known {
+            return Ok(Response::Rows(self.rows(result?, entry, watch)));
+        }
+        let statement = tidalite_query::parse_bound(&sql, &values)?;
         match statement {
             Statement::Query(query) => {
-                let result =
-                    until_cancelled(&cancel, self.engine()?.query(self.catalog(), query, cancel.clone())).await?;
+                let planned = self.engine()?.query_kept(self.catalog(), query, &text, cancel.clone());
+                let result = until_cancelled(&cancel, planned).await?;
                 Ok(Response::Rows(self.rows(result, entry, watch)))
             }
             Statement::Explain { query, is_analyze } => {
@@ -384,11 +399,41 @@ impl Session {
                 }
                 Ok(Changed::Done { tag: "CANCEL QUERY", rows: 0 })
             }
+            Statement::DropSchema { schema, cascades, .. } => {
+                self.drop_schema(&schema.text, cascades).await?;
+                Ok(Changed::Done { tag: "DROP SCHEMA", rows: 0 })
+            }
             Statement::Nothing { tag } => Ok(Changed::Done { tag, rows: 0 }),
             Statement::Query(_) | Statement::Explain { .. } | Statement::Check { .. } | Statement::Backup { .. } => {
                 Err(Error::new(ErrorKind::Internal, "a query is no change"))
             }
         }
+    }
+
+    /// A schema is the tables with its name before theirs: without one there is nothing to do.
+    async fn drop_schema(&self, schema: &str, cascades: bool) -> Result<()> {
+        let names = self.host.table_names();
+        let within: Vec<String> =
+            names.into_iter().filter(|name| tidalite_query::in_schema(name, schema).is_some()).collect();
+        if let (Some(one), false) = (within.first(), cascades) {
+            let message = format!("cannot drop schema {schema} because \"{one}\" is in it");
+            let mut error = Error::new(ErrorKind::Conflict, message);
+            error.hint = Some(format!("DROP SCHEMA {schema} CASCADE drops what is in it"));
+            return Err(error);
+        }
+        for name in within {
+            let found = self.host.snapshots(&[&name]).pop().flatten();
+            let view = found.as_ref().and_then(|table| table.schema.view.as_ref());
+            let command = match view {
+                Some(view) => {
+                    let is_materialized = view.materialized.is_some();
+                    Command::DropView { view: name, is_materialized, if_exists: true }
+                }
+                None => Command::DropTable { table: name, if_exists: true },
+            };
+            self.host.command(command).await?;
+        }
+        Ok(())
     }
 
     /// What a statement answers that changed so many rows: the rows it returns, if it does.

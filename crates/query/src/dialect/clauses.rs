@@ -42,6 +42,11 @@ pub(super) const CLAUSE_ENDS: &[&str] = &[
     "sample",
     "latest",
 ];
+
+/// Of the bounds of frames, without an s at their end.
+const UNITS: &[&str] =
+    &["nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "year"];
+
 pub(super) fn moved(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<TokenWithSpan>> {
     let tokens: Vec<_> = tokens.into_iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).collect();
     let is_show = tokens.first().is_some_and(|t| is_word(&t.token, "show"));
@@ -113,6 +118,9 @@ impl<'a> Mover<'a> {
                 return Ok(());
             }
         }
+        if self.frame()? {
+            return Ok(());
+        }
         let shifted = match (self.token(0), self.token(1)) {
             (Token::ShiftLeft, Token::Eq) => Some(Token::ArrowAt),
             (Token::ShiftRight, Token::Eq) => Some(Token::AtArrow),
@@ -137,6 +145,43 @@ impl<'a> Mover<'a> {
         self.out.push(self.tokens[self.at].clone());
         self.at += 1;
         Ok(())
+    }
+
+    /// What a window's frame may say here: `2 hours PRECEDING`, and `EXCLUDE CURRENT ROW` behind `ROWS … AND CURRENT ROW`.
+    fn frame(&mut self) -> Result<bool> {
+        let span = self.span(0);
+        let is_bound = self.sees(2, "preceding") || self.sees(2, "following");
+        if let (Token::Number(count, _), Token::Word(unit)) = (self.token(0), self.token(1))
+            && is_bound
+            && UNITS.contains(&unit.value.trim_end_matches('s'))
+        {
+            self.word("interval", span);
+            self.text(&format!("{count} {}", unit.value), span);
+            self.at += 2;
+            return Ok(true);
+        }
+        let ends_frame = self.out.last().is_some_and(|t| is_one_of(&t.token, &["row", "preceding", "following"]));
+        if !self.sees(0, "exclude") || !ends_frame {
+            return Ok(false);
+        }
+        if self.take(&["exclude", "no", "others"]) {
+            return Ok(true);
+        }
+        let kind = self.out.iter().rev().find(|t| is_one_of(&t.token, &["rows", "range", "groups"]));
+        let is_rows = kind.is_some_and(|t| is_word(&t.token, "rows"));
+        let tail =
+            |n: usize, word: &str| self.out.len().checked_sub(n).is_some_and(|at| is_word(&self.out[at].token, word));
+        let ends_here = tail(3, "and") && tail(2, "current") && tail(1, "row");
+        if !(self.sees(1, "current") && self.sees(2, "row") && is_rows && ends_here) {
+            let mut error = Error::invalid("EXCLUDE goes with ROWS BETWEEN … AND CURRENT ROW EXCLUDE CURRENT ROW only");
+            error.position = self.words.offset(span.start);
+            return Err(error);
+        }
+        self.at += 3;
+        self.out.truncate(self.out.len() - 2);
+        self.symbol(Token::Number("1".to_owned(), false), span);
+        self.word("preceding", span);
+        Ok(true)
     }
 
     pub(super) fn token(&self, n: usize) -> &'a Token {

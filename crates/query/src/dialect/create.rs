@@ -21,6 +21,12 @@ impl Input<'_> {
     pub(super) fn create(&mut self) -> Result<Statement> {
         self.expect("create")?;
         self.take_all(&["or", "replace"]);
+        if self.take("schema") {
+            self.take_all(&["if", "not", "exists"]);
+            self.schema_name()?;
+            // It is there as soon as a table is in it.
+            return Ok(Statement::Nothing { tag: "CREATE SCHEMA" });
+        }
         if !self.take("table") {
             let what = self.parser.peek_token_ref().token.to_string().to_uppercase();
             return self.error(format!("CREATE {what} is not supported yet"));

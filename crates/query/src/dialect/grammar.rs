@@ -62,6 +62,19 @@ fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         let keyword = keyword(&token.token);
         let is_from = keyword == Some(Keyword::FROM) && !has_select(&tokens[at + 1..]);
         let is_table = keyword == Some(Keyword::TABLE);
+        // `(t LATEST ON …)`, `(t WHERE …)`.
+        let is_name =
+            matches!(&token.token, Token::Word(w) if w.quote_style.is_some() || w.keyword == Keyword::NoKeyword);
+        let follows = match tokens.get(at + 1).map(|t| &t.token) {
+            Some(Token::Word(w)) if w.quote_style.is_none() => w.value.as_str(),
+            _ => "",
+        };
+        let is_bare = begins_query && is_name && at > 0 && ["sort", "where"].contains(&follows);
+        if is_bare {
+            out.push(TokenWithSpan::new(Token::make_keyword("select"), token.span));
+            out.push(TokenWithSpan::new(Token::Mul, token.span));
+            out.push(TokenWithSpan::new(Token::make_keyword("from"), token.span));
+        }
         if begins_query && (is_from || is_table) {
             out.push(TokenWithSpan::new(Token::make_keyword("select"), token.span));
             out.push(TokenWithSpan::new(Token::Mul, token.span));

@@ -1,6 +1,6 @@
 //! GROUP BY where it is left out: `SELECT symbol, avg(price) FROM trades` groups by `symbol`.
 
-use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, Value, Visitor};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
@@ -11,6 +11,28 @@ static AGGREGATES: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let names = stock.iter().chain(&ours).flat_map(|f| f.aliases().iter().cloned().chain([f.name().to_owned()]));
     names.chain(super::AGGREGATE_NAMES.iter().map(|name| (*name).to_owned())).collect()
 });
+
+/// `GROUP BY ROLLUP(1, 2)`: columns by their position, as in plain lists.
+pub(super) fn positions(select: &mut Select) {
+    let GroupByExpr::Expressions(keys, _) = &mut select.group_by else { return };
+    let selected = |key: &Expr| {
+        let Expr::Value(value) = key else { return None };
+        let Value::Number(text, _) = &value.value else { return None };
+        let at = text.parse::<usize>().ok()?.checked_sub(1)?;
+        match select.projection.get(at)? {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr.clone()),
+            _ => None,
+        }
+    };
+    for key in keys {
+        let (Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets)) = key else { continue };
+        for item in sets.iter_mut().flatten() {
+            if let Some(expr) = selected(item) {
+                *item = expr;
+            }
+        }
+    }
+}
 
 /// Groups by everything selected that has a column and no aggregate, when something else has one.
 pub(super) fn implied(select: &mut Select) {

@@ -6,7 +6,7 @@
 //! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
 //! [`joins`] and [`pivot`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
 //! [`create`] and [`alter`] tables; [`view`]s; [`types`] names of types; [`rewrite`] of queries before they are planned,
-//! with [`group_by`], [`relations`], [`sequences`] and [`synonyms`].
+//! with [`laterals`], [`group_by`], [`subqueries`], [`relations`], [`sequences`] and [`synonyms`].
 
 mod alter;
 mod change;
@@ -16,12 +16,14 @@ mod declare;
 mod grammar;
 mod group_by;
 mod joins;
+mod laterals;
 mod pivot;
 mod postgres;
 mod relations;
 mod rewrite;
 mod sequences;
 mod statements;
+mod subqueries;
 mod synonyms;
 mod types;
 mod view;
@@ -216,19 +218,20 @@ impl<'a> Input<'a> {
         Ok(Name { text, position })
     }
 
-    /// The name of a table: the last of `schema.table`, when the schema is ours.
+    /// The name of a table: `schema.table` is called so in the database, but for the schema that needs no name.
     fn table_name(&mut self) -> Result<Name> {
         let mut name = self.name("a table name")?;
         while matches!(self.parser.peek_token_ref().token, Token::Period) {
-            if !matches!(name.text.to_lowercase().as_str(), "public" | "tidalite") {
-                return Err(Error::new(
-                    tidalite_types::ErrorKind::NotFound,
-                    format!("schema \"{}\" does not exist", name.text),
-                )
-                .at(name.position));
-            }
             self.parser.next_token();
+            let of = name;
             name = self.name("a table name")?;
+            match of.text.to_lowercase().as_str() {
+                "public" | "tidalite" => {}
+                "pg_catalog" | "information_schema" => {
+                    return Err(Error::invalid(format!("schema \"{}\" cannot be changed", of.text)).at(of.position));
+                }
+                _ => name.text = format!("{}.{}", of.text, name.text),
+            }
         }
         Ok(name)
     }

@@ -35,7 +35,8 @@ impl Mover<'_> {
     pub(super) fn pivot(&mut self) -> Result<bool> {
         let begins = self.at == 0
             || self.tokens[self.at - 1].token == Token::LParen
-            || is_one_of(&self.tokens[self.at - 1].token, &["explain", "analyze", "verbose", "as", "union", "all"]);
+            || is_one_of(&self.tokens[self.at - 1].token, &["explain", "analyze", "verbose", "as", "union", "all"])
+            || self.follows_with();
         let is_unpivot = self.sees(0, "unpivot");
         if begins
             && !matches!(self.token(1), Token::EOF | Token::RParen | Token::Comma | Token::Period | Token::SemiColon)
@@ -52,6 +53,25 @@ impl Mover<'_> {
         }
         self.pivot_clause()?;
         Ok(true)
+    }
+
+    /// Whether the queries of a WITH end here, and what they are for begins.
+    fn follows_with(&self) -> bool {
+        let mut depth = 0_usize;
+        for token in self.tokens[..self.at].iter().rev() {
+            match &token.token {
+                Token::RParen => depth += 1,
+                Token::LParen if depth == 0 => return false,
+                Token::LParen => depth -= 1,
+                word if depth > 0 || !matches!(word, Token::Word(_)) => {}
+                word if is_one_of(word, &["select", "from", "values", "table", "pivot", "unpivot", "join"]) => {
+                    return false;
+                }
+                word if is_one_of(word, &["with"]) => return self.tokens[self.at - 1].token == Token::RParen,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// `PIVOT (aggregates FOR a IN (…) … [GROUP BY …])`.

@@ -1,13 +1,13 @@
 //! What is changed in a query's tree before it is planned: names for computed columns, GROUP BY where it is left out,
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
-use super::{group_by, relations, sequences, synonyms};
+use super::{group_by, laterals, relations, sequences, subqueries, synonyms};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
     Value, VisitorMut, WildcardAdditionalOptions,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// The longest name made from an expression's text, in bytes.
@@ -41,6 +41,12 @@ impl VisitorMut for Rewriter {
             return ControlFlow::Break(error);
         }
         fetch(query);
+        if let SetExpr::Select(select) = query.body.as_mut()
+            && let Some(mut renamer) = super::laterals::rewritten(select)
+            && let Some(order) = &mut query.order_by
+        {
+            let _ = super::visit::visit_mut(order, &mut renamer);
+        }
         relations::order_by_names(query);
         match set_expr(&mut query.body) {
             Ok(()) => ControlFlow::Continue(()),
@@ -76,9 +82,12 @@ fn set_expr(mut body: &mut SetExpr) -> Result<()> {
                     select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
                     select.flavor = SelectFlavor::Standard;
                 }
+                let _ = laterals::rewritten(select);
                 name_columns(select);
                 sequences::rewritten(select);
+                group_by::positions(select);
                 group_by::implied(select);
+                subqueries::rewritten(select);
                 return relations::clauses(select);
             }
             SetExpr::SetOperation { left, right, .. } => {
@@ -147,28 +156,42 @@ fn integer(expr: &Expr) -> Option<u64> {
 /// Gives computed columns the names PostgreSQL and QuestDB give them: the function's, else the text; a name that
 /// comes twice is counted, as the planner wants distinct ones.
 fn name_columns(select: &mut Select) {
-    let mut seen: HashMap<String, usize> = HashMap::new();
+    // Names as they are written; none made up here may be one of them.
+    let mut taken: HashSet<String> = HashSet::new();
     for item in &select.projection {
-        if let SelectItem::ExprWithAlias { alias, .. } = item {
-            seen.insert(alias.value.clone(), 1);
-        }
+        match item {
+            SelectItem::ExprWithAlias { alias, .. } => taken.insert(alias.value.clone()),
+            SelectItem::UnnamedExpr(Expr::Identifier(ident)) => taken.insert(ident.value.clone()),
+            _ => false,
+        };
     }
+    let mut seen: HashMap<String, usize> = HashMap::new();
     for item in &mut select.projection {
-        let SelectItem::UnnamedExpr(expr) = item else { continue };
-        let (name, is_column) = match &*expr {
-            Expr::Identifier(ident) => (ident.value.clone(), true),
-            Expr::CompoundIdentifier(_) => (expr.to_string(), true),
-            other => (computed_name(other), false),
+        let (name, is_named) = match &*item {
+            SelectItem::ExprWithAlias { alias, .. } => (alias.value.clone(), true),
+            SelectItem::UnnamedExpr(Expr::Identifier(ident)) => (ident.value.clone(), true),
+            SelectItem::UnnamedExpr(expr @ Expr::CompoundIdentifier(_)) => (expr.to_string(), true),
+            SelectItem::UnnamedExpr(expr) => (computed_name(expr), false),
+            _ => continue,
         };
         let count = seen.entry(name.clone()).or_insert(0);
         *count += 1;
         let count = *count;
-        if is_column && count == 1 {
+        if is_named && count == 1 {
             continue;
         }
-        let base = name.rsplit('.').next().unwrap_or(&name).to_owned();
-        let base = if is_column { base } else { name };
-        let alias = if count == 1 { base } else { format!("{base}{}", count - 1) };
+        let is_compound = matches!(&*item, SelectItem::UnnamedExpr(Expr::CompoundIdentifier(_)));
+        let base = if is_compound { name.rsplit('.').next().unwrap_or(&name).to_owned() } else { name };
+        let is_free = !is_named && count == 1 && !taken.contains(&base);
+        let alias = if is_free {
+            base
+        } else {
+            let numbers = count.saturating_sub(1).max(1)..;
+            let free = numbers.map(|n| format!("{base}{n}")).find(|name| !taken.contains(name));
+            free.unwrap_or(base)
+        };
+        taken.insert(alias.clone());
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { continue };
         let expr = std::mem::replace(expr, Expr::Value(Value::Null.into()));
         *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', alias) };
     }

@@ -1,7 +1,7 @@
 //! Which statement it is, and the short ones.
 
 use super::Input;
-use crate::statement::{Insert, Query, Statement};
+use crate::statement::{Insert, Name, Query, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -107,12 +107,32 @@ impl Input<'_> {
         if let Some(statement) = self.drop_view()? {
             return Ok(statement);
         }
+        if self.take("schema") {
+            let if_exists = self.take_all(&["if", "exists"]);
+            let schema = self.schema_name()?;
+            let cascades = self.take("cascade");
+            self.take("restrict");
+            return Ok(Statement::DropSchema { schema, if_exists, cascades });
+        }
         if !self.take("table") {
-            return Err(self.expected("TABLE, VIEW or MATERIALIZED VIEW"));
+            return Err(self.expected("TABLE, VIEW, MATERIALIZED VIEW or SCHEMA"));
         }
         let if_exists = self.take_all(&["if", "exists"]);
         let table = self.table_name()?.text;
         Ok(Statement::Commands { tag: "DROP TABLE", commands: vec![Command::DropTable { table, if_exists }] })
+    }
+
+    pub(super) fn schema_name(&mut self) -> Result<Name> {
+        let name = self.name("a schema name")?;
+        if let Some(problem) = tidalite_types::schema::table_name_problem(&name.text).filter(|_| !name.text.is_empty())
+        {
+            return Err(Error::invalid(problem).at(name.position));
+        }
+        if name.text.contains('.') || ["pg_catalog", "information_schema"].contains(&name.text.to_lowercase().as_str())
+        {
+            return Err(Error::invalid(format!("schema \"{}\" cannot be changed", name.text)).at(name.position));
+        }
+        Ok(name)
     }
 
     fn truncate(&mut self) -> Result<Statement> {

@@ -3,14 +3,22 @@
 //! They are put into their place after columns have got their names, which stay those that were written.
 
 use datafusion::sql::sqlparser::ast::{
-    DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectName, Query, Value, VisitorMut,
+    BinaryOperator, DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, ObjectName, Query, UnaryOperator, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
 /// Aggregates that the engine does not know by these names.
-pub(crate) const AGGREGATE_NAMES: &[&str] =
-    &["count_distinct", "approx_count_distinct", "approx_percentile", "string_distinct_agg", "variance", "every"];
+pub(crate) const AGGREGATE_NAMES: &[&str] = &[
+    "count_distinct",
+    "approx_count_distinct",
+    "approx_percentile",
+    "string_distinct_agg",
+    "variance",
+    "every",
+    "min_by",
+    "max_by",
+];
 
 pub(super) fn replaced(query: &mut Query) {
     let _ = super::visit::visit_mut(query, &mut Replacer);
@@ -22,6 +30,7 @@ impl VisitorMut for Replacer {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        loosened(expr);
         match expr {
             Expr::Function(function) => named(function),
             Expr::Extract { field, expr: time, .. } => {
@@ -34,10 +43,44 @@ impl VisitorMut for Replacer {
                 let time = std::mem::replace(time.as_mut(), Expr::Value(Value::Null.into()));
                 *expr = super::sequences::call(name, vec![time]);
             }
+            Expr::SimilarTo { negated, expr: text, pattern, escape_char } => {
+                let escape = match escape_char.as_ref().map(|value| &value.value) {
+                    Some(Value::SingleQuotedString(text)) => text.chars().next(),
+                    _ => Some('\\'),
+                };
+                let Some(regex) = super::text(pattern).map(|pattern| similar_to(&pattern, escape)) else {
+                    return ControlFlow::Continue(());
+                };
+                let op = if *negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
+                let left = std::mem::replace(text, Box::new(Expr::Value(Value::Null.into())));
+                let right = Box::new(Expr::Value(Value::SingleQuotedString(regex).into()));
+                *expr = Expr::BinaryOp { left, op, right };
+            }
             _ => {}
         }
         ControlFlow::Continue(())
     }
+}
+
+/// `a IS DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`: the stock parser takes all that comes for the right
+/// side. What stands in parentheses is nested, so that nothing else is meant by an AND there, or below a NOT.
+fn loosened(expr: &mut Expr) {
+    let null = || Box::new(Expr::Value(Value::Null.into()));
+    let loose = |e: &Expr, and_too: bool| {
+        matches!(e, Expr::BinaryOp { op: BinaryOperator::Or, .. })
+            || and_too && matches!(e, Expr::BinaryOp { op: BinaryOperator::And, .. })
+    };
+    let inner = match expr {
+        Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) if loose(right, true) => right,
+        Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } if loose(inner, true) => inner,
+        Expr::BinaryOp { op: BinaryOperator::And, right, .. } if loose(right, false) => right,
+        _ => return,
+    };
+    let Expr::BinaryOp { left, op, right } = *std::mem::replace(inner, null()) else { return };
+    *inner = left;
+    loosened(expr);
+    let left = Box::new(std::mem::replace(expr, *null()));
+    *expr = Expr::BinaryOp { left, op, right };
 }
 
 fn named(function: &mut Function) {
@@ -64,6 +107,19 @@ fn named(function: &mut Function) {
                 function.within_group.clear();
             }
         }
+        "min_by" => rename(function, "arg_min"),
+        "max_by" => rename(function, "arg_max"),
+        "sign" => rename(function, "signum"),
+        "localtimestamp" => rename(function, "now"),
+        // Patterns of PostgreSQL; those with a % are the engine's.
+        "to_char" => {
+            if let FunctionArguments::List(list) = &mut function.args
+                && let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] = &mut list.args[..]
+                && let Some(text) = super::text(pattern).filter(|pattern| !pattern.contains('%'))
+            {
+                *pattern = Expr::Value(Value::SingleQuotedString(postgres_pattern(&text)).into());
+            }
+        }
         "to_timestamp" => {
             if let FunctionArguments::List(list) = &function.args
                 && let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] = &list.args[..]
@@ -74,6 +130,79 @@ fn named(function: &mut Function) {
         }
         _ => {}
     }
+}
+
+/// The pattern of SIMILAR TO as a regular expression of all of a text.
+fn similar_to(pattern: &str, escape: Option<char>) -> String {
+    let mut regex = "(?s)^(?:".to_owned();
+    let mut in_brackets = false;
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            c if Some(c) == escape => {
+                regex.push('\\');
+                regex.extend(chars.next());
+            }
+            '[' | ']' => {
+                in_brackets = c == '[';
+                regex.push(c);
+            }
+            c if in_brackets => regex.push(c),
+            '%' => regex.push_str(".*"),
+            '_' => regex.push('.'),
+            '.' | '^' | '$' | '\\' => regex.extend(['\\', c]),
+            c => regex.push(c),
+        }
+    }
+    regex + ")$"
+}
+
+/// `YYYY-MM-DD HH24:MI` as strftime has it.
+fn postgres_pattern(pattern: &str) -> String {
+    const FIELDS: &[(&str, &str)] = &[
+        ("IYYY", "%G"),
+        ("YYYY", "%Y"),
+        ("HH24", "%H"),
+        ("HH12", "%I"),
+        ("MONTH", "%B"),
+        ("DDD", "%j"),
+        ("DAY", "%A"),
+        ("MON", "%b"),
+        ("YY", "%y"),
+        ("MM", "%m"),
+        ("DD", "%d"),
+        ("DY", "%a"),
+        ("HH", "%I"),
+        ("MI", "%M"),
+        ("SS", "%S"),
+        ("MS", "%3f"),
+        ("US", "%6f"),
+        ("AM", "%p"),
+        ("PM", "%p"),
+        ("ID", "%u"),
+        ("IW", "%V"),
+    ];
+    let (mut out, mut rest) = (String::new(), pattern);
+    while let Some(c) = rest.chars().next() {
+        if c == '"' {
+            let (text, after) = rest[1..].split_once('"').unwrap_or((&rest[1..], ""));
+            out.push_str(text);
+            rest = after;
+            continue;
+        }
+        let upper = rest.to_ascii_uppercase();
+        match FIELDS.iter().find(|(field, _)| upper.starts_with(field)) {
+            Some((field, strftime)) => {
+                out.push_str(strftime);
+                rest = &rest[field.len()..];
+            }
+            None => {
+                out.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    out
 }
 
 fn distinct(function: &mut Function, name: &str) {

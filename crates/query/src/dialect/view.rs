@@ -295,7 +295,8 @@ impl RefreshAsked {
             RefreshAsked::Immediate => Refresh::Immediate,
             RefreshAsked::Manual => Refresh::Manual,
             RefreshAsked::Every { seconds, start } => {
-                let first = if is_deferred { now.saturating_add_unsigned(seconds.saturating_mul(1_000_000)) } else { now };
+                let first =
+                    if is_deferred { now.saturating_add_unsigned(seconds.saturating_mul(1_000_000)) } else { now };
                 Refresh::Every { seconds, start: start.unwrap_or(first) }
             }
         }

@@ -8,7 +8,7 @@ use crate::calendar::Buckets;
 use crate::dialect::{self, Relation, relation};
 use crate::scan::table::NativeTable;
 use crate::statement::{Query, Statement};
-use crate::tables::{QueryTables, SCHEMA};
+use crate::tables::{QueryTables, full_name};
 use crate::{CancelToken, Catalog, Error, Result, door, plan};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::ViewTable;
@@ -303,8 +303,7 @@ fn expand(
 fn references(state: &SessionState, query: &Query) -> Result<Vec<String>> {
     let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
     let references = state.resolve_table_references(&statement)?;
-    let ours = references.iter().filter(|r| r.schema().is_none_or(|s| s == SCHEMA));
-    Ok(ours.map(|r| r.table().to_owned()).collect())
+    Ok(references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect())
 }
 
 async fn planned(state: &SessionState, query: &Query) -> Result<LogicalPlan> {

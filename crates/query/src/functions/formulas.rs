@@ -8,6 +8,7 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -223,11 +224,18 @@ impl AggregateUDFImpl for Aggregate {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        if args.is_distinct {
+            let values = DataType::List(crate::door::item(DataType::Float64));
+            return Ok(vec![Arc::new(Field::new(format!("{}[values]", args.name), values, true))]);
+        }
         let field = |n: usize| Arc::new(Field::new(format!("{}[{n}]", args.name), DataType::Float64, false));
         Ok((0..NUMBERS).map(field).collect())
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct && self.of.arguments == 1 {
+            return Ok(Box::new(Distinct { of: self.of, values: BTreeMap::new() }));
+        }
         super::refuse_distinct(self.of.name, args.is_distinct)?;
         Ok(Box::new(Running { of: self.of, numbers: [0.0; NUMBERS] }))
     }
@@ -298,6 +306,60 @@ impl Accumulator for Running {
 
     fn size(&self) -> usize {
         size_of::<Self>()
+    }
+}
+
+/// The same of the different values, in their order, so that the answer does not hang on the order of rows.
+struct Distinct {
+    of: &'static Formula,
+    /// By their bits, in an order that is that of the values.
+    values: BTreeMap<i64, f64>,
+}
+
+impl std::fmt::Debug for Distinct {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} values", self.of.name, self.values.len())
+    }
+}
+
+impl Distinct {
+    fn add(&mut self, values: &ArrayRef) {
+        for value in values.as_primitive::<Float64Type>().iter().flatten() {
+            // Zero of either sign is one value, and so is every NaN.
+            let value = if value.is_nan() { f64::NAN } else { value + 0.0 };
+            let bits = value.to_bits() as i64;
+            self.values.insert(bits ^ (((bits >> 63) as u64) >> 1) as i64, value);
+        }
+    }
+}
+
+impl Accumulator for Distinct {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        columns.iter().for_each(|column| self.add(column));
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for list in states.iter().flat_map(|state| state.as_list::<i32>().iter()).flatten() {
+            self.add(&list);
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let values: Vec<ScalarValue> = self.values.values().map(|v| ScalarValue::Float64(Some(*v))).collect();
+        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&values, &DataType::Float64))])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut numbers = [0.0; NUMBERS];
+        self.values.values().for_each(|v| (self.of.add)(&mut numbers, &[*v]));
+        Ok(ScalarValue::Float64((self.of.value)(&numbers)))
+    }
+
+    fn size(&self) -> usize {
+        // A B-tree holds its pairs in nodes that are two thirds full.
+        size_of::<Self>() + self.values.len() * 24
     }
 }
 

@@ -6,7 +6,7 @@ use super::times;
 use crate::calendar::interval;
 use crate::door;
 use chrono::{DateTime, Utc};
-use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, StructArray};
+use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, StringViewArray, StructArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, ScalarValue};
@@ -32,7 +32,29 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         call: |c| side(c, 1),
         ..PLAIN
     },
+    Scalar { name: "__interval_text", takes: TAKES, kinds: &[Kind::Any], gives: Gives::Text, call: text, ..PLAIN },
 ];
+/// Whether a type is that of `today()` and its like.
+pub(crate) fn is_interval(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Struct(found) if *found == fields())
+}
+
+/// The name of the function that shows one.
+pub(crate) fn interval_text() -> &'static str {
+    "__interval_text"
+}
+
+/// `('2024-01-01T00:00:00.000000Z', '2024-01-01T23:59:59.999999Z')`, as QuestDB shows it.
+fn text(call: &Call) -> Result<ArrayRef> {
+    let (from, to) = (times::ticks(&side(call, 0)?)?, times::ticks(&side(call, 1)?)?);
+    let shown = |ts: i64| {
+        let time = DateTime::<Utc>::from_timestamp_micros(ts)?;
+        Some(time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string())
+    };
+    let texts = from.iter().zip(to.iter()).map(|(from, to)| Some(format!("('{}', '{}')", shown(from?)?, shown(to?)?)));
+    Ok(Arc::new(texts.collect::<StringViewArray>()))
+}
+
 const TAKES: &str = "an interval such as today() or interval(lo, hi)";
 
 fn side(call: &Call, side: usize) -> Result<ArrayRef> {

@@ -5,8 +5,10 @@ mod arrays;
 mod civil;
 mod dateadd;
 mod finance;
+pub(crate) mod floats;
 mod formulas;
 mod geo;
+pub(crate) mod guarded;
 mod interval_words;
 pub(crate) mod ipv4;
 mod json;
@@ -24,6 +26,7 @@ pub(crate) mod sequence;
 pub(crate) mod series;
 mod storage;
 mod system;
+pub(crate) mod text_times;
 mod times;
 pub(crate) mod timestamp_floor;
 mod version;
@@ -31,6 +34,7 @@ mod views;
 mod zones;
 
 pub(crate) use arrays::operator as array_operator;
+pub(crate) use interval_words::{interval_text, is_interval};
 pub(crate) use partitions::partitions;
 pub(crate) use postgres::OWNER;
 
@@ -66,10 +70,12 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         geo::FUNCTIONS,
         ipv4::FUNCTIONS,
         sequence::FUNCTIONS,
+        floats::FUNCTIONS,
+        text_times::FUNCTIONS,
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);
     let all = intervals.into_iter().chain(others).chain(postgres::functions()).chain(random::functions());
-    all.chain(plain).map(Arc::new).collect()
+    all.chain(plain).chain(guarded::functions()).map(Arc::new).collect()
 }
 
 /// A scalar of ours by its name, for plans.

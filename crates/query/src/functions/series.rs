@@ -50,6 +50,10 @@ impl Series {
     fn value(&self, expr: &Expr) -> crate::Result<ScalarValue> {
         match expr {
             Expr::Literal(value, _) => Ok(value.clone()),
+            Expr::Cast(cast) => match cast.expr.as_ref() {
+                Expr::Literal(value, _) => Ok(value.cast_to(cast.field.data_type()).map_err(Error::from)?),
+                _ => Err(self.refused("constants")),
+            },
             _ => Err(self.refused("constants")),
         }
     }
@@ -80,6 +84,13 @@ impl Series {
             takes_end,
             has_column: true,
         };
+        // One NULL makes it empty, as in PostgreSQL.
+        if values.len() <= 3 && values.iter().any(ScalarValue::is_null) {
+            let times = values.iter().find(|v| matches!(v.data_type(), DataType::Timestamp(..)));
+            let unit = if times.is_some_and(is_fine) { TimeUnit::Nanos } else { TimeUnit::Micros };
+            let column_type = if times.is_some() { ColumnType::Timestamp(unit) } else { ColumnType::Long };
+            return Ok(Made { takes_end: false, column_type, ..made(0, 0, 1) });
+        }
         let integers: Option<Vec<i64>> = values.iter().map(integer).collect();
         match integers.as_deref() {
             Some([end]) => return Ok(made(0, *end, 1)),
@@ -89,12 +100,7 @@ impl Series {
             _ => {}
         }
         let [start, end, step] = values else { return Err(self.usage()) };
-        // One NULL makes it empty, as in PostgreSQL.
-        if values.iter().any(ScalarValue::is_null) {
-            return Ok(Made { takes_end: false, ..made(0, 0, 1) });
-        }
-        let is_fine = [start, end].iter().any(|v| matches!(v, ScalarValue::TimestampNanosecond(..)));
-        let unit = if is_fine { TimeUnit::Nanos } else { TimeUnit::Micros };
+        let unit = if [start, end].into_iter().any(is_fine) { TimeUnit::Nanos } else { TimeUnit::Micros };
         let (Some(start), Some(end)) = (time(start, unit), time(end, unit)) else { return Err(self.usage()) };
         let step = time_step(step, unit).ok_or_else(|| self.usage())?;
         if matches!(step, Step::Time { months: 0, days: 0, ticks: 0, .. }) {
@@ -102,6 +108,10 @@ impl Series {
         }
         Ok(Made { column_type: ColumnType::Timestamp(unit), start, end, step, takes_end, has_column: true })
     }
+}
+
+fn is_fine(value: &ScalarValue) -> bool {
+    matches!(value, ScalarValue::TimestampNanosecond(..))
 }
 
 fn integer(value: &ScalarValue) -> Option<i64> {

@@ -2,6 +2,8 @@
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
+mod equalities;
+mod file_filters;
 mod fill;
 mod intervals;
 mod latest_on;
@@ -12,12 +14,17 @@ mod physical;
 mod pivot;
 mod relations;
 mod sample_by;
+mod settled;
+mod shown;
+mod size;
 mod tail;
 mod ties;
 mod time_join;
 mod time_order;
 mod window_join;
 
+pub(crate) use equalities::without_equalities;
+pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
 pub(crate) use intervals::time_ranges;
 pub(crate) use literals::typed_literals;
@@ -26,6 +33,9 @@ pub(crate) use ordered_aggregates::in_order_of_time;
 pub(crate) use physical::Planner;
 pub(crate) use relations::{TimeRelations, distinct_names};
 pub(crate) use sample_by::fixed_buckets;
+pub(crate) use settled::Settled;
+pub(crate) use shown::shown;
+pub(crate) use size::of_bounded_size;
 pub(crate) use tail::last_rows;
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_join::{Kind, TimeJoinColumns, TimeJoinSpec, filters_on_left};

@@ -1,4 +1,5 @@
-//! Operators between values that DataFusion has none for: arrays element by element, IPv4 addresses in networks.
+//! Operators between values that DataFusion has none for: arrays element by element, timestamps and numbers, IPv4
+//! addresses in networks.
 //!
 //! `ip << '10.0.0.0/8'` is strictly within, `<<=` (which [`crate::dialect`] writes `<@`) within or the same.
 
@@ -8,7 +9,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use tidalite_types::ColumnType;
 
@@ -17,11 +18,35 @@ pub(crate) struct Operators;
 
 impl ExprPlanner for Operators {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        if let Some(moved) = moved_time(&expr, schema) {
+            return Ok(PlannerResult::Planned(moved));
+        }
         let Some((name, is_swapped)) = function(&expr, schema) else { return Ok(PlannerResult::Original(expr)) };
         let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
         let args = if is_swapped { vec![expr.right, expr.left] } else { vec![expr.left, expr.right] };
         Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))))
     }
+}
+
+/// `ts + 1000000`: a timestamp moved by so many of its units.
+fn moved_time(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
+    let op = match expr.op {
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        _ => return None,
+    };
+    let (left, right) = (expr.left.get_type(schema).ok()?, expr.right.get_type(schema).ok()?);
+    let is_time = |t: &DataType| matches!(t, DataType::Timestamp(_, None));
+    let (time, time_type, ticks) = if is_time(&left) && right.is_integer() {
+        (&expr.left, left, &expr.right)
+    } else if is_time(&right) && left.is_integer() && op == Operator::Plus {
+        (&expr.right, right, &expr.left)
+    } else {
+        return None;
+    };
+    let long = |e: &Expr| cast(e.clone(), DataType::Int64);
+    let sum = Expr::BinaryExpr(BinaryExpr::new(Box::new(long(time)), op, Box::new(long(ticks))));
+    Some(cast(sum, time_type))
 }
 
 /// The function that an operator is, and whether its arguments change places.

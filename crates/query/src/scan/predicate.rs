@@ -8,6 +8,7 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator};
 use tidalite_storage::{ValueSet, Zone};
@@ -29,9 +30,10 @@ impl Predicate {
     pub fn of(expr: &Expr, schema: &TableSchema) -> Option<Predicate> {
         let (column, condition) = Condition::of(expr, schema)?;
         let Condition { values, null } = condition;
+        let shown = with_times(expr);
         let text = match expr {
-            Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => format!("({})", expr.human_display()),
-            _ => expr.human_display().to_string(),
+            Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => format!("({})", shown.human_display()),
+            _ => shown.human_display().to_string(),
         };
         Some(Predicate { column, values, null, text })
     }
@@ -69,6 +71,26 @@ impl Predicate {
     pub fn may_match_times(&self, min: i64, max: i64) -> bool {
         self.may_match(Some(&Zone { null_count: 0, bounds: tidalite_storage::Bounds::Int(min, max) }), 1)
     }
+}
+
+/// With timestamps as they are written.
+fn with_times(expr: &Expr) -> Expr {
+    let shown = expr.clone().transform(|e| {
+        let text = match &e {
+            Expr::Literal(
+                value @ (ScalarValue::TimestampMillisecond(Some(_), _)
+                | ScalarValue::TimestampMicrosecond(Some(_), _)
+                | ScalarValue::TimestampNanosecond(Some(_), _)),
+                _,
+            ) => value.cast_to(&DataType::Utf8).ok(),
+            _ => None,
+        };
+        Ok(match text {
+            Some(text) => Transformed::yes(Expr::Literal(text, None)),
+            None => Transformed::no(e),
+        })
+    });
+    shown.map_or_else(|_| expr.clone(), |shown| shown.data)
 }
 
 /// Unknown unless one is false or both are true.

@@ -57,6 +57,15 @@ impl NativeTable {
         NativeTable { snapshot, schema, order, has_addresses: self.has_addresses, within: self.within }
     }
 
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Whether it is the whole table and nothing but its columns.
+    pub fn is_plain(&self) -> bool {
+        !self.has_addresses && self.within.is_none()
+    }
+
     fn of_times(&self) -> Option<Predicate> {
         let (lo, hi) = self.within.filter(|within| *within != tidalite_types::view::ALWAYS)?;
         let column = self.snapshot.schema.designated?;
@@ -64,12 +73,21 @@ impl NativeTable {
         Some(Predicate { column, values, null: None, text: format!("times in [{lo}, {hi})") })
     }
 
+    /// A predicate that no row satisfies.
+    fn nothing(&self) -> Option<Predicate> {
+        let column = self.snapshot.schema.columns.first()?.id;
+        let values = tidalite_storage::ValueSet::Nothing;
+        Some(Predicate { column, values, null: Some(false), text: "false".to_owned() })
+    }
+
     /// What the scan answers of filters, and whether that is all they say.
     fn predicates(&self, filters: &[Expr]) -> (Vec<Predicate>, bool) {
         let parts: Vec<_> = filters.iter().flat_map(split_conjunction).collect();
         let known: Vec<_> = parts.iter().filter_map(|part| Predicate::of(part, &self.snapshot.schema)).collect();
         let is_exact = known.len() == parts.len();
-        (Predicate::joined(known.into_iter().chain(self.of_times())), is_exact)
+        // The optimizer may find out that a filter handed over before is never true, as `ts IS NULL`.
+        let never = parts.iter().any(|part| is_never(part)).then(|| self.nothing()).flatten();
+        (Predicate::joined(known.into_iter().chain(self.of_times()).chain(never)), is_exact)
     }
 }
 
@@ -133,6 +151,16 @@ impl TableProvider for NativeTable {
         let reader = Reader::new(self.snapshot.clone(), columns, schema, &spec.predicates, order);
         Ok(Arc::new(ScanExec::new(spec, reader, pruned, state.config().target_partitions())?))
     }
+}
+
+fn is_never(filter: &Expr) -> bool {
+    matches!(
+        filter,
+        Expr::Literal(
+            datafusion::common::ScalarValue::Boolean(Some(false) | None) | datafusion::common::ScalarValue::Null,
+            _
+        )
+    )
 }
 
 fn address_column() -> ColumnSchema {

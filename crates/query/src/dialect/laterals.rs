@@ -1,0 +1,269 @@
+//! Joins whose right side looks at the left one, in two shapes that the planner does not take apart itself.
+//!
+//! - `t, UNNEST(t.a) AS u(v)` becomes `(SELECT *, unnest(t.a) AS v FROM t) AS t`.
+//! - `t, LATERAL (SELECT … FROM q WHERE q.k = t.k AND … ORDER BY o LIMIT n) l` becomes
+//!   `t JOIN (SELECT …, q.k AS __key0, row_number() OVER (PARTITION BY q.k ORDER BY o) AS __rank FROM q WHERE …) l
+//!   ON l.__key0 = t.k AND l.__rank <= n`.
+//!
+//! What fits neither goes on as it is.
+
+use super::TidaliteDialect;
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, ExcludeSelectItem, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
+    ObjectName, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
+};
+use datafusion::sql::sqlparser::parser::Parser;
+use std::ops::ControlFlow;
+
+/// Gives what renames columns of an UNNEST around the SELECT, in its ORDER BY.
+pub(super) fn rewritten(select: &mut Select) -> Option<Renamer> {
+    commas(select);
+    let mut hidden = Vec::new();
+    for table in &mut select.from {
+        for join in &mut table.joins {
+            if let Some(columns) = limited(join) {
+                hidden.extend(columns);
+            }
+        }
+    }
+    if !hidden.is_empty() {
+        hide(select, &hidden);
+    }
+    let (from, to, columns) = unnested(select)?;
+    let mut renamer = Renamer { from, to, columns };
+    let _ = super::visit::visit_mut(select, &mut renamer);
+    Some(renamer)
+}
+
+/// A lateral table behind a comma is joined to what stands before it.
+fn commas(select: &mut Select) {
+    let mut at = 1;
+    while at < select.from.len() {
+        let is_ours = match &select.from[at].relation {
+            TableFactor::Derived { lateral: true, subquery, .. } => subquery.limit_clause.is_some(),
+            TableFactor::UNNEST { array_exprs, .. } => array_exprs.iter().any(has_column),
+            _ => false,
+        };
+        if !is_ours {
+            at += 1;
+            continue;
+        }
+        let TableWithJoins { relation, joins } = select.from.remove(at);
+        let operator = JoinOperator::CrossJoin(JoinConstraint::None);
+        let before = &mut select.from[at - 1].joins;
+        before.push(Join { relation, global: false, join_operator: operator });
+        before.extend(joins);
+    }
+}
+
+fn has_column(expr: &Expr) -> bool {
+    !columns_of(expr).is_empty()
+}
+
+/// The columns an expression names, each by its parts.
+fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
+    struct Names(Vec<Vec<String>>);
+    impl Visitor for Names {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Identifier(ident) => self.0.push(vec![ident.value.clone()]),
+                Expr::CompoundIdentifier(parts) => self.0.push(parts.iter().map(|p| p.value.clone()).collect()),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut names = Names(Vec::new());
+    let _ = super::visit::visit(expr, &mut names);
+    names.0
+}
+
+fn parsed(sql: &str) -> Option<Query> {
+    let query = Parser::new(&TidaliteDialect).try_with_sql(sql).and_then(|mut parser| parser.parse_query());
+    query.ok().map(|query| *query)
+}
+
+fn name_of(factor: &TableFactor) -> Option<Ident> {
+    match factor {
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(alias.name.clone())
+        }
+        TableFactor::Table { name, alias: None, .. } => name.0.last()?.as_ident().cloned(),
+        _ => None,
+    }
+}
+
+/// The alias of the UNNEST that was taken into the first table, the name of that, and the columns it gave.
+fn unnested(select: &mut Select) -> Option<(Ident, Ident, Vec<Ident>)> {
+    let table = select.from.first_mut()?;
+    let join = table.joins.first()?;
+    if !matches!(join.join_operator, JoinOperator::CrossJoin(JoinConstraint::None)) {
+        return None;
+    }
+    let TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality: false, .. } = &join.relation
+    else {
+        return None;
+    };
+    if !array_exprs.iter().any(has_column) {
+        return None;
+    }
+    let name = name_of(&table.relation)?;
+    let from = alias.as_ref().map_or_else(|| Ident::new("unnest"), |alias| alias.name.clone());
+    let given: Vec<Ident> = alias.iter().flat_map(|a| a.columns.iter().map(|c| c.name.clone())).collect();
+    let columns: Vec<Ident> = (0..array_exprs.len())
+        .map(|n| {
+            given.get(n).cloned().unwrap_or_else(|| {
+                Ident::new(format!("{}{}", from.value, if n == 0 { String::new() } else { n.to_string() }))
+            })
+        })
+        .collect();
+    let items =
+        array_exprs.iter().zip(&columns).map(|(array, column)| format!("unnest({array}) AS {}", quoted(column)));
+    let lengths = array_exprs.iter().map(|array| format!("cardinality({array}) > 0"));
+    let (items, lengths) = (items.collect::<Vec<_>>().join(", "), lengths.collect::<Vec<_>>().join(" OR "));
+    let sql = format!("SELECT {}.*, {items} FROM __t WHERE {lengths}", quoted(&name));
+    let mut query = parsed(&sql)?;
+    let SetExpr::Select(inner) = query.body.as_mut() else { return None };
+    let alias = parsed(&format!("SELECT 1 FROM __t AS {}", quoted(&name)))?;
+    let SetExpr::Select(alias) = *alias.body else { return None };
+    let TableFactor::Table { alias: Some(alias), .. } = alias.from.into_iter().next()?.relation else { return None };
+    let placeholder = std::mem::replace(&mut inner.from.first_mut()?.relation, table.relation.clone());
+    drop(placeholder);
+    table.relation =
+        TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(alias), sample: None };
+    table.joins.remove(0);
+    Some((from, name, columns))
+}
+
+fn quoted(name: &Ident) -> String {
+    super::statements::quoted(&name.value)
+}
+
+/// What was called after the UNNEST is now a column of the table.
+pub(super) struct Renamer {
+    from: Ident,
+    to: Ident,
+    columns: Vec<Ident>,
+}
+
+impl VisitorMut for Renamer {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::CompoundIdentifier(parts) if parts.len() == 2 && parts[0].value == self.from.value => {
+                parts[0] = self.to.clone();
+            }
+            Expr::Identifier(ident) if ident.value == self.from.value && self.columns.len() == 1 => {
+                *ident = self.columns[0].clone();
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Takes a lateral query with a LIMIT apart; gives the columns that it has now besides its own.
+fn limited(join: &mut Join) -> Option<Vec<Ident>> {
+    let keeps_all = match &join.join_operator {
+        JoinOperator::CrossJoin(JoinConstraint::None) => false,
+        JoinOperator::Inner(on) | JoinOperator::Join(on) if is_true(on) => false,
+        JoinOperator::Left(on) | JoinOperator::LeftOuter(on) if is_true(on) => true,
+        _ => return None,
+    };
+    let TableFactor::Derived { lateral, subquery, alias: Some(alias), .. } = &mut join.relation else { return None };
+    let Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by }) = &subquery.limit_clause else {
+        return None;
+    };
+    if !*lateral || !limit_by.is_empty() || has_column(limit) {
+        return None;
+    }
+    let limit = limit.clone();
+    let order = subquery.order_by.as_ref().map(ToString::to_string).unwrap_or_default();
+    let SetExpr::Select(select) = subquery.body.as_mut() else { return None };
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    if is_grouped || select.distinct.is_some() || select.having.is_some() || select.qualify.is_some() {
+        return None;
+    }
+    let inner: Vec<Ident> = select
+        .from
+        .iter()
+        .flat_map(|t| std::iter::once(&t.relation).chain(t.joins.iter().map(|j| &j.relation)))
+        .filter_map(name_of)
+        .collect();
+    let is_outer =
+        |parts: &Vec<String>| parts.len() > 1 && !inner.iter().any(|name| name.value == parts[parts.len() - 2]);
+    let (mut own, mut keys) = (Vec::new(), Vec::new());
+    for part in conjuncts(select.selection.clone()?) {
+        let columns = columns_of(&part);
+        if !columns.iter().any(is_outer) {
+            own.push(part);
+            continue;
+        }
+        let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = part else { return None };
+        let sides = [&left, &right].map(|side| columns_of(side));
+        let outer = sides.each_ref().map(|side| !side.is_empty() && side.iter().all(is_outer));
+        let inside = sides.each_ref().map(|side| !side.is_empty() && !side.iter().any(is_outer));
+        match (outer, inside) {
+            ([true, _], [_, true]) => keys.push((*left, *right)),
+            ([_, true], [true, _]) => keys.push((*right, *left)),
+            _ => return None,
+        }
+    }
+    if keys.is_empty() {
+        return None;
+    }
+    let list = keys.iter().map(|(_, inner)| inner.to_string()).collect::<Vec<_>>().join(", ");
+    let mut items: Vec<String> =
+        keys.iter().enumerate().map(|(n, (_, inner))| format!("{inner} AS __key{n}")).collect();
+    items.push(format!("row_number() OVER (PARTITION BY {list} {order}) AS __rank"));
+    let added = parsed(&format!("SELECT {}", items.join(", ")))?;
+    let SetExpr::Select(added) = *added.body else { return None };
+    let name = quoted(&alias.name);
+    let mut on: Vec<String> =
+        keys.iter().enumerate().map(|(n, (outer, _))| format!("{name}.__key{n} = {outer}")).collect();
+    on.push(format!("{name}.__rank <= {limit}"));
+    let on = Parser::new(&TidaliteDialect).try_with_sql(&on.join(" AND ")).and_then(|mut p| p.parse_expr()).ok()?;
+    select.projection.extend(added.projection);
+    select.selection = own.into_iter().reduce(|a, b| Expr::BinaryOp {
+        left: Box::new(a),
+        op: BinaryOperator::And,
+        right: Box::new(b),
+    });
+    subquery.limit_clause = None;
+    subquery.order_by = None;
+    *lateral = false;
+    let hidden = (0..keys.len()).map(|n| Ident::new(format!("__key{n}"))).chain([Ident::new("__rank")]).collect();
+    let on = JoinConstraint::On(on);
+    join.join_operator = if keeps_all { JoinOperator::Left(on) } else { JoinOperator::Inner(on) };
+    Some(hidden)
+}
+
+fn is_true(on: &JoinConstraint) -> bool {
+    matches!(on, JoinConstraint::On(Expr::Value(value)) if value.value == Value::Boolean(true))
+}
+
+fn conjuncts(expr: Expr) -> Vec<Expr> {
+    match expr {
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            let mut all = conjuncts(*left);
+            all.extend(conjuncts(*right));
+            all
+        }
+        Expr::Nested(inner) => conjuncts(*inner),
+        other => vec![other],
+    }
+}
+
+/// `*` does not show them.
+fn hide(select: &mut Select, hidden: &[Ident]) {
+    for item in &mut select.projection {
+        if let SelectItem::Wildcard(options) = item
+            && options.opt_exclude.is_none()
+        {
+            let names = hidden.iter().map(|name| ObjectName::from(vec![name.clone()])).collect();
+            options.opt_exclude = Some(ExcludeSelectItem::Multiple(names));
+        }
+    }
+}

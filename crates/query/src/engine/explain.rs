@@ -1,0 +1,237 @@
+//! A plan in words: what is read, what is done to the rows, and, when it has run, how many they were and how long each
+//! step took.
+//!
+//! Steps stand above those that they take their rows from. Operators of ours say themselves what they are.
+
+use datafusion::physical_plan::metrics::MetricValue;
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+use std::fmt::Write;
+
+pub(super) fn text(plan: &dyn ExecutionPlan, is_analyze: bool) -> String {
+    let mut out = String::new();
+    step(plan, 0, is_analyze, &mut out);
+    out
+}
+
+fn step(plan: &dyn ExecutionPlan, depth: usize, is_analyze: bool, out: &mut String) {
+    // Steps that only pass rows on.
+    let is_silent = ["CooperativeExec", "HeldExec", "CoalesceBatchesExec"].contains(&plan.name());
+    if !is_silent {
+        let _ = write!(out, "{}{}", "  ".repeat(depth), words(plan));
+        if is_analyze {
+            out.push_str(&measured(plan));
+        }
+        out.push('\n');
+    }
+    for child in plan.children() {
+        step(child.as_ref(), depth + usize::from(!is_silent), is_analyze, out);
+    }
+}
+
+fn words(plan: &dyn ExecutionPlan) -> String {
+    let line = displayable(plan).one_line().to_string();
+    let line = line.trim();
+    let rest = line.strip_prefix(plan.name()).map_or(line, |rest| rest.trim_start_matches([':', ' ']));
+    match plan.name() {
+        "ProjectionExec" => format!("columns: {}", list(rest, "expr=")),
+        "FilterExec" => format!("filter: {}", plain(rest.split(", projection=[").next().unwrap_or(rest))),
+        "AggregateExec" => aggregate(rest),
+        "RepartitionExec" => repartition(rest),
+        "CoalescePartitionsExec" => "gather what threads have".to_owned(),
+        "SortPreservingMergeExec" => format!("merge what threads have in order of {}", list(rest, "")),
+        "SortExec" => match rest.split_once("fetch=").and_then(|(_, fetch)| fetch.split_once(')')) {
+            Some((count, _)) => format!("first {count} in order of {}", list(rest, "expr=")),
+            None => format!("sort by {}", list(rest, "expr=")),
+        },
+        "HashJoinExec" | "SortMergeJoinExec" | "NestedLoopJoinExec" | "SymmetricHashJoinExec" => {
+            join(plan.name(), rest)
+        }
+        "CrossJoinExec" => "every row with every row".to_owned(),
+        "GlobalLimitExec" | "LocalLimitExec" => limit(rest),
+        "WindowAggExec" | "BoundedWindowAggExec" => window(plan),
+        "UnionExec" | "InterleaveExec" => "all rows of".to_owned(),
+        "EmptyExec" => "no rows".to_owned(),
+        "PlaceholderRowExec" => "one row".to_owned(),
+        "RecursiveQueryExec" => "repeat until nothing new comes".to_owned(),
+        "WorkTableExec" => "rows of the last round".to_owned(),
+        "UnnestExec" => "a row for each element of lists".to_owned(),
+        _ => line.to_owned(),
+    }
+}
+
+/// Without the numbers of columns, and without what holds anyway of an order.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('@') {
+        let (before, behind) = rest.split_at(at);
+        let digits = behind[1..].chars().take_while(char::is_ascii_digit).count();
+        let follows_name = before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | '"' | '*'));
+        out.push_str(before);
+        if digits == 0 || !follows_name {
+            out.push('@');
+            rest = &behind[1..];
+        } else {
+            rest = &behind[1 + digits..];
+        }
+    }
+    out.push_str(rest);
+    out.replace(" ASC NULLS LAST", "").replace(" DESC NULLS FIRST", " DESC").trim().to_owned()
+}
+
+/// What stands in the brackets behind `key`.
+fn bracketed<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let from = text.find(&format!("{key}["))? + key.len() + 1;
+    let mut depth = 0_usize;
+    for (at, c) in text[from..].char_indices() {
+        match c {
+            '[' | '(' | '{' => depth += 1,
+            ']' if depth == 0 => return Some(&text[from..from + at]),
+            ']' | ')' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Parts between commas that are in no brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut out, mut depth, mut from) = (Vec::new(), 0_usize, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' | '(' | '{' => depth += 1,
+            ']' | ')' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                out.push(text[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(text[from..].trim());
+    out.retain(|part| !part.is_empty());
+    out
+}
+
+/// A list of expressions; `a as a` is `a`.
+fn list(text: &str, key: &str) -> String {
+    let items = bracketed(text, key).unwrap_or(text);
+    let shown = parts(items).into_iter().map(|part| {
+        let part = plain(part);
+        match part.rsplit_once(" as ") {
+            Some((expr, name)) if expr == name => name.to_owned(),
+            _ => part,
+        }
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn aggregate(rest: &str) -> String {
+    let by_thread = if rest.starts_with("mode=Partial") { ", each thread its rows" } else { "" };
+    let (keys, values) = (list(rest, "gby="), list(rest, "aggr="));
+    let values = if values.is_empty() { String::new() } else { format!(": {values}") };
+    if keys.is_empty() {
+        format!("aggregate{by_thread}{values}")
+    } else {
+        format!("group by {keys}{by_thread}{values}")
+    }
+}
+
+fn repartition(rest: &str) -> String {
+    let count = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    if let Some((_, hash)) = rest.split_once("Hash(") {
+        let keys = bracketed(hash, "").map(|keys| list(keys, "")).unwrap_or_default();
+        let threads = hash.rsplit_once("],").map(|(_, n)| count(n.split(')').next().unwrap_or(n))).unwrap_or_default();
+        return format!("deal rows out to {threads} threads by {keys}");
+    }
+    let threads = rest.split_once("RoundRobinBatch(").and_then(|(_, n)| n.split(')').next());
+    format!("deal rows out to {} threads", threads.unwrap_or("several"))
+}
+
+fn join(name: &str, rest: &str) -> String {
+    let kind = rest.split_once("join_type=").and_then(|(_, kind)| kind.split([',', ' ']).next()).unwrap_or("Inner");
+    let how = match name {
+        "HashJoinExec" => "by hashing",
+        "SortMergeJoinExec" => "by merging",
+        _ => "row by row",
+    };
+    let on = bracketed(rest, "on=").map(|on| {
+        let pairs = parts(on).into_iter().map(|pair| plain(pair.trim_matches(['(', ')'])).replace(", ", " = "));
+        pairs.collect::<Vec<_>>().join(" and ")
+    });
+    let filter = rest.split_once("filter=").map(|(_, filter)| {
+        let filter = filter.split(", projection=[").next().unwrap_or(filter);
+        plain(filter)
+    });
+    let conditions: Vec<String> = on.into_iter().chain(filter).filter(|c| !c.is_empty()).collect();
+    let on = if conditions.is_empty() { String::new() } else { format!(" on {}", conditions.join(" and ")) };
+    format!("{} join {how}{on}", kind.to_lowercase())
+}
+
+fn limit(rest: &str) -> String {
+    let of = |key: &str| rest.split_once(key).and_then(|(_, n)| n.split(',').next()).map(str::trim);
+    let offset = of("skip=").filter(|n| *n != "0").map_or_else(String::new, |n| format!(" behind the first {n}"));
+    match of("fetch=").filter(|n| *n != "None") {
+        Some(count) => format!("at most {count} rows{offset}"),
+        None => format!("rows{offset}"),
+    }
+}
+
+fn window(plan: &dyn ExecutionPlan) -> String {
+    let given = plan.children().first().map_or(0, |child| child.schema().fields().len());
+    let schema = plan.schema();
+    let names: Vec<&str> = schema.fields().iter().skip(given).map(|field| field.name().as_str()).collect();
+    format!("window: {}", plain(&names.join(", ")))
+}
+
+/// ` (3 rows, 28 µs)`, with what else a scan counted and what was spilled.
+fn measured(plan: &dyn ExecutionPlan) -> String {
+    let Some(metrics) = plan.metrics() else { return String::new() };
+    let is_ours = plan.name().starts_with("Tidalite");
+    let mut shown = Vec::new();
+    for metric in metrics.aggregate_by_name().sorted_for_display().timestamps_removed().iter() {
+        match metric.value() {
+            MetricValue::OutputRows(rows) => shown.push(format!("{} rows", rows.value())),
+            MetricValue::ElapsedCompute(time) => {
+                shown.push(format!("{:?}", std::time::Duration::from_nanos(time.value() as u64)));
+            }
+            MetricValue::SpillCount(count) if count.value() > 0 => {
+                shown.push(format!("spilled {} times", count.value()))
+            }
+            MetricValue::SpilledBytes(bytes) if bytes.value() > 0 => {
+                shown.push(format!("spilled {} bytes", bytes.value()));
+            }
+            MetricValue::Count { name, count } if is_ours => {
+                shown.push(format!("{} {}", name.replace('_', " "), count))
+            }
+            _ => {}
+        }
+    }
+    if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_told_in_words() {
+        assert_eq!(list("expr=[a@0 as a, b@1 + 1 as c]", "expr="), "a, b + 1 as c");
+        assert_eq!(
+            aggregate("mode=Partial, gby=[k@0 as k], aggr=[sum(t.x), count(Int64(1))]"),
+            "group by k, each thread its rows: sum(t.x), count(Int64(1))"
+        );
+        assert_eq!(aggregate("mode=Final, gby=[], aggr=[min(x)]"), "aggregate: min(x)");
+        assert_eq!(repartition("partitioning=Hash([k@0], 2), input_partitions=2"), "deal rows out to 2 threads by k");
+        assert_eq!(repartition("partitioning=RoundRobinBatch(4), input_partitions=1"), "deal rows out to 4 threads");
+        assert_eq!(
+            join(
+                "HashJoinExec",
+                "mode=CollectLeft, join_type=Left, on=[(a@0, b@1), (s@1, s@2)], filter=x@0 > y@1, projection=[x@0]"
+            ),
+            "left join by hashing on a = b and s = s and x > y"
+        );
+        assert_eq!(limit("skip=1, fetch=2"), "at most 2 rows behind the first 1");
+        assert_eq!(plain("ts@0 ASC NULLS LAST, 'a@b' = s@1"), "ts, 'a@b' = s");
+    }
+}

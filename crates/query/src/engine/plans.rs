@@ -1,0 +1,261 @@
+//! Plans of queries that were asked before: the same text with the same values of its parameters, over tables whose
+//! columns are as they were, is not understood and optimised again.
+//!
+//! What is kept is the optimised logical plan with its tables taken out ([`Unpinned`]), so that it holds no version of a
+//! table back; they are put in again as they are now, and operators are chosen for them. Queries whose plan depends on
+//! more than that are not kept: on the time, on chance, on views, files, or what is asked of the database itself.
+
+use super::{Engine, Planned, QueryResult, physical};
+use crate::scan::spec::Order;
+use crate::scan::table::NativeTable;
+use crate::statement::Query;
+use crate::{CancelToken, Catalog, Error, Result};
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result as DFResult;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_types::{TableId, TableSchema};
+
+/// How many plans are kept.
+const PLANS_MAX: usize = 256;
+/// A longer text is not worth keeping: most of them are lists of values.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// Words with which the same text may mean something else the next time.
+const CHANGING: &[&str] = &[
+    "now",
+    "today",
+    "yesterday",
+    "tomorrow",
+    "current_",
+    "localtime",
+    "systimestamp",
+    "sysdate",
+    "rnd_",
+    "random",
+    "uuid",
+    "$",
+    "version",
+    "explain",
+    "pivot",
+    "()",
+];
+
+#[derive(Debug, Default)]
+pub(super) struct Plans(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    plans: HashMap<String, Arc<Plan>>,
+    /// Counts uses; the plan used least lately goes first.
+    clock: u64,
+    used: HashMap<String, u64>,
+}
+
+#[derive(Debug)]
+struct Plan {
+    query: Query,
+    /// Optimised.
+    logical: LogicalPlan,
+    /// Of the rows, before it was optimised.
+    schema: SchemaRef,
+}
+
+impl Plans {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, text: &str) -> Option<Arc<Plan>> {
+        let mut kept = self.lock();
+        let plan = kept.plans.get(text)?.clone();
+        kept.clock += 1;
+        let now = kept.clock;
+        kept.used.insert(text.to_owned(), now);
+        Some(plan)
+    }
+
+    fn put(&self, text: String, plan: Plan) {
+        let mut kept = self.lock();
+        if kept.plans.len() >= PLANS_MAX {
+            let oldest = kept.used.iter().min_by_key(|(_, used)| **used).map(|(text, _)| text.clone());
+            if let Some(oldest) = oldest {
+                kept.plans.remove(&oldest);
+                kept.used.remove(&oldest);
+            }
+        }
+        kept.clock += 1;
+        let now = kept.clock;
+        kept.used.insert(text.clone(), now);
+        kept.plans.insert(text, Arc::new(plan));
+    }
+
+    fn forget(&self, text: &str) {
+        let mut kept = self.lock();
+        kept.plans.remove(text);
+        kept.used.remove(text);
+    }
+}
+
+/// Whether the plan of a text may be kept. `text` is the statement and the values of its parameters.
+fn is_lasting(text: &str) -> bool {
+    if text.len() > TEXT_BYTES_MAX {
+        return false;
+    }
+    let folded = text.to_ascii_lowercase();
+    let counts = folded.replace("count()", "count(*)");
+    !CHANGING.iter().any(|word| counts.contains(word))
+}
+
+impl Engine {
+    /// The rows of a query that was asked before, if its plan still holds.
+    pub fn known<'a>(
+        &'a self,
+        catalog: &'a Arc<dyn Catalog>,
+        text: &'a str,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Option<Result<QueryResult>>> {
+        async move {
+            let plan = self.plans.get(text)?;
+            let Some(logical) = pinned(&plan.logical, catalog) else {
+                self.plans.forget(text);
+                return None;
+            };
+            let state = self.state(catalog, cancel);
+            let made = physical(&logical, &state).await;
+            let started = made.and_then(|physical| {
+                let planned = Planned { logical_schema: plan.schema.clone(), is_about_system: false, physical };
+                self.start(planned, &plan.query, &state, cancel.clone())
+            });
+            Some(started.map_err(|error| super::placed(error, &plan.query, catalog)))
+        }
+        .boxed()
+    }
+
+    /// Keeps a plan for the next time, if it can be used then.
+    pub(super) fn keep(&self, text: &str, query: &Query, logical: &LogicalPlan, schema: &SchemaRef) {
+        if is_lasting(text)
+            && let Ok(Some(logical)) = unpinned(logical)
+        {
+            self.plans.put(text.to_owned(), Plan { query: query.clone(), logical, schema: schema.clone() });
+        }
+    }
+}
+
+/// A table's place in a plan that is kept.
+#[derive(Debug)]
+struct Unpinned {
+    id: TableId,
+    table: Arc<TableSchema>,
+    schema: SchemaRef,
+    order: Order,
+}
+
+#[async_trait]
+impl TableProvider for Unpinned {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> DFResult<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        _: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> DFResult<Arc<dyn ExecutionPlan>> {
+        Err(Error::internal(format!("table \"{}\" of a kept plan was not put in again", self.table.name)).into())
+    }
+}
+
+/// The plan without its tables; `None` when there is more in it than our tables and what is computed of them.
+fn unpinned(plan: &LogicalPlan) -> DFResult<Option<LogicalPlan>> {
+    let mut is_ours = true;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            is_ours &= !expr.is_volatile();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    let done = plan.clone().transform_up_with_subqueries(|node| {
+        let LogicalPlan::TableScan(mut scan) = node else { return Ok(Transformed::no(node)) };
+        let provider = source_as_provider(&scan.source)?;
+        let Some(table) = provider.downcast_ref::<NativeTable>().filter(|table| table.is_plain()) else {
+            is_ours = false;
+            return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+        };
+        scan.source = provider_as_source(Arc::new(Unpinned {
+            id: table.snapshot.id,
+            table: table.snapshot.schema.clone(),
+            schema: table.schema(),
+            order: table.order(),
+        }));
+        Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+    })?;
+    Ok(is_ours.then_some(done.data))
+}
+
+/// The plan with its tables as they are now, all of one instant; `None` when one is another than it was.
+fn pinned(plan: &LogicalPlan, catalog: &Arc<dyn Catalog>) -> Option<LogicalPlan> {
+    let mut names: Vec<String> = Vec::new();
+    let walked = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(table) = source_as_provider(&scan.source)?.downcast_ref::<Unpinned>()
+        {
+            names.push(table.table.name.clone());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.ok()?;
+    names.sort();
+    names.dedup();
+    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+    let found: HashMap<&str, _> = wanted.iter().copied().zip(catalog.snapshots(&wanted)).collect();
+    let mut is_same = true;
+    let done = plan.clone().transform_up_with_subqueries(|node| {
+        let LogicalPlan::TableScan(mut scan) = node else { return Ok(Transformed::no(node)) };
+        let provider = source_as_provider(&scan.source)?;
+        let table = provider.downcast_ref::<Unpinned>();
+        let now = table.and_then(|table| found.get(table.table.name.as_str()).cloned().flatten());
+        let (Some(table), Some(now)) = (table, now) else {
+            is_same = false;
+            return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+        };
+        is_same &= now.id == table.id
+            && now.schema.columns == table.table.columns
+            && now.schema.designated == table.table.designated;
+        scan.source = provider_as_source(Arc::new(NativeTable::new(now).ordered(table.order)));
+        Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+    });
+    done.ok().filter(|_| is_same).map(|done| done.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_by_itself_is_not_kept() {
+        for text in ["select * from t where ts > now()", "select count() from tables()", "select rnd_int() from t"] {
+            assert!(!is_lasting(text), "{text}");
+        }
+        assert!(!is_lasting("select * from t where ts in '$today'"));
+        assert!(is_lasting("SELECT count() FROM t WHERE ts IN '2024'"));
+    }
+}

@@ -1,0 +1,47 @@
+//! Floating point as keys: every NaN one value, and −0 the same as 0.
+//!
+//! Arrow orders and hashes floating point by its bits. Stored NaNs all have the same; those that arithmetic gives have
+//! another sign on some processors.
+
+use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
+use std::sync::Arc;
+
+/// Every NaN the same; −0 stays.
+pub(crate) const ONE_NAN: &str = "__one_nan";
+/// Every NaN the same, and −0 is 0.
+pub(crate) const KEY: &str = "__float_key";
+
+pub(super) const FUNCTIONS: &[Scalar] = &[
+    Scalar {
+        name: ONE_NAN,
+        takes: "a number",
+        kinds: &[Kind::Any],
+        gives: Gives::Like(0),
+        call: |call| {
+            Ok(mapped(call, |v| if v.is_nan() { f64::NAN } else { v }, |v| if v.is_nan() { f32::NAN } else { v }))
+        },
+        ..PLAIN
+    },
+    Scalar {
+        name: KEY,
+        takes: "a number",
+        kinds: &[Kind::Any],
+        gives: Gives::Like(0),
+        call: |call| {
+            let float = |v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 };
+            Ok(mapped(call, |v| if v.is_nan() { f64::NAN } else { v + 0.0 }, float))
+        },
+        ..PLAIN
+    },
+];
+
+fn mapped(call: &Call, double: fn(f64) -> f64, float: fn(f32) -> f32) -> ArrayRef {
+    let column = &call.columns[0];
+    match column.data_type() {
+        DataType::Float64 => Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(double)),
+        DataType::Float32 => Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(float)),
+        _ => column.clone(),
+    }
+}

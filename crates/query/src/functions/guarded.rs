@@ -1,0 +1,321 @@
+//! Stock functions with a guard in front of them.
+//!
+//! Some make much out of little: `repeat('x', 1000000000)`. What they would give is added up first, and refused when it
+//! is more than [`BYTES_MAX`], before the memory is asked for. Others choose among arguments of one type, where text
+//! beside timestamps is a timestamp. `nullif` holds −0 and 0 for equal, as all comparisons do.
+
+use super::times;
+use crate::Error;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::kernels::cmp::eq;
+use datafusion::arrow::compute::{cast, nullif};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type, Int64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// What one call may give, for a batch of rows.
+const BYTES_MAX: u128 = 256 << 20;
+
+/// What is worked out once and kept as a constant.
+const FOLDED_BYTES_MAX: u128 = 16 << 10;
+
+/// How many bytes a row of the arguments gives.
+type Size = fn(&[ColumnarValue], usize) -> u128;
+
+#[derive(Clone, Copy)]
+enum Guard {
+    Size(Size),
+    Types,
+    Nullif,
+}
+
+const GUARDS: &[(&str, Guard)] = &[
+    ("repeat", Guard::Size(|args, row| bytes(args, 0, row) * count(args, 1, row))),
+    ("lpad", Guard::Size(padded)),
+    ("rpad", Guard::Size(padded)),
+    ("replace", Guard::Size(replaced)),
+    ("concat", Guard::Size(|args, row| (0..args.len()).map(|n| bytes(args, n, row)).sum())),
+    ("concat_ws", Guard::Size(|args, row| (0..args.len()).map(|n| bytes(args, n, row) + bytes(args, 0, row)).sum())),
+    ("array_repeat", Guard::Size(|args, row| item_bytes(args, 0, row) * count(args, 1, row))),
+    ("array_resize", Guard::Size(|args, row| item_bytes(args, 2, row) * count(args, 1, row))),
+    ("range", Guard::Size(steps)),
+    ("generate_series", Guard::Size(steps)),
+    ("coalesce", Guard::Types),
+    ("nvl", Guard::Types),
+    ("greatest", Guard::Types),
+    ("least", Guard::Types),
+    ("nullif", Guard::Nullif),
+];
+
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    let stock = datafusion::functions::all_default_functions();
+    let nested = datafusion::functions_nested::all_default_nested_functions();
+    let all = stock.into_iter().chain(nested);
+    let guarded = all.filter_map(|inner| {
+        let (_, guard) = GUARDS.iter().find(|(name, _)| *name == inner.name())?;
+        let signature = match guard {
+            Guard::Nullif => Signature::user_defined(Volatility::Immutable),
+            _ => inner.signature().clone(),
+        };
+        Some(ScalarUDF::new_from_impl(Guarded { inner, guard: *guard, signature }))
+    });
+    guarded.collect()
+}
+
+/// The function to call instead when its arguments are constants that make much: one that is not worked out once, since
+/// a constant is written out for each row of a batch without asking whether there is room.
+pub(crate) fn unfolded(function: &ScalarFunction) -> Option<ScalarFunction> {
+    let guarded = function.func.inner().downcast_ref::<Guarded>()?;
+    let Guard::Size(size) = guarded.guard else { return None };
+    let literal = |expr: &Expr| match expr {
+        Expr::Literal(value, _) => Some(ColumnarValue::Scalar(value.clone())),
+        _ => None,
+    };
+    let values = function.args.iter().map(literal).collect::<Option<Vec<_>>>()?;
+    if guarded.signature.volatility == Volatility::Volatile || size(&values, 0) <= FOLDED_BYTES_MAX {
+        return None;
+    }
+    let mut signature = guarded.signature.clone();
+    signature.volatility = Volatility::Volatile;
+    let twin = Guarded { inner: guarded.inner.clone(), guard: guarded.guard, signature };
+    Some(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(twin)), function.args.clone()))
+}
+
+struct Guarded {
+    inner: Arc<ScalarUDF>,
+    guard: Guard,
+    signature: Signature,
+}
+
+impl std::fmt::Debug for Guarded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.inner.name())
+    }
+}
+
+/// Names are unique, but for twins that are not worked out once.
+impl PartialEq for Guarded {
+    fn eq(&self, other: &Guarded) -> bool {
+        self.inner.name() == other.inner.name() && self.signature.volatility == other.signature.volatility
+    }
+}
+
+impl Eq for Guarded {}
+
+impl Hash for Guarded {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.name().hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Guarded {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let chooses = matches!(self.guard, Guard::Types | Guard::Nullif);
+        if let Some(time) = times_beside_text(types).filter(|_| chooses) {
+            return Ok(vec![time; types.len()]);
+        }
+        if matches!(self.guard, Guard::Nullif) {
+            let [first, second] = types else {
+                return Err(Error::invalid("nullif takes two values").into());
+            };
+            let both = comparison_coercion(first, second);
+            let both = both.ok_or_else(|| Error::invalid(format!("nullif cannot compare {first} and {second}")))?;
+            return Ok(vec![both; 2]);
+        }
+        self.inner.coerce_types(types)
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        self.inner.return_field_from_args(args)
+    }
+
+    fn short_circuits(&self) -> bool {
+        self.inner.short_circuits()
+    }
+
+    fn conditional_arguments<'a>(&self, args: &'a [Expr]) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
+        self.inner.conditional_arguments(args)
+    }
+
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        match self.guard {
+            // What the stock function would make of itself has no guard.
+            Guard::Size(_) => Ok(ExprSimplifyResult::Original(args)),
+            Guard::Types | Guard::Nullif => self.inner.simplify(args, info),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match self.guard {
+            Guard::Size(size) => {
+                let is_constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+                let (rows, times) = if is_constant { (1, args.number_rows) } else { (args.number_rows, 1) };
+                let mut bytes = 0_u128;
+                for row in 0..rows {
+                    bytes = bytes.saturating_add(size(&args.args, row).saturating_mul(times as u128));
+                    if bytes > BYTES_MAX {
+                        let limit = BYTES_MAX >> 20;
+                        let message = format!("{} would give more than {limit} MiB at once", self.name());
+                        let mut error = Error::invalid(message);
+                        error.subject = Some(self.name().to_owned());
+                        return Err(error.into());
+                    }
+                }
+                self.inner.invoke_with_args(args)
+            }
+            Guard::Types => self.inner.invoke_with_args(args),
+            Guard::Nullif => nullif_of(&args),
+        }
+    }
+}
+
+/// The type of timestamps, when that and text is all there is.
+fn times_beside_text(types: &[DataType]) -> Option<DataType> {
+    let is_text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_time = |t: &DataType| matches!(t, DataType::Timestamp(_, None));
+    let is_all = types.iter().all(|t| is_text(t) || is_time(t) || *t == DataType::Null);
+    let times = types.iter().filter(|t| is_time(t));
+    let finest = times.max_by_key(|t| times::unit(t).map_or(0, |unit| unit.per_second()))?;
+    (is_all && types.iter().any(is_text)).then(|| finest.clone())
+}
+
+fn nullif_of(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+    let [first, second] = &arrays[..] else { return Err(Error::internal("nullif of other than two").into()) };
+    let is_equal = eq(&plain(first), &plain(second))?;
+    let out = nullif(first, &is_equal)?;
+    if args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_))) {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?));
+    }
+    Ok(ColumnarValue::Array(out))
+}
+
+/// With one zero.
+fn plain(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Float64 => Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0)),
+        DataType::Float32 => Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| v + 0.0)),
+        _ => array.clone(),
+    }
+}
+
+/// The bytes of a text; 32 for what becomes one.
+fn bytes(args: &[ColumnarValue], n: usize, row: usize) -> u128 {
+    let length = match args.get(n) {
+        Some(ColumnarValue::Scalar(
+            ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)) | ScalarValue::Utf8View(Some(text)),
+        )) => text.len(),
+        Some(ColumnarValue::Scalar(value)) if value.is_null() => 0,
+        Some(ColumnarValue::Array(array)) if array.is_null(row) => 0,
+        Some(ColumnarValue::Array(array)) => match array.data_type() {
+            DataType::Utf8 => array.as_string::<i32>().value(row).len(),
+            DataType::LargeUtf8 => array.as_string::<i64>().value(row).len(),
+            DataType::Utf8View => array.as_string_view().value(row).len(),
+            _ => 32,
+        },
+        Some(_) => 32,
+        None => 0,
+    };
+    length as u128
+}
+
+/// The bytes of any one value.
+fn item_bytes(args: &[ColumnarValue], n: usize, row: usize) -> u128 {
+    let nested = match args.get(n) {
+        Some(ColumnarValue::Scalar(ScalarValue::List(list))) => list.values().get_array_memory_size(),
+        Some(ColumnarValue::Array(array)) if matches!(array.data_type(), DataType::List(_)) => {
+            array.as_list::<i32>().value(row).get_array_memory_size()
+        }
+        _ => 0,
+    };
+    (bytes(args, n, row) + nested as u128).max(8)
+}
+
+fn integer(args: &[ColumnarValue], n: usize, row: usize) -> Option<i64> {
+    match args.get(n)? {
+        ColumnarValue::Scalar(value) => match value.cast_to(&DataType::Int64) {
+            Ok(ScalarValue::Int64(value)) => value,
+            _ => None,
+        },
+        ColumnarValue::Array(array) => {
+            let one = cast(&array.slice(row, 1), &DataType::Int64).ok()?;
+            let one = one.as_primitive::<Int64Type>();
+            one.is_valid(0).then(|| one.value(0))
+        }
+    }
+}
+
+fn count(args: &[ColumnarValue], n: usize, row: usize) -> u128 {
+    integer(args, n, row).and_then(|count| u128::try_from(count).ok()).unwrap_or(0)
+}
+
+fn padded(args: &[ColumnarValue], row: usize) -> u128 {
+    // Of a text to fill with, one character may have four bytes.
+    count(args, 1, row) * if args.len() > 2 { 4 } else { 1 }
+}
+
+/// As if all of the text were what is replaced.
+fn replaced(args: &[ColumnarValue], row: usize) -> u128 {
+    let (text, from, to) = (bytes(args, 0, row), bytes(args, 1, row), bytes(args, 2, row));
+    if to <= from { text } else { text / from.max(1) * to + text }
+}
+
+fn steps(args: &[ColumnarValue], row: usize) -> u128 {
+    let is_time = |value: &ColumnarValue| !value.data_type().is_integer();
+    if args.first().is_some_and(is_time) {
+        return 8;
+    }
+    let (start, end) = match args.len() {
+        1 => (Some(0), integer(args, 0, row)),
+        _ => (integer(args, 0, row), integer(args, 1, row)),
+    };
+    let step = if args.len() > 2 { integer(args, 2, row) } else { Some(1) };
+    match (start, end, step) {
+        (Some(start), Some(end), Some(step)) if step != 0 => {
+            8 * (u128::from(start.abs_diff(end)) / u128::from(step.unsigned_abs()) + 1)
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long(value: i64) -> ColumnarValue {
+        ColumnarValue::Scalar(ScalarValue::Int64(Some(value)))
+    }
+
+    #[test]
+    fn what_a_call_gives_is_known_before_it_is_made() {
+        let text = ColumnarValue::Scalar(ScalarValue::from("abc"));
+        assert_eq!(bytes(&[text.clone()], 0, 0) * count(&[text.clone(), long(4)], 1, 0), 12);
+        assert_eq!(count(&[text.clone(), long(-4)], 1, 0), 0);
+        assert_eq!(steps(&[long(i64::MIN), long(i64::MAX)], 0), 8 << 64);
+        assert_eq!(steps(&[long(1), long(10), long(-3)], 0), 32);
+        assert_eq!(replaced(&[text.clone(), text.clone(), text], 0), 3);
+    }
+}

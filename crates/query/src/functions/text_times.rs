@@ -1,0 +1,82 @@
+//! What casts and operators over text become: text as a timestamp, which may stop after any part, and two texts
+//! together.
+
+use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
+use crate::Error;
+use crate::door::timestamps::parse_timestamp;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewBuilder};
+use datafusion::arrow::compute::cast;
+use datafusion::common::Result;
+use std::sync::Arc;
+use tidalite_types::TimeUnit;
+
+pub(crate) const MICROS: &str = "__text_to_micros";
+pub(crate) const NANOS: &str = "__text_to_nanos";
+pub(crate) const TOGETHER: &str = "__together";
+
+/// What one batch of texts put together may be.
+const BYTES_MAX: usize = 256 << 20;
+
+pub(super) const FUNCTIONS: &[Scalar] = &[
+    Scalar {
+        name: MICROS,
+        takes: "a text",
+        kinds: &[Kind::Text],
+        gives: Gives::Micros,
+        call: |call| times(call, TimeUnit::Micros),
+        ..PLAIN
+    },
+    Scalar {
+        name: NANOS,
+        takes: "a text",
+        kinds: &[Kind::Text],
+        gives: Gives::Nanos,
+        call: |call| times(call, TimeUnit::Nanos),
+        ..PLAIN
+    },
+    Scalar {
+        name: TOGETHER,
+        takes: "two texts",
+        kinds: &[Kind::Text, Kind::Text],
+        gives: Gives::Text,
+        call: together,
+        ..PLAIN
+    },
+];
+
+fn times(call: &Call, unit: TimeUnit) -> Result<ArrayRef> {
+    let texts = call.columns[0].as_string_view();
+    let mut out = Vec::with_capacity(texts.len());
+    for text in texts.iter() {
+        out.push(match text {
+            None => None,
+            Some(text) => match parse_timestamp(text, unit) {
+                Some((ticks, _)) => Some(ticks),
+                None => return Err(Error::invalid(format!("invalid input for type TIMESTAMP: \"{text}\"")).into()),
+            },
+        });
+    }
+    let out: ArrayRef = Arc::new(Int64Array::from(out));
+    Ok(cast(&out, call.data_type)?)
+}
+
+fn together(call: &Call) -> Result<ArrayRef> {
+    let (left, right) = (call.columns[0].as_string_view(), call.columns[1].as_string_view());
+    let mut out = StringViewBuilder::with_capacity(call.rows);
+    let (mut text, mut bytes) = (String::new(), 0);
+    for row in 0..call.rows {
+        if left.is_null(row) || right.is_null(row) {
+            out.append_null();
+            continue;
+        }
+        let parts = [left.value(row), right.value(row)];
+        bytes += parts[0].len() + parts[1].len();
+        if bytes > BYTES_MAX {
+            return Err(Error::invalid(format!("|| would give more than {} MiB at once", BYTES_MAX >> 20)).into());
+        }
+        text.clear();
+        text.extend(parts);
+        out.append_value(&text);
+    }
+    Ok(Arc::new(out.finish()))
+}

@@ -1,0 +1,35 @@
+//! Filters whose equalities the physical planner does not look into.
+//!
+//! It takes `a = CASE … END` for a fact about the order of rows and then trips over it, when it finds that it ordered
+//! rows by the one where a window wants the other ("does not satisfy order requirements"). Such a plan is made again
+//! of filters that say the same with IS TRUE.
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, Operator};
+
+/// `None` when nothing is hidden by it.
+pub(crate) fn without_equalities(plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
+    let done = plan.transform_up(|node| {
+        let LogicalPlan::Filter(filter) = &node else { return Ok(Transformed::no(node)) };
+        let parts = split_conjunction(&filter.predicate);
+        if !parts.iter().any(|part| is_between_values(part)) {
+            return Ok(Transformed::no(node));
+        }
+        let parts = parts.into_iter().cloned();
+        let hidden = parts.map(|part| if is_between_values(&part) { Expr::IsTrue(Box::new(part)) } else { part });
+        match conjunction(hidden) {
+            Some(predicate) => {
+                Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input.clone())?)))
+            }
+            None => Ok(Transformed::no(node)),
+        }
+    })?;
+    Ok(done.transformed.then_some(done.data))
+}
+
+fn is_between_values(part: &Expr) -> bool {
+    let is_constant = |expr: &Expr| matches!(expr, Expr::Literal(..));
+    matches!(part, Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) if !is_constant(left) && !is_constant(right))
+}

@@ -1,0 +1,246 @@
+//! What expressions mean, settled once their types are known and before anything is optimised.
+//!
+//! - Text that becomes a timestamp is read as everywhere else: it may stop after any part.
+//! - `x IN (a, b)` with columns in the list is `x = a OR x = b`: the stock operator takes some lists for constant that
+//!   are not.
+//! - Every NaN is one value, and −0 is 0, where rows are compared: what can give a NaN of another sign than stored ones
+//!   have is made plain, and so are the keys that rows are ordered, partitioned and told apart by.
+//! - Texts put together by `||` have a limit, as those of other functions have.
+
+use crate::door::timestamps::parse_timestamp;
+use crate::functions::{floats, guarded, scalar_named, text_times};
+use crate::{Error, door};
+use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{AggregateFunction, Case, InList, ScalarFunction, Sort, WindowFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, cast};
+use datafusion::optimizer::AnalyzerRule;
+use tidalite_types::TimeUnit;
+
+/// Functions that give a NaN for arguments outside of theirs.
+const GIVE_NAN: &[&str] = &[
+    "sqrt", "ln", "log", "log2", "log10", "asin", "acos", "acosh", "atanh", "power", "pow", "sin", "cos", "tan", "cot",
+    "nanvl",
+];
+
+#[derive(Debug)]
+pub(crate) struct Settled;
+
+impl AnalyzerRule for Settled {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let done = plan.transform_up_with_subqueries(|node| {
+            let mut schema = DFSchema::empty();
+            if let LogicalPlan::TableScan(scan) = &node {
+                schema = scan.projected_schema.as_ref().clone();
+            }
+            node.inputs().iter().for_each(|input| schema.merge(input.schema()));
+            let names = NamePreserver::new(&node);
+            let is_sort = matches!(node, LogicalPlan::Sort(_));
+            let mapped = node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let done = expr.transform_up(|e| settled(e, &schema))?;
+                Ok(done.update_data(|expr| name.restore(expr)))
+            })?;
+            if !is_sort {
+                return Ok(mapped);
+            }
+            let LogicalPlan::Sort(mut sort) = mapped.data else { return Ok(mapped) };
+            // Of one key, ties are in no order anyway.
+            if sort.expr.len() > 1 {
+                sort.expr = sort.expr.into_iter().map(|key| plain_key(key, &schema)).collect();
+            }
+            Ok(Transformed::yes(LogicalPlan::Sort(sort)))
+        })?;
+        Ok(done.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "settled"
+    }
+}
+
+fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::Cast(Cast { expr, field }) => time_of_text(*expr, field, schema),
+        Expr::InList(list) if has_columns(&list) => Ok(Transformed::yes(any_of(list))),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => together(*left, *right, schema),
+        Expr::BinaryExpr(BinaryExpr { ref op, ref right, .. })
+            if matches!(op, Operator::Divide | Operator::Modulo)
+                && !is_number_but_zero(right)
+                && is_float(&expr, schema) =>
+        {
+            Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
+        }
+        Expr::Negative(ref inner) if !matches!(**inner, Expr::Literal(..)) && is_float(&expr, schema) => {
+            Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
+        }
+        Expr::ScalarFunction(ref function) if GIVE_NAN.contains(&function.name()) && is_float(&expr, schema) => {
+            Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
+        }
+        Expr::ScalarFunction(function) => Ok(match guarded::unfolded(&function) {
+            Some(unfolded) => Transformed::yes(Expr::ScalarFunction(unfolded)),
+            None => Transformed::no(Expr::ScalarFunction(function)),
+        }),
+        Expr::Case(Case { expr: Some(base), when_then_expr, else_expr }) if is_float(&base, schema) => {
+            let base = Box::new(plain(*base)?);
+            let pairs = when_then_expr.into_iter().map(|(when, then)| Ok((Box::new(plain(*when)?), then)));
+            let when_then_expr = pairs.collect::<Result<_>>()?;
+            Ok(Transformed::yes(Expr::Case(Case { expr: Some(base), when_then_expr, else_expr })))
+        }
+        Expr::AggregateFunction(mut aggregate) if aggregate.params.distinct => {
+            plain_arguments(&mut aggregate, schema)?;
+            Ok(Transformed::yes(Expr::AggregateFunction(aggregate)))
+        }
+        Expr::WindowFunction(mut window) => {
+            plain_window(&mut window, schema)?;
+            Ok(Transformed::yes(Expr::WindowFunction(window)))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|t| matches!(t, DataType::Float32 | DataType::Float64))
+}
+
+fn is_number_but_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Float64(Some(v)), _) => *v != 0.0 && v.is_finite(),
+        Expr::Literal(ScalarValue::Float32(Some(v)), _) => *v != 0.0 && v.is_finite(),
+        Expr::Cast(cast) => matches!(&*cast.expr, Expr::Literal(value, _) if is_integer_but_zero(value)),
+        _ => false,
+    }
+}
+
+fn is_integer_but_zero(value: &ScalarValue) -> bool {
+    value.data_type().is_integer()
+        && matches!(value.cast_to(&DataType::Int64), Ok(ScalarValue::Int64(Some(v))) if v != 0)
+}
+
+fn call(name: &str, argument: Expr) -> Result<Expr> {
+    let function = scalar_named(name).ok_or_else(|| Error::internal(format!("{name} is not there")))?;
+    Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![argument])))
+}
+
+/// As a key: with one zero and one NaN.
+fn plain(expr: Expr) -> Result<Expr> {
+    if matches!(&expr, Expr::Literal(value, _) if !is_zero(value)) { Ok(expr) } else { call(floats::KEY, expr) }
+}
+
+fn is_zero(value: &ScalarValue) -> bool {
+    matches!(value, ScalarValue::Float64(Some(v)) if *v == 0.0)
+        || matches!(value, ScalarValue::Float32(Some(v)) if *v == 0.0)
+}
+
+fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
+    if !is_float(&key.expr, schema) {
+        return key;
+    }
+    match plain(key.expr.clone()) {
+        Ok(expr) => Sort { expr, ..key },
+        Err(_) => key,
+    }
+}
+
+fn plain_arguments(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
+    for argument in &mut aggregate.params.args {
+        if is_float(argument, schema) {
+            *argument = plain(argument.clone())?;
+        }
+    }
+    Ok(())
+}
+
+fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
+    for key in &mut window.params.partition_by {
+        if is_float(key, schema) {
+            *key = plain(key.clone())?;
+        }
+    }
+    let keys = std::mem::take(&mut window.params.order_by);
+    window.params.order_by = keys.into_iter().map(|key| plain_key(key, schema)).collect();
+    Ok(())
+}
+
+fn has_columns(list: &InList) -> bool {
+    let has_column = |expr: &Expr| {
+        let mut found = false;
+        let walked = expr.apply(|e| {
+            found |= matches!(e, Expr::Column(_) | Expr::OuterReferenceColumn(..));
+            Ok(TreeNodeRecursion::Continue)
+        });
+        walked.is_ok() && found
+    };
+    list.list.iter().any(has_column) && !list.expr.is_volatile()
+}
+
+fn any_of(list: InList) -> Expr {
+    let equal = |item: Expr| list.expr.as_ref().clone().eq(item);
+    let any = list.list.into_iter().map(equal).reduce(Expr::or);
+    let any = any.unwrap_or_else(|| Expr::Literal(ScalarValue::Boolean(Some(false)), None));
+    if list.negated { Expr::Not(Box::new(any)) } else { any }
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn together(left: Expr, right: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let are_texts = [&left, &right].iter().all(|side| side.get_type(schema).is_ok_and(|t| is_text(&t)));
+    let whole = BinaryExpr::new(Box::new(left), Operator::StringConcat, Box::new(right));
+    let Some(function) = scalar_named(text_times::TOGETHER).filter(|_| are_texts) else {
+        return Ok(Transformed::no(Expr::BinaryExpr(whole)));
+    };
+    // What is around it goes by its type.
+    let given = Expr::BinaryExpr(whole.clone()).get_type(schema)?;
+    let arguments = [whole.left, whole.right].map(|side| side.cast_to(&DataType::Utf8View, schema));
+    let arguments = arguments.into_iter().collect::<Result<Vec<_>>>()?;
+    let call = Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments));
+    Ok(Transformed::yes(if given == DataType::Utf8View { call } else { cast(call, given) }))
+}
+
+/// `CAST(text AS timestamp)`.
+fn time_of_text(
+    inner: Expr,
+    field: datafusion::arrow::datatypes::FieldRef,
+    schema: &DFSchema,
+) -> Result<Transformed<Expr>> {
+    let kept = |inner: Expr, field| Ok(Transformed::no(Expr::Cast(Cast { expr: Box::new(inner), field })));
+    let DataType::Timestamp(unit, None) = *field.data_type() else { return kept(inner, field) };
+    let unit = match unit {
+        ArrowUnit::Millisecond => TimeUnit::Millis,
+        ArrowUnit::Microsecond => TimeUnit::Micros,
+        ArrowUnit::Nanosecond => TimeUnit::Nanos,
+        ArrowUnit::Second => return kept(inner, field),
+    };
+    if let Expr::Literal(
+        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) | ScalarValue::LargeUtf8(Some(text)),
+        _,
+    ) = &inner
+    {
+        let Some((ticks, _)) = parse_timestamp(text, unit) else {
+            let mut error = Error::invalid(format!("invalid input for type {}: \"{text}\"", door::type_name(&field)));
+            error.subject = Some(format!("'{text}"));
+            return Err(error.into());
+        };
+        let value = match unit {
+            TimeUnit::Millis => ScalarValue::TimestampMillisecond(Some(ticks), None),
+            TimeUnit::Micros => ScalarValue::TimestampMicrosecond(Some(ticks), None),
+            TimeUnit::Nanos => ScalarValue::TimestampNanosecond(Some(ticks), None),
+        };
+        return Ok(Transformed::yes(Expr::Literal(value, None)));
+    }
+    let function = match unit {
+        TimeUnit::Millis => return kept(inner, field),
+        TimeUnit::Micros => text_times::MICROS,
+        TimeUnit::Nanos => text_times::NANOS,
+    };
+    if !inner.get_type(schema).is_ok_and(|t| is_text(&t)) {
+        return kept(inner, field);
+    }
+    let inner = inner.cast_to(&DataType::Utf8View, schema)?;
+    Ok(Transformed::yes(call(function, inner)?))
+}
