@@ -30,6 +30,8 @@ class Record:
     only: str | None = None
     # Not run by engines of this name.
     skip: str | None = None
+    # Rows are compared in the order of their texts.
+    is_sorted: bool = False
 
 
 def records(text):
@@ -60,8 +62,8 @@ def records(text):
                 record.kind, record.expected = "count", int(count)
             case ["statement", "error", *_]:
                 record.kind, record.expected = "error", lines[start].split(" ", 2)[2] if len(words) > 2 else ""
-            case ["query", _]:
-                record.kind, record.expected = "query", []
+            case ["query", _] | ["query", _, "rowsort"]:
+                record.kind, record.expected, record.is_sorted = "query", [], words[-1] == "rowsort"
                 assert at < len(lines) and lines[at] == "----", f"line {start + 1}: a query without ----"
                 at += 1
                 while at < len(lines) and lines[at]:

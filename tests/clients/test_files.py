@@ -50,6 +50,13 @@ def test_conditions_reach_the_row_groups(server, tmp_path):
     assert "note" not in plan and "flag" not in plan, plan
 
 
+def test_the_slide_that_samples_a_file(server, tmp_path):
+    pq.write_table(pa.table({"timestamp": TABLE["Time"].slice(0, 1800), "price": pa.array([float(i // 900) for i in range(1800)])}), tmp_path / "trades.parquet")
+    query = "select timestamp, avg(price) from (read_parquet('trades.parquet') timestamp(timestamp)) sample by 15m;"
+    rows = server.rows(query.replace("trades", f"{tmp_path}/trades"))
+    assert rows == [["2024-01-01T00:00:00.000000Z", 0.0], ["2024-01-01T00:15:00.000000Z", 1.0]]
+
+
 def test_patterns_lists_and_folders(server, tmp_path):
     for part in range(3):
         folder = tmp_path / f"day{part}"

@@ -89,12 +89,79 @@ class Maker:
         text = f"{t} l {kind} {u} r ON l.a = r.a AND l.s = r.s"
         return text, text, [f"{side}.{n}" for side in "lr" for n in COLUMNS]
 
+    def several(self):
+        """Two queries and an operation of sets."""
+        r = self.r
+        kinds = [r.choice(["long", "text", "bool"]) for _ in range(r.randrange(1, 3))]
+        sides = []
+        for _ in range(2):
+            ours, theirs, names = self.source()
+            where = self.expr("bool", names, 1)
+            items = [self.expr(k, names, 1) for k in kinds]
+            sides.append(["SELECT " + ", ".join(f"{e[i]} AS c{n}" for n, e in enumerate(items)) + f" FROM {(ours, theirs)[i]} WHERE {where[i]}" for i in (0, 1)])
+        word = r.choice(["UNION", "UNION ALL", "EXCEPT", "INTERSECT"])
+        return [f"{sides[0][i]} {word} {sides[1][i]}" for i in (0, 1)]
+
+    def asked(self):
+        """Sub-queries among what is selected and in WHERE."""
+        r = self.r
+        t, u = r.choice(self.tables), r.choice(self.tables)
+        names = [f"o.{n}" for n in COLUMNS]
+        inner = self.expr("bool", [f"i.{n}" for n in COLUMNS], 1)
+        key = r.choice(["a", "s", "b"])
+        forms = ["EXISTS (SELECT 1 FROM {u} i WHERE i.{key} = o.{key} AND {c})", "NOT EXISTS (SELECT 1 FROM {u} i WHERE i.{key} = o.{key} AND {c})",
+                 "o.{key} IN (SELECT i.{key} FROM {u} i WHERE {c})", "o.{key} NOT IN (SELECT i.{key} FROM {u} i WHERE {c})",
+                 "(SELECT max(i.a) FROM {u} i WHERE i.{key} = o.{key} AND {c}) > o.a", "(SELECT count(*) FROM {u} i WHERE i.{key} = o.{key}) > 2"]
+        chosen = r.choice(forms)
+        form = lambda i: chosen.replace("{u}", u).replace("{key}", key).replace("{c}", inner[i])
+        if r.random() < 0.5:
+            e = self.expr("long", names, 1)
+            return [f"SELECT o.a, {e[i]} AS c, {form(i)} AS found FROM {t} o" for i in (0, 1)]
+        where = self.expr("bool", names, 1)
+        return [f"SELECT o.a, o.b, o.s FROM {t} o WHERE {form(i)} AND {where[i]}" for i in (0, 1)]
+
+    def limited(self):
+        """Some rows of an order that is whole."""
+        r = self.r
+        ours, theirs, names = self.source()
+        items = [self.expr(r.choice(["long", "double", "text", "bool", "time"]), names, 1) for _ in range(r.randrange(1, 4))]
+        order = ", ".join(f"{n + 1} {r.choice(['', 'DESC'])} NULLS {r.choice(['FIRST', 'LAST'])}" for n in range(len(items)))
+        tail = f" ORDER BY {order} LIMIT {r.randrange(0, 20)} OFFSET {r.randrange(0, 5)}"
+        return ["SELECT " + ", ".join(f"{e[i]} AS c{n}" for n, e in enumerate(items)) + f" FROM {(ours, theirs)[i]}{tail}" for i in (0, 1)]
+
+    def latest(self):
+        """ASOF and LT JOIN; of rows of one time only the time is compared."""
+        r = self.r
+        t, u = r.choice(self.tables), r.choice(self.tables)
+        where = self.expr("bool", [f"l.{n}" for n in COLUMNS], 1)
+        inner = self.expr("bool", list(COLUMNS), 1)
+        word, op = r.choice([("ASOF", ">="), ("LT", ">")])
+        keyed = r.random() < 0.6
+        on = " ON (s)" if keyed else ""
+        and_on = "l.s = r.s AND " if keyed else ""
+        return [f"SELECT l.ts, l.a, r.ts AS found FROM {t} l {word} JOIN (SELECT * FROM {u} WHERE {inner[0]}) r{on} WHERE {where[0]}",
+                f"SELECT l.ts, l.a, r.ts AS found FROM {t} l ASOF LEFT JOIN (SELECT * FROM {u} WHERE {inner[1]}) r ON {and_on}l.ts {op} r.ts WHERE {where[1]}"]
+
+    def sampled(self):
+        r = self.r
+        t = r.choice(self.tables)
+        where = self.expr("bool", list(COLUMNS), 1)
+        aggregates = [self.aggregate(list(COLUMNS)) for _ in range(r.randrange(1, 3))]
+        stride, interval = r.choice([("15m", "15 minutes"), ("1h", "1 hour"), ("1d", "1 day"), ("7h", "7 hours"), ("1M", "1 month")])
+        key = r.choice(["", "s, ", "f, "])
+        lists = [", ".join(f"{e[i]} AS c{n}" for n, e in enumerate(aggregates)) for i in (0, 1)]
+        bucket = f"time_bucket(INTERVAL '{interval}', ts, TIMESTAMP '1970-01-01')"
+        return [f"SELECT ts, {key}{lists[0]} FROM {t} WHERE {where[0]} SAMPLE BY {stride}",
+                f"SELECT {bucket} AS t, {key}{lists[1]} FROM {t} WHERE {where[1]} GROUP BY {', '.join(str(n + 1) for n in range(2 if key else 1))}"]
+
     def query(self):
         r = self.r
         ours, theirs, names = self.source()
         where = self.expr("bool", names) if r.random() < 0.7 else ("true", "true")
         tail = [f" FROM {ours} WHERE {where[0]}", f" FROM {theirs} WHERE {where[1]}"]
-        shape = r.choice(["plain", "grouped", "distinct", "window", "total"])
+        shape = r.choice(["plain", "grouped", "distinct", "window", "total", "several", "asked", "limited", "latest", "sampled"])
+        if shape in ("several", "asked", "limited", "latest", "sampled"):
+            return getattr(self, shape)()
         kinds = [r.choice(["long", "double", "text", "bool", "time"]) for _ in range(r.randrange(1, 4))]
         items = [self.expr(k, names) for k in kinds]
         if shape in ("plain", "distinct"):

@@ -48,7 +48,7 @@ def differs(record, result):
     if record.kind == "count":
         return None if result.command_tuples == record.expected else f"{result.command_tuples} rows, not {record.expected}"
     if record.kind == "query":
-        found = rows(result)
+        found = sorted(rows(result)) if record.is_sorted else rows(result)
         if len(found) != len(record.expected) or not all(map(is_same, found, record.expected)):
             return "\n".join(["found:", *found[:10], "expected:", *record.expected[:10]])
     return None
