@@ -295,7 +295,8 @@ impl Session {
         let cancel = entry.cancel.clone();
         // What was asked before, with the same values.
         let text = match values.is_empty() {
-            _ if sql.len() > KEPT_BYTES_MAX => String::new(),
+            // A name may be that of a frame this time.
+            _ if sql.len() > KEPT_BYTES_MAX || !self.frames.is_empty() => String::new(),
             true => sql.clone(),
             false => format!("{sql}\0{values:?}"),
         };
