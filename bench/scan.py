@@ -73,9 +73,12 @@ class Duck:
 class Tidalite:
     def __init__(self, name, binary, folder):
         os.makedirs(os.path.join(folder, name))
-        self.system = systems.Tidalite(os.path.join(folder, name), {"TIDALITE_PG_LISTEN": "off"})
+        self.system = systems.Tidalite(os.path.join(folder, name), {"TIDALITE_PG_LISTEN": "off", **self.environment(name)})
         self.system.binary = binary
         self.system.start()
+
+    def environment(self, name):
+        return {}
 
     def load(self, rows, chunk=400_000):
         columns = ", ".join(f"{name} DOUBLE" for name, *_ in COLUMNS)
@@ -129,13 +132,13 @@ def main():
                 system.stop()
 
 
-def measure(found, options):
+def measure(found, options, queries=QUERIES, alike=lambda rows: rows):
     names = list(found)
     print(f"\nload average before {os.getloadavg()}, {options.rows:,} rows, medians of {options.runs} runs in ms (spread: least to greatest)\n")
     print("| query | " + " | ".join(names) + " | " + names[0] + " / " + names[1] + " | GB/s of plain values, " + names[1] + " |")
     print("|---|" + "--:|" * (len(names) + 2))
     floor = ("SELECT 1", "SELECT 1", 0)
-    for title, sql, row_bytes in [floor, *QUERIES]:
+    for title, sql, row_bytes in [floor, *queries]:
         times = {name: [] for name in names}
         answers = {}
         for run in range(options.runs + 2):
@@ -143,7 +146,7 @@ def measure(found, options):
                 seconds, answers[name] = timed(found[name], sql)
                 if run >= 2:
                     times[name].append(seconds * 1000)
-        if any(answer != answers[names[0]] for answer in answers.values()):
+        if any(alike(answer) != alike(answers[names[0]]) for answer in answers.values()):
             raise RuntimeError(f"answers differ for {sql}: {answers}")
         medians = {name: statistics.median(times[name]) for name in names}
         cells = [f"{medians[name]:.2f} ({min(times[name]):.2f} to {max(times[name]):.2f})" for name in names]

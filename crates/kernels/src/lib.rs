@@ -2,7 +2,7 @@
 //!
 //! [`min_max()`] bounds; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
 //! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
-//! [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@prefetch`] hints.
+//! [`group`] rows by key; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@prefetch`] hints.
 //!
 //! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], and for memory that
 //! is written before it is read.
@@ -14,6 +14,7 @@ pub mod bitpack;
 pub mod delta;
 pub mod fsst;
 pub mod gather;
+pub mod group;
 pub mod in_range;
 pub mod int;
 pub mod merge;
@@ -26,6 +27,9 @@ pub mod widths;
 pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack};
 pub use delta::{deltas, extend_steps, sum_up};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};
+pub use group::{
+    Fold, FoldInput, FoldValues, Folds, GroupKey, GroupTable, by_partition, float_of_order, order_of_float,
+};
 pub use in_range::{Comparable, Mask, f32_in_range, f64_in_range, packed_in_range, values_in_range};
 pub use int::Int;
 #[cfg(target_arch = "x86_64")]

@@ -58,6 +58,8 @@ pub struct EngineConfig {
     pub query_memory_bytes: usize,
     /// Whether queries may read files of this machine and URLs.
     pub reads_files: bool,
+    /// Whether operators of ours take the place of the general ones where they can.
+    pub fast_operators: bool,
     /// Where spilled files go; `None` for the system's folder for temporary files.
     pub spill_folder: Option<PathBuf>,
 }
@@ -73,6 +75,7 @@ pub struct Engine {
     environment: Arc<RuntimeEnv>,
     query_memory_bytes: usize,
     reads_files: bool,
+    fast_operators: bool,
     plans: plans::Plans,
 }
 
@@ -141,6 +144,7 @@ impl Engine {
             environment,
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.reads_files,
+            fast_operators: config.fast_operators,
             plans: plans::Plans::default(),
         })
     }
@@ -350,7 +354,7 @@ impl Engine {
         let (logical, state, about) = self.logical(state, catalog, query, own).await?;
         let schema = logical.schema().clone();
         let logical = state.optimize(&logical)?;
-        let physical = physical(&logical, &state).await?;
+        let physical = self.physical(&logical, &state).await?;
         let is_about_system = !about.names_any && functions::is_about_system(&query.ast);
         let logical_schema: SchemaRef = Arc::new(schema.as_arrow().clone());
         if !text.is_empty() && own.is_empty() && about.names_any && about.names_only_tables {
@@ -410,6 +414,21 @@ impl Engine {
         Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
     }
 
+    /// Operators for an optimised plan.
+    async fn physical(&self, logical: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
+        let grouped = if self.fast_operators { plan::grouped(logical.clone())? } else { logical.clone() };
+        let planned = state.query_planner().create_physical_plan(&grouped, state).await;
+        match planned {
+            Err(error) if error.to_string().contains("does not satisfy order requirements") => {
+                match plan::without_equalities(logical.clone())? {
+                    Some(again) => Ok(state.query_planner().create_physical_plan(&again, state).await?),
+                    None => Err(error.into()),
+                }
+            }
+            planned => Ok(planned?),
+        }
+    }
+
     fn start(&self, planned: Planned, query: &Query, state: &SessionState, cancel: CancelToken) -> Result<QueryResult> {
         let physical = planned.physical;
         let fields = planned.logical_schema;
@@ -438,19 +457,6 @@ impl Engine {
         let words = query.clone();
         let task = runtime.spawn(drive(physical, Arc::new(context), schema.clone(), sender, cancel.clone(), words));
         Ok(QueryResult { columns, schema, timestamp, stream: rows(receiver, Abort(task), cancel) })
-    }
-}
-
-async fn physical(logical: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
-    let planned = state.query_planner().create_physical_plan(logical, state).await;
-    match planned {
-        Err(error) if error.to_string().contains("does not satisfy order requirements") => {
-            match plan::without_equalities(logical.clone())? {
-                Some(again) => Ok(state.query_planner().create_physical_plan(&again, state).await?),
-                None => Err(error.into()),
-            }
-        }
-        planned => Ok(planned?),
     }
 }
 
@@ -669,7 +675,13 @@ mod tests {
 
     #[test]
     fn a_panic_is_one_statements_error() {
-        let config = EngineConfig { threads: 1, query_memory_bytes: 1 << 20, reads_files: false, spill_folder: None };
+        let config = EngineConfig {
+            threads: 1,
+            query_memory_bytes: 1 << 20,
+            reads_files: false,
+            fast_operators: true,
+            spill_folder: None,
+        };
         let engine = Engine::new(&config).expect("threads start");
         let panicked = futures::executor::block_on(engine.spawn(async { panic!("a bug") }.boxed()));
         let () = match panicked {

@@ -328,6 +328,14 @@ pub const SETTINGS: &[Setting] = &[
         "Whether read_csv and read_parquet may read files of this machine and URLs, as the user the database runs as.",
     ),
     setting(
+        "query.fast_operators",
+        "query-fast-operators",
+        "BOOL",
+        "true",
+        YES_NO,
+        "Whether operators of Tidalite take the place of the general ones where they can. Answers are the same; off to compare.",
+    ),
+    setting(
         "merge.threads",
         "merge-threads",
         "N",

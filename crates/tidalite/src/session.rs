@@ -172,6 +172,7 @@ impl Sessions {
             threads: config.query_threads,
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.query_reads_files,
+            fast_operators: config.query_fast_operators,
             spill_folder: None,
         };
         let engine = Engine::new(&engine).map_err(Error::from);

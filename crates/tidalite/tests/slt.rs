@@ -1,5 +1,5 @@
-//! Runs every file of `tests/slt` against a database in process, in two worlds: rows left in staging, and rows
-//! merged into segments after every statement. `SLT_COMPLETE=1` writes what came out into the files, for a human to
+//! Runs every file of `tests/slt` against a database in process, in three worlds: rows left in staging, rows merged
+//! into segments after every statement, and rows staged with fast operators off. `SLT_COMPLETE=1` writes what came out into the files, for a human to
 //! read; `SLT=part of a name` runs some files only.
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use tidalite::{Database, DatabaseConfig, Error, OutputColumn, QueryOptions, Response};
 
-const WORLDS: [&str; 2] = ["staged", "settled"];
+const WORLDS: [&str; 3] = ["staged", "settled", "general"];
 
 /// One connection of a test file: a database of its own.
 struct World {
@@ -30,6 +30,7 @@ impl World {
         config.has_background_jobs = false;
         // What EXPLAIN says must not depend on the machine.
         config.query_threads = 2;
+        config.query_fast_operators = name != "general";
         World { name, database: Database::open(config).expect("an empty folder opens"), _folder: folder }
     }
 }

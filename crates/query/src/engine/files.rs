@@ -69,18 +69,22 @@ impl Engine {
     }
 
     async fn table(&self, state: &SessionState, call: Call) -> Result<Arc<dyn TableProvider>> {
+        let mut said = Said::default();
+        for (name, value) in &call.options {
+            if call.function == "read_parquet" {
+                return Err(unknown_option(&call.function, name));
+            }
+            said.take(&call.function, name, value)?;
+        }
         let mut urls = Vec::new();
         for path in &call.paths {
             urls.extend(self.urls(path).await?);
         }
         let Some(first) = urls.first() else { return Err(not_found(&call.paths.join(", "))) };
         let format: Arc<dyn FileFormat> = if call.function == "read_parquet" {
-            if let Some((option, _)) = call.options.first() {
-                return Err(unknown_option(&call.function, option));
-            }
             Arc::new(ParquetFormat::default())
         } else {
-            Arc::new(self.csv(state, &call, first).await?)
+            Arc::new(self.csv(state, &said, first).await?)
         };
         let options = ListingOptions::new(format).with_file_extension("");
         let schema = options.infer_schema(state, first).await.map_err(|e| unreadable(first, e.into()))?;
@@ -151,11 +155,7 @@ impl Engine {
     }
 
     /// How a file is to be read, as far as it was not said.
-    async fn csv(&self, state: &SessionState, call: &Call, url: &ListingTableUrl) -> Result<CsvFormat> {
-        let mut said = Said::default();
-        for (name, value) in &call.options {
-            said.take(&call.function, name, value)?;
-        }
+    async fn csv(&self, state: &SessionState, said: &Said, url: &ListingTableUrl) -> Result<CsvFormat> {
         let head = self.head(state, url).await?;
         let delimiter = said.delimiter.unwrap_or_else(|| delimiter_of(&head));
         let quote = said.quote.unwrap_or(b'"');

@@ -5,7 +5,7 @@
 //! table back; they are put in again as they are now, and operators are chosen for them. Queries whose plan depends on
 //! more than that are not kept: on the time, on chance, on views, files, or what is asked of the database itself.
 
-use super::{Engine, Planned, QueryResult, physical};
+use super::{Engine, Planned, QueryResult};
 use crate::scan::spec::Order;
 use crate::scan::table::NativeTable;
 use crate::statement::Query;
@@ -130,7 +130,7 @@ impl Engine {
                 return None;
             };
             let state = self.state(catalog, cancel);
-            let made = physical(&logical, &state).await;
+            let made = self.physical(&logical, &state).await;
             let started = made.and_then(|physical| {
                 let planned = Planned { logical_schema: plan.schema.clone(), is_about_system: false, physical };
                 self.start(planned, &plan.query, &state, cancel.clone())

@@ -2,6 +2,7 @@
 //! that faster ones are tested against. [`operator`] is what they share, [`keys`] how they tell keys apart.
 
 pub(crate) mod fill;
+pub(crate) mod group;
 pub(crate) mod held;
 mod keys;
 pub(crate) mod latest_on;

@@ -1,10 +1,11 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised, and [`TiesInOrder`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
-//! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
+//! [`time_join`], [`window_join`] and [`pivot`] plan them, [`mod@group`] replaces aggregations, [`physical`] gives them their operators.
 
 mod equalities;
 mod file_filters;
 mod fill;
+mod group;
 mod intervals;
 mod latest_on;
 mod literals;
@@ -26,6 +27,7 @@ mod window_join;
 pub(crate) use equalities::without_equalities;
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
+pub(crate) use group::grouped;
 pub(crate) use intervals::time_ranges;
 pub(crate) use literals::typed_literals;
 pub(crate) use operators::Operators;

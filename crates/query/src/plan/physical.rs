@@ -2,6 +2,7 @@
 //! here, too.
 
 use super::fill::FillNode;
+use super::group::GroupNode;
 use super::latest_on::LatestOnNode;
 use super::time_join::TimeJoinNode;
 use super::window_join::WindowJoinNode;
@@ -35,12 +36,12 @@ struct Nodes;
 impl ExtensionPlanner for Nodes {
     async fn plan_extension(
         &self,
-        _: &dyn PhysicalPlanner,
+        planner: &dyn PhysicalPlanner,
         node: &dyn UserDefinedLogicalNode,
         logical: &[&LogicalPlan],
         physical: &[Arc<dyn ExecutionPlan>],
-        _: &dyn Session,
-        _: &PhysicalPlanningContext,
+        session: &dyn Session,
+        context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let node = node.as_any();
         if let Some(fill) = node.downcast_ref::<FillNode>() {
@@ -61,6 +62,9 @@ impl ExtensionPlanner for Nodes {
         if let Some(join) = node.downcast_ref::<WindowJoinNode>() {
             let join = join.operation(logical[0].schema(), logical[1].schema())?;
             return Ok(Some(Arc::new(Operator::new(join, physical.to_vec()))));
+        }
+        if let (Some(group), [input]) = (node.downcast_ref::<GroupNode>(), physical) {
+            return Ok(Some(Arc::new(group.operator(input.clone(), planner, session, context)?)));
         }
         Ok(None)
     }

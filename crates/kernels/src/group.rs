@@ -1,0 +1,11 @@
+//! Rows by key: which group a row is of ([`table`]), and what is kept of each group ([`fold`]).
+//!
+//! A key is one word or two; what it stands for is its maker's to know. Rows come a batch at a time as slices. What is
+//! kept of a group is one 64-bit word for each [`Fold`], so that groups are a plain array, are added to in a loop for
+//! each fold, and are joined with those of another thread without being understood.
+
+pub mod fold;
+pub mod table;
+
+pub use fold::{Fold, FoldInput, FoldValues, Folds, float_of_order, order_of_float};
+pub use table::{GroupKey, GroupTable, by_partition};

@@ -1,0 +1,353 @@
+//! What is kept of a group's rows.
+
+/// One word of a group, and how rows and other groups are added to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fold {
+    /// Rows.
+    Rows,
+    /// Rows that have a value.
+    Present(usize),
+    /// The sum of integers, modulo 2⁶⁴.
+    SumInt(usize),
+    SumFloat(usize),
+    MinInt(usize),
+    MaxInt(usize),
+    /// By [`order_of_float`], which is what the word holds.
+    MinFloat(usize),
+    MaxFloat(usize),
+}
+
+/// A batch's values of one input. `present` has 1 for each row with a value, 0 for each without; values of the latter
+/// mean nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct FoldInput<'a> {
+    pub values: FoldValues<'a>,
+    pub present: Option<&'a [u8]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum FoldValues<'a> {
+    Ints(&'a [i64]),
+    Floats(&'a [f64]),
+    /// Only whether there is a value is asked.
+    Nothing,
+}
+
+/// The folds of a query, the words of a group in their order. A number in a [`Fold`] is that of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folds(Vec<Fold>);
+
+/// Floating point as integers in the order of SQL: NaN is one value and the greatest. −0 comes before 0, so that both
+/// can be had back.
+#[inline]
+#[must_use]
+pub fn order_of_float(value: f64) -> i64 {
+    if value.is_nan() {
+        return i64::MAX;
+    }
+    let bits = value.to_bits().cast_signed();
+    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
+}
+
+/// The number that [`order_of_float`] made this of.
+#[inline]
+#[must_use]
+pub fn float_of_order(order: i64) -> f64 {
+    if order == i64::MAX {
+        return f64::NAN;
+    }
+    f64::from_bits((order ^ ((order >> 63).cast_unsigned() >> 1).cast_signed()).cast_unsigned())
+}
+
+impl Fold {
+    /// Of a group without rows.
+    #[must_use]
+    pub fn start(self) -> u64 {
+        match self {
+            Fold::Rows | Fold::Present(_) | Fold::SumInt(_) => 0,
+            // The one that changes no sum, not even that of −0 alone.
+            Fold::SumFloat(_) => (-0.0_f64).to_bits(),
+            Fold::MinInt(_) | Fold::MinFloat(_) => i64::MAX.cast_unsigned(),
+            Fold::MaxInt(_) | Fold::MaxFloat(_) => i64::MIN.cast_unsigned(),
+        }
+    }
+
+    /// Of two groups' rows together.
+    #[inline]
+    #[must_use]
+    pub fn joined(self, a: u64, b: u64) -> u64 {
+        match self {
+            Fold::Rows | Fold::Present(_) | Fold::SumInt(_) => a.wrapping_add(b),
+            Fold::SumFloat(_) => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
+            Fold::MinInt(_) | Fold::MinFloat(_) => a.cast_signed().min(b.cast_signed()).cast_unsigned(),
+            Fold::MaxInt(_) | Fold::MaxFloat(_) => a.cast_signed().max(b.cast_signed()).cast_unsigned(),
+        }
+    }
+}
+
+impl Folds {
+    #[must_use]
+    pub fn new(folds: Vec<Fold>) -> Folds {
+        Folds(folds)
+    }
+
+    #[must_use]
+    pub fn as_slice(&self) -> &[Fold] {
+        &self.0
+    }
+
+    /// Of a group.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The words of a group without rows.
+    pub fn start(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(|fold| fold.start())
+    }
+
+    /// Adds each row to the group whose number it has: its words are `states[group * words..][..words]`.
+    pub fn add(&self, states: &mut [u64], groups: &[u32], inputs: &[FoldInput<'_>]) {
+        let words = self.words();
+        for (at, fold) in self.0.iter().enumerate() {
+            let places = Places { states, groups, words, at };
+            match *fold {
+                Fold::Rows => places.rows(),
+                Fold::Present(input) => match inputs[input].present {
+                    Some(present) => places.each(present, None, |n, p| n + u64::from(p)),
+                    None => places.rows(),
+                },
+                Fold::SumInt(input) => {
+                    let (values, present) = ints(&inputs[input]);
+                    places.each(values, present, |sum, v| sum.wrapping_add(v.cast_unsigned()));
+                }
+                Fold::SumFloat(input) => {
+                    let (values, present) = floats(&inputs[input]);
+                    places.each(values, present, |sum, v| (f64::from_bits(sum) + v).to_bits());
+                }
+                Fold::MinInt(input) => {
+                    let (values, present) = ints(&inputs[input]);
+                    places.each(values, present, |least, v| least.cast_signed().min(v).cast_unsigned());
+                }
+                Fold::MaxInt(input) => {
+                    let (values, present) = ints(&inputs[input]);
+                    places.each(values, present, |most, v| most.cast_signed().max(v).cast_unsigned());
+                }
+                Fold::MinFloat(input) => {
+                    let (values, present) = floats(&inputs[input]);
+                    places.each(values, present, |least, v| least.cast_signed().min(order_of_float(v)).cast_unsigned());
+                }
+                Fold::MaxFloat(input) => {
+                    let (values, present) = floats(&inputs[input]);
+                    places.each(values, present, |most, v| most.cast_signed().max(order_of_float(v)).cast_unsigned());
+                }
+            }
+        }
+    }
+
+    /// Adds all of `rows` rows to one group, whose words `state` has.
+    pub fn add_all(&self, state: &mut [u64], rows: usize, inputs: &[FoldInput<'_>]) {
+        for (word, fold) in state.iter_mut().zip(&self.0) {
+            let own = match *fold {
+                Fold::Rows => rows as u64,
+                Fold::Present(input) => match inputs[input].present {
+                    Some(present) => present.iter().map(|p| u64::from(*p)).sum(),
+                    None => rows as u64,
+                },
+                Fold::SumInt(input) => {
+                    let (values, present) = ints(&inputs[input]);
+                    all(values, present, 0_i64, i64::wrapping_add, i64::wrapping_add).cast_unsigned()
+                }
+                Fold::SumFloat(input) => {
+                    let (values, present) = floats(&inputs[input]);
+                    all(values, present, -0.0_f64, |sum, v| sum + v, |a, b| a + b).to_bits()
+                }
+                Fold::MinInt(input) => {
+                    let (values, present) = ints(&inputs[input]);
+                    all(values, present, i64::MAX, i64::min, i64::min).cast_unsigned()
+                }
+                Fold::MaxInt(input) => {
+                    let (values, present) = ints(&inputs[input]);
+                    all(values, present, i64::MIN, i64::max, i64::max).cast_unsigned()
+                }
+                Fold::MinFloat(input) => {
+                    let (values, present) = floats(&inputs[input]);
+                    all(values, present, i64::MAX, |least, v| least.min(order_of_float(v)), i64::min).cast_unsigned()
+                }
+                Fold::MaxFloat(input) => {
+                    let (values, present) = floats(&inputs[input]);
+                    all(values, present, i64::MIN, |most, v| most.max(order_of_float(v)), i64::max).cast_unsigned()
+                }
+            };
+            *word = fold.joined(*word, own);
+        }
+    }
+
+    /// Adds the words of one group to those of another.
+    #[inline]
+    pub fn join(&self, state: &mut [u64], other: &[u64]) {
+        for ((word, other), fold) in state.iter_mut().zip(other).zip(&self.0) {
+            *word = fold.joined(*word, *other);
+        }
+    }
+}
+
+fn ints<'a>(input: &FoldInput<'a>) -> (&'a [i64], Option<&'a [u8]>) {
+    match input.values {
+        FoldValues::Ints(values) => (values, input.present),
+        _ => (&[], input.present),
+    }
+}
+
+fn floats<'a>(input: &FoldInput<'a>) -> (&'a [f64], Option<&'a [u8]>) {
+    match input.values {
+        FoldValues::Floats(values) => (values, input.present),
+        _ => (&[], input.present),
+    }
+}
+
+/// The words of one fold.
+struct Places<'a> {
+    states: &'a mut [u64],
+    groups: &'a [u32],
+    words: usize,
+    at: usize,
+}
+
+impl Places<'_> {
+    #[inline]
+    fn rows(self) {
+        for group in self.groups {
+            self.states[*group as usize * self.words + self.at] += 1;
+        }
+    }
+
+    #[inline]
+    fn each<T: Copy>(self, values: &[T], present: Option<&[u8]>, step: impl Fn(u64, T) -> u64) {
+        let Places { states, groups, words, at } = self;
+        match present {
+            None => {
+                for (group, value) in groups.iter().zip(values) {
+                    let word = &mut states[*group as usize * words + at];
+                    *word = step(*word, *value);
+                }
+            }
+            Some(present) => {
+                for ((group, value), present) in groups.iter().zip(values).zip(present) {
+                    if *present != 0 {
+                        let word = &mut states[*group as usize * words + at];
+                        *word = step(*word, *value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Folds a slice in eight lanes, which the processor works on side by side.
+#[inline]
+fn all<T: Copy, A: Copy>(
+    values: &[T],
+    present: Option<&[u8]>,
+    start: A,
+    step: impl Fn(A, T) -> A,
+    join: impl Fn(A, A) -> A,
+) -> A {
+    let mut lanes = [start; 8];
+    match present {
+        None => {
+            let (chunks, rest) = values.as_chunks::<8>();
+            for chunk in chunks {
+                for (lane, value) in lanes.iter_mut().zip(chunk) {
+                    *lane = step(*lane, *value);
+                }
+            }
+            for (lane, value) in lanes.iter_mut().zip(rest) {
+                *lane = step(*lane, *value);
+            }
+        }
+        Some(present) => {
+            for (value, present) in values.iter().zip(present) {
+                if *present != 0 {
+                    lanes[0] = step(lanes[0], *value);
+                }
+            }
+        }
+    }
+    lanes.into_iter().fold(start, join)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Fold; 9] = [
+        Fold::Rows,
+        Fold::Present(1),
+        Fold::SumInt(0),
+        Fold::SumFloat(1),
+        Fold::MinInt(0),
+        Fold::MaxInt(0),
+        Fold::MinFloat(1),
+        Fold::MaxFloat(1),
+        Fold::Present(0),
+    ];
+
+    #[test]
+    fn floats_keep_their_order() {
+        let ordered =
+            [f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, 0.0, 5e-324, 1.0, f64::MAX, f64::INFINITY, f64::NAN];
+        for pair in ordered.windows(2) {
+            assert!(order_of_float(pair[0]) < order_of_float(pair[1]), "{pair:?}");
+        }
+        assert!(order_of_float(-0.0) < order_of_float(0.0));
+        assert!(float_of_order(order_of_float(-0.0)).is_sign_negative());
+        assert_eq!(order_of_float(-f64::NAN), order_of_float(f64::NAN));
+        for value in ordered.iter().filter(|v| !v.is_nan()) {
+            assert_eq!(float_of_order(order_of_float(*value)), *value);
+        }
+        assert!(float_of_order(order_of_float(f64::NAN)).is_nan());
+    }
+
+    #[test]
+    fn groups_hold_what_their_rows_say() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for rows in [0, 1, 7, 8, 9, 1000] {
+            let ints: Vec<i64> = (0..rows).map(|_| random.i64(-50..50)).collect();
+            let floats: Vec<f64> = (0..rows).map(|_| f64::from(random.i32(-50..50)) / 4.0).collect();
+            let present: Vec<u8> = (0..rows).map(|_| random.u8(0..2)).collect();
+            let groups: Vec<u32> = (0..rows).map(|_| random.u32(0..3)).collect();
+            let inputs = [
+                FoldInput { values: FoldValues::Ints(&ints), present: None },
+                FoldInput { values: FoldValues::Floats(&floats), present: Some(&present) },
+            ];
+            let folds = Folds::new(ALL.to_vec());
+            let start: Vec<u64> = folds.start().collect();
+            let mut states = start.repeat(3);
+            folds.add(&mut states, &groups, &inputs);
+            let mut one = start.clone();
+            folds.add_all(&mut one, rows, &inputs);
+            let mut joined = start.clone();
+            for group in 0..3_u32 {
+                let state = &states[group as usize * ALL.len()..][..ALL.len()];
+                folds.join(&mut joined, state);
+                let own: Vec<usize> = (0..rows).filter(|r| groups[*r] == group).collect();
+                let own_floats: Vec<f64> = own.iter().filter(|r| present[**r] == 1).map(|r| floats[*r]).collect();
+                assert_eq!(state[0], own.len() as u64);
+                assert_eq!(state[1], own_floats.len() as u64);
+                assert_eq!(state[2].cast_signed(), own.iter().map(|r| ints[*r]).sum::<i64>());
+                // Quarters are added exactly.
+                assert_eq!(f64::from_bits(state[3]), own_floats.iter().sum::<f64>());
+                assert_eq!(state[4].cast_signed(), own.iter().map(|r| ints[*r]).min().unwrap_or(i64::MAX));
+                assert_eq!(state[5].cast_signed(), own.iter().map(|r| ints[*r]).max().unwrap_or(i64::MIN));
+                let least = own_floats.iter().map(|v| order_of_float(*v)).min().unwrap_or(i64::MAX);
+                assert_eq!(state[6].cast_signed(), least);
+                let most = own_floats.iter().map(|v| order_of_float(*v)).max().unwrap_or(i64::MIN);
+                assert_eq!(state[7].cast_signed(), most);
+                assert_eq!(state[8], own.len() as u64);
+            }
+            assert_eq!(joined, one);
+        }
+    }
+}

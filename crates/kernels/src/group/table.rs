@@ -1,0 +1,272 @@
+//! Which group a row is of: an open-addressing table from keys to numbers, counted from 0 as keys first come.
+
+use super::fold::{FoldInput, Folds};
+use crate::prefetch;
+
+/// Slots of the smallest table.
+const SLOTS_MIN: usize = 64;
+/// Rows that the table's memory is asked for ahead of.
+const AHEAD: usize = 16;
+/// Tables of fewer slots are near the processor anyway.
+const FAR_SLOTS: usize = 1 << 14;
+const FOLDED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+pub trait GroupKey: Copy + Eq + Send + Sync + 'static {
+    /// Bits that look drawn, different ones for every seed.
+    fn hash(self, seed: u64) -> u64;
+}
+
+impl GroupKey for u64 {
+    #[inline]
+    fn hash(self, seed: u64) -> u64 {
+        let product = u128::from(self ^ seed) * u128::from(FOLDED);
+        (product as u64) ^ ((product >> 64) as u64)
+    }
+}
+
+impl GroupKey for u128 {
+    #[inline]
+    fn hash(self, seed: u64) -> u64 {
+        ((self >> 64) as u64).hash((self as u64).hash(seed).rotate_left(29))
+    }
+}
+
+/// Keys, their numbers, and the words of their groups.
+#[derive(Debug)]
+pub struct GroupTable<K> {
+    seed: u64,
+    folds: Folds,
+    /// The upper half of the hash and, plus one, the number; 0 where there is none.
+    slots: Vec<u64>,
+    keys: Vec<K>,
+    states: Vec<u64>,
+}
+
+impl<K: GroupKey> GroupTable<K> {
+    /// `seed` is what those who choose the keys do not know.
+    #[must_use]
+    pub fn new(folds: Folds, seed: u64) -> GroupTable<K> {
+        GroupTable { seed, folds, slots: vec![0; SLOTS_MIN], keys: Vec::new(), states: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// By number.
+    #[must_use]
+    pub fn keys(&self) -> &[K] {
+        &self.keys
+    }
+
+    /// The words of each group, by number.
+    #[must_use]
+    pub fn states(&self) -> &[u64] {
+        &self.states
+    }
+
+    /// Memory that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        (self.slots.capacity() + self.states.capacity()) * 8 + self.keys.capacity() * size_of::<K>()
+    }
+
+    /// Adds rows. `groups` is scratch.
+    pub fn add(&mut self, keys: &[K], inputs: &[FoldInput<'_>], groups: &mut Vec<u32>) {
+        self.number(keys, groups);
+        self.folds.add(&mut self.states, groups, inputs);
+    }
+
+    /// Adds `rows` rows of one key; without rows and inputs there is a group all the same.
+    pub fn add_all(&mut self, key: K, rows: usize, inputs: &[FoldInput<'_>]) {
+        let group = self.number_of(key) as usize;
+        if rows > 0 {
+            let words = self.folds.words();
+            self.folds.add_all(&mut self.states[group * words..][..words], rows, inputs);
+        }
+    }
+
+    /// Adds the groups of another table that is over the same folds.
+    pub fn join(&mut self, other: &GroupTable<K>, groups: &mut Vec<u32>) {
+        self.join_some(&other.keys, &other.states, groups);
+    }
+
+    /// Adds groups by their keys and words.
+    pub fn join_some(&mut self, keys: &[K], states: &[u64], groups: &mut Vec<u32>) {
+        self.number(keys, groups);
+        let words = self.folds.words();
+        for (at, group) in groups.iter().enumerate() {
+            let own = &mut self.states[*group as usize * words..][..words];
+            self.folds.join(own, &states[at * words..][..words]);
+        }
+    }
+
+    /// Finds the number of each row's key; new keys get one.
+    fn number(&mut self, keys: &[K], groups: &mut Vec<u32>) {
+        groups.clear();
+        groups.reserve(keys.len());
+        let mut last: Option<(K, u32)> = None;
+        for (row, key) in keys.iter().enumerate() {
+            if self.slots.len() >= FAR_SLOTS
+                && let Some(ahead) = keys.get(row + AHEAD)
+            {
+                prefetch(&self.slots, self.home(ahead.hash(self.seed)));
+            }
+            let group = match last {
+                Some((same, group)) if same == *key => group,
+                _ => self.number_of(*key),
+            };
+            last = Some((*key, group));
+            groups.push(group);
+        }
+    }
+
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn number_of(&mut self, key: K) -> u32 {
+        let hash = key.hash(self.seed);
+        let mut at = self.home(hash);
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return self.insert(key, hash, at);
+            }
+            let number = slot as u32 - 1;
+            if slot >> 32 == hash >> 32 && self.keys[number as usize] == key {
+                return number;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert(&mut self, key: K, hash: u64, at: usize) -> u32 {
+        let number = self.keys.len() as u32;
+        self.slots[at] = (hash >> 32 << 32) | u64::from(number + 1);
+        self.keys.push(key);
+        self.states.extend(self.folds.start());
+        if self.keys.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        number
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![0; self.slots.len() * 2];
+        for (number, key) in self.keys.iter().enumerate() {
+            let hash = key.hash(self.seed);
+            let mut at = hash as usize & (self.slots.len() - 1);
+            while self.slots[at] != 0 {
+                at = (at + 1) & (self.slots.len() - 1);
+            }
+            self.slots[at] = (hash >> 32 << 32) | (number as u64 + 1);
+        }
+    }
+}
+
+/// Row numbers by the partition that their keys' hashes say, and where each partition's begin; one of `1 << bits`,
+/// which other bits than those of a place in a table say.
+pub fn by_partition<K: GroupKey>(keys: &[K], seed: u64, bits: u32, order: &mut Vec<u32>, starts: &mut Vec<u32>) {
+    let of = |key: &K| (key.hash(seed) << 24 >> (64 - bits)) as usize;
+    starts.clear();
+    starts.resize((1 << bits) + 1, 0);
+    for key in keys {
+        starts[of(key) + 1] += 1;
+    }
+    for partition in 0..1 << bits {
+        starts[partition + 1] += starts[partition];
+    }
+    order.clear();
+    order.resize(keys.len(), 0);
+    let mut next = starts.clone();
+    for (row, key) in keys.iter().enumerate() {
+        let place = &mut next[of(key)];
+        order[*place as usize] = row as u32;
+        *place += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fold::{Fold, FoldValues};
+    use super::*;
+    use std::collections::HashMap;
+
+    fn check<K: GroupKey + std::hash::Hash + std::fmt::Debug>(keys: &[K], values: &[i64]) {
+        let folds = Folds::new(vec![Fold::Rows, Fold::SumInt(0), Fold::MaxInt(0)]);
+        let mut expected: HashMap<K, (u64, i64, i64)> = HashMap::new();
+        for (key, value) in keys.iter().zip(values) {
+            let own = expected.entry(*key).or_insert((0, 0, i64::MIN));
+            *own = (own.0 + 1, own.1 + value, own.2.max(*value));
+        }
+        let is = |tables: &[GroupTable<K>]| {
+            let found: HashMap<K, (u64, i64, i64)> = tables
+                .iter()
+                .flat_map(|t| t.keys().iter().zip(t.states().chunks(3)))
+                .map(|(key, s)| (*key, (s[0], s[1].cast_signed(), s[2].cast_signed())))
+                .collect();
+            assert_eq!(tables.iter().map(GroupTable::len).sum::<usize>(), expected.len(), "each key once");
+            assert_eq!(found, expected);
+        };
+        let mut scratch = Vec::new();
+        let mut halves = [GroupTable::new(folds.clone(), 7), GroupTable::new(folds.clone(), 7)];
+        let middle = keys.len() / 2;
+        for (table, rows) in halves.iter_mut().zip([0..middle, middle..keys.len()]) {
+            let inputs = [FoldInput { values: FoldValues::Ints(&values[rows.clone()]), present: None }];
+            table.add(&keys[rows], &inputs, &mut scratch);
+        }
+        let [mut whole, other] = halves;
+        whole.join(&other, &mut scratch);
+        is(&[whole]);
+
+        let (mut order, mut starts) = (Vec::new(), Vec::new());
+        by_partition(keys, 7, 4, &mut order, &mut starts);
+        let tables: Vec<GroupTable<K>> = starts
+            .windows(2)
+            .map(|range| {
+                let rows = &order[range[0] as usize..range[1] as usize];
+                let keys: Vec<K> = rows.iter().map(|r| keys[*r as usize]).collect();
+                let values: Vec<i64> = rows.iter().map(|r| values[*r as usize]).collect();
+                let mut table = GroupTable::new(folds.clone(), 7);
+                let inputs = [FoldInput { values: FoldValues::Ints(&values), present: None }];
+                table.add(&keys, &inputs, &mut scratch);
+                table
+            })
+            .collect();
+        is(&tables);
+    }
+
+    #[test]
+    fn each_key_has_one_group() {
+        let mut random = fastrand::Rng::with_seed(2);
+        for (rows, keys) in [(0, 1), (1, 1), (100, 1), (5_000, 40), (50_000, 60_000)] {
+            let of: Vec<u64> = (0..rows).map(|_| random.u64(0..keys).wrapping_mul(0x1000_0000_0001)).collect();
+            let values: Vec<i64> = (0..rows).map(|_| random.i64(-9..9)).collect();
+            check(&of, &values);
+            let wide: Vec<u128> = of.iter().map(|k| u128::from(*k) << 61 | u128::from(k % 3)).collect();
+            check(&wide, &values);
+        }
+    }
+
+    #[test]
+    fn partitions_share_keys_evenly() {
+        for step in [1, 8, 1 << 20, 3600_000_000] {
+            let keys: Vec<u64> = (0..65_536_u64).map(|k| k * step).collect();
+            let (mut order, mut starts) = (Vec::new(), Vec::new());
+            by_partition(&keys, 99, 8, &mut order, &mut starts);
+            let largest = starts.windows(2).map(|w| w[1] - w[0]).max();
+            assert!(largest < Some(2 * 256), "of 256 each, one has {largest:?} for step {step}");
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Rows into groups: GROUP BY, DISTINCT, and aggregates without keys.
+//!
+//! In: any plan, each of its partitions on a thread. Out: a row for each group, in no order. Keys are packed into words
+//! ([`keys`]), arguments made arrays of 64 bits ([`input`]), both given to a [`worker`] of each thread; what the groups
+//! hold is written as columns at the end ([`output`]).
+//!
+//! What cannot be packed after all, and groups that are more than memory has room for, are left to DataFusion's
+//! operators: nothing has gone out by then, and everything is read again.
+
+mod input;
+pub(crate) mod keys;
+mod output;
+mod texts;
+mod worker;
+
+use crate::Error;
+use crate::cancel::CancelToken;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, reset_plan_states};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use keys::{KeyKind, Overflow, Word};
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_kernels::{Fold, GroupTable};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use worker::{Shared, Worker};
+
+pub(crate) use input::Input;
+pub(crate) use output::{Output, OutputKind};
+
+/// What DataFusion would have been asked: keys, aggregates and their conditions.
+pub(crate) type Generic = (PhysicalGroupBy, Vec<Arc<AggregateFunctionExpr>>, Vec<Option<Arc<dyn PhysicalExpr>>>);
+
+#[derive(Debug)]
+pub(crate) struct GroupExec {
+    input: Arc<dyn ExecutionPlan>,
+    what: Arc<What>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+/// What is computed, of any input.
+#[derive(Debug)]
+struct What {
+    schema: SchemaRef,
+    keys: Vec<Arc<dyn PhysicalExpr>>,
+    kinds: Vec<KeyKind>,
+    inputs: Vec<Input>,
+    folds: Vec<Fold>,
+    outputs: Vec<Output>,
+    generic: Generic,
+}
+
+/// Why a thread stopped before its rows did.
+enum Stop {
+    Failed(DataFusionError),
+    /// Another operator has to do it.
+    Overflow,
+}
+
+impl From<DataFusionError> for Stop {
+    fn from(error: DataFusionError) -> Stop {
+        match error.find_root() {
+            DataFusionError::ResourcesExhausted(_) => Stop::Overflow,
+            _ => Stop::Failed(error),
+        }
+    }
+}
+
+impl From<Overflow> for Stop {
+    fn from(Overflow: Overflow) -> Stop {
+        Stop::Overflow
+    }
+}
+
+impl GroupExec {
+    pub fn new(
+        input: Arc<dyn ExecutionPlan>,
+        schema: SchemaRef,
+        (keys, kinds): (Vec<Arc<dyn PhysicalExpr>>, Vec<KeyKind>),
+        inputs: Vec<Input>,
+        (folds, outputs): (Vec<Fold>, Vec<Output>),
+        generic: Generic,
+    ) -> GroupExec {
+        GroupExec::over(input, Arc::new(What { schema, keys, kinds, inputs, folds, outputs, generic }))
+    }
+
+    fn over(input: Arc<dyn ExecutionPlan>, what: Arc<What>) -> GroupExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(what.schema.clone()),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        GroupExec { input, what, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
+    }
+}
+
+impl ExecutionPlan for GroupExec {
+    fn name(&self) -> &'static str {
+        "TidaliteGroup"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let inputs = self.what.inputs.iter().flat_map(|input| input.argument.iter().chain(&input.filter));
+        for expr in self.what.keys.iter().chain(inputs) {
+            if f(expr)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = children.pop().ok_or_else(|| Error::internal("a grouping without its input"))?;
+        Ok(Arc::new(GroupExec::over(input, self.what.clone())))
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let metrics = BaselineMetrics::new(&self.metrics, 0);
+        let left = MetricBuilder::new(&self.metrics).counter("left_to_generic", 0);
+        let (input, what) = (self.input.clone(), self.what.clone());
+        let rows = async move {
+            let bits: u32 = what.kinds.iter().map(KeyKind::bits).sum();
+            let done = if bits <= u64::BITS {
+                run::<u64>(&input, &what, &context).await
+            } else {
+                run::<u128>(&input, &what, &context).await
+            };
+            match done {
+                Ok(rows) => Ok(rows),
+                Err(Stop::Failed(error)) => Err(error),
+                Err(Stop::Overflow) => {
+                    left.add(1);
+                    Ok(generic(&input, &what, &context)?.boxed())
+                }
+            }
+        };
+        let rows = futures::stream::once(rows).try_flatten();
+        let rows = rows.inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows.boxed())))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+impl DisplayAs for GroupExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |names: Vec<&str>| names.join(", ");
+        let (by, aggregates, _) = &self.what.generic;
+        let keys = names(by.expr().iter().map(|(_, name)| name.as_str()).collect());
+        let aggregates = names(aggregates.iter().map(|a| a.name()).collect());
+        write!(f, "TidaliteGroup: by=[{keys}], aggregates=[{aggregates}]")
+    }
+}
+
+/// DataFusion's own operators over the same input.
+fn generic(
+    input: &Arc<dyn ExecutionPlan>,
+    what: &What,
+    context: &Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
+    let input = reset_plan_states(input.clone())?;
+    let (by, aggregates, filters) = what.generic.clone();
+    let schema = input.schema();
+    let threads = input.output_partitioning().partition_count();
+    let aggregate = |mode, by: PhysicalGroupBy, over: Arc<dyn ExecutionPlan>| {
+        AggregateExec::try_new(mode, by, aggregates.clone(), filters.clone(), over, schema.clone())
+    };
+    if threads == 1 {
+        return aggregate(AggregateMode::Single, by, input)?.execute(0, context.clone());
+    }
+    let last = by.as_final();
+    let partial: Arc<dyn ExecutionPlan> = Arc::new(aggregate(AggregateMode::Partial, by, input)?);
+    if last.expr().is_empty() {
+        let one = Arc::new(CoalescePartitionsExec::new(partial));
+        return aggregate(AggregateMode::Final, last, one)?.execute(0, context.clone());
+    }
+    let keys = last.expr().iter().map(|(expr, _)| expr.clone()).collect();
+    let dealt = Arc::new(RepartitionExec::try_new(partial, Partitioning::Hash(keys, threads))?);
+    let whole = Arc::new(aggregate(AggregateMode::FinalPartitioned, last, dealt)?);
+    CoalescePartitionsExec::new(whole).execute(0, context.clone())
+}
+
+type Rows = BoxStream<'static, Result<RecordBatch>>;
+
+/// Boxed: the caller need not know how much it holds.
+fn run<'a, W: Word>(
+    input: &'a Arc<dyn ExecutionPlan>,
+    what: &'a Arc<What>,
+    context: &'a Arc<TaskContext>,
+) -> BoxFuture<'a, std::result::Result<Rows, Stop>> {
+    async move {
+        let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
+        let inputs = what.inputs.iter().map(|input| input.is_float).collect();
+        let partitions = input.output_partitioning().partition_count();
+        let seed = RandomState::new().hash_one(0);
+        let shared = Arc::new(Shared::<W>::new(what.folds.clone(), what.kinds.clone(), inputs, seed, partitions));
+        let memory = MemoryConsumer::new("TidaliteGroup").register(context.memory_pool());
+        let mut threads = JoinSet::new();
+        for partition in 0..partitions {
+            let rows = input.execute(partition, context.clone())?;
+            let own = MemoryConsumer::new("TidaliteGroup thread").register(context.memory_pool());
+            threads.spawn(work(rows, what.clone(), shared.clone(), own, cancel.clone()));
+        }
+        let mut few = Vec::new();
+        while let Some(done) = threads.join_next().await {
+            let done = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?;
+            few.extend(done?);
+            memory.try_resize(shared.part_bytes.load(Ordering::Relaxed) + shared.text_bytes())?;
+        }
+        Ok(finished(shared, few, what.clone(), memory, cancel))
+    }
+    .boxed()
+}
+
+/// The rows of one partition of the input into groups.
+fn work<W: Word>(
+    mut rows: SendableRecordBatchStream,
+    what: Arc<What>,
+    shared: Arc<Shared<W>>,
+    memory: MemoryReservation,
+    cancel: Arc<CancelToken>,
+) -> BoxFuture<'static, std::result::Result<Option<GroupTable<W>>, Stop>> {
+    async move {
+        let mut worker = Worker::new(shared.clone());
+        while let Some(batch) = rows.next().await {
+            let batch = batch?;
+            cancel.check().map_err(DataFusionError::from)?;
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            let keys = what.keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
+            let keys = keys.collect::<Result<Vec<_>>>()?;
+            let inputs = what.inputs.iter().map(|input| input.values(&batch)).collect::<Result<Vec<_>>>()?;
+            worker.add(&keys, &inputs, batch.num_rows())?;
+            let shared_bytes = shared.part_bytes.load(Ordering::Relaxed) + shared.text_bytes();
+            memory.try_resize(worker.bytes() + shared_bytes / shared.threads)?;
+        }
+        Ok(worker.finish())
+    }
+    .boxed()
+}
+
+/// The groups as rows. Few of them were each thread's own; many are in parts, which threads write side by side.
+fn finished<W: Word>(
+    shared: Arc<Shared<W>>,
+    mut few: Vec<GroupTable<W>>,
+    what: Arc<What>,
+    memory: MemoryReservation,
+    cancel: Arc<CancelToken>,
+) -> Rows {
+    if shared.part_bytes.load(Ordering::Relaxed) == 0 {
+        let Some(mut all) = few.pop() else { return futures::stream::empty().boxed() };
+        let mut scratch = Vec::new();
+        few.iter().for_each(|own| all.join(own, &mut scratch));
+        return futures::stream::iter(output::batches(&all, &shared, &what.outputs, &what.schema)).boxed();
+    }
+    few.iter().for_each(|own| shared.give(own));
+    let parts = Arc::new(Mutex::new(shared.take_parts()));
+    let (sender, receiver) = mpsc::channel(2 * shared.threads);
+    let mut threads = JoinSet::new();
+    for _ in 0..shared.threads {
+        threads.spawn(write(parts.clone(), shared.clone(), what.clone(), cancel.clone(), sender.clone()).boxed());
+    }
+    drop(sender);
+    // The threads end with the stream, and the memory is held until then.
+    let state = (receiver, threads, memory);
+    futures::stream::unfold(state, |(mut receiver, mut threads, memory)| async move {
+        let next = match receiver.recv().await {
+            Some(batch) => batch,
+            // One that panicked has not sent all.
+            None => match threads.join_next().await? {
+                Ok(()) => return Some((None, (receiver, threads, memory))),
+                Err(error) => Err(DataFusionError::ExecutionJoin(Box::new(error))),
+            },
+        };
+        Some((Some(next), (receiver, threads, memory)))
+    })
+    .filter_map(futures::future::ready)
+    .boxed()
+}
+
+/// Takes parts, and sends their groups, until there are none.
+async fn write<W: Word>(
+    parts: Arc<Mutex<Vec<GroupTable<W>>>>,
+    shared: Arc<Shared<W>>,
+    what: Arc<What>,
+    cancel: Arc<CancelToken>,
+    sender: mpsc::Sender<Result<RecordBatch>>,
+) {
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    while let Some(part) = next() {
+        let stop = cancel.check().err().map(|error| Err(error.into()));
+        for batch in stop.into_iter().chain(output::batches(&part, &shared, &what.outputs, &what.schema)) {
+            if sender.send(batch).await.is_err() {
+                return;
+            }
+        }
+    }
+}

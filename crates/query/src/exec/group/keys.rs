@@ -1,0 +1,201 @@
+//! Columns of keys packed into one word a row, or two, and back.
+//!
+//! A column has bits of its own in the word. Narrow integers count from 1, so that 0 is NULL; integers of 64 bits use
+//! the smallest one for NULL, and a batch that really has it gives the whole attempt up ([`Overflow`]). Texts are
+//! numbered, see [`super::texts`].
+
+use super::texts::{TextNumbers, Texts};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type,
+};
+use datafusion::common::Result;
+use std::sync::Arc;
+use tidalite_kernels::GroupKey;
+
+/// The keys are too many, or of a value, that packing does not understand: another operator has to do it.
+#[derive(Debug)]
+pub(crate) struct Overflow;
+
+/// How a column of keys is packed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KeyKind {
+    data_type: DataType,
+    is_nullable: bool,
+}
+
+/// One word, or two.
+pub(super) trait Word: GroupKey + Default {
+    fn put(&mut self, code: u64, shift: u32);
+    fn take(self, shift: u32, bits: u32) -> u64;
+}
+
+impl Word for u64 {
+    #[inline]
+    fn put(&mut self, code: u64, shift: u32) {
+        *self |= code << shift;
+    }
+
+    #[inline]
+    fn take(self, shift: u32, bits: u32) -> u64 {
+        self >> shift & (u64::MAX >> (64 - bits))
+    }
+}
+
+impl Word for u128 {
+    #[inline]
+    fn put(&mut self, code: u64, shift: u32) {
+        *self |= u128::from(code) << shift;
+    }
+
+    #[inline]
+    fn take(self, shift: u32, bits: u32) -> u64 {
+        (self >> shift) as u64 & (u64::MAX >> (64 - bits))
+    }
+}
+
+impl KeyKind {
+    pub fn of(data_type: &DataType, is_nullable: bool) -> Option<KeyKind> {
+        let kind = KeyKind { data_type: data_type.clone(), is_nullable };
+        kind.value_bits().map(|_| kind)
+    }
+
+    fn value_bits(&self) -> Option<u32> {
+        Some(match &self.data_type {
+            DataType::Boolean => 1,
+            DataType::Int8 | DataType::UInt8 => 8,
+            DataType::Int16 | DataType::UInt16 => 16,
+            DataType::Int32 | DataType::UInt32 | DataType::Date32 => 32,
+            DataType::Int64 | DataType::Timestamp(..) => 64,
+            // Numbers of texts end far below.
+            DataType::Utf8View => 31,
+            _ => return None,
+        })
+    }
+
+    /// Of its place in the word.
+    pub fn bits(&self) -> u32 {
+        match self.value_bits().unwrap_or(0) {
+            64 => 64,
+            bits => bits + 1,
+        }
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        self.data_type == DataType::Utf8View
+    }
+
+    /// Adds the column's part to the words of the rows.
+    pub(super) fn pack<W: Word>(
+        &self,
+        column: &ArrayRef,
+        shift: u32,
+        texts: Option<&mut TextNumbers>,
+        words: &mut [W],
+    ) -> std::result::Result<(), Overflow> {
+        if *column.data_type() != self.data_type {
+            return Err(Overflow);
+        }
+        match &self.data_type {
+            DataType::Boolean => {
+                let column = column.as_boolean();
+                for (row, word) in words.iter_mut().enumerate() {
+                    let code = if column.is_null(row) { 0 } else { u64::from(column.value(row)) + 1 };
+                    word.put(code, shift);
+                }
+                Ok(())
+            }
+            DataType::Int8 => narrow::<Int8Type, W>(column, shift, words, |v| u64::from(v.cast_unsigned())),
+            DataType::UInt8 => narrow::<UInt8Type, W>(column, shift, words, u64::from),
+            DataType::Int16 => narrow::<Int16Type, W>(column, shift, words, |v| u64::from(v.cast_unsigned())),
+            DataType::UInt16 => narrow::<UInt16Type, W>(column, shift, words, u64::from),
+            DataType::Int32 => narrow::<Int32Type, W>(column, shift, words, |v| u64::from(v.cast_unsigned())),
+            DataType::UInt32 => narrow::<UInt32Type, W>(column, shift, words, u64::from),
+            DataType::Date32 => narrow::<Date32Type, W>(column, shift, words, |v| u64::from(v.cast_unsigned())),
+            DataType::Utf8View => {
+                let texts = texts.ok_or(Overflow)?;
+                texts.number(column.as_string_view(), |row, code| words[row].put(u64::from(code), shift))
+            }
+            _ => self.pack_wide(column, shift, words),
+        }
+    }
+
+    fn pack_wide<W: Word>(&self, column: &ArrayRef, shift: u32, words: &mut [W]) -> std::result::Result<(), Overflow> {
+        let Ok(column) = cast(column, &DataType::Int64) else { return Err(Overflow) };
+        let column = column.as_primitive::<Int64Type>();
+        if column.null_count() == 0 {
+            if self.is_nullable && column.values().contains(&i64::MIN) {
+                return Err(Overflow);
+            }
+            for (word, value) in words.iter_mut().zip(column.values()) {
+                word.put(value.cast_unsigned(), shift);
+            }
+            return Ok(());
+        }
+        for (row, (word, value)) in words.iter_mut().zip(column.values()).enumerate() {
+            let value = if column.is_null(row) { i64::MIN } else { *value };
+            if !self.is_nullable || (value == i64::MIN && column.is_valid(row)) {
+                return Err(Overflow);
+            }
+            word.put(value.cast_unsigned(), shift);
+        }
+        Ok(())
+    }
+
+    /// The column again.
+    pub(super) fn unpack<W: Word>(&self, words: &[W], shift: u32, texts: Option<&Texts>) -> Result<ArrayRef> {
+        let bits = self.bits();
+        let codes = words.iter().map(|word| word.take(shift, bits));
+        let counted = |from_bits: fn(u64) -> i64| -> ArrayRef {
+            let values = words.iter().map(|word| {
+                let code = word.take(shift, bits);
+                (code > 0).then(|| from_bits(code - 1))
+            });
+            Arc::new(values.collect::<Int64Array>())
+        };
+        let ints: ArrayRef = match &self.data_type {
+            DataType::Boolean => {
+                return Ok(Arc::new(codes.map(|code| (code > 0).then_some(code == 2)).collect::<BooleanArray>()));
+            }
+            DataType::Utf8View => {
+                let Some(texts) = texts else {
+                    return Err(crate::Error::internal("texts without their numbers").into());
+                };
+                return texts.array(codes);
+            }
+            DataType::Int8 => counted(|v| i64::from((v as u8).cast_signed())),
+            DataType::Int16 => counted(|v| i64::from((v as u16).cast_signed())),
+            DataType::Int32 | DataType::Date32 => counted(|v| i64::from((v as u32).cast_signed())),
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => counted(|v| v.cast_signed()),
+            _ if !self.is_nullable => Arc::new(codes.map(u64::cast_signed).collect::<Int64Array>()),
+            _ => Arc::new(codes.map(u64::cast_signed).map(|v| (v != i64::MIN).then_some(v)).collect::<Int64Array>()),
+        };
+        if self.data_type == DataType::Date32 {
+            return Ok(cast(&cast(&ints, &DataType::Int32)?, &DataType::Date32)?);
+        }
+        Ok(cast(&ints, &self.data_type)?)
+    }
+}
+
+fn narrow<T: ArrowPrimitiveType, W: Word>(
+    column: &ArrayRef,
+    shift: u32,
+    words: &mut [W],
+    code: impl Fn(T::Native) -> u64,
+) -> std::result::Result<(), Overflow> {
+    let column: &PrimitiveArray<T> = column.as_primitive();
+    if column.null_count() == 0 {
+        for (word, value) in words.iter_mut().zip(column.values()) {
+            word.put(code(*value) + 1, shift);
+        }
+        return Ok(());
+    }
+    for (row, (word, value)) in words.iter_mut().zip(column.values()).enumerate() {
+        if column.is_valid(row) {
+            word.put(code(*value) + 1, shift);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! What groups hold, as columns.
+
+use super::keys::Word;
+use super::worker::Shared;
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::Result;
+use std::sync::Arc;
+use tidalite_kernels::{GroupTable, float_of_order};
+
+/// Groups of a batch that goes out.
+const BATCH_GROUPS: usize = 8_192;
+
+/// A column of aggregates.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub kind: OutputKind,
+    pub data_type: DataType,
+}
+
+/// Of which words of a group it is made. Where `present` is 0 there is no value.
+#[derive(Clone, Debug)]
+pub(crate) enum OutputKind {
+    Count(usize),
+    /// Of integers, each with `plus` added.
+    Sum {
+        sum: usize,
+        present: usize,
+        plus: i64,
+    },
+    SumOfFloats {
+        sum: usize,
+        present: usize,
+        is_mean: bool,
+    },
+    /// The least or the greatest.
+    Bound {
+        bound: usize,
+        present: usize,
+        is_float: bool,
+    },
+}
+
+pub(super) fn batches<W: Word>(
+    table: &GroupTable<W>,
+    shared: &Shared<W>,
+    outputs: &[Output],
+    schema: &SchemaRef,
+) -> Vec<Result<RecordBatch>> {
+    let words = shared.folds.words();
+    let groups = (0..table.len()).step_by(BATCH_GROUPS);
+    let batch = |from: usize| {
+        let count = BATCH_GROUPS.min(table.len() - from);
+        let states = &table.states()[from * words..(from + count) * words];
+        batch(&table.keys()[from..from + count], states, shared, outputs, schema)
+    };
+    groups.map(batch).collect()
+}
+
+fn batch<W: Word>(
+    keys: &[W],
+    states: &[u64],
+    shared: &Shared<W>,
+    outputs: &[Output],
+    schema: &SchemaRef,
+) -> Result<RecordBatch> {
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
+    let mut shift = 0;
+    for (kind, texts) in shared.kinds.iter().zip(&shared.texts) {
+        columns.push(kind.unpack(keys, shift, texts.as_deref())?);
+        shift += kind.bits();
+    }
+    let groups = Groups { states, words: shared.folds.words(), count: keys.len() };
+    for output in outputs {
+        columns.push(output.column(&groups)?);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(keys.len()));
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
+struct Groups<'a> {
+    states: &'a [u64],
+    words: usize,
+    count: usize,
+}
+
+impl<'a> Groups<'a> {
+    fn word(&self, at: usize) -> impl Iterator<Item = u64> + 'a {
+        let (states, words) = (self.states, self.words);
+        (0..self.count).map(move |group| states[group * words + at])
+    }
+}
+
+impl Output {
+    fn column(&self, groups: &Groups<'_>) -> Result<ArrayRef> {
+        let column: ArrayRef = match self.kind {
+            OutputKind::Count(rows) => {
+                return Ok(Arc::new(Int64Array::from_iter_values(groups.word(rows).map(u64::cast_signed))));
+            }
+            OutputKind::Sum { sum, present, plus } => {
+                let sums = groups.word(sum).zip(groups.word(present)).map(|(sum, present)| {
+                    (present > 0).then(|| sum.cast_signed().wrapping_add(plus.wrapping_mul(present.cast_signed())))
+                });
+                Arc::new(sums.collect::<Int64Array>())
+            }
+            OutputKind::SumOfFloats { sum, present, is_mean } => {
+                let sums = groups.word(sum).zip(groups.word(present)).map(|(sum, present)| {
+                    let divisor = if is_mean { present as f64 } else { 1.0 };
+                    (present > 0).then(|| f64::from_bits(sum) / divisor)
+                });
+                Arc::new(sums.collect::<Float64Array>())
+            }
+            OutputKind::Bound { bound, present, is_float: false } => {
+                let bounds = groups.word(bound).zip(groups.word(present));
+                Arc::new(bounds.map(|(v, present)| (present > 0).then(|| v.cast_signed())).collect::<Int64Array>())
+            }
+            OutputKind::Bound { bound, present, is_float: true } => {
+                let bounds = groups.word(bound).zip(groups.word(present));
+                let values = bounds.map(|(v, present)| (present > 0).then(|| float_of_order(v.cast_signed())));
+                Arc::new(values.collect::<Float64Array>())
+            }
+        };
+        if self.data_type == DataType::Date32 {
+            return Ok(cast(&cast(&column, &DataType::Int32)?, &DataType::Date32)?);
+        }
+        Ok(cast(&column, &self.data_type)?)
+    }
+}

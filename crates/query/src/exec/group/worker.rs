@@ -1,0 +1,256 @@
+//! What one thread does: rows into groups, its own while they are few, else into those that all threads share.
+//!
+//! Groups that stay few stay in a table of the thread's own. When they get many, the table is emptied into shared ones,
+//! each for a part of the keys by their hash, small enough to stay near the processor. From then on rows are collected
+//! for each of the parts, and a part is added to when it has enough to be worth fetching its table.
+
+use super::keys::{KeyKind, Overflow, Word};
+use super::texts::{TextNumbers, Texts};
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::datatypes::{Float64Type, Int64Type};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable, by_partition};
+
+/// Groups that a thread keeps for itself.
+const OWN_GROUPS_MAX: usize = 1 << 14;
+const PART_BITS: u32 = 8;
+/// Rows collected for a part before they are added.
+const PART_ROWS: usize = 1 << 12;
+
+/// What the threads of one query share.
+pub(super) struct Shared<W> {
+    pub folds: Folds,
+    pub kinds: Vec<KeyKind>,
+    /// Of the columns that are texts.
+    pub texts: Vec<Option<Arc<Texts>>>,
+    /// By number of input: whether its values are floating point; `None` if it has none.
+    pub inputs: Vec<Option<bool>>,
+    pub seed: u64,
+    pub threads: usize,
+    pub parts: Vec<Mutex<GroupTable<W>>>,
+    /// Memory that the parts take.
+    pub part_bytes: AtomicUsize,
+}
+
+/// A batch's values of one input.
+pub(super) struct Values {
+    /// Of 64 bits; as integers or as floating point, as the input says.
+    pub array: Option<ArrayRef>,
+    pub present: Option<Vec<u8>>,
+}
+
+pub(super) struct Worker<W> {
+    shared: Arc<Shared<W>>,
+    texts: Vec<Option<TextNumbers>>,
+    own: GroupTable<W>,
+    /// Once groups are many.
+    collected: Option<Vec<Collected<W>>>,
+    words: Vec<W>,
+    groups: Vec<u32>,
+    order: Vec<u32>,
+    starts: Vec<u32>,
+}
+
+/// Rows of one part.
+struct Collected<W> {
+    keys: Vec<W>,
+    /// For each input the bits of its values, and whether they are there.
+    values: Vec<(Vec<i64>, Vec<f64>, Vec<u8>)>,
+}
+
+impl<W: Word> Shared<W> {
+    pub fn new(
+        folds: Vec<Fold>,
+        kinds: Vec<KeyKind>,
+        inputs: Vec<Option<bool>>,
+        seed: u64,
+        threads: usize,
+    ) -> Shared<W> {
+        let folds = Folds::new(folds);
+        let texts = kinds.iter().map(|kind| kind.is_text().then(Arc::default)).collect();
+        let parts = (0..1 << PART_BITS).map(|_| Mutex::new(GroupTable::new(folds.clone(), seed))).collect();
+        Shared { folds, kinds, texts, inputs, seed, threads: threads.max(1), parts, part_bytes: AtomicUsize::new(0) }
+    }
+
+    pub fn text_bytes(&self) -> usize {
+        self.texts.iter().flatten().map(|texts| texts.bytes()).sum()
+    }
+
+    /// Adds a thread's own groups to the parts.
+    pub fn give(&self, own: &GroupTable<W>) {
+        let words = self.folds.words();
+        let (mut order, mut starts, mut groups) = (Vec::new(), Vec::new(), Vec::new());
+        by_partition(own.keys(), self.seed, PART_BITS, &mut order, &mut starts);
+        for (part, range) in starts.windows(2).enumerate() {
+            let rows = &order[range[0] as usize..range[1] as usize];
+            let keys: Vec<W> = rows.iter().map(|row| own.keys()[*row as usize]).collect();
+            let states: Vec<u64> =
+                rows.iter().flat_map(|row| &own.states()[*row as usize * words..][..words]).copied().collect();
+            self.add_to_part(part, |table| table.join_some(&keys, &states, &mut groups));
+        }
+    }
+
+    /// The groups of all, which are no longer here then.
+    pub fn take_parts(&self) -> Vec<GroupTable<W>> {
+        let take = |part: &Mutex<GroupTable<W>>| {
+            let mut table = part.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *table, GroupTable::new(self.folds.clone(), self.seed))
+        };
+        self.parts.iter().map(take).collect()
+    }
+
+    fn add_to_part(&self, part: usize, add: impl FnOnce(&mut GroupTable<W>)) {
+        let mut table = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
+        let before = table.bytes();
+        add(&mut table);
+        self.part_bytes.fetch_add(table.bytes().saturating_sub(before), Ordering::Relaxed);
+    }
+}
+
+impl<W: Word> Worker<W> {
+    pub fn new(shared: Arc<Shared<W>>) -> Worker<W> {
+        let texts = shared.texts.iter().map(|texts| texts.clone().map(TextNumbers::new)).collect();
+        let mut own = GroupTable::new(shared.folds.clone(), shared.seed);
+        if shared.kinds.is_empty() {
+            // There is a group also of no rows.
+            own.add_all(W::default(), 0, &[]);
+        }
+        Worker {
+            shared,
+            texts,
+            own,
+            collected: None,
+            words: Vec::new(),
+            groups: Vec::new(),
+            order: Vec::new(),
+            starts: Vec::new(),
+        }
+    }
+
+    /// Memory that is the thread's own.
+    pub fn bytes(&self) -> usize {
+        let collected = self.collected.as_ref().map_or(0, |parts| parts.iter().map(Collected::bytes).sum());
+        self.own.bytes() + collected + self.words.capacity() * size_of::<W>() + (2 * self.groups.capacity()) * 4
+    }
+
+    pub fn add(&mut self, keys: &[ArrayRef], inputs: &[Values], rows: usize) -> Result<(), Overflow> {
+        if keys.is_empty() {
+            let folded: Vec<FoldInput<'_>> = inputs.iter().map(Values::folded).collect();
+            self.own.add_all(W::default(), rows, &folded);
+            return Ok(());
+        }
+        self.words.clear();
+        self.words.resize(rows, W::default());
+        let mut shift = 0;
+        for ((column, kind), texts) in keys.iter().zip(&self.shared.kinds).zip(&mut self.texts) {
+            kind.pack(column, shift, texts.as_mut(), &mut self.words)?;
+            shift += kind.bits();
+        }
+        if self.collected.is_none() {
+            let folded: Vec<FoldInput<'_>> = inputs.iter().map(Values::folded).collect();
+            self.own.add(&self.words, &folded, &mut self.groups);
+            if self.own.len() > OWN_GROUPS_MAX {
+                self.give_away();
+            }
+            return Ok(());
+        }
+        by_partition(&self.words, self.shared.seed, PART_BITS, &mut self.order, &mut self.starts);
+        for part in 0..1 << PART_BITS {
+            let rows = self.starts[part] as usize..self.starts[part + 1] as usize;
+            self.collect(part, rows, inputs);
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, part: usize, rows: std::ops::Range<usize>, inputs: &[Values]) {
+        let Some(collected) = self.collected.as_mut().map(|parts| &mut parts[part]) else { return };
+        let rows = &self.order[rows];
+        let words = &self.words;
+        collected.keys.extend(rows.iter().map(|row| words[*row as usize]));
+        for (own, input) in collected.values.iter_mut().zip(inputs) {
+            match input.folded().values {
+                FoldValues::Ints(values) => own.0.extend(rows.iter().map(|row| values[*row as usize])),
+                FoldValues::Floats(values) => own.1.extend(rows.iter().map(|row| values[*row as usize])),
+                FoldValues::Nothing => {}
+            }
+            match &input.present {
+                Some(present) => own.2.extend(rows.iter().map(|row| present[*row as usize])),
+                None => own.2.resize(collected.keys.len(), 1),
+            }
+        }
+        if collected.keys.len() >= PART_ROWS {
+            self.pour(part);
+        }
+    }
+
+    /// Adds what was collected for a part.
+    fn pour(&mut self, part: usize) {
+        let Some(collected) = self.collected.as_mut().map(|parts| &mut parts[part]) else { return };
+        if collected.keys.is_empty() {
+            return;
+        }
+        let groups = &mut self.groups;
+        let inputs: Vec<FoldInput<'_>> = collected
+            .values
+            .iter()
+            .zip(&self.shared.inputs)
+            .map(|((ints, floats, present), is_float)| FoldInput {
+                values: match is_float {
+                    Some(false) => FoldValues::Ints(ints),
+                    Some(true) => FoldValues::Floats(floats),
+                    None => FoldValues::Nothing,
+                },
+                present: Some(present),
+            })
+            .collect();
+        self.shared.add_to_part(part, |table| table.add(&collected.keys, &inputs, groups));
+        collected.keys.clear();
+        for (ints, floats, present) in &mut collected.values {
+            ints.clear();
+            floats.clear();
+            present.clear();
+        }
+    }
+
+    /// Empties the thread's own table into the parts.
+    fn give_away(&mut self) {
+        let shared = &self.shared;
+        shared.give(&self.own);
+        self.own = GroupTable::new(shared.folds.clone(), shared.seed);
+        let inputs = shared.inputs.len();
+        let collected = || Collected { keys: Vec::with_capacity(PART_ROWS), values: vec![Default::default(); inputs] };
+        self.collected = Some((0..1 << PART_BITS).map(|_| collected()).collect());
+    }
+
+    /// The thread's own groups, if they stayed few; else they are with the others' now.
+    pub fn finish(mut self) -> Option<GroupTable<W>> {
+        if self.collected.is_none() {
+            return Some(self.own);
+        }
+        (0..1 << PART_BITS).for_each(|part| self.pour(part));
+        None
+    }
+}
+
+impl<W> Collected<W> {
+    fn bytes(&self) -> usize {
+        let values = self.values.iter().map(|(i, f, p)| 8 * (i.capacity() + f.capacity()) + p.capacity());
+        self.keys.capacity() * size_of::<W>() + values.sum::<usize>()
+    }
+}
+
+impl Values {
+    pub fn folded(&self) -> FoldInput<'_> {
+        let values = match &self.array {
+            Some(array) => match array.as_primitive_opt::<Float64Type>() {
+                Some(floats) => FoldValues::Floats(floats.values()),
+                None => {
+                    array.as_primitive_opt::<Int64Type>().map_or(FoldValues::Nothing, |v| FoldValues::Ints(v.values()))
+                }
+            },
+            None => FoldValues::Nothing,
+        };
+        FoldInput { values, present: self.present.as_deref() }
+    }
+}

@@ -1,0 +1,315 @@
+//! GROUP BY, DISTINCT and aggregates without keys, where our own operator understands them: see [`crate::exec::group`].
+//!
+//! Works on the optimised plan. Whatever is not understood stays with DataFusion, and so does what it answers without
+//! reading: counts and bounds of a whole table, and DISTINCT with a LIMIT.
+
+use crate::exec::group::keys::KeyKind;
+use crate::exec::group::{GroupExec, Input, Output, OutputKind};
+use crate::{Error, Result};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, DFSchemaRef, Result as DFResult, ScalarValue};
+use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{
+    Aggregate, BinaryExpr, Expr, ExprSchemable, Extension, LogicalPlan, Operator, UserDefinedLogicalNodeCore,
+};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::PhysicalGroupBy;
+use datafusion::physical_planner::PhysicalPlanner;
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+use tidalite_kernels::Fold;
+
+/// An aggregation that is understood.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct GroupNode {
+    aggregate: Aggregate,
+}
+
+impl PartialOrd for GroupNode {
+    fn partial_cmp(&self, _: &GroupNode) -> Option<Ordering> {
+        None
+    }
+}
+
+/// What is folded, and what the words of a group say.
+struct Spec {
+    keys: Vec<KeyKind>,
+    inputs: Vec<LogicalInput>,
+    folds: Vec<Fold>,
+    outputs: Vec<Output>,
+}
+
+/// An argument and the condition that rows have to satisfy, which aggregates may share.
+#[derive(PartialEq)]
+struct LogicalInput {
+    /// `None` asks for no value.
+    argument: Option<Expr>,
+    filter: Option<Expr>,
+    /// Whether its values are folded as floating point; `None` where only their being there is.
+    is_float: Option<bool>,
+}
+
+pub(crate) fn grouped(plan: LogicalPlan) -> Result<LogicalPlan> {
+    Ok(rewritten(plan, false)?)
+}
+
+/// `is_limited`: whether only some of the rows of `plan` are wanted.
+fn rewritten(plan: LogicalPlan, is_limited: bool) -> DFResult<LogicalPlan> {
+    let is_below_limited = match &plan {
+        LogicalPlan::Limit(_) => true,
+        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => is_limited,
+        _ => false,
+    };
+    let mut children = Vec::new();
+    for input in plan.inputs() {
+        children.push(rewritten(input.clone(), is_below_limited)?);
+    }
+    let plan = if children.is_empty() { plan } else { with_children(plan, children)? };
+    match plan {
+        LogicalPlan::Aggregate(aggregate)
+            if !(is_limited && aggregate.aggr_expr.is_empty())
+                && !is_answered_without_reading(&aggregate)
+                && Spec::of(&aggregate).is_some() =>
+        {
+            Ok(LogicalPlan::Extension(Extension { node: Arc::new(GroupNode { aggregate }) }))
+        }
+        other => Ok(other),
+    }
+}
+
+fn with_children(plan: LogicalPlan, children: Vec<LogicalPlan>) -> DFResult<LogicalPlan> {
+    if plan.inputs().into_iter().zip(&children).all(|(old, new)| old == new) {
+        return Ok(plan);
+    }
+    let expressions = plan.expressions();
+    plan.with_new_exprs(expressions, children)
+}
+
+/// From a whole table's statistics.
+fn is_answered_without_reading(aggregate: &Aggregate) -> bool {
+    fn is_whole_table(plan: &LogicalPlan) -> bool {
+        match plan {
+            LogicalPlan::TableScan(scan) => scan.filters.is_empty() && scan.fetch.is_none(),
+            LogicalPlan::Projection(projection) => is_whole_table(&projection.input),
+            LogicalPlan::SubqueryAlias(alias) => is_whole_table(&alias.input),
+            _ => false,
+        }
+    }
+    let is_known = |expr: &Expr| {
+        function(expr).is_some_and(|f| {
+            ["count", "min", "max"].contains(&f.func.name())
+                && f.params.filter.is_none()
+                && f.params.args.iter().all(|a| matches!(a, Expr::Column(_) | Expr::Literal(..)))
+        })
+    };
+    aggregate.group_expr.is_empty() && aggregate.aggr_expr.iter().all(is_known) && is_whole_table(&aggregate.input)
+}
+
+fn function(expr: &Expr) -> Option<&AggregateFunction> {
+    match expr {
+        Expr::AggregateFunction(function) => Some(function),
+        Expr::Alias(alias) => function(&alias.expr),
+        _ => None,
+    }
+}
+
+impl Spec {
+    fn of(aggregate: &Aggregate) -> Option<Spec> {
+        let schema = aggregate.input.schema();
+        let key = |expr: &Expr| {
+            let nullable = expr.nullable(schema).ok()?;
+            KeyKind::of(&expr.get_type(schema).ok()?, nullable)
+        };
+        let keys: Vec<KeyKind> = aggregate.group_expr.iter().map(key).collect::<Option<_>>()?;
+        if keys.iter().map(KeyKind::bits).sum::<u32>() > u128::BITS {
+            return None;
+        }
+        let mut spec = Spec { keys, inputs: Vec::new(), folds: Vec::new(), outputs: Vec::new() };
+        for expr in &aggregate.aggr_expr {
+            let output = spec.output(function(expr)?, schema)?;
+            spec.outputs.push(output);
+        }
+        Some(spec)
+    }
+
+    fn output(&mut self, function: &AggregateFunction, schema: &DFSchema) -> Option<Output> {
+        let params = &function.params;
+        if params.distinct
+            || !params.order_by.is_empty()
+            || matches!(params.null_treatment, Some(NullTreatment::IgnoreNulls))
+        {
+            return None;
+        }
+        let [argument] = params.args.as_slice() else { return None };
+        let filter = params.filter.as_deref().cloned();
+        let data_type = argument.get_type(schema).ok()?;
+        let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
+        let is_int = is_int(&data_type);
+        let output = |kind, data_type: &DataType| Some(Output { kind, data_type: data_type.clone() });
+        match function.func.name() {
+            "count" if matches!(argument, Expr::Literal(value, _) if !value.is_null()) => {
+                let rows = match filter {
+                    None => self.fold(Fold::Rows),
+                    Some(_) => self.present(None, filter),
+                };
+                output(OutputKind::Count(rows), &DataType::Int64)
+            }
+            "count" => {
+                let rows = self.present(Some(argument.clone()), filter);
+                output(OutputKind::Count(rows), &DataType::Int64)
+            }
+            "sum" if data_type == DataType::Int64 => {
+                let (argument, plus) = constant_part(argument);
+                let input = self.input(Some(argument), filter, Some(false));
+                let kind = OutputKind::Sum {
+                    sum: self.fold(Fold::SumInt(input)),
+                    present: self.fold(Fold::Present(input)),
+                    plus,
+                };
+                output(kind, &DataType::Int64)
+            }
+            "sum" | "avg" if data_type == DataType::Float64 => {
+                let input = self.input(Some(argument.clone()), filter, Some(true));
+                let (sum, present) = (self.fold(Fold::SumFloat(input)), self.fold(Fold::Present(input)));
+                let is_mean = function.func.name() == "avg";
+                output(OutputKind::SumOfFloats { sum, present, is_mean }, &DataType::Float64)
+            }
+            name @ ("min" | "max") if is_float || is_int => {
+                let input = self.input(Some(argument.clone()), filter, Some(is_float));
+                let fold = match (name, is_float) {
+                    ("min", true) => Fold::MinFloat(input),
+                    ("min", false) => Fold::MinInt(input),
+                    (_, true) => Fold::MaxFloat(input),
+                    (_, false) => Fold::MaxInt(input),
+                };
+                let (bound, present) = (self.fold(fold), self.fold(Fold::Present(input)));
+                output(OutputKind::Bound { bound, present, is_float }, &data_type)
+            }
+            _ => None,
+        }
+    }
+
+    /// Counts the rows that have the value, through an input that reads it, too, where there is one.
+    fn present(&mut self, argument: Option<Expr>, filter: Option<Expr>) -> usize {
+        let same = |i: &LogicalInput| argument.is_some() && i.argument == argument && i.filter == filter;
+        let input = self.inputs.iter().position(same).unwrap_or_else(|| self.input(argument, filter, None));
+        self.fold(Fold::Present(input))
+    }
+
+    fn input(&mut self, argument: Option<Expr>, filter: Option<Expr>, is_float: Option<bool>) -> usize {
+        let input = LogicalInput { argument, filter, is_float };
+        self.inputs.iter().position(|known| *known == input).unwrap_or_else(|| {
+            self.inputs.push(input);
+            self.inputs.len() - 1
+        })
+    }
+
+    fn fold(&mut self, fold: Fold) -> usize {
+        self.folds.iter().position(|known| *known == fold).unwrap_or_else(|| {
+            self.folds.push(fold);
+            self.folds.len() - 1
+        })
+    }
+}
+
+/// Types whose values are integers of at most 64 bits, in their order.
+fn is_int(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Int8
+            | DataType::Int16
+            | DataType::Int32
+            | DataType::Int64
+            | DataType::UInt8
+            | DataType::UInt16
+            | DataType::UInt32
+            | DataType::Date32
+            | DataType::Timestamp(..)
+    )
+}
+
+/// `x + 3` as `x` and 3, so that sums of many such are one.
+fn constant_part(expr: &Expr) -> (Expr, i64) {
+    if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr
+        && let (Operator::Plus | Operator::Minus, Expr::Literal(ScalarValue::Int64(Some(k)), _)) = (op, right.as_ref())
+    {
+        return (left.as_ref().clone(), if *op == Operator::Plus { *k } else { k.wrapping_neg() });
+    }
+    (expr.clone(), 0)
+}
+
+impl GroupNode {
+    /// The operator over an input.
+    pub fn operator(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        planner: &dyn PhysicalPlanner,
+        state: &dyn datafusion::catalog::Session,
+        context: &PhysicalPlanningContext,
+    ) -> DFResult<GroupExec> {
+        let spec = Spec::of(&self.aggregate).ok_or_else(|| Error::internal("an aggregation that was understood"))?;
+        let logical = self.aggregate.input.schema();
+        let physical = |expr: &Expr| planner.create_physical_expr(expr, logical, state, context);
+        let keys: Vec<Arc<dyn PhysicalExpr>> =
+            self.aggregate.group_expr.iter().map(physical).collect::<DFResult<_>>()?;
+        let inputs = spec.inputs.into_iter().map(|input| {
+            Ok(Input {
+                argument: input.argument.as_ref().map(physical).transpose()?,
+                filter: input.filter.as_ref().map(physical).transpose()?,
+                is_float: input.is_float,
+            })
+        });
+        let inputs = inputs.collect::<DFResult<Vec<_>>>()?;
+        let schema = Arc::new(self.aggregate.schema.as_arrow().clone());
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        let by = PhysicalGroupBy::new_single(keys.iter().cloned().zip(names).collect());
+        let (mut aggregates, mut filters) = (Vec::new(), Vec::new());
+        for expr in &self.aggregate.aggr_expr {
+            let lowered =
+                LoweredAggregateBuilder::new(expr, logical, &input.schema(), state.execution_props(), context).build()?;
+            aggregates.push(lowered.aggregate);
+            filters.push(lowered.filter);
+        }
+        let folded = (spec.folds, spec.outputs);
+        Ok(GroupExec::new(input, schema, (keys, spec.keys), inputs, folded, (by, aggregates, filters)))
+    }
+}
+
+impl fmt::Debug for GroupNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        UserDefinedLogicalNodeCore::fmt_for_explain(self, f)
+    }
+}
+
+impl UserDefinedLogicalNodeCore for GroupNode {
+    fn name(&self) -> &'static str {
+        "Group"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.aggregate.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.aggregate.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        self.aggregate.group_expr.iter().chain(&self.aggregate.aggr_expr).cloned().collect()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Group: {:?}, {:?}", self.aggregate.group_expr, self.aggregate.aggr_expr)
+    }
+
+    fn with_exprs_and_inputs(&self, mut exprs: Vec<Expr>, mut inputs: Vec<LogicalPlan>) -> DFResult<GroupNode> {
+        let input = inputs.pop().ok_or_else(|| Error::internal("a grouping without its input"))?;
+        let aggregates = exprs.split_off(self.aggregate.group_expr.len());
+        let schema = self.aggregate.schema.clone();
+        Ok(GroupNode { aggregate: Aggregate::try_new_with_schema(Arc::new(input), exprs, aggregates, schema)? })
+    }
+}
