@@ -21,8 +21,13 @@ const ROOMS: &[Room] = &[
     Room { folder: "storage", rooms: &["tidalite-types", "tidalite-kernels"], never: LOW },
     Room { folder: "ingest", rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage"], never: LOW },
     Room {
+        folder: "operators",
+        rooms: &["tidalite-kernels"],
+        never: &["datafusion", "sqlparser", "tokio", "hyper", "socket2"],
+    },
+    Room {
         folder: "query",
-        rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage"],
+        rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage", "tidalite-operators"],
         never: &["hyper", "axum", "socket2", "ureq"],
     },
     Room {

@@ -2,6 +2,7 @@
 
 use super::fold::{FoldInput, Folds};
 use crate::prefetch;
+use std::ops::BitOr;
 
 /// Slots of the smallest table.
 const SLOTS_MIN: usize = 64;
@@ -9,11 +10,18 @@ const SLOTS_MIN: usize = 64;
 const AHEAD: usize = 16;
 /// Tables of fewer slots are near the processor anyway.
 const FAR_SLOTS: usize = 1 << 14;
+/// Keys below this are looked up without hashing.
+const DIRECT_KEYS: usize = 1 << 16;
+/// Rows that are looked at to tell whether equal keys follow one another.
+const SAMPLED_ROWS: usize = 256;
 const FOLDED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-pub trait GroupKey: Copy + Eq + Send + Sync + 'static {
+pub trait GroupKey: Copy + Eq + Send + Sync + BitOr<Output = Self> + 'static {
     /// Bits that look drawn, different ones for every seed.
     fn hash(self, seed: u64) -> u64;
+
+    /// The key itself where it is less than `below`.
+    fn index(self, below: usize) -> Option<usize>;
 }
 
 impl GroupKey for u64 {
@@ -22,12 +30,22 @@ impl GroupKey for u64 {
         let product = u128::from(self ^ seed) * u128::from(FOLDED);
         (product as u64) ^ ((product >> 64) as u64)
     }
+
+    #[inline]
+    fn index(self, below: usize) -> Option<usize> {
+        (self < below as u64).then_some(self as usize)
+    }
 }
 
 impl GroupKey for u128 {
     #[inline]
     fn hash(self, seed: u64) -> u64 {
         ((self >> 64) as u64).hash((self as u64).hash(seed).rotate_left(29))
+    }
+
+    #[inline]
+    fn index(self, below: usize) -> Option<usize> {
+        (self < below as u128).then_some(self as usize)
     }
 }
 
@@ -38,6 +56,8 @@ pub struct GroupTable<K> {
     folds: Folds,
     /// The upper half of the hash and, plus one, the number; 0 where there is none.
     slots: Vec<u64>,
+    /// By small key the number plus one; 0 where it was not looked up yet.
+    direct: Vec<u32>,
     keys: Vec<K>,
     states: Vec<u64>,
 }
@@ -46,7 +66,7 @@ impl<K: GroupKey> GroupTable<K> {
     /// `seed` is what those who choose the keys do not know.
     #[must_use]
     pub fn new(folds: Folds, seed: u64) -> GroupTable<K> {
-        GroupTable { seed, folds, slots: vec![0; SLOTS_MIN], keys: Vec::new(), states: Vec::new() }
+        GroupTable { seed, folds, slots: vec![0; SLOTS_MIN], direct: Vec::new(), keys: Vec::new(), states: Vec::new() }
     }
 
     #[must_use]
@@ -74,7 +94,9 @@ impl<K: GroupKey> GroupTable<K> {
     /// Memory that it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        (self.slots.capacity() + self.states.capacity()) * 8 + self.keys.capacity() * size_of::<K>()
+        (self.slots.capacity() + self.states.capacity()) * 8
+            + self.direct.capacity() * 4
+            + self.keys.capacity() * size_of::<K>()
     }
 
     /// Adds rows. `groups` is scratch.
@@ -111,19 +133,44 @@ impl<K: GroupKey> GroupTable<K> {
     fn number(&mut self, keys: &[K], groups: &mut Vec<u32>) {
         groups.clear();
         groups.reserve(keys.len());
-        let mut last: Option<(K, u32)> = None;
-        for (row, key) in keys.iter().enumerate() {
-            if self.slots.len() >= FAR_SLOTS
-                && let Some(ahead) = keys.get(row + AHEAD)
-            {
-                prefetch(&self.slots, self.home(ahead.hash(self.seed)));
+        let Some(any) = keys.iter().copied().reduce(|a, b| a | b) else { return };
+        let sampled = &keys[..keys.len().min(SAMPLED_ROWS)];
+        if let Some(greatest) = any.index(DIRECT_KEYS) {
+            self.number_directly(keys, greatest, groups);
+        } else if sampled.windows(2).filter(|pair| pair[0] == pair[1]).count() * 2 > sampled.len() {
+            let mut last = (keys[0], self.number_of(keys[0]));
+            groups.extend(keys.iter().map(|key| {
+                if *key != last.0 {
+                    last = (*key, self.number_of(*key));
+                }
+                last.1
+            }));
+        } else if self.slots.len() < FAR_SLOTS {
+            groups.extend(keys.iter().map(|key| self.number_of(*key)));
+        } else {
+            for (row, key) in keys.iter().enumerate() {
+                if let Some(ahead) = keys.get(row + AHEAD) {
+                    prefetch(&self.slots, self.home(ahead.hash(self.seed)));
+                }
+                groups.push(self.number_of(*key));
             }
-            let group = match last {
-                Some((same, group)) if same == *key => group,
-                _ => self.number_of(*key),
-            };
-            last = Some((*key, group));
-            groups.push(group);
+        }
+    }
+
+    /// Of keys that are at most `greatest`, or have no bits that it has not.
+    fn number_directly(&mut self, keys: &[K], greatest: usize, groups: &mut Vec<u32>) {
+        let count = (greatest + 1).next_power_of_two();
+        if self.direct.len() < count {
+            self.direct.resize(count, 0);
+        }
+        for key in keys {
+            let index = key.index(count).unwrap_or(0);
+            let mut known = self.direct[index];
+            if known == 0 {
+                known = self.number_of(*key) + 1;
+                self.direct[index] = known;
+            }
+            groups.push(known - 1);
         }
     }
 

@@ -1,17 +1,12 @@
 //! Rows into groups: GROUP BY, DISTINCT, and aggregates without keys.
 //!
-//! In: any plan, each of its partitions on a thread. Out: a row for each group, in no order. Keys are packed into words
-//! ([`keys`]), arguments made arrays of 64 bits ([`input`]), both given to a [`worker`] of each thread; what the groups
-//! hold is written as columns at the end ([`output`]).
+//! In: any plan, each of its partitions on a thread. Out: a row for each group, in no order. Keys and arguments ([`input`])
+//! are evaluated here; [`tidalite_operators::group`] does the rest.
 //!
 //! What cannot be packed after all, and groups that are more than memory has room for, are left to DataFusion's
 //! operators: nothing has gone out by then, and everything is read again.
 
 mod input;
-pub(crate) mod keys;
-mod output;
-mod texts;
-mod worker;
 
 use crate::Error;
 use crate::cancel::CancelToken;
@@ -33,18 +28,15 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Exe
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use keys::{KeyKind, Overflow, Word};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
-use tidalite_kernels::{Fold, GroupTable};
+use tidalite_kernels::Fold;
+use tidalite_operators::group::{Grouping, KeyKind, Output, Overflow, Part};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use worker::{Shared, Worker};
 
 pub(crate) use input::Input;
-pub(crate) use output::{Output, OutputKind};
 
 /// What DataFusion would have been asked: keys, aggregates and their conditions.
 pub(crate) type Generic = (PhysicalGroupBy, Vec<Arc<AggregateFunctionExpr>>, Vec<Option<Arc<dyn PhysicalExpr>>>);
@@ -150,13 +142,7 @@ impl ExecutionPlan for GroupExec {
         let left = MetricBuilder::new(&self.metrics).counter("left_to_generic", 0);
         let (input, what) = (self.input.clone(), self.what.clone());
         let rows = async move {
-            let bits: u32 = what.kinds.iter().map(KeyKind::bits).sum();
-            let done = if bits <= u64::BITS {
-                run::<u64>(&input, &what, &context).await
-            } else {
-                run::<u128>(&input, &what, &context).await
-            };
-            match done {
+            match run(&input, &what, &context).await {
                 Ok(rows) => Ok(rows),
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::Overflow) => {
@@ -216,7 +202,7 @@ fn generic(
 type Rows = BoxStream<'static, Result<RecordBatch>>;
 
 /// Boxed: the caller need not know how much it holds.
-fn run<'a, W: Word>(
+fn run<'a>(
     input: &'a Arc<dyn ExecutionPlan>,
     what: &'a Arc<What>,
     context: &'a Arc<TaskContext>,
@@ -226,72 +212,76 @@ fn run<'a, W: Word>(
         let inputs = what.inputs.iter().map(|input| input.is_float).collect();
         let partitions = input.output_partitioning().partition_count();
         let seed = RandomState::new().hash_one(0);
-        let shared = Arc::new(Shared::<W>::new(what.folds.clone(), what.kinds.clone(), inputs, seed, partitions));
+        let shared = Grouping::new(what.folds.clone(), what.kinds.clone(), inputs, seed);
         let memory = MemoryConsumer::new("TidaliteGroup").register(context.memory_pool());
         let mut threads = JoinSet::new();
         for partition in 0..partitions {
             let rows = input.execute(partition, context.clone())?;
             let own = MemoryConsumer::new("TidaliteGroup thread").register(context.memory_pool());
-            threads.spawn(work(rows, what.clone(), shared.clone(), own, cancel.clone()));
+            let thread = Thread { rows, what: what.clone(), shared: shared.clone(), memory: own, threads: partitions };
+            threads.spawn(thread.work(cancel.clone()));
         }
         let mut few = Vec::new();
         while let Some(done) = threads.join_next().await {
             let done = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?;
             few.extend(done?);
-            memory.try_resize(shared.part_bytes.load(Ordering::Relaxed) + shared.text_bytes())?;
+            memory.try_resize(shared.bytes())?;
         }
-        Ok(finished(shared, few, what.clone(), memory, cancel))
+        Ok(finished(shared, few, what.clone(), (memory, partitions), cancel))
     }
     .boxed()
 }
 
-/// The rows of one partition of the input into groups.
-fn work<W: Word>(
-    mut rows: SendableRecordBatchStream,
+/// One partition of the input.
+struct Thread {
+    rows: SendableRecordBatchStream,
     what: Arc<What>,
-    shared: Arc<Shared<W>>,
+    shared: Grouping,
     memory: MemoryReservation,
-    cancel: Arc<CancelToken>,
-) -> BoxFuture<'static, std::result::Result<Option<GroupTable<W>>, Stop>> {
-    async move {
-        let mut worker = Worker::new(shared.clone());
-        while let Some(batch) = rows.next().await {
-            let batch = batch?;
-            cancel.check().map_err(DataFusionError::from)?;
-            if batch.num_rows() == 0 {
-                continue;
+    threads: usize,
+}
+
+impl Thread {
+    /// Its rows into groups.
+    fn work(self, cancel: Arc<CancelToken>) -> BoxFuture<'static, std::result::Result<Option<Part>, Stop>> {
+        async move {
+            let Thread { mut rows, what, shared, memory, threads } = self;
+            let mut worker = shared.worker();
+            while let Some(batch) = rows.next().await {
+                let batch = batch?;
+                cancel.check().map_err(DataFusionError::from)?;
+                if batch.num_rows() == 0 {
+                    continue;
+                }
+                let keys = what.keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
+                let keys = keys.collect::<Result<Vec<_>>>()?;
+                let inputs = what.inputs.iter().map(|input| input.values(&batch)).collect::<Result<Vec<_>>>()?;
+                worker.add(&keys, &inputs, batch.num_rows())?;
+                memory.try_resize(worker.bytes() + shared.bytes() / threads)?;
             }
-            let keys = what.keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
-            let keys = keys.collect::<Result<Vec<_>>>()?;
-            let inputs = what.inputs.iter().map(|input| input.values(&batch)).collect::<Result<Vec<_>>>()?;
-            worker.add(&keys, &inputs, batch.num_rows())?;
-            let shared_bytes = shared.part_bytes.load(Ordering::Relaxed) + shared.text_bytes();
-            memory.try_resize(worker.bytes() + shared_bytes / shared.threads)?;
+            Ok(worker.finish())
         }
-        Ok(worker.finish())
+        .boxed()
     }
-    .boxed()
 }
 
-/// The groups as rows. Few of them were each thread's own; many are in parts, which threads write side by side.
-fn finished<W: Word>(
-    shared: Arc<Shared<W>>,
-    mut few: Vec<GroupTable<W>>,
+/// The groups as rows; many of them are in parts, which threads write side by side.
+fn finished(
+    shared: Grouping,
+    few: Vec<Part>,
     what: Arc<What>,
-    memory: MemoryReservation,
+    (memory, partitions): (MemoryReservation, usize),
     cancel: Arc<CancelToken>,
 ) -> Rows {
-    if shared.part_bytes.load(Ordering::Relaxed) == 0 {
-        let Some(mut all) = few.pop() else { return futures::stream::empty().boxed() };
-        let mut scratch = Vec::new();
-        few.iter().for_each(|own| all.join(own, &mut scratch));
-        return futures::stream::iter(output::batches(&all, &shared, &what.outputs, &what.schema)).boxed();
+    let parts = shared.parts(few);
+    if let [part] = parts.as_slice() {
+        let batches = shared.batches(part, &what.outputs, &what.schema);
+        return futures::stream::iter(batches.into_iter().map(|batch| Ok(batch?))).boxed();
     }
-    few.iter().for_each(|own| shared.give(own));
-    let parts = Arc::new(Mutex::new(shared.take_parts()));
-    let (sender, receiver) = mpsc::channel(2 * shared.threads);
+    let parts = Arc::new(Mutex::new(parts));
+    let (sender, receiver) = mpsc::channel(2 * partitions);
     let mut threads = JoinSet::new();
-    for _ in 0..shared.threads {
+    for _ in 0..partitions {
         threads.spawn(write(parts.clone(), shared.clone(), what.clone(), cancel.clone(), sender.clone()).boxed());
     }
     drop(sender);
@@ -313,9 +303,9 @@ fn finished<W: Word>(
 }
 
 /// Takes parts, and sends their groups, until there are none.
-async fn write<W: Word>(
-    parts: Arc<Mutex<Vec<GroupTable<W>>>>,
-    shared: Arc<Shared<W>>,
+async fn write(
+    parts: Arc<Mutex<Vec<Part>>>,
+    shared: Grouping,
     what: Arc<What>,
     cancel: Arc<CancelToken>,
     sender: mpsc::Sender<Result<RecordBatch>>,
@@ -323,7 +313,8 @@ async fn write<W: Word>(
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
     while let Some(part) = next() {
         let stop = cancel.check().err().map(|error| Err(error.into()));
-        for batch in stop.into_iter().chain(output::batches(&part, &shared, &what.outputs, &what.schema)) {
+        let batches = shared.batches(&part, &what.outputs, &what.schema).into_iter().map(|batch| Ok(batch?));
+        for batch in stop.into_iter().chain(batches) {
             if sender.send(batch).await.is_err() {
                 return;
             }

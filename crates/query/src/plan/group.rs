@@ -3,8 +3,7 @@
 //! Works on the optimised plan. Whatever is not understood stays with DataFusion, and so does what it answers without
 //! reading: counts and bounds of a whole table, and DISTINCT with a LIMIT.
 
-use crate::exec::group::keys::KeyKind;
-use crate::exec::group::{GroupExec, Input, Output, OutputKind};
+use crate::exec::group::{GroupExec, Input};
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, DFSchemaRef, Result as DFResult, ScalarValue};
@@ -22,6 +21,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 use tidalite_kernels::Fold;
+use tidalite_operators::group::{KeyKind, Output, OutputKind};
 
 /// An aggregation that is understood.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -270,7 +270,8 @@ impl GroupNode {
         let (mut aggregates, mut filters) = (Vec::new(), Vec::new());
         for expr in &self.aggregate.aggr_expr {
             let lowered =
-                LoweredAggregateBuilder::new(expr, logical, &input.schema(), state.execution_props(), context).build()?;
+                LoweredAggregateBuilder::new(expr, logical, &input.schema(), state.execution_props(), context)
+                    .build()?;
             aggregates.push(lowered.aggregate);
             filters.push(lowered.filter);
         }

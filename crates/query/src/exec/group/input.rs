@@ -1,12 +1,12 @@
 //! Arguments of aggregates as arrays of 64 bits.
 
-use super::worker::Values;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use std::sync::Arc;
+use tidalite_operators::group::Values;
 
 /// An argument and the condition that its rows have to satisfy.
 #[derive(Debug)]

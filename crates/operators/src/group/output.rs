@@ -2,10 +2,10 @@
 
 use super::keys::Word;
 use super::worker::Shared;
-use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::Result;
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
 use std::sync::Arc;
 use tidalite_kernels::{GroupTable, float_of_order};
 
@@ -14,14 +14,14 @@ const BATCH_GROUPS: usize = 8_192;
 
 /// A column of aggregates.
 #[derive(Clone, Debug)]
-pub(crate) struct Output {
+pub struct Output {
     pub kind: OutputKind,
     pub data_type: DataType,
 }
 
 /// Of which words of a group it is made. Where `present` is 0 there is no value.
 #[derive(Clone, Debug)]
-pub(crate) enum OutputKind {
+pub enum OutputKind {
     Count(usize),
     /// Of integers, each with `plus` added.
     Sum {
@@ -47,7 +47,7 @@ pub(super) fn batches<W: Word>(
     shared: &Shared<W>,
     outputs: &[Output],
     schema: &SchemaRef,
-) -> Vec<Result<RecordBatch>> {
+) -> Vec<Result<RecordBatch, ArrowError>> {
     let words = shared.folds.words();
     let groups = (0..table.len()).step_by(BATCH_GROUPS);
     let batch = |from: usize| {
@@ -64,7 +64,7 @@ fn batch<W: Word>(
     shared: &Shared<W>,
     outputs: &[Output],
     schema: &SchemaRef,
-) -> Result<RecordBatch> {
+) -> Result<RecordBatch, ArrowError> {
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     let mut shift = 0;
     for (kind, texts) in shared.kinds.iter().zip(&shared.texts) {
@@ -76,7 +76,7 @@ fn batch<W: Word>(
         columns.push(output.column(&groups)?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(keys.len()));
-    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
 }
 
 struct Groups<'a> {
@@ -93,7 +93,7 @@ impl<'a> Groups<'a> {
 }
 
 impl Output {
-    fn column(&self, groups: &Groups<'_>) -> Result<ArrayRef> {
+    fn column(&self, groups: &Groups<'_>) -> Result<ArrayRef, ArrowError> {
         let column: ArrayRef = match self.kind {
             OutputKind::Count(rows) => {
                 return Ok(Arc::new(Int64Array::from_iter_values(groups.word(rows).map(u64::cast_signed))));
@@ -122,8 +122,8 @@ impl Output {
             }
         };
         if self.data_type == DataType::Date32 {
-            return Ok(cast(&cast(&column, &DataType::Int32)?, &DataType::Date32)?);
+            return cast(&cast(&column, &DataType::Int32)?, &DataType::Date32);
         }
-        Ok(cast(&column, &self.data_type)?)
+        cast(&column, &self.data_type)
     }
 }

@@ -6,8 +6,8 @@
 
 use super::keys::{KeyKind, Overflow, Word};
 use super::texts::{TextNumbers, Texts};
-use datafusion::arrow::array::{ArrayRef, AsArray};
-use datafusion::arrow::datatypes::{Float64Type, Int64Type};
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{Float64Type, Int64Type};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable, by_partition};
@@ -20,21 +20,20 @@ const PART_ROWS: usize = 1 << 12;
 
 /// What the threads of one query share.
 pub(super) struct Shared<W> {
-    pub folds: Folds,
-    pub kinds: Vec<KeyKind>,
+    pub(super) folds: Folds,
+    pub(super) kinds: Vec<KeyKind>,
     /// Of the columns that are texts.
-    pub texts: Vec<Option<Arc<Texts>>>,
+    pub(super) texts: Vec<Option<Arc<Texts>>>,
     /// By number of input: whether its values are floating point; `None` if it has none.
-    pub inputs: Vec<Option<bool>>,
-    pub seed: u64,
-    pub threads: usize,
-    pub parts: Vec<Mutex<GroupTable<W>>>,
+    inputs: Vec<Option<bool>>,
+    seed: u64,
+    parts: Vec<Mutex<GroupTable<W>>>,
     /// Memory that the parts take.
-    pub part_bytes: AtomicUsize,
+    part_bytes: AtomicUsize,
 }
 
 /// A batch's values of one input.
-pub(super) struct Values {
+pub struct Values {
     /// Of 64 bits; as integers or as floating point, as the input says.
     pub array: Option<ArrayRef>,
     pub present: Option<Vec<u8>>,
@@ -60,25 +59,32 @@ struct Collected<W> {
 }
 
 impl<W: Word> Shared<W> {
-    pub fn new(
-        folds: Vec<Fold>,
-        kinds: Vec<KeyKind>,
-        inputs: Vec<Option<bool>>,
-        seed: u64,
-        threads: usize,
-    ) -> Shared<W> {
+    pub fn new(folds: Vec<Fold>, kinds: Vec<KeyKind>, inputs: Vec<Option<bool>>, seed: u64) -> Shared<W> {
         let folds = Folds::new(folds);
         let texts = kinds.iter().map(|kind| kind.is_text().then(Arc::default)).collect();
         let parts = (0..1 << PART_BITS).map(|_| Mutex::new(GroupTable::new(folds.clone(), seed))).collect();
-        Shared { folds, kinds, texts, inputs, seed, threads: threads.max(1), parts, part_bytes: AtomicUsize::new(0) }
+        Shared { folds, kinds, texts, inputs, seed, parts, part_bytes: AtomicUsize::new(0) }
     }
 
-    pub fn text_bytes(&self) -> usize {
-        self.texts.iter().flatten().map(|texts| texts.bytes()).sum()
+    pub fn bytes(&self) -> usize {
+        let texts: usize = self.texts.iter().flatten().map(|texts| texts.bytes()).sum();
+        self.part_bytes.load(Ordering::Relaxed) + texts
+    }
+
+    /// All groups, with those that threads had for themselves.
+    pub fn parts_with(&self, mut few: Vec<GroupTable<W>>) -> Vec<GroupTable<W>> {
+        if self.part_bytes.load(Ordering::Relaxed) > 0 {
+            few.iter().for_each(|own| self.give(own));
+            return self.take_parts();
+        }
+        let Some(mut all) = few.pop() else { return Vec::new() };
+        let mut scratch = Vec::new();
+        few.iter().for_each(|own| all.join(own, &mut scratch));
+        vec![all]
     }
 
     /// Adds a thread's own groups to the parts.
-    pub fn give(&self, own: &GroupTable<W>) {
+    fn give(&self, own: &GroupTable<W>) {
         let words = self.folds.words();
         let (mut order, mut starts, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         by_partition(own.keys(), self.seed, PART_BITS, &mut order, &mut starts);
@@ -92,7 +98,7 @@ impl<W: Word> Shared<W> {
     }
 
     /// The groups of all, which are no longer here then.
-    pub fn take_parts(&self) -> Vec<GroupTable<W>> {
+    fn take_parts(&self) -> Vec<GroupTable<W>> {
         let take = |part: &Mutex<GroupTable<W>>| {
             let mut table = part.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *table, GroupTable::new(self.folds.clone(), self.seed))

@@ -5,23 +5,23 @@
 //! numbered, see [`super::texts`].
 
 use super::texts::{TextNumbers, Texts};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray};
+use arrow::compute::cast;
+use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type,
 };
-use datafusion::common::Result;
+use arrow::error::ArrowError;
 use std::sync::Arc;
 use tidalite_kernels::GroupKey;
 
 /// The keys are too many, or of a value, that packing does not understand: another operator has to do it.
 #[derive(Debug)]
-pub(crate) struct Overflow;
+pub struct Overflow;
 
 /// How a column of keys is packed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct KeyKind {
+pub struct KeyKind {
     data_type: DataType,
     is_nullable: bool,
 }
@@ -58,10 +58,6 @@ impl Word for u128 {
 
 impl KeyKind {
     pub fn of(data_type: &DataType, is_nullable: bool) -> Option<KeyKind> {
-        // Measured slower than the general operators: bench/results/2026-11-22-groups.md.
-        if *data_type == DataType::Utf8View {
-            return None;
-        }
         let kind = KeyKind { data_type: data_type.clone(), is_nullable };
         kind.value_bits().map(|_| kind)
     }
@@ -73,8 +69,8 @@ impl KeyKind {
             DataType::Int16 | DataType::UInt16 => 16,
             DataType::Int32 | DataType::UInt32 | DataType::Date32 => 32,
             DataType::Int64 | DataType::Timestamp(..) => 64,
-            // Numbers of texts end far below.
-            DataType::Utf8View => 31,
+            // See TEXTS_MAX.
+            DataType::Utf8View => 16,
             _ => return None,
         })
     }
@@ -98,7 +94,7 @@ impl KeyKind {
         shift: u32,
         texts: Option<&mut TextNumbers>,
         words: &mut [W],
-    ) -> std::result::Result<(), Overflow> {
+    ) -> Result<(), Overflow> {
         if *column.data_type() != self.data_type {
             return Err(Overflow);
         }
@@ -126,7 +122,7 @@ impl KeyKind {
         }
     }
 
-    fn pack_wide<W: Word>(&self, column: &ArrayRef, shift: u32, words: &mut [W]) -> std::result::Result<(), Overflow> {
+    fn pack_wide<W: Word>(&self, column: &ArrayRef, shift: u32, words: &mut [W]) -> Result<(), Overflow> {
         let Ok(column) = cast(column, &DataType::Int64) else { return Err(Overflow) };
         let column = column.as_primitive::<Int64Type>();
         if column.null_count() == 0 {
@@ -149,7 +145,12 @@ impl KeyKind {
     }
 
     /// The column again.
-    pub(super) fn unpack<W: Word>(&self, words: &[W], shift: u32, texts: Option<&Texts>) -> Result<ArrayRef> {
+    pub(super) fn unpack<W: Word>(
+        &self,
+        words: &[W],
+        shift: u32,
+        texts: Option<&Texts>,
+    ) -> Result<ArrayRef, ArrowError> {
         let bits = self.bits();
         let codes = words.iter().map(|word| word.take(shift, bits));
         let counted = |from_bits: fn(u64) -> i64| -> ArrayRef {
@@ -165,7 +166,7 @@ impl KeyKind {
             }
             DataType::Utf8View => {
                 let Some(texts) = texts else {
-                    return Err(crate::Error::internal("texts without their numbers").into());
+                    return Err(ArrowError::ComputeError("texts without their numbers".to_owned()));
                 };
                 return texts.array(codes);
             }
@@ -177,9 +178,9 @@ impl KeyKind {
             _ => Arc::new(codes.map(u64::cast_signed).map(|v| (v != i64::MIN).then_some(v)).collect::<Int64Array>()),
         };
         if self.data_type == DataType::Date32 {
-            return Ok(cast(&cast(&ints, &DataType::Int32)?, &DataType::Date32)?);
+            return cast(&cast(&ints, &DataType::Int32)?, &DataType::Date32);
         }
-        Ok(cast(&ints, &self.data_type)?)
+        cast(&ints, &self.data_type)
     }
 }
 
@@ -188,7 +189,7 @@ fn narrow<T: ArrowPrimitiveType, W: Word>(
     shift: u32,
     words: &mut [W],
     code: impl Fn(T::Native) -> u64,
-) -> std::result::Result<(), Overflow> {
+) -> Result<(), Overflow> {
     let column: &PrimitiveArray<T> = column.as_primitive();
     if column.null_count() == 0 {
         for (word, value) in words.iter_mut().zip(column.values()) {

@@ -4,15 +4,16 @@
 //! buffers of its array; then in a table of its own; and the first time in the one that all share.
 
 use super::keys::Overflow;
-use datafusion::arrow::array::{Array, ArrayRef, StringViewArray, StringViewBuilder, UInt64Array};
-use datafusion::arrow::buffer::Buffer;
-use datafusion::arrow::compute::take;
-use datafusion::common::Result;
+use arrow::array::{Array, ArrayRef, StringViewArray, StringViewBuilder, UInt64Array};
+use arrow::buffer::Buffer;
+use arrow::compute::take;
+use arrow::error::ArrowError;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Different texts of one query above which they are left to an operator that does not copy them.
 const TEXTS_MAX: usize = 1 << 16;
+/// Pairs of places, of which a view has one.
 const CACHE_BITS: u32 = 12;
 /// The longest text that a view holds itself.
 const INLINE_BYTES: u32 = 12;
@@ -33,7 +34,7 @@ pub(super) struct TextNumbers {
     texts: Arc<Texts>,
     known: HashMap<Arc<str>, u32>,
     /// A view, what tells its buffers from others, and the number.
-    cache: Vec<(u128, u32, u32)>,
+    cache: Vec<[(u128, u32, u32); 2]>,
     /// Whose buffers long views of this generation point into.
     buffers: Vec<Buffer>,
     generation: u32,
@@ -45,7 +46,7 @@ impl Texts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 
-    fn number(&self, text: &str) -> std::result::Result<(Arc<str>, u32), Overflow> {
+    fn number(&self, text: &str) -> Result<(Arc<str>, u32), Overflow> {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((text, number)) = shared.numbers.get_key_value(text) {
             return Ok((text.clone(), *number));
@@ -62,27 +63,23 @@ impl Texts {
     }
 
     /// The texts of numbers.
-    pub fn array(&self, numbers: impl Iterator<Item = u64>) -> Result<ArrayRef> {
+    pub fn array(&self, numbers: impl Iterator<Item = u64>) -> Result<ArrayRef, ArrowError> {
         let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = StringViewBuilder::with_capacity(shared.texts.len());
         shared.texts.iter().for_each(|text| all.append_value(text));
         let places: UInt64Array = numbers.map(|number| number.checked_sub(1)).collect();
-        Ok(take(&all.finish(), &places, None)?)
+        take(&all.finish(), &places, None)
     }
 }
 
 impl TextNumbers {
     pub fn new(texts: Arc<Texts>) -> TextNumbers {
-        let cache = vec![(0, u32::MAX, 0); 1 << CACHE_BITS];
+        let cache = vec![[(0, u32::MAX, 0); 2]; 1 << CACHE_BITS];
         TextNumbers { texts, known: HashMap::new(), cache, buffers: Vec::new(), generation: 0 }
     }
 
     /// Gives the number of each row.
-    pub fn number(
-        &mut self,
-        column: &StringViewArray,
-        mut put: impl FnMut(usize, u32),
-    ) -> std::result::Result<(), Overflow> {
+    pub fn number(&mut self, column: &StringViewArray, mut put: impl FnMut(usize, u32)) -> Result<(), Overflow> {
         let has_same_buffers = self.buffers.len() == column.data_buffers().len()
             && self
                 .buffers
@@ -103,20 +100,24 @@ impl TextNumbers {
             // A short text is the same wherever it came from.
             let generation = if *view as u32 <= INLINE_BYTES { 0 } else { self.generation + 1 };
             let place = place(*view);
-            let (cached, of, number) = self.cache[place];
-            if cached == *view && of == generation {
-                put(row, number);
+            let [first, second] = self.cache[place];
+            if first.0 == *view && first.1 == generation {
+                put(row, first.2);
+                continue;
+            }
+            if second.0 == *view && second.1 == generation {
+                put(row, second.2);
                 continue;
             }
             let number = self.look_up(column.value(row))?;
-            self.cache[place] = (*view, generation, number);
+            self.cache[place] = [(*view, generation, number), first];
             put(row, number);
         }
         Ok(())
     }
 
     #[cold]
-    fn look_up(&mut self, text: &str) -> std::result::Result<u32, Overflow> {
+    fn look_up(&mut self, text: &str) -> Result<u32, Overflow> {
         if let Some(number) = self.known.get(text) {
             return Ok(*number);
         }

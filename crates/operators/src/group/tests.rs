@@ -1,0 +1,125 @@
+use super::*;
+use arrow::array::{
+    Array, AsArray, BooleanArray, Date32Array, Float64Array, Int16Array, Int64Array, StringViewArray,
+    TimestampMicrosecondArray, UInt32Array,
+};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use std::collections::HashMap;
+
+/// Counts and sums by key columns, over two threads' workers and batches of 1,000 rows; keys as text, rows, sum.
+fn grouped(keys: &[ArrayRef], values: &[i64]) -> Result<HashMap<String, (i64, i64)>, Overflow> {
+    let kinds: Vec<KeyKind> =
+        keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
+    let folds = vec![Fold::Rows, Fold::SumInt(0), Fold::Present(0)];
+    let grouping = Grouping::new(folds, kinds, vec![Some(false)], 5);
+    let mut workers = [grouping.worker(), grouping.worker()];
+    for (number, from) in (0..values.len()).step_by(1_000).enumerate() {
+        let rows = 1_000.min(values.len() - from);
+        let keys: Vec<ArrayRef> = keys.iter().map(|k| k.slice(from, rows)).collect();
+        let array: ArrayRef = Arc::new(Int64Array::from(values[from..from + rows].to_vec()));
+        workers[number % 2].add(&keys, &[Values { array: Some(array), present: None }], rows)?;
+    }
+    let few = workers.into_iter().filter_map(Worker::finish).collect();
+    let names = (0..keys.len()).map(|n| Field::new(format!("k{n}"), keys[n].data_type().clone(), true));
+    let sums = [Field::new("n", DataType::Int64, false), Field::new("s", DataType::Int64, true)];
+    let schema: SchemaRef = Arc::new(Schema::new(names.chain(sums).collect::<Vec<_>>()));
+    let outputs = [
+        Output { kind: OutputKind::Count(0), data_type: DataType::Int64 },
+        Output { kind: OutputKind::Sum { sum: 1, present: 2, plus: 0 }, data_type: DataType::Int64 },
+    ];
+    let mut batches = Vec::new();
+    for part in grouping.parts(few) {
+        for batch in grouping.batches(&part, &outputs, &schema) {
+            batches.push(batch.expect("columns fit their schema"));
+        }
+    }
+    let all = concat_batches(&schema, &batches).expect("batches of one schema");
+    let (rows, sums) = (all.column(keys.len()), all.column(keys.len() + 1));
+    let found: HashMap<String, (i64, i64)> = (0..all.num_rows())
+        .map(|row| {
+            let numbers = (rows.as_primitive::<Int64Type>().value(row), sums.as_primitive::<Int64Type>().value(row));
+            (text(&all.columns()[..keys.len()], row), numbers)
+        })
+        .collect();
+    assert_eq!(found.len(), all.num_rows(), "each key once");
+    Ok(found)
+}
+
+fn text(columns: &[ArrayRef], row: usize) -> String {
+    let value = |c: &ArrayRef| match c.is_null(row) {
+        true => "NULL".to_owned(),
+        false => arrow::util::display::array_value_to_string(c, row).expect("every type has a text"),
+    };
+    columns.iter().map(value).collect::<Vec<_>>().join("|")
+}
+
+fn check(keys: &[ArrayRef]) {
+    let rows = keys[0].len();
+    let values: Vec<i64> = (0..rows as i64).map(|v| v * 7 % 1_009 - 500).collect();
+    let mut expected: HashMap<String, (i64, i64)> = HashMap::new();
+    for (row, value) in values.iter().enumerate() {
+        let own = expected.entry(text(keys, row)).or_default();
+        *own = (own.0 + 1, own.1 + value);
+    }
+    assert_eq!(grouped(keys, &values).expect("keys can be packed"), expected);
+}
+
+#[test]
+fn keys_of_all_kinds_few_and_many() {
+    let mut random = fastrand::Rng::with_seed(3);
+    for (rows, range) in [(1, 1), (5_000, 20), (60_000, 50_000)] {
+        let mut some = |share: u32| -> Vec<Option<i64>> {
+            (0..rows).map(|_| (random.u32(0..100) < share).then(|| random.i64(-range..range))).collect()
+        };
+        let ints: ArrayRef = Arc::new(Int64Array::from(some(90)));
+        let full: ArrayRef = Arc::new(Int64Array::from(some(100)));
+        let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(some(95)));
+        let shorts: ArrayRef = Arc::new(some(90).iter().map(|v| v.map(|v| v as i16)).collect::<Int16Array>());
+        let unsigned: ArrayRef = Arc::new(some(90).iter().map(|v| v.map(|v| v as u32)).collect::<UInt32Array>());
+        let days: ArrayRef = Arc::new(some(90).iter().map(|v| v.map(|v| v as i32)).collect::<Date32Array>());
+        let flags: ArrayRef = Arc::new(some(60).iter().map(|v| v.map(|v| v > 0)).collect::<BooleanArray>());
+        let texts = some(90);
+        let texts = texts.iter().map(|v| {
+            v.map(|v| if v % 2 == 0 { format!("t{v}") } else { format!("a text that is longer than twelve bytes {v}") })
+        });
+        let texts: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
+        for key in [&ints, &full, &times, &shorts, &unsigned, &days, &flags, &texts] {
+            check(std::slice::from_ref(key));
+        }
+        check(&[texts.clone(), flags.clone(), shorts.clone()]);
+        check(&[ints.clone(), texts.clone()]);
+        check(&[full, times]);
+    }
+}
+
+#[test]
+fn the_smallest_integer_beside_null_is_given_up() {
+    let both: ArrayRef = Arc::new(Int64Array::from(vec![Some(i64::MIN), None, Some(1)]));
+    assert!(grouped(&[both], &[1, 2, 3]).is_err());
+    check(&[Arc::new(Int64Array::from(vec![i64::MIN, i64::MAX, i64::MIN]))]);
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0]));
+    assert!(KeyKind::of(floats.data_type(), false).is_none());
+}
+
+#[test]
+fn too_many_texts_are_given_up() {
+    let texts: StringViewArray = (0..70_000).map(|n| Some(format!("text {n}"))).collect();
+    assert!(grouped(&[Arc::new(texts)], &vec![0; 70_000]).is_err());
+}
+
+#[test]
+fn without_keys_there_is_one_group_also_of_no_rows() {
+    let found = grouped(&[], &[]).expect("nothing to pack");
+    assert_eq!(found, HashMap::from([(String::new(), (0, 0))]));
+    let grouping = Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], 5);
+    let mut worker = grouping.worker();
+    let array: ArrayRef = Arc::new(Float64Array::from(vec![1.5, 100.0, 2.0]));
+    worker.add(&[], &[Values { array: Some(array), present: Some(vec![1, 0, 1]) }], 3).expect("nothing to pack");
+    let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("s", DataType::Float64, true)]));
+    let kind = OutputKind::SumOfFloats { sum: 1, present: 0, is_mean: false };
+    let parts = grouping.parts(worker.finish().into_iter().collect());
+    let batches = grouping.batches(&parts[0], &[Output { kind, data_type: DataType::Float64 }], &schema);
+    let batch = batches[0].as_ref().expect("one column");
+    assert_eq!(batch.column(0).as_primitive::<arrow::datatypes::Float64Type>().values(), &[3.5]);
+}
