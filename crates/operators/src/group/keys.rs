@@ -57,6 +57,7 @@ impl Word for u128 {
 }
 
 impl KeyKind {
+    #[must_use]
     pub fn of(data_type: &DataType, is_nullable: bool) -> Option<KeyKind> {
         let kind = KeyKind { data_type: data_type.clone(), is_nullable };
         kind.value_bits().map(|_| kind)
@@ -76,6 +77,7 @@ impl KeyKind {
     }
 
     /// Of its place in the word.
+    #[must_use]
     pub fn bits(&self) -> u32 {
         match self.value_bits().unwrap_or(0) {
             64 => 64,
@@ -83,7 +85,8 @@ impl KeyKind {
         }
     }
 
-    pub(super) fn is_text(&self) -> bool {
+    #[must_use]
+    pub fn is_text(&self) -> bool {
         self.data_type == DataType::Utf8View
     }
 
