@@ -6,15 +6,11 @@ sums are the same in any order. ClickHouse is chDB in process with as many threa
 `general` runs with `query.fast_operators` off: DataFusion's aggregation over our scan.
 """
 
-import argparse
 import json
 import os
-import tempfile
-import time
 
 import scan
 
-HASH = "(v * {} % 2147483647)"
 COLUMNS = [
     ("fleet", "'fleet_' || ({h} % 5)", 48271, "SYMBOL"),
     ("host", "'host_' || ({h} % 1000)", 69621, "SYMBOL"),
@@ -44,8 +40,7 @@ QUERIES = [
 
 
 def rows_sql(source, time_of):
-    columns = ", ".join(f"{text.format(h=HASH.format(factor))} AS {name}" for name, text, factor, _ in COLUMNS)
-    return f"SELECT {time_of} AS ts, {columns} FROM {source}"
+    return f"SELECT {time_of} AS ts, {scan.computed(COLUMNS)} FROM {source}"
 
 
 class Duck(scan.Duck):
@@ -81,13 +76,10 @@ class Tidalite(scan.Tidalite):
     def environment(self, name):
         return {"TIDALITE_QUERY_FAST_OPERATORS": "false"} if name == "general" else {}
 
-    def load(self, rows, chunk=500_000):
+    def load(self, rows):
         columns = ", ".join(f"{name} {kind}" for name, *_, kind in COLUMNS)
-        self.run(f"CREATE TABLE trips (ts TIMESTAMP, {columns}) TIMESTAMP(ts) PARTITION BY DAY")
-        for first in range(0, rows, chunk):
-            source = f"(SELECT value AS v FROM generate_series({first}, {min(rows, first + chunk) - 1}) AS value)"
-            self.run("INSERT INTO trips " + rows_sql(source, f"to_timestamp_micros(1704067200000000 + v * 1000000 / {ROWS_A_SECOND})"))
-        self.system.wait_settled(["trips"], timeout=600)
+        micros = f"to_timestamp_micros(1704067200000000 + v * 1000000 / {ROWS_A_SECOND})"
+        self.load_in_chunks("trips", columns, rows, lambda source: rows_sql(source, micros))
 
 
 def plain(value):
@@ -102,31 +94,9 @@ def plain(value):
         return value
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--binary", action="append", required=True, metavar="NAME=PATH")
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--settle-seconds", type=float, default=0)
-    parser.add_argument("--scratch", default=None)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
-        found = {"duckdb": Duck(folder)}
-        for pair in options.binary:
-            name, binary = pair.split("=", 1)
-            found[name] = Tidalite(name, binary, folder)
-        found["clickhouse"] = ClickHouse(folder)
-        try:
-            for name, system in found.items():
-                start = time.perf_counter()
-                system.load(options.rows)
-                print(f"loaded {name} in {time.perf_counter() - start:.1f} s", flush=True)
-            time.sleep(options.settle_seconds)
-            scan.measure(found, options, QUERIES, lambda rows: [[plain(value) for value in row] for row in rows])
-        finally:
-            for system in found.values():
-                system.stop()
+def alike(rows):
+    return [[plain(value) for value in row] for row in rows]
 
 
 if __name__ == "__main__":
-    main()
+    scan.command(__doc__, [("duckdb", Duck), ("clickhouse", ClickHouse)], Tidalite, 10_000_000, 5, queries=QUERIES, alike=alike)

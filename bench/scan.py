@@ -14,6 +14,7 @@ import time
 
 import duckdb
 import systems
+from tidalite_bench.measure import ratio
 
 # Multiplied, modulo a prime: as good as random, and the same everywhere.
 HASH = "(v * {} % 2147483647)"
@@ -30,10 +31,13 @@ HOSTS = 4000
 ALL = ", ".join(f"max({name})" for name, *_ in COLUMNS)
 
 
+def computed(columns):
+    """As they are selected of a number v."""
+    return ", ".join(f"{text.format(h=HASH.format(factor))} AS {name}" for name, text, factor, *_ in columns)
+
+
 def rows_sql(source, time_of):
-    columns = ", ".join(f"{text.format(h=HASH.format(factor))} AS {name}" for name, text, factor in COLUMNS)
-    host = "v % {0}".format(HOSTS)
-    return f"SELECT {time_of} AS ts, v AS id, 'host_' || ({host}) AS host, {columns} FROM {source}"
+    return f"SELECT {time_of} AS ts, v AS id, 'host_' || (v % {HOSTS}) AS host, {computed(COLUMNS)} FROM {source}"
 
 
 QUERIES = [
@@ -80,13 +84,17 @@ class Tidalite:
     def environment(self, name):
         return {}
 
-    def load(self, rows, chunk=400_000):
+    def load(self, rows):
         columns = ", ".join(f"{name} DOUBLE" for name, *_ in COLUMNS)
-        self.run(f"CREATE TABLE readings (ts TIMESTAMP, id LONG, host SYMBOL, {columns}) TIMESTAMP(ts) PARTITION BY DAY")
+        micros = "to_timestamp_micros(1704067200000000 + v / 4000 * 10000000)"
+        self.load_in_chunks("readings", f"id LONG, host SYMBOL, {columns}", rows, lambda source: rows_sql(source, micros))
+
+    def load_in_chunks(self, table, columns, rows, select, chunk=400_000):
+        self.run(f"CREATE TABLE {table} (ts TIMESTAMP, {columns}) TIMESTAMP(ts) PARTITION BY DAY")
         for first in range(0, rows, chunk):
             source = f"(SELECT value AS v FROM generate_series({first}, {min(rows, first + chunk) - 1}) AS value)"
-            self.run("INSERT INTO readings " + rows_sql(source, "to_timestamp_micros(1704067200000000 + v / 4000 * 10000000)"))
-        self.system.wait_settled(["readings"], timeout=600)
+            self.run(f"INSERT INTO {table} {select(source)}")
+        self.system.wait_settled([table], timeout=600)
 
     def run(self, sql):
         answer = self.system.sql(sql)
@@ -107,35 +115,36 @@ def timed(system, sql):
     return time.perf_counter() - start, answer
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def command(description, peers, tidalite, rows, runs, **how):
+    """A benchmark of this kind: `peers` are names and classes, the first of which is the one to be compared with."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--binary", action="append", required=True, metavar="NAME=PATH")
-    parser.add_argument("--rows", type=int, default=4_800_000)
-    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--rows", type=int, default=rows)
+    parser.add_argument("--runs", type=int, default=runs)
     parser.add_argument("--settle-seconds", type=float, default=0, help="wait so long after the load, for sealing")
     parser.add_argument("--scratch", default=None)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
-        found = {"duckdb " + duckdb.__version__: Duck(folder)}
+        found = {name: system(folder) for name, system in peers}
         for pair in options.binary:
             name, binary = pair.split("=", 1)
-            found[name] = Tidalite(name, binary, folder)
+            found[name] = tidalite(name, binary, folder)
         try:
             for name, system in found.items():
                 start = time.perf_counter()
                 system.load(options.rows)
                 print(f"loaded {name} in {time.perf_counter() - start:.1f} s", flush=True)
             time.sleep(options.settle_seconds)
-            measure(found, options)
+            measure(found, options, ours=options.binary[0].split("=", 1)[0], peers=[name for name, _ in peers], **how)
         finally:
             for system in found.values():
                 system.stop()
 
 
-def measure(found, options, queries=QUERIES, alike=lambda rows: rows):
+def measure(found, options, ours, peers, queries=QUERIES, alike=lambda rows: rows):
     names = list(found)
     print(f"\nload average before {os.getloadavg()}, {options.rows:,} rows, medians of {options.runs} runs in ms (spread: least to greatest)\n")
-    print("| query | " + " | ".join(names) + " | " + names[0] + " / " + names[1] + " | GB/s of plain values, " + names[1] + " |")
+    print("| query | " + " | ".join(names) + f" | {ours}: times as fast as the best other | GB/s of plain values, {ours} |")
     print("|---|" + "--:|" * (len(names) + 2))
     floor = ("SELECT 1", "SELECT 1", 0)
     for title, sql, row_bytes in [floor, *queries]:
@@ -150,10 +159,12 @@ def measure(found, options, queries=QUERIES, alike=lambda rows: rows):
             raise RuntimeError(f"answers differ for {sql}: {answers}")
         medians = {name: statistics.median(times[name]) for name in names}
         cells = [f"{medians[name]:.2f} ({min(times[name]):.2f} to {max(times[name]):.2f})" for name in names]
-        rate = f"{row_bytes * options.rows / medians[names[1]] / 1e6:.1f}" if row_bytes else ""
-        print(f"| {title} | " + " | ".join(cells) + f" | {medians[names[0]] / medians[names[1]]:.2f}× | {rate} |", flush=True)
+        best = min((times[name] for name in peers), key=statistics.median)
+        found_ratio = ratio(best, times[ours])
+        rate = f"{row_bytes * options.rows / medians[ours] / 1e6:.1f}" if row_bytes else ""
+        print(f"| {title} | " + " | ".join(cells) + f" | {f'{found_ratio:.2f}×' if found_ratio else 'not told apart'} | {rate} |", flush=True)
     print(f"\nload average after {os.getloadavg()}")
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, [("duckdb " + duckdb.__version__, Duck)], Tidalite, 4_800_000, 9)

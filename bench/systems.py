@@ -37,6 +37,12 @@ def folder_bytes(root, only=lambda path: True):
     return total
 
 
+def cpu_seconds_of(pid):
+    """Of all its threads since it began."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class System:
     name = ""
     settled_means = ""
@@ -108,8 +114,7 @@ class System:
         return answer["dataset"][0][0] if "dataset" in answer else 0
 
     def cpu_seconds(self):
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds_of(self.process.pid)
 
     def resident_mib(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()

@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 
 from . import install
+from .measure import Disagreement
 
 WORKLOADS = ["ingress", "filters", "late", "tsbs", "frames", "hits"]
 
@@ -70,7 +71,7 @@ def main():
         command = commands.add_parser(name)
         command.add_argument("--runs", type=int, default=3)
         command.add_argument("--scratch", help="where systems keep their data [default: a temporary folder]")
-        command.add_argument("--out", default=".", help="where the records and the page go")
+        command.add_argument("--out", default="results", help="where the records and the page go")
         command.add_argument("--small", action="store_true", help="less data and fewer runs")
         if name != "all":
             if not (Path(__file__).parent / f"{name}.py").exists():
@@ -100,7 +101,11 @@ def main():
                 small(given, name)
             out, module = Out(records_path), modules[name]
             print(f"{name}: {module.__doc__.splitlines()[0]}", file=sys.stderr)
-            records = module.run(given, out)
+            try:
+                records = module.run(given, out)
+            except Disagreement as error:
+                out.record({"workload": name, "invalid": str(error)})
+                raise
             if not records:
                 continue
             head, rows = module.table(records)

@@ -68,8 +68,11 @@ class Engine:
         return answer["seconds"], answer["value"]
 
     def cpu_seconds(self):
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Of the process and of those that it started: Hyper is a server of its own."""
+        pids = [self.process.pid]
+        for tasks in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
+            pids += map(int, tasks.read_text().split())
+        return sum(systems.cpu_seconds_of(pid) for pid in pids)
 
     def disk(self):
         return {"data": self.call("disk")["value"]}
@@ -92,12 +95,13 @@ class TidaliteFolder:
     """The command, into a folder: the engine within the process of `tidalite import`."""
 
     name = "tidalite"
-    clock = "within the process of `tidalite import`: from opening the file until the last commit is synced"
+    clock = ("within the process of `tidalite import`: from opening the file until the last commit is synced; rows are in the log then, and "
+             "merged into segments later. Starting it, opening and closing the folder are outside (whole_s)")
     durability = "every commit synced (fdatasync of the log) before it counts"
     settings = "defaults; size after ALTER TABLE … SEAL"
 
     def __init__(self, scratch, threads):
-        self.threads = threads
+        self.threads, self.whole_s = threads, None
         self.folder = Path(scratch) / "tidalite-folder"
         self.binary = install.binary("tidalite")
 
@@ -198,6 +202,23 @@ class Server:
         text = data.tsbs("cpu-only", 1000, 1451606400, 1451606400 + 1500, 10).read_bytes()
         ingest.warm_up(self.system, text)
 
+    # What CREATE TABLE ends with, and what stands behind INSERT.
+    create_end = insert_as = ""
+
+    def readable(self, path):
+        """The file as the server is to call it."""
+        return path
+
+    def import_parquet(self, table, path, timestamp="ts"):
+        source = self.readable(path)
+
+        def load():
+            self.query(f"create table {table} ({parquet_columns(path)}) timestamp({timestamp}) partition by day{self.create_end}")
+            self.query(f"insert {self.insert_as}into {table} select * from read_parquet('{source}')")
+
+        seconds, _ = seconds_of(load)
+        return seconds, self.query(f"select count(*) from {table}")[1][0][0]
+
     def close(self):
         self.system.stop()
 
@@ -205,31 +226,25 @@ class Server:
 class TidaliteServer(Server):
     name = "tidalite-server"
     kind = systems.Tidalite
-    settings = "defaults"
+    settings = "defaults; tables sealed (ALTER TABLE … SEAL) before sizes and queries"
+    insert_as = "batch 1000000 "
 
     def __init__(self, scratch, threads):
         super().__init__(scratch, threads)
         self.system.name = "tidalite-server"
         self.system.binary = str(install.binary("tidalite"))
         self.system.extra_env.pop("TIDALITE_STAGING_BYTES", None)
+        self.system.extra_env |= {"TIDALITE_QUERY_THREADS": str(threads), "TIDALITE_MERGE_THREADS": str(threads)}
         self.durability = "every commit synced before the answer"
 
     def import_csv(self, table, path, columns):
         self.warm()
-        command = [self.system.binary, "import", path, "--server", f"http://127.0.0.1:{self.system.http_port}", "--table", table, "--json", "--quiet"]
+        command = [self.system.binary, "import", path, "--server", f"http://127.0.0.1:{self.system.http_port}", "--table", table, "--json", "--quiet", "--threads", str(self.threads)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr)
         report = json.loads(done.stdout)
         return report["seconds_until_durable"], report["rows"]
-
-    def import_parquet(self, table, path, timestamp="ts"):
-        def load():
-            self.query(f"create table {table} ({parquet_columns(path)}) timestamp({timestamp}) partition by day")
-            self.query(f"insert batch 1000000 into {table} select * from read_parquet('{path}')")
-
-        seconds, _ = seconds_of(load)
-        return seconds, self.query(f"select count(*) from {table}")[1][0][0]
 
     def settle(self, tables):
         self.system.wait_settled(tables, 300)
@@ -243,7 +258,8 @@ class TidaliteServer(Server):
 class QuestDbServer(Server):
     name = "questdb"
     kind = systems.QuestDB
-    settings = "defaults, 2 GiB heap"
+    settings = "defaults (threads, too), 2 GiB heap; CSV by /imp, not COPY"
+    create_end = " bypass wal"
 
     def __init__(self, scratch, threads):
         super().__init__(scratch, threads)
@@ -270,27 +286,33 @@ class QuestDbServer(Server):
             time.sleep(0.01)
         return time.perf_counter() - start, rows
 
-    def import_parquet(self, table, path, timestamp="ts"):
+    def readable(self, path):
+        """It reads below a folder of its own only."""
         root = self.system.data / "import"
         root.mkdir(exist_ok=True)
         shutil.copy(path, root / path.name)
-
-        def load():
-            self.query(f"create table {table} ({parquet_columns(path)}) timestamp({timestamp}) partition by day bypass wal")
-            self.query(f"insert into {table} select * from read_parquet('{path.name}')")
-
-        seconds, _ = seconds_of(load)
-        return seconds, self.query(f"select count() from {table}")[1][0][0]
+        return path.name
 
     def settle(self, tables):
         """What import_parquet made bypasses the log: nothing is left to do when the statement ends."""
 
     def disk(self):
-        return {"data": sum(self.query(f"select sum(diskSize) from table_partitions('{row[0]}')")[1][0][0] or 0
-                            for row in self.query("select table_name from tables()")[1])}
+        total, parts = self.system.disk([row[0] for row in self.query("select table_name from tables()")[1]])
+        return {"data": total - parts["of it WAL"], "log": parts["of it WAL"]}
 
 
 KINDS = {"tidalite": TidaliteFolder, "tidalite-server": TidaliteServer, "questdb": QuestDbServer}
+
+
+def made(names, scratch, threads, out):
+    """Those of the systems that can be had here."""
+    found = []
+    for name in names.split(","):
+        try:
+            found.append(make(name, scratch, threads))
+        except RuntimeError as error:
+            out.skip(name, error)
+    return found
 
 
 def make(name, scratch, threads):

@@ -6,7 +6,7 @@ before a time counts. "First" is the first time after the load. Not measured her
 """
 
 from . import data, engines
-from .measure import Disagreement, close, middle, ratio, spread
+from .measure import Disagreement, beside, close, middle, spread
 
 SYSTEMS = ["tidalite-server", "questdb", "duckdb", "clickhouse", "hyper"]
 NARROW = "velocity > 90.0 AND latitude >= 7.75 AND latitude <= 7.80 AND longitude >= 14.90 AND longitude <= 14.95"
@@ -28,12 +28,7 @@ def arguments(parser):
 def run(options, out):
     path = data.readings(options.rows)
     records, answers, times = [], {}, {}
-    made = []
-    for name in options.systems.split(","):
-        try:
-            made.append(engines.make(name, options.scratch, int(options.threads)))
-        except RuntimeError as error:
-            out.skip(name, error)
+    made = engines.made(options.systems, options.scratch, int(options.threads), out)
     opened = []
     try:
         for system in made:
@@ -58,7 +53,9 @@ def run(options, out):
                         out.skip(f"{system.name}, query {case},", error)
                         continue
                     # Times of equal rows and types of text differ between systems: numbers are compared.
-                    answers.setdefault(case, {})[system.name] = [[float(v) for v in row if isinstance(v, (int, float))] for row in answer]
+                    # Ten of many rows of one timestamp may be any: of the last ones the times are.
+                    compared = [str(row[0]).replace("T", " ")[:19] for row in answer] if "last" in case else [[float(v) for v in row if isinstance(v, (int, float))] for row in answer]
+                    answers.setdefault(case, {})[system.name] = compared
                     times.setdefault((case, system.name), []).append(first)
                     record = dict(workload="filters", case=case, system=system.name, run=number, seconds=middle(hot), first_s=first, hot_s=hot, rows=rows,
                                   version=system.version(), clock=system.clock, settings=system.settings, threads=system.threads, answer_rows=len(answer))
@@ -73,11 +70,10 @@ def run(options, out):
 
 
 def check(case, found):
-    """Ten of many rows of one timestamp may be any: there the number of rows, else all of the numbers."""
     names = list(found)
     for name in names[1:]:
         a, b = found[names[0]], found[name]
-        if len(a) != len(b) or ("last" not in case and not close(a, b, 1e-9)):
+        if sorted(a) != sorted(b) if "last" in case else not close(a, b, 1e-9):
             raise Disagreement(f"{case}: {names[0]} and {name} do not agree: {str(a)[:200]} and {str(b)[:200]}")
 
 
@@ -87,13 +83,11 @@ def table(records):
         groups = {}
         for record in (r for r in records if r["case"] == case):
             groups.setdefault(record["system"], []).append(record)
-        others = [[r["seconds"] for r in g] for n, g in groups.items() if not n.startswith("tidalite")]
-        best = min(others, key=middle, default=[])
         for name, group in sorted(groups.items(), key=lambda item: middle([r["seconds"] for r in item[1]])):
             seconds = [r["seconds"] for r in group]
-            compared = ratio(best, seconds) if name.startswith("tidalite") else None
+            compared = beside(name, seconds, {n: [r["seconds"] for r in g] for n, g in groups.items()})
             rows.append([case, name, f"{middle(seconds) * 1e3:.2f} ms", f"{spread(seconds):.0%}", f"{group[0]['first_s'] * 1e3:.1f} ms",
-                         f"{group[0]['rows'] / middle(seconds) / 1e6:,.0f} M rows/s", f"{compared:.2f}×" if compared else ("not told apart" if name.startswith("tidalite") else "")])
+                         f"{group[0]['rows'] / middle(seconds) / 1e6:,.0f} M rows/s", compared])
     return ["query", "system", "hot", "spread", "first", "rows of the table by time", "as fast as the best other"], rows
 
 

@@ -2,8 +2,8 @@
 
 Three blocks: Serialized (the frame into a buffer in memory), Sent (until the client is done; over TCP nobody answers) and
 Visible (from the first byte until a count over a new connection shows all rows), which the original leaves out. The sender
-is the official questdb client for every system; where the Python package `tidalite` is installed, its own sender is
-measured beside it. The frame and the connections are made before the clock starts.
+is the official questdb client for every system; our own is measured by ../python_lines.py. The frame and the connections
+are made before the clock starts.
 """
 
 import pprint
@@ -12,7 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from . import engines
-from .measure import middle, ratio, spread, turns
+from .measure import beside, middle, spread, turns
 
 SYSTEMS = ["tidalite-server", "questdb"]
 REGIONS = {"us-east-1": "abce", "us-west-1": "ab", "us-west-2": "abc", "eu-west-1": "abc", "eu-central-1": "ab", "ap-southeast-1": "ab",
@@ -121,7 +121,8 @@ def send(system, parts, options):
     from questdb import Sender
 
     port = system.system.ilp_port if options.protocol == "tcp" else system.system.http_port
-    conf = f"{options.protocol}::addr=127.0.0.1:{port};" + ("protocol_version=1;" if options.protocol == "tcp" else "request_timeout=60000;auto_flush_rows=75000;")
+    # Of the version that the size is of.
+    conf = f"{options.protocol}::addr=127.0.0.1:{port};protocol_version=1;" + ("request_timeout=60000;auto_flush_rows=75000;" if options.protocol == "http" else "")
     senders = [Sender.from_conf(conf) for _ in parts]
     for sender in senders:
         sender.establish()
@@ -170,15 +171,10 @@ def run(options, out):
     if not options.send:
         print("Not sending. Leave out --no-send to send to the servers.")
         return records
-    made = []
-    for name in options.systems.split(","):
-        try:
-            made.append(engines.make(name, options.scratch, 2))
-        except RuntimeError as error:
-            out.skip(name, error)
+    made = engines.made(options.systems, options.scratch, 2, out)
     for number, system in turns(made, options.runs):
-        system.open()
         try:
+            system.open()
             system.warm()
             create(system)
             sent, start = send(system, parts, options)
@@ -221,10 +217,9 @@ def table(records):
     rows = []
     for (case, name), group in groups.items():
         seconds = [r["seconds"] for r in group]
-        others = [[r["seconds"] for r in g] for (c, n), g in groups.items() if c == case and not n.startswith("tidalite")]
-        compared = ratio(min(others, key=middle, default=[]), seconds) if name.startswith("tidalite") else None
+        compared = beside(name, seconds, {n: [r["seconds"] for r in g] for (c, n), g in groups.items() if c == case})
         rows.append([case, name, len(group), f"{middle(seconds):.2f} s", f"{spread(seconds):.0%}", f"{group[0]['rows'] / middle(seconds) / 1e6:.2f} M rows/s",
-                     f"{group[0]['bytes'] / middle(seconds) / 2**20:.0f} MiB/s", f"{compared:.2f}×" if compared else ("not told apart" if name.startswith("tidalite") else ""), group[0].get("durability", "")])
+                     f"{group[0]['bytes'] / middle(seconds) / 2**20:.0f} MiB/s", compared, group[0].get("durability", "")])
     return ["until", "system", "runs", "time", "spread", "rate", "text", "as fast as the best other", "durability"], rows
 
 

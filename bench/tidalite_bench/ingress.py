@@ -9,7 +9,7 @@ those of the system's process (QuestDB's with its warm-up); they tell more than 
 import sys
 
 from . import data, engines, machine
-from .measure import agree, middle, ratio, spread, turns
+from .measure import agree, beside, middle, spread, turns
 
 SYSTEMS = ["tidalite", "duckdb", "clickhouse", "questdb", "tidalite-server"]
 
@@ -42,12 +42,7 @@ def run(options, out):
     path.read_bytes()  # in the page cache for all, or for none
     records = []
     for threads in map(int, options.threads.split(",")):
-        made = []
-        for name in options.systems.split(","):
-            try:
-                made.append(engines.make(name, options.scratch, threads))
-            except RuntimeError as error:
-                out.skip(name, error)
+        made = engines.made(options.systems, options.scratch, threads, out)
         answers = {}
         for number, system in turns(made, options.runs):
             busy, own = machine.busy_seconds(), machine.own_seconds()
@@ -57,12 +52,12 @@ def run(options, out):
                 seconds, rows = system.import_csv("bars_t", path, columns)
                 cpu = system.cpu_seconds() - cpu
                 answer = numbers(system.query(checks("bars_t", timestamp, system.name))[1][0])
-                answers[system.name] = answer
+                agree({f"{system.name} before": answers.setdefault(system.name, answer), system.name: answer})
                 disk = system.disk()
                 record = dict(workload="ingress", data=options.data, md5=digest, bytes=size, rows=int(rows), threads=threads, run=number,
                               system=system.name, version=system.version(), seconds=seconds, rows_s=rows / seconds, mib_s=size / seconds / 2**20,
                               disk=disk, durability=system.durability, clock=system.clock, settings=system.settings, cpu_s=cpu,
-                              all_cpu_s=machine.busy_seconds() - busy, own_cpu_s=machine.own_seconds() - own)
+                              all_cpu_s=machine.busy_seconds() - busy, own_cpu_s=machine.own_seconds() - own, whole_s=getattr(system, "whole_s", None))
                 records.append(record)
                 out.record(record)
             except (RuntimeError, OSError) as error:
@@ -78,21 +73,16 @@ def table(records):
     groups = {}
     for record in records:
         groups.setdefault((record["threads"], record["system"]), []).append(record)
-    best_other = {}
-    for (threads, system), group in groups.items():
-        if not system.startswith("tidalite"):
-            seconds = [r["seconds"] for r in group]
-            if threads not in best_other or middle(seconds) < middle(best_other[threads]):
-                best_other[threads] = seconds
     rows = []
     for (threads, system), group in sorted(groups.items(), key=lambda item: (item[0][0], middle([r["seconds"] for r in item[1]]))):
         seconds = [r["seconds"] for r in group]
-        compared = ratio(best_other.get(threads, []), seconds) if system.startswith("tidalite") else None
-        rows.append([threads, system, len(group), f"{middle(seconds):.2f} s", f"{spread(seconds):.0%}", f"{group[0]['rows'] / middle(seconds) / 1e6:.2f} M rows/s",
+        compared = beside(system, seconds, {n: [r["seconds"] for r in g] for (t, n), g in groups.items() if t == threads})
+        wholes = [r["whole_s"] for r in group if r["whole_s"] is not None]
+        rows.append([threads, system, len(group), f"{middle(seconds):.2f} s", f"{middle(wholes):.2f} s" if wholes else "", f"{spread(seconds):.0%}", f"{group[0]['rows'] / middle(seconds) / 1e6:.2f} M rows/s",
                      f"{group[0]['bytes'] / middle(seconds) / 2**20:.0f} MiB/s", f"{middle([r['cpu_s'] for r in group]):.2f} s", f"{middle([r['disk']['data'] for r in group]) / 2**20:.1f} MiB",
                      f"{middle([r['disk'].get('log', 0) for r in group]) / 2**20:.0f} MiB",
-                     f"{compared:.2f}×" if compared else ("not told apart" if system.startswith("tidalite") else ""), group[0]["durability"]])
-    return ["threads", "system", "runs", "until durable", "spread", "rate", "text", "CPU", "on disk", "log and checkpoint beside it", "as fast as the best other", "durability"], rows
+                     compared, group[0]["durability"]])
+    return ["threads", "system", "runs", "until durable", "whole command", "spread", "rate", "text", "CPU", "on disk", "log and checkpoint beside it", "as fast as the best other", "durability"], rows
 
 
 def charts(records):

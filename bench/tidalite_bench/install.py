@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 CACHE = Path(os.environ.get("TIDALITE_BENCH_CACHE", Path.home() / ".cache/tidalite/bench"))
-PACKAGES = ["duckdb==2.0.0", "chdb==4.4.0", "numpy==2.4.6", "pandas==3.1.1", "pyarrow==26.0.1", "questdb==6.0.0", "tableauhyperapi"]
+PACKAGES = ["duckdb==2.0.0", "chdb==4.4.0", "numpy==2.4.6", "pandas==3.1.1", "pyarrow==26.0.1", "questdb==6.0.0", "tableauhyperapi==0.0.26963"]
 QUESTDB = "9.3.4"
 
 

@@ -7,7 +7,7 @@ left (as ../systems.py says of each). Every run has a fresh server and a fresh f
 import random
 
 from . import data, engines
-from .measure import agree, middle, ratio, spread, turns
+from .measure import agree, beside, middle, spread, turns
 
 SYSTEMS = ["tidalite-server", "questdb"]
 ORDERS = ["ordered", "within 10 minutes", "random"]
@@ -42,18 +42,15 @@ def run(options, out):
         count, text = len(lines), b"".join(lines)
         del lines
         blocks = list(senders.cut(text, 4 << 20))
-        made, answers = [], {}
-        for name in options.systems.split(","):
-            try:
-                made.append(engines.make(name, options.scratch, 2))
-            except RuntimeError as error:
-                out.skip(name, error)
+        made = engines.made(options.systems, options.scratch, 2, out)
+        answers = {}
         for number, system in turns(made, options.runs):
-            system.open()
             try:
+                system.open()
                 record = ingest(system, senders, text, blocks, count, options.connections)
                 row = system.query("select count(*), sum(usage_user), sum(usage_guest_nice) from cpu")[1][0]
-                answers[system.name] = [float(v) for v in row]
+                answer = [float(v) for v in row]
+                agree({f"{system.name} before": answers.setdefault(system.name, answer), system.name: answer})
                 record |= dict(workload="late", case=order, run=number, bytes=len(text), md5=data.md5(path), connections=options.connections)
                 records.append(record)
                 out.record(record)
@@ -88,11 +85,10 @@ def table(records):
         groups.setdefault((record["case"], record.get("workers", 0), record["system"]), []).append(record)
     for (case, workers, name), group in groups.items():
         seconds = [r["seconds"] for r in group]
-        others = [[r["seconds"] for r in g] for (c, w, n), g in groups.items() if (c, w) == (case, workers) and not n.startswith("tidalite")]
-        compared = ratio(min(others, key=middle, default=[]), seconds) if name.startswith("tidalite") else None
+        compared = beside(name, seconds, {n: [r["seconds"] for r in g] for (c, w, n), g in groups.items() if (c, w) == (case, workers)})
         rows.append([case, *([workers] if workers else []), name, len(group), f"{middle(seconds):.2f} s", f"{spread(seconds):.0%}", f"{group[0]['rows'] / middle(seconds) / 1e6:.2f} M rows/s",
                      f"{middle([r['sent_s'] for r in group]):.2f} s", f"{middle([r['settled_s'] for r in group]):.2f} s",
-                     f"{middle([r['disk']['data'] for r in group]) / 2**20:.0f} MiB", f"{compared:.2f}×" if compared else ("not told apart" if name.startswith("tidalite") else ""), group[0]["durability"]])
+                     f"{middle([r['disk']['data'] for r in group]) / 2**20:.0f} MiB", compared, group[0]["durability"]])
     workers = ["workers"] if any("workers" in r for r in records) else []
     return ["rows", *workers, "system", "runs", "visible", "spread", "rate", "sent", "settled", "on disk", "as fast as the best other", "durability"], rows
 

@@ -29,6 +29,15 @@ def ratio(ours, theirs):
     return a / b if b else None
 
 
+def beside(name, seconds, groups):
+    """For the report: how many times as fast a system of ours is as the best other; groups is {system: seconds}."""
+    if not name.startswith("tidalite"):
+        return ""
+    best = min((s for n, s in groups.items() if not n.startswith("tidalite")), key=middle, default=[])
+    found = ratio(best, seconds)
+    return f"{found:.2f}×" if found else "not told apart"
+
+
 def close(a, b, relative=1e-9):
     """Whether two answers agree: rows in any order, floats nearly."""
     if isinstance(a, float) or isinstance(b, float):

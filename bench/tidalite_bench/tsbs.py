@@ -9,7 +9,7 @@ import json
 import subprocess
 
 from . import data, engines, install, late
-from .measure import Disagreement, close, middle, ratio, spread, turns
+from .measure import Disagreement, beside, close, middle, spread, turns
 
 SYSTEMS = ["tidalite-server", "questdb"]
 START = 1451606400
@@ -69,26 +69,23 @@ def run(options, out):
     path = data.tsbs(options.use_case, options.scale, START, end_s, options.interval)
     text, digest = path.read_bytes(), data.md5(path)
     blocks, expected = list(senders.cut(text, 4 << 20)), senders.table_rows(text)
-    records, made = [], []
-    for name in options.systems.split(","):
-        try:
-            made.append(engines.make(name, options.scratch, 2))
-        except RuntimeError as error:
-            out.skip(name, error)
+    records, made = [], engines.made(options.systems, options.scratch, 2, out)
     plan = [(workers, number, system) for workers in map(int, options.workers.split(",")) for number, system in turns(made, options.runs)]
     last = {system.name: i for i, (_, _, system) in enumerate(plan)}
     loaded = []
     try:
         for i, (workers, number, system) in enumerate(plan):
-            system.open()
             keeps = i == last[system.name] and options.use_case == "cpu-only" and options.queries > 0
             try:
+                system.open()
                 record = load(system, senders, text, blocks, expected, workers)
                 record |= dict(workload="tsbs", case=options.use_case, run=number, workers=workers, bytes=len(text), md5=digest)
                 records.append(record)
                 out.record(record)
                 if keeps:
                     loaded.append(system)
+            except (RuntimeError, OSError, TimeoutError) as error:
+                out.skip(system.name, error)
             finally:
                 if system not in loaded:
                     system.close()
@@ -134,8 +131,8 @@ def ask(loaded, options, end_s, out):
                 for i, query in enumerate(queries):
                     seconds, rows = system.query(query)
                     times.append(seconds)
-                    if number == 0 and i == 0:
-                        answers[system.name] = [[v for v in row if isinstance(v, (int, float))] for row in rows]
+                    if number == 0:
+                        answers.setdefault(system.name, []).extend([i, *(v for v in row if isinstance(v, (int, float)))] for row in rows)
                 record = dict(workload="tsbs", case=kind, system=system.name, run=number, seconds=middle(times), p95_s=sorted(times)[int(len(times) * 0.95)],
                               queries=len(queries), answer_rows=len(answers[system.name]))
                 records.append(record)
@@ -156,10 +153,9 @@ def table(records):
     for case, groups in asked.items():
         for name, group in groups.items():
             seconds = [r["seconds"] for r in group]
-            others = [[r["seconds"] for r in g] for n, g in groups.items() if not n.startswith("tidalite")]
-            compared = ratio(min(others, key=middle, default=[]), seconds) if name.startswith("tidalite") else None
+            compared = beside(name, seconds, {n: [r["seconds"] for r in g] for n, g in groups.items()})
             row = [case, "", name, len(group), f"{middle(seconds) * 1e3:.2f} ms", f"{spread(seconds):.0%}", f"{group[0]['queries']} queries, p95 {middle([r['p95_s'] for r in group]) * 1e3:.2f} ms"]
-            rows.append(row + [""] * (len(head) - len(row) - 2) + [f"{compared:.2f}×" if compared else ("not told apart" if name.startswith("tidalite") else ""), ""])
+            rows.append(row + [""] * (len(head) - len(row) - 2) + [compared, ""])
     return head, rows
 
 

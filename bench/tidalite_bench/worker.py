@@ -53,7 +53,7 @@ class ChDb:
 
         self.module = chdb
         self.session = session.Session(str(folder / "ch"))
-        for sql in ("create database if not exists b", "use b", "set use_query_condition_cache = 0", f"set max_threads = {threads}"):
+        for sql in ("create database if not exists b", "use b", "set use_query_condition_cache = 0", f"set max_threads = {threads}", f"set max_insert_threads = {threads}"):
             self.session.query(sql)
 
     def version(self):

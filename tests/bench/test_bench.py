@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from tidalite_bench import hits, page  # noqa: E402
-from tidalite_bench.measure import Disagreement, agree, ratio, spread, turns  # noqa: E402
+from tidalite_bench.measure import Disagreement, agree, beside, ratio, spread, turns  # noqa: E402
 
 
 def test_systems_take_turns():
@@ -21,6 +21,13 @@ def test_no_ratio_is_given_where_the_spread_is_larger_than_the_difference():
     assert ratio([2.0, 3.5, 1.9], [1.0, 1.05, 0.95]) is None
     assert ratio([2.0], [1.0]) is None, "one run has no spread to know"
     assert math.isclose(spread([1.0, 1.1, 0.9]), 0.2)
+
+
+def test_ours_is_set_beside_the_best_of_the_others():
+    groups = {"tidalite": [1.0, 1.0], "slow": [9.0, 9.0], "fast": [3.0, 3.0], "tidalite-server": [0.1, 0.1]}
+    assert beside("tidalite", groups["tidalite"], groups) == "3.00×"
+    assert beside("fast", groups["fast"], groups) == ""
+    assert beside("tidalite", [1.0, 9.0], groups) == "not told apart"
 
 
 def test_answers_agree_in_any_order_and_nearly():

@@ -15,6 +15,10 @@ struct Room {
 
 const LOW: &[&str] = &["arrow", "datafusion", "sqlparser", "parquet", "tokio", "hyper", "axum", "futures", "socket2"];
 
+/// As the low rooms, but for Arrow's columns.
+const KNOWS_ARROW: &[&str] =
+    &["datafusion", "sqlparser", "parquet", "tokio", "hyper", "axum", "futures", "socket2", "ureq"];
+
 const ROOMS: &[Room] = &[
     Room { folder: "types", rooms: &[], never: LOW },
     Room { folder: "kernels", rooms: &["tidalite-types"], never: LOW },
@@ -23,7 +27,7 @@ const ROOMS: &[Room] = &[
     Room {
         folder: "operators",
         rooms: &["tidalite-kernels"],
-        never: &["datafusion", "sqlparser", "tokio", "hyper", "socket2"],
+        never: KNOWS_ARROW,
     },
     Room {
         folder: "query",
@@ -38,7 +42,7 @@ const ROOMS: &[Room] = &[
     Room {
         folder: "frames",
         rooms: &["tidalite-types"],
-        never: &["datafusion", "sqlparser", "tokio", "hyper", "socket2"],
+        never: KNOWS_ARROW,
     },
     Room {
         folder: "server",
@@ -48,7 +52,7 @@ const ROOMS: &[Room] = &[
     Room {
         folder: "python",
         rooms: &["tidalite", "tidalite-frames"],
-        never: &["datafusion", "sqlparser", "hyper", "socket2"],
+        never: &["datafusion", "sqlparser", "hyper", "axum", "socket2", "ureq"],
     },
 ];
 

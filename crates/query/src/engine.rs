@@ -180,7 +180,7 @@ impl Engine {
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
             let state = self.state(&catalog, &cancel);
-            let planned = self.plan_kept(&state, &catalog, &query, &[], text).await?;
+            let planned = self.plan(&state, &catalog, &query, &[], text).await?;
             self.start(planned, &query, &state, cancel)
         }
         .boxed()
@@ -196,7 +196,7 @@ impl Engine {
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
             let state = self.state(&catalog, &cancel);
-            let planned = self.plan(&state, &catalog, &query, &[]).await?;
+            let planned = self.plan(&state, &catalog, &query, &[], "").await?;
             let physical = planned.physical.clone();
             if is_analyze {
                 let mut rows = self.start(planned, &query, &state, cancel)?.stream;
@@ -230,7 +230,7 @@ impl Engine {
             }
             let state = self.state(&catalog, &cancel);
             let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(table));
-            let planned = self.plan(&state, &catalog, &query, &[(name, own)]).await?;
+            let planned = self.plan(&state, &catalog, &query, &[(name, own)], "").await?;
             self.start(planned, &query, &state, cancel)
         }
         .boxed()
@@ -296,7 +296,7 @@ impl Engine {
         query.words = words.clone();
         let cancel = CancelToken::new();
         let state = self.state(catalog, &cancel);
-        let planned = self.plan(&state, catalog, &query, &[("__partitions", table)]).await?;
+        let planned = self.plan(&state, catalog, &query, &[("__partitions", table)], "").await?;
         let mut stream = self.start(planned, &query, &state, cancel)?.stream;
         let mut out = Vec::new();
         while let Some(batch) = stream.next().await {
@@ -317,18 +317,9 @@ impl Engine {
         state
     }
 
-    /// Boxed, as is [`Engine::logical`]: a future is compiled where it is awaited, with all that it holds.
+    /// Boxed, as is [`Engine::logical`]: a future is compiled where it is awaited, with all that it holds. `text` is what the
+    /// plan is kept by, empty if it is not.
     fn plan<'a>(
-        &'a self,
-        state: &'a SessionState,
-        catalog: &'a Arc<dyn Catalog>,
-        query: &'a Query,
-        own: &'a [(&'a str, Arc<dyn TableProvider>)],
-    ) -> BoxFuture<'a, Result<Planned>> {
-        self.plan_kept(state, catalog, query, own, "")
-    }
-
-    fn plan_kept<'a>(
         &'a self,
         state: &'a SessionState,
         catalog: &'a Arc<dyn Catalog>,

@@ -10,8 +10,10 @@ const SLOTS_MIN: usize = 64;
 const AHEAD: usize = 16;
 /// Tables of fewer slots are near the processor anyway.
 const FAR_SLOTS: usize = 1 << 14;
-/// Keys below this are looked up without hashing.
+/// Keys below this are looked up without hashing, where they are dense:
 const DIRECT_KEYS: usize = 1 << 16;
+/// below this many times the rows and groups at hand.
+const DIRECT_SHARE: usize = 4;
 /// Rows that are looked at to tell whether equal keys follow one another.
 const SAMPLED_ROWS: usize = 256;
 const FOLDED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -135,8 +137,9 @@ impl<K: GroupKey> GroupTable<K> {
         groups.reserve(keys.len());
         let Some(any) = keys.iter().copied().reduce(|a, b| a | b) else { return };
         let sampled = &keys[..keys.len().min(SAMPLED_ROWS)];
-        if let Some(greatest) = any.index(DIRECT_KEYS) {
-            self.number_directly(keys, greatest, groups);
+        let dense = DIRECT_KEYS.min(DIRECT_SHARE * (keys.len() + self.keys.len()));
+        if let Some(any) = any.index(dense) {
+            self.number_directly(keys, any, groups);
         } else if sampled.windows(2).filter(|pair| pair[0] == pair[1]).count() * 2 > sampled.len() {
             let mut last = (keys[0], self.number_of(keys[0]));
             groups.extend(keys.iter().map(|key| {
@@ -157,9 +160,9 @@ impl<K: GroupKey> GroupTable<K> {
         }
     }
 
-    /// Of keys that are at most `greatest`, or have no bits that it has not.
-    fn number_directly(&mut self, keys: &[K], greatest: usize, groups: &mut Vec<u32>) {
-        let count = (greatest + 1).next_power_of_two();
+    /// Of keys that have no bits but those of `any`.
+    fn number_directly(&mut self, keys: &[K], any: usize, groups: &mut Vec<u32>) {
+        let count = (any + 1).next_power_of_two();
         if self.direct.len() < count {
             self.direct.resize(count, 0);
         }
@@ -304,6 +307,19 @@ mod tests {
             let wide: Vec<u128> = of.iter().map(|k| u128::from(*k) << 61 | u128::from(k % 3)).collect();
             check(&wide, &values);
         }
+    }
+
+    #[test]
+    fn a_few_rows_of_small_keys_take_little_memory() {
+        let mut table = GroupTable::new(Folds::new(vec![Fold::Rows]), 7);
+        let mut scratch = Vec::new();
+        // A part has every 256th of the keys.
+        let keys: Vec<u64> = (0..256).map(|k| k * 256).collect();
+        for _ in 0..3 {
+            table.add(&keys, &[], &mut scratch);
+        }
+        assert_eq!((table.len(), table.states()), (256, &[3; 256][..]));
+        assert!(table.bytes() < 32 << 10, "{} bytes", table.bytes());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use arrow::buffer::Buffer;
 use arrow::compute::take;
 use arrow::error::ArrowError;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Different texts of one query above which they are left to an operator that does not copy them.
 const TEXTS_MAX: usize = 1 << 16;
@@ -20,7 +20,11 @@ const INLINE_BYTES: u32 = 12;
 
 /// The texts of one column of keys.
 #[derive(Debug, Default)]
-pub(super) struct Texts(Mutex<Shared>);
+pub(super) struct Texts {
+    shared: Mutex<Shared>,
+    /// All of them, once there come no more.
+    array: OnceLock<StringViewArray>,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -43,11 +47,11 @@ pub(super) struct TextNumbers {
 impl Texts {
     /// Memory that they take.
     pub fn bytes(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 
     fn number(&self, text: &str) -> Result<(Arc<str>, u32), Overflow> {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((text, number)) = shared.numbers.get_key_value(text) {
             return Ok((text.clone(), *number));
         }
@@ -62,13 +66,16 @@ impl Texts {
         Ok((text, number))
     }
 
-    /// The texts of numbers.
+    /// The texts of numbers, when all rows have theirs.
     pub fn array(&self, numbers: impl Iterator<Item = u64>) -> Result<ArrayRef, ArrowError> {
-        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = StringViewBuilder::with_capacity(shared.texts.len());
-        shared.texts.iter().for_each(|text| all.append_value(text));
+        let all = self.array.get_or_init(|| {
+            let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = StringViewBuilder::with_capacity(shared.texts.len());
+            shared.texts.iter().for_each(|text| all.append_value(text));
+            all.finish()
+        });
         let places: UInt64Array = numbers.map(|number| number.checked_sub(1)).collect();
-        take(&all.finish(), &places, None)
+        take(all, &places, None)
     }
 }
 

@@ -59,7 +59,7 @@ impl Engine {
         async move {
             let cancel =
                 state.config().get_extension::<CancelToken>().map(|token| token.as_ref().clone()).unwrap_or_default();
-            let planned = self.plan(state, catalog, query, own).await?;
+            let planned = self.plan(state, catalog, query, own, "").await?;
             let mut stream = self.start(planned, query, state, cancel)?.stream;
             let mut values = Vec::new();
             while let Some(batch) = stream.next().await {

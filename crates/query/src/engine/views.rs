@@ -224,7 +224,7 @@ impl Engine {
         async move {
             let state = self.state(&catalog, &cancel);
             let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(snapshot));
-            let planned = self.plan(&state, &catalog, query, &[(name, table)]).await?;
+            let planned = self.plan(&state, &catalog, query, &[(name, table)], "").await?;
             self.start(planned, query, &state, cancel)
         }
         .boxed()
@@ -241,7 +241,7 @@ impl Engine {
         async move {
             let state = self.state(&catalog, &cancel);
             let table: Arc<dyn TableProvider> = Arc::new(NativeTable::within(part.base, part.lo, part.hi));
-            let planned = self.plan(&state, &catalog, query, &[(&part.name, table)]).await?;
+            let planned = self.plan(&state, &catalog, query, &[(&part.name, table)], "").await?;
             self.start(planned, query, &state, cancel)
         }
         .boxed()

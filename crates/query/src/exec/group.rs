@@ -225,8 +225,9 @@ fn run<'a>(
         while let Some(done) = threads.join_next().await {
             let done = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?;
             few.extend(done?);
-            memory.try_resize(shared.bytes())?;
         }
+        // Until now each thread had its share of what is shared.
+        memory.try_resize(shared.bytes())?;
         Ok(finished(shared, few, what.clone(), (memory, partitions), cancel))
     }
     .boxed()

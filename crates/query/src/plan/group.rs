@@ -6,6 +6,7 @@
 use crate::exec::group::{GroupExec, Input};
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
@@ -54,39 +55,27 @@ struct LogicalInput {
 }
 
 pub(crate) fn grouped(plan: LogicalPlan) -> Result<LogicalPlan> {
-    Ok(rewritten(plan, false)?)
+    Ok(rewritten(plan, false).data()?)
 }
 
 /// `is_limited`: whether only some of the rows of `plan` are wanted.
-fn rewritten(plan: LogicalPlan, is_limited: bool) -> DFResult<LogicalPlan> {
+fn rewritten(plan: LogicalPlan, is_limited: bool) -> DFResult<Transformed<LogicalPlan>> {
     let is_below_limited = match &plan {
         LogicalPlan::Limit(_) => true,
         LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => is_limited,
         _ => false,
     };
-    let mut children = Vec::new();
-    for input in plan.inputs() {
-        children.push(rewritten(input.clone(), is_below_limited)?);
-    }
-    let plan = if children.is_empty() { plan } else { with_children(plan, children)? };
-    match plan {
+    plan.map_children(|input| rewritten(input, is_below_limited))?.transform_parent(|plan| match plan {
         LogicalPlan::Aggregate(aggregate)
             if !(is_limited && aggregate.aggr_expr.is_empty())
                 && !is_answered_without_reading(&aggregate)
                 && Spec::of(&aggregate).is_some() =>
         {
-            Ok(LogicalPlan::Extension(Extension { node: Arc::new(GroupNode { aggregate }) }))
+            let node = Arc::new(GroupNode { aggregate });
+            Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
         }
-        other => Ok(other),
-    }
-}
-
-fn with_children(plan: LogicalPlan, children: Vec<LogicalPlan>) -> DFResult<LogicalPlan> {
-    if plan.inputs().into_iter().zip(&children).all(|(old, new)| old == new) {
-        return Ok(plan);
-    }
-    let expressions = plan.expressions();
-    plan.with_new_exprs(expressions, children)
+        other => Ok(Transformed::no(other)),
+    })
 }
 
 /// From a whole table's statistics.

@@ -1,0 +1,56 @@
+//! Nanoseconds a row that one thread takes to put rows into groups, count and sum them, in memory.
+//!
+//!     cargo run --release --workspace --example group_speed
+
+use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, StringViewArray};
+use std::sync::Arc;
+use std::time::Instant;
+use tidalite_kernels::Fold;
+use tidalite_operators::group::{Grouping, KeyKind, Values};
+
+const ROWS: usize = 65_536;
+const BATCHES: usize = 200;
+
+fn main() {
+    let mut random = fastrand::Rng::with_seed(1);
+    let thousand: Vec<i64> = (0..ROWS).map(|_| random.i64(0..1_000)).collect();
+    let ints = |values: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
+    let texts: ArrayRef = Arc::new(thousand.iter().map(|v| Some(format!("host_{v}"))).collect::<StringViewArray>());
+    let five = ints(thousand.iter().map(|v| v % 5).collect());
+    let thousand = ints(thousand);
+    let values: ArrayRef = Arc::new((0..ROWS).map(|_| Some(f64::from(random.u32(0..1_000)))).collect::<Float64Array>());
+    for (name, keys) in [
+        ("5 integers", vec![five.clone()]),
+        ("1,000 integers", vec![thousand]),
+        ("1,000 texts", vec![texts.clone()]),
+        ("1,000 texts, 5 integers", vec![texts, five]),
+    ] {
+        let batches = vec![keys; BATCHES];
+        report(name, &batches, &values);
+    }
+    let many: Vec<Vec<ArrayRef>> =
+        (0..BATCHES).map(|_| vec![ints((0..ROWS).map(|_| random.i64(0..1_000_000)).collect())]).collect();
+    report("1,000,000 integers", &many, &values);
+}
+
+fn report(name: &str, batches: &[Vec<ArrayRef>], values: &ArrayRef) {
+    let kinds = batches[0].iter().filter_map(|key| KeyKind::of(key.data_type(), false)).collect();
+    let folds = vec![Fold::Rows, Fold::SumFloat(0), Fold::Present(0)];
+    let grouping = Grouping::new(folds, kinds, vec![Some(true)], random_seed());
+    let mut worker = grouping.worker();
+    let started = Instant::now();
+    for keys in batches {
+        let inputs = [Values { array: Some(values.clone()), present: None }];
+        if worker.add(keys, &inputs, ROWS).is_err() {
+            println!("{name}: keys that cannot be packed");
+            return;
+        }
+    }
+    let parts = grouping.parts(worker.finish().into_iter().collect());
+    let nanos = started.elapsed().as_nanos() as f64 / (batches.len() * ROWS) as f64;
+    println!("{name}: {nanos:.1} ns a row, {} parts", parts.len());
+}
+
+fn random_seed() -> u64 {
+    fastrand::u64(..)
+}
