@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import time
 import urllib.parse
 from pathlib import Path
 
@@ -29,12 +30,17 @@ def started(server):
 
 def until(connection, tag):
     """Reads messages up to one with the tag; gives its body."""
+    return first_of(connection, tag)[1]
+
+
+def first_of(connection, tags):
+    """Reads messages up to one with one of the tags; gives it and its body."""
     stream = connection.makefile("rb")
     while True:
         found, length = struct.unpack("!ci", stream.read(5))
         body = stream.read(length - 4)
-        if found == tag:
-            return body
+        if found in tags:
+            return found, body
 
 
 def test_a_stranger_may_say_little(servers):
@@ -153,3 +159,75 @@ def test_a_thousand_idle_connections_are_no_burden(servers):
         connection.close()
     gone = lambda: all(value == 0 for name, value in server.metrics().items() if name.startswith("tidalite_connections{"))
     eventually(gone, 30, "the end of all connections")
+
+
+def doubled(times, body):
+    names = [f"c{n}" for n in range(times + 1)]
+    queries = ", ".join(f"{name} AS ({body(before)})" for before, name in zip(names, names[1:]))
+    return f"WITH c0 AS (SELECT 1 x), {queries} SELECT count(*) FROM {names[-1]}"
+
+
+def nested(times):
+    return "SELECT (" * times + "SELECT 1" + " GROUP BY 1)" * times + " GROUP BY 1"
+
+
+# The planner would be busy with each of them for minutes, or for ever.
+TOO_LARGE = {
+    "additions": "SELECT " + " + ".join(["v"] * 1900) + " FROM t",
+    "many additions": "SELECT " + ", ".join([" + ".join(["v"] * 150)] * 20) + " FROM t",
+    "calls": "SELECT " + ", ".join(["abs(" * 150 + "v" + ")" * 150] * 4) + " FROM t",
+    "joins of WITH": doubled(40, lambda of: f"SELECT a.x FROM {of} a, {of} b"),
+    "unions of WITH": doubled(40, lambda of: f"SELECT x FROM {of} UNION ALL SELECT x FROM {of}"),
+    "joins": "SELECT count(*) FROM t t0 " + " ".join(f"JOIN t t{n} ON t{n}.v = t{n - 1}.v" for n in range(1, 400)),
+    "products": "SELECT count(*) FROM " + ", ".join(f"t t{n}" for n in range(400)),
+    "sub-queries": "SELECT " + ", ".join(f"(SELECT max(u.v) FROM t u WHERE u.v = t.v + {n}) s{n}" for n in range(200)) + " FROM t",
+    "sub-queries in GROUP BY": nested(40),
+    "memberships": "SELECT 1 IN (" * 30 + "SELECT 1" + ")" * 30,
+    "grouping sets": "SELECT count(*) FROM t GROUP BY CUBE(" + ", ".join(f"v + {n}" for n in range(20)) + ")",
+    "declarations": "DECLARE @a0 := 1, " + ", ".join(f"@a{n} := @a{n - 1} + @a{n - 1}" for n in range(1, 40)) + " SELECT @a39",
+}
+
+
+@pytest.mark.parametrize("what", TOO_LARGE)
+def test_a_statement_too_large_to_plan_is_refused_at_once(server, what):
+    server.write_ok("t v=1i 1\n")
+    started = time.monotonic()
+    status, body = server.request("GET", "/exec?" + urllib.parse.urlencode({"query": TOO_LARGE[what]}))
+    assert status == 400 and any(word in body for word in (b"too large", b"grows too long", b"operators in a row")), body[-300:]
+    assert time.monotonic() - started < 5
+
+
+def test_what_can_be_planned_is_planned_in_seconds(server):
+    server.write_ok("t v=1i 1\n")
+    large = {
+        "additions": ("SELECT " + " + ".join(["v"] * 180) + " FROM t", 180),
+        "alternatives": ("SELECT count(*) FROM t WHERE " + " OR ".join(f"v = {n}" for n in range(900)), 1),
+        "unions": ("SELECT sum(v) FROM (SELECT v FROM t" + " UNION ALL SELECT v FROM t" * 1499 + ")", 1500),
+        "joins": ("SELECT count(*) FROM t t0 " + " ".join(f"JOIN t t{n} ON t{n}.v = t{n - 1}.v" for n in range(1, 60)), 1),
+        "list": ("SELECT count(*) FROM t WHERE v IN (" + ", ".join(str(n) for n in range(2000)) + ")", 1),
+    }
+    for what, (query, answer) in large.items():
+        started = time.monotonic()
+        with psycopg.connect(host="127.0.0.1", port=server.pg_port, user="u", dbname="d", autocommit=True) as connection:
+            assert connection.execute(query).fetchone() == (answer,), what
+        assert time.monotonic() - started < 10, what
+
+
+def test_a_timeout_comes_at_once_while_planners_are_busy(servers):
+    server = servers(env={"TIDALITE_QUERY_TIMEOUT": "100ms"}).start()
+    server.write_ok("t v=1i 1\n")
+    slow = ("SELECT " + " + ".join(["v"] * 190) + " FROM t").encode()
+    connections = [started(server) for _ in range(20)]
+    for connection in connections:
+        until(connection, b"Z")
+    begun = time.monotonic()
+    for connection in connections:
+        connection.sendall(message(b"Q", slow + b"\0"))
+    answers = [first_of(connection, b"TE") for connection in connections]
+    waited = time.monotonic() - begun
+    timeouts = [body for tag, body in answers if tag == b"E"]
+    assert all(b"statement timeout of 100 ms" in body for body in timeouts)
+    assert len(timeouts) >= 10 and waited < 3, (len(timeouts), waited)
+    for connection in connections:
+        connection.close()
+    eventually(lambda: server.request("GET", "/exec?query=select+1")[0] == 200, 10, "a planner")

@@ -9,10 +9,12 @@ mod explain;
 mod files;
 mod globs;
 mod pivots;
+mod planners;
 mod plans;
 mod views;
 
 pub use describe::Described;
+pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part};
 
 use crate::functions::{self, partitions};
@@ -48,6 +50,8 @@ use tokio::sync::mpsc;
 /// Batches computed ahead of whoever reads the stream.
 const BATCHES_AHEAD: usize = 2;
 const CONTROL_THREADS: usize = 2;
+/// At least so many statements are planned at a time.
+const PLANNING_THREADS_MIN: usize = 2;
 /// Planning recurses with the depth of a statement; only touched pages of a stack cost memory.
 const STACK_BYTES: usize = 64 << 20;
 
@@ -68,7 +72,9 @@ pub struct EngineConfig {
 pub struct Engine {
     /// Runs operators. One of them can keep a thread for seconds.
     runtime: Option<tokio::runtime::Runtime>,
-    /// Runs what must not wait for them: planning, timeouts, cancelling, looking at what runs.
+    /// Understands and plans statements, which can keep a thread, too.
+    planning: Option<tokio::runtime::Runtime>,
+    /// Runs what must not wait for either: timeouts, cancelling, looking at what runs.
     control: Option<tokio::runtime::Runtime>,
     /// Functions, rules and settings that all queries share.
     base: SessionState,
@@ -105,15 +111,16 @@ impl std::fmt::Debug for Engine {
 /// Dropped where it must not block: queries still running are left to end on their own.
 impl Drop for Engine {
     fn drop(&mut self) {
-        for runtime in [self.runtime.take(), self.control.take()].into_iter().flatten() {
+        for runtime in [self.runtime.take(), self.planning.take(), self.control.take()].into_iter().flatten() {
             runtime.shutdown_background();
         }
     }
 }
 
 impl Engine {
-    pub fn new(config: &EngineConfig) -> Result<Engine> {
+    pub fn new(config: &EngineConfig) -> Result<Arc<Engine>> {
         let (runtime, control) = (threads("query", config.threads)?, threads("query-control", CONTROL_THREADS)?);
+        let planning = threads("query-plan", config.threads.max(PLANNING_THREADS_MIN))?;
         let mode = config
             .spill_folder
             .clone()
@@ -126,6 +133,7 @@ impl Engine {
             .with_default_features()
             .with_type_planner(Arc::new(dialect::SqlTypes))
             .with_analyzer_rule(Arc::new(crate::plan::Settled))
+            .with_optimizer_rules(planners::optimizer_rules())
             .with_query_planner(Arc::new(crate::plan::Planner))
             .with_physical_optimizer_rules(physical_rules())
             .build();
@@ -137,8 +145,9 @@ impl Engine {
         for function in functions::aggregates() {
             datafusion::execution::FunctionRegistry::register_udaf(&mut base, function)?;
         }
-        Ok(Engine {
+        Ok(Arc::new(Engine {
             runtime: Some(runtime),
+            planning: Some(planning),
             control: Some(control),
             base,
             environment,
@@ -146,7 +155,7 @@ impl Engine {
             reads_files: config.reads_files,
             fast_operators: config.fast_operators,
             plans: plans::Plans::default(),
-        })
+        }))
     }
 
     /// Runs a statement on the engine's threads: its own part, not the operators of its query. A panic in it becomes
@@ -161,7 +170,7 @@ impl Engine {
 
     /// Plans a query; its rows come as the stream is read. Meant to be called on the engine's threads.
     pub fn query<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         query: Query,
         cancel: CancelToken,
@@ -172,34 +181,32 @@ impl Engine {
     /// As `query`, and keeps the plan for [`Engine::known`], by the text of the statement with the values of its
     /// parameters; not when that is empty.
     pub fn query_kept<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         query: Query,
         text: &'a str,
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
-            let state = self.state(&catalog, &cancel);
-            let planned = self.plan(&state, &catalog, &query, &[], text).await?;
-            self.start(planned, &query, &state, cancel)
+            let planned = self.plan(&catalog, &query, &[], text, &cancel).await?;
+            self.start(planned, &query, cancel)
         }
         .boxed()
     }
 
     /// The physical plan as text, a line a row; with `is_analyze` the query is run first and its counts shown.
     pub fn explain<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         query: Query,
         is_analyze: bool,
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
-            let state = self.state(&catalog, &cancel);
-            let planned = self.plan(&state, &catalog, &query, &[], "").await?;
+            let planned = self.plan(&catalog, &query, &[], "", &cancel).await?;
             let physical = planned.physical.clone();
             if is_analyze {
-                let mut rows = self.start(planned, &query, &state, cancel)?.stream;
+                let mut rows = self.start(planned, &query, cancel)?.stream;
                 while let Some(batch) = rows.next().await {
                     batch?;
                 }
@@ -213,7 +220,7 @@ impl Engine {
     /// The rows of one table that a query of ours names, each by its address in `table` (see [`crate::scan::read`]),
     /// with what else it asks for and `columns`.
     pub fn addressed<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         table: Arc<TableSnapshot>,
         name: &'a str,
@@ -228,27 +235,27 @@ impl Engine {
                 let items = columns.iter().map(column).map(ast::Expr::Identifier).map(ast::SelectItem::UnnamedExpr);
                 select.projection.extend(items);
             }
-            let state = self.state(&catalog, &cancel);
             let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(table));
-            let planned = self.plan(&state, &catalog, &query, &[(name, own)], "").await?;
-            self.start(planned, &query, &state, cancel)
+            let planned = self.plan(&catalog, &query, &[(name, own)], "", &cancel).await?;
+            self.start(planned, &query, cancel)
         }
         .boxed()
     }
 
     /// The starts of the partitions of `table` that ALTER TABLE names.
     pub fn partitions<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         table: &'a str,
         which: &'a Partitions,
+        cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<Vec<i64>>> {
         async move {
             let snapshot = catalog.snapshots(&[table]).pop().flatten().ok_or_else(|| Error::table_not_found(table))?;
             match which {
                 Partitions::List(names) => names.iter().map(|name| partition_named(&snapshot, name)).collect(),
                 Partitions::Where(predicate, words) => {
-                    let starts = self.partitions_where(&catalog, &snapshot, predicate, words).await;
+                    let starts = self.partitions_where(&catalog, &snapshot, predicate, words, cancel).await;
                     starts.map_err(|e| {
                         placed(
                             e,
@@ -264,11 +271,12 @@ impl Engine {
 
     /// Asks the predicate of a table that has one row for each partition: the designated timestamp at its start.
     async fn partitions_where(
-        &self,
+        self: &Arc<Self>,
         catalog: &Arc<dyn Catalog>,
         snapshot: &TableSnapshot,
         predicate: &ast::Expr,
         words: &Arc<crate::names::Words>,
+        cancel: &CancelToken,
     ) -> Result<Vec<i64>> {
         let Some((column, unit)) = snapshot.schema.timestamp() else {
             return Err(Error::invalid(format!(
@@ -294,10 +302,8 @@ impl Engine {
             select.selection = Some(predicate.clone());
         }
         query.words = words.clone();
-        let cancel = CancelToken::new();
-        let state = self.state(catalog, &cancel);
-        let planned = self.plan(&state, catalog, &query, &[("__partitions", table)], "").await?;
-        let mut stream = self.start(planned, &query, &state, cancel)?.stream;
+        let planned = self.plan(catalog, &query, &[("__partitions", table)], "", cancel).await?;
+        let mut stream = self.start(planned, &query, cancel.clone())?.stream;
         let mut out = Vec::new();
         while let Some(batch) = stream.next().await {
             out.extend_from_slice(batch?.column(0).as_primitive::<Int64Type>().values());
@@ -309,6 +315,7 @@ impl Engine {
     fn state(&self, catalog: &Arc<dyn Catalog>, cancel: &CancelToken) -> SessionState {
         let mut state = self.base.clone();
         state.config_mut().set_extension(Arc::new(cancel.clone()));
+        planners::told(&mut state, cancel);
         state.mark_start_execution();
         functions::register_tables(&mut state, catalog);
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
@@ -317,46 +324,50 @@ impl Engine {
         state
     }
 
-    /// Boxed, as is [`Engine::logical`]: a future is compiled where it is awaited, with all that it holds. `text` is what the
-    /// plan is kept by, empty if it is not.
+    /// Plans a query on the threads for that. `text` is what the plan is kept by, empty if it is not.
     fn plan<'a>(
-        &'a self,
-        state: &'a SessionState,
-        catalog: &'a Arc<dyn Catalog>,
-        query: &'a Query,
-        own: &'a [(&'a str, Arc<dyn TableProvider>)],
-        text: &'a str,
+        self: &Arc<Self>,
+        catalog: &Arc<dyn Catalog>,
+        query: &Query,
+        own: &[(&str, Arc<dyn TableProvider>)],
+        text: &str,
+        cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<Planned>> {
-        async move {
-            let planned = self.plan_unplaced(state, catalog, query, own, text).await;
-            planned.map_err(|error| placed(error, query, catalog))
-        }
-        .boxed()
+        let (engine, state) = (self.clone(), self.state(catalog, cancel));
+        let (catalog, query, text) = (catalog.clone(), query.clone(), text.to_owned());
+        let own: Vec<(String, Arc<dyn TableProvider>)> =
+            own.iter().map(|(name, table)| ((*name).to_owned(), table.clone())).collect();
+        let work = async move {
+            let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
+            let planned = engine.plan_unplaced(state, &catalog, &query, &own, &text).await;
+            planned.map_err(|error| placed(error, &query, &catalog))
+        };
+        self.planned(cancel, work.boxed())
     }
 
     async fn plan_unplaced(
-        &self,
-        state: &SessionState,
+        self: &Arc<Self>,
+        state: SessionState,
         catalog: &Arc<dyn Catalog>,
         query: &Query,
         own: &[(&str, Arc<dyn TableProvider>)],
         text: &str,
     ) -> Result<Planned> {
-        let (logical, state, about) = self.logical(state, catalog, query, own).await?;
+        let (logical, with_tables, about) = self.logical(&state, catalog, query, own).await?;
         let schema = logical.schema().clone();
-        let logical = state.optimize(&logical)?;
-        let physical = self.physical(&logical, &state).await?;
+        let logical = with_tables.optimize(&logical)?;
+        let physical = self.physical(&logical, &with_tables).await?;
         let is_about_system = !about.names_any && functions::is_about_system(&query.ast);
         let logical_schema: SchemaRef = Arc::new(schema.as_arrow().clone());
         if !text.is_empty() && own.is_empty() && about.names_any && about.names_only_tables {
             self.keep(text, query, &logical, &logical_schema);
         }
-        Ok(Planned { logical_schema, is_about_system, physical })
+        Ok(Planned { state, logical_schema, is_about_system, physical })
     }
 
     /// The plan before it is optimised, the state that knows its tables, and what it names.
     fn logical<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         state: &'a SessionState,
         catalog: &'a Arc<dyn Catalog>,
         query: &'a Query,
@@ -366,7 +377,7 @@ impl Engine {
     }
 
     async fn logical_unboxed(
-        &self,
+        self: &Arc<Self>,
         state: &SessionState,
         catalog: &Arc<dyn Catalog>,
         query: &Query,
@@ -382,6 +393,7 @@ impl Engine {
         let names: Vec<String> = references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let expanded = self.pin_with_views(state, &tables, &names)?;
+        self.check_size(&statement, &expanded)?;
         for (name, table) in own {
             tables.put(name, table.clone());
         }
@@ -393,7 +405,7 @@ impl Engine {
         let names_only_tables = taken == 0 && expanded.is_empty();
         self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
-        let logical = plan::of_bounded_size(state.statement_to_plan(statement).await?)?;
+        let logical = state.statement_to_plan(statement).await?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
         let logical = plan::in_order_of_time(logical)?;
@@ -420,8 +432,8 @@ impl Engine {
         }
     }
 
-    fn start(&self, planned: Planned, query: &Query, state: &SessionState, cancel: CancelToken) -> Result<QueryResult> {
-        let physical = planned.physical;
+    fn start(&self, planned: Planned, query: &Query, cancel: CancelToken) -> Result<QueryResult> {
+        let (physical, state) = (planned.physical, planned.state);
         let fields = planned.logical_schema;
         let columns = distinct(fields.fields().iter().map(|field| output_column(field, query)).collect());
         let timestamp = fields.fields().iter().position(|field| door::is_designated(field));
@@ -459,6 +471,7 @@ struct About {
 }
 
 struct Planned {
+    state: SessionState,
     logical_schema: SchemaRef,
     /// Whether only the database itself is asked about: nothing to compute.
     is_about_system: bool,
@@ -473,7 +486,8 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         name if name.starts_with("FilterPushdown") => None,
         _ => Some(rule),
     });
-    let ours: [Rule; 2] = [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows)];
+    let ours: [Rule; 3] =
+        [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows), Arc::new(crate::exec::paced::PacesJoins)];
     sound.chain(ours).collect()
 }
 

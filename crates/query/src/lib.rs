@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`dialect`] text to [`statement`]; [`names`] without regard to case; [`parameters`] and their values; [`catalog`] what a query may
 //! see; [`tables`] that as DataFusion's catalog, [`pg_catalog`] as PostgreSQL's, [`functions`] of our own; [`engine`] plans and runs; [`plan`] what we
-//! do to plans; [`calendar`] strides, zones and intervals of time; [`exec`] operators; [`scan`] reads tables, [`frame`] is one that a caller brings; [`door`] our columns as Arrow's and back; [`cancel`], [`error`].
+//! do to plans; [`calendar`] strides, zones and intervals of time; [`exec`] operators; [`scan`] reads tables, [`frame`] is one that a caller brings; [`export`] rows into files; [`door`] our columns as Arrow's and back; [`cancel`], [`error`].
 #![forbid(unsafe_code)]
 
 mod calendar;
@@ -13,6 +13,7 @@ pub mod door;
 pub mod engine;
 pub mod error;
 mod exec;
+pub mod export;
 pub mod frame;
 mod functions;
 mod names;
@@ -29,6 +30,7 @@ pub use dialect::{parse, parse_bound};
 pub use door::batches::{Target, to_batch};
 pub use engine::{Bucketing, Described, Engine, EngineConfig, MaterializedShape, OutputColumn, Part, QueryResult};
 pub use error::{Error, Result};
+pub use export::{CsvStyle, FileWriter};
 pub use frame::Frame;
 pub use parameters::Parameter;
 pub use statement::Statement;

@@ -35,6 +35,7 @@ pub enum Statement {
         view: Name,
     },
     Insert(Insert),
+    Copy(Copy),
     Delete(Delete),
     Update(Update),
     DropPartitions {
@@ -134,6 +135,51 @@ pub enum RefreshScope {
     Full,
     /// From and to, in microseconds since 1970.
     Range(i64, i64),
+}
+
+/// Rows from a file or a client into a table, or to one.
+#[derive(Clone, Debug)]
+pub struct Copy {
+    pub is_from: bool,
+    pub what: CopyWhat,
+    pub place: CopyPlace,
+    /// Always there once it is parsed.
+    pub format: Option<CopyFormat>,
+    pub header: Option<bool>,
+    pub delimiter: Option<u8>,
+    /// A text that stands for NULL.
+    pub null: Option<String>,
+    /// For a table that has to be made.
+    pub timestamp: Option<Name>,
+    pub partition_by: Option<PartitionBy>,
+    /// Whether records that are no rows are left out.
+    pub skips_bad: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum CopyWhat {
+    Table {
+        table: Name,
+        /// Empty for all.
+        columns: Vec<Name>,
+    },
+    /// Those of a query, which stands in this text where it stands in the statement.
+    Rows(String),
+}
+
+#[derive(Clone, Debug)]
+pub enum CopyPlace {
+    File(Name),
+    /// `STDIN`, `STDOUT`.
+    Client,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyFormat {
+    Csv,
+    /// PostgreSQL's: tabs between fields, `\\N` for NULL, backslashes before what would be misread.
+    Text,
+    Parquet,
 }
 
 #[derive(Clone, Debug)]

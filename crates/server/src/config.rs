@@ -325,7 +325,15 @@ pub const SETTINGS: &[Setting] = &[
         "BOOL",
         "true",
         YES_NO,
-        "Whether read_csv and read_parquet may read files of this machine and URLs, as the user the database runs as.",
+        "Whether read_csv, read_parquet and COPY … FROM may read files of this machine and URLs, as the user the database runs as.",
+    ),
+    setting(
+        "query.writes_files",
+        "query-writes-files",
+        "BOOL",
+        "false",
+        YES_NO,
+        "Whether COPY … TO may write files of this machine, any that the user may whom the database runs as.",
     ),
     setting(
         "query.fast_operators",

@@ -43,6 +43,8 @@ pub struct DatabaseConfig {
     pub query_timeout: Duration,
     /// Whether queries may read files of this machine and URLs.
     pub query_reads_files: bool,
+    /// Whether COPY may write files of this machine.
+    pub query_writes_files: bool,
     /// Whether operators of ours take the place of the general ones where they can.
     pub query_fast_operators: bool,
     /// For tests of slow disks: added to every sync of the log.
@@ -69,6 +71,7 @@ impl DatabaseConfig {
             log_file_bytes: 64 << 20,
             query_timeout: Duration::ZERO,
             query_reads_files: true,
+            query_writes_files: true,
             query_fast_operators: true,
             sync_delay: Duration::ZERO,
             has_background_jobs: true,

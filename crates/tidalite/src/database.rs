@@ -2,6 +2,7 @@
 
 use crate::backup::{self, BackupReport};
 use crate::check::{self, CheckReport, GoOn};
+use crate::copy::{Copy, CopyIn};
 use crate::folder;
 use crate::jobs::Jobs;
 use crate::session::{Host, RefreshNote, Sessions};
@@ -130,6 +131,14 @@ impl Database {
     #[must_use]
     pub fn execute(&self, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
         self.inner.sessions().execute(self.host(), sql, options)
+    }
+
+    /// Takes the rows of a `COPY … FROM STDIN`, which `sql` is.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn copy_in(&self, sql: &str, copy: Copy, options: QueryOptions) -> Result<CopyIn> {
+        self.inner.sessions().copy_in(self.host(), sql, copy, options)
     }
 
     fn host(&self) -> Arc<dyn Host> {

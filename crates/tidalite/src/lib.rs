@@ -2,12 +2,13 @@
 //!
 //! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
 //! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; [`session`] statements; [`metrics`] what is counted.
-//! [`import`] files into rows. Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
+//! [`import`] files into rows, [`mod@copy`] what a client sends of them. Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
 #![forbid(unsafe_code)]
 
 pub mod backup;
 pub mod check;
 pub mod config;
+pub mod copy;
 pub mod database;
 pub mod destination;
 pub mod error;

@@ -5,6 +5,8 @@
 //! threads, never on the caller's. What runs is listed in [`running`] until its rows are read to the end or dropped.
 
 mod change;
+mod copy;
+mod copy_text;
 mod refresh;
 mod returning;
 mod running;
@@ -14,6 +16,7 @@ mod write;
 
 use crate::backup::BackupReport;
 use crate::check::{CheckReport, GoOn};
+use crate::copy::{Copy, CopyIn};
 use crate::writer::RowChange;
 use crate::{DatabaseConfig, Error, ErrorKind, Result};
 use arrow::array::RecordBatch;
@@ -23,6 +26,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 pub(crate) use refresh::RefreshNote;
 use running::{Entry, Running};
+use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
@@ -160,10 +164,12 @@ pub(crate) struct Sessions {
 #[derive(Debug)]
 struct Shared {
     /// Why statements cannot run, when the engine could not be made.
-    engine: Result<Engine>,
+    engine: Result<Arc<Engine>>,
     running: Running,
     timeout: Duration,
     changing: change::Changing,
+    reads_files: bool,
+    writes_files: bool,
 }
 
 impl Sessions {
@@ -182,6 +188,8 @@ impl Sessions {
                 running: Running::default(),
                 timeout: config.query_timeout,
                 changing: change::Changing::default(),
+                reads_files: config.query_reads_files,
+                writes_files: config.query_writes_files,
             }),
         }
     }
@@ -199,7 +207,7 @@ impl Sessions {
         };
         let timeout = options.timeout.unwrap_or(self.shared.timeout);
         let entry = self.shared.running.enter(sql, options.client);
-        let watch = watch(engine, timeout, &entry);
+        let watch = watch(engine, timeout, &entry.cancel);
         let frames = options.frames.into();
         let statement = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
         let sql = sql.to_owned();
@@ -221,8 +229,27 @@ impl Sessions {
         let frames = Vec::new().into();
         let session = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
         let sql = sql.to_owned();
-        let described = engine.spawn(async move { session.describe(&sql, types).await }.boxed());
+        let cancel = CancelToken::new();
+        let watch = watch(engine, self.shared.timeout, &cancel);
+        let described = async move {
+            let _watch = watch;
+            session.describe(&sql, types, &cancel).await
+        };
+        let described = engine.spawn(described.boxed());
         async move { described.await? }.boxed()
+    }
+
+    /// Takes the rows that a client copies into a table.
+    pub fn copy_in(&self, host: Arc<dyn Host>, sql: &str, copied: Copy, options: QueryOptions) -> Result<CopyIn> {
+        let engine = self.shared.engine.as_ref().map_err(Clone::clone)?;
+        let entry = self.shared.running.enter(sql, options.client);
+        let watch = watch(engine, options.timeout.unwrap_or(self.shared.timeout), &entry.cancel);
+        let cancel = entry.cancel.clone();
+        let work = move |text: Box<dyn Read + Send>, cancel: CancelToken| {
+            let _listed = (entry, watch);
+            copy::rows_in(&host, &copied, text, &cancel)
+        };
+        CopyIn::start(work, cancel)
     }
 
     /// Brings a materialized view up to date; gives how many rows were written.
@@ -260,11 +287,11 @@ impl Sessions {
 /// Cancels the statement when its time is over; dropping it calls that off.
 type Watch = Option<BoxFuture<'static, tidalite_query::Result<()>>>;
 
-fn watch(engine: &Engine, timeout: Duration, entry: &Entry) -> Watch {
+fn watch(engine: &Engine, timeout: Duration, cancel: &CancelToken) -> Watch {
     if timeout.is_zero() {
         return None;
     }
-    let cancel = entry.cancel.clone();
+    let cancel = cancel.clone();
     let wait = async move {
         tokio::time::sleep(timeout).await;
         let message = format!("canceling statement due to statement timeout of {} ms", timeout.as_millis());
@@ -307,7 +334,7 @@ impl Session {
         if let Some(result) = known {
             return Ok(Response::Rows(self.rows(result?, entry, watch)));
         }
-        let statement = tidalite_query::parse_bound(&sql, &values)?;
+        let statement = self.engine()?.parse(&sql, &values, &cancel).await?;
         match statement {
             Statement::Query(query) => {
                 let planned = self.engine()?.query_kept(self.catalog(), query, &text, cancel.clone());
@@ -334,8 +361,8 @@ impl Session {
         }
     }
 
-    async fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>) -> Result<Described> {
-        let found = self.engine()?.describe(self.catalog(), sql, types).await?;
+    async fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>, cancel: &CancelToken) -> Result<Described> {
+        let found = self.engine()?.describe(self.catalog(), sql, types, cancel).await?;
         let columns = match (found.columns, found.statement) {
             (None, Statement::Check { .. }) => {
                 upkeep::columns(upkeep::rows_of_check(CheckReport::default(), self.started)?)
@@ -358,6 +385,7 @@ impl Session {
                 Ok(Changed::Done { tag, rows: 0 })
             }
             Statement::Insert(insert) => write::insert(self, insert, cancel).await,
+            Statement::Copy(copied) => copy::copy(self, copied, cancel).await,
             Statement::CreateView(create) => {
                 let tag = views::create(self, create, cancel).await?;
                 Ok(Changed::Done { tag, rows: 0 })
@@ -383,7 +411,7 @@ impl Session {
                 Ok(Changed::Done { tag: "CREATE TABLE AS", rows })
             }
             Statement::DropPartitions { table, which } => {
-                let partitions = self.engine()?.partitions(self.catalog(), &table, &which).await?;
+                let partitions = self.engine()?.partitions(self.catalog(), &table, &which, cancel).await?;
                 if !partitions.is_empty() {
                     self.host.command(Command::DropPartitions { table, partitions }).await?;
                 }
@@ -456,7 +484,7 @@ impl Session {
         self.host.snapshots(&[&create.table]).first().is_some_and(Option::is_some)
     }
 
-    fn engine(&self) -> Result<&Engine> {
+    fn engine(&self) -> Result<&Arc<Engine>> {
         self.shared.engine.as_ref().map_err(Clone::clone)
     }
 

@@ -86,10 +86,15 @@ fn step(db: &Database, sql: &str) -> Result<()> {
 
 /// The names of all tables and views, with the query of each view.
 fn names(db: &Database) -> Vec<String> {
-    let mut names: Vec<String> = db.all_tables().1.iter().map(|t| match &t.schema.view {
-        Some(view) => format!("{} AS {}", t.schema.name, view.sql),
-        None => t.schema.name.clone(),
-    }).collect();
+    let mut names: Vec<String> = db
+        .all_tables()
+        .1
+        .iter()
+        .map(|t| match &t.schema.view {
+            Some(view) => format!("{} AS {}", t.schema.name, view.sql),
+            None => t.schema.name.clone(),
+        })
+        .collect();
     names.sort();
     names
 }

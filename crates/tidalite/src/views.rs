@@ -4,9 +4,9 @@
 //! refresh is a statement like others: it never holds a commit up. An immediate view is given rest for as long as its
 //! last refresh took, so that under a stream of commits views cost at most half a processor each.
 
+use crate::ErrorKind;
 use crate::session::{Host, RefreshNote, Sessions};
 use crate::shared::Shared;
-use crate::ErrorKind;
 use futures::executor::block_on;
 use std::collections::HashMap;
 use std::sync::Arc;

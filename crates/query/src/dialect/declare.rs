@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// Declarations can name earlier ones, which doubles what they stand for; past this many tokens, those of all variables
 /// and of the statement together, a statement is refused.
-const TOKENS_MAX: usize = 1_000_000;
+const TOKENS_MAX: usize = 100_000;
 
 #[derive(Default)]
 struct Declared {

@@ -5,12 +5,14 @@
 //!
 //! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
 //! [`joins`] and [`pivot`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
-//! [`create`] and [`alter`] tables; [`view`]s; [`types`] names of types; [`rewrite`] of queries before they are planned,
-//! with [`laterals`], [`group_by`], [`subqueries`], [`relations`], [`sequences`] and [`synonyms`].
+//! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
+//! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`relations`], [`sequences`] and [`synonyms`].
 
 mod alter;
+mod balanced;
 mod change;
 mod clauses;
+mod copy;
 mod create;
 mod declare;
 mod grammar;
@@ -87,6 +89,9 @@ fn words_of(sql: &str) -> Result<(Vec<TokenWithSpan>, Arc<Words>)> {
 
 fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement> {
     if let Some(statement) = view::create_view(&tokens, &words)? {
+        return Ok(statement);
+    }
+    if let Some(statement) = copy::copy(&tokens, &words)? {
         return Ok(statement);
     }
     let tokens = clauses::moved(tokens, &words)?;

@@ -1,17 +1,21 @@
 //! What is changed in a query's tree before it is planned: names for computed columns, GROUP BY where it is left out,
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
-use super::{group_by, laterals, relations, sequences, subqueries, synonyms};
+use super::{balanced, group_by, laterals, relations, sequences, subqueries, synonyms};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
-    Value, VisitorMut, WildcardAdditionalOptions,
+    Value, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// The longest name made from an expression's text, in bytes.
 const NAME_BYTES_MAX: usize = 64;
+
+/// Expressions of a sub-query, after what is changed in it. Some changes put a part in several places, and one within
+/// another would grow without end.
+const SUB_QUERY_MAX: usize = 50_000;
 
 /// Returns n when the statement ends in `LIMIT -n`, the last n rows; the tree then has no limit there.
 pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
@@ -22,7 +26,7 @@ pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
     if tail.is_some() {
         query.limit_clause = None;
     }
-    match super::visit::visit_mut(query, &mut Rewriter) {
+    match super::visit::visit_mut(query, &mut Rewriter { depth: 0 }) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => {
             synonyms::replaced(query);
@@ -31,12 +35,27 @@ pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
     }
 }
 
-struct Rewriter;
+struct Rewriter {
+    /// Queries that are open.
+    depth: usize,
+}
 
 impl VisitorMut for Rewriter {
     type Break = Error;
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        balanced::union(&mut query.body);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        balanced::expr(expr);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
         if let Err(error) = limit(query) {
             return ControlFlow::Break(error);
         }
@@ -49,6 +68,9 @@ impl VisitorMut for Rewriter {
         }
         relations::order_by_names(query);
         match set_expr(&mut query.body) {
+            Ok(()) if self.depth > 0 && is_huge(query) => ControlFlow::Break(Error::invalid(
+                "the statement is too large: its sub-queries are within each other too often",
+            )),
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }
@@ -71,6 +93,19 @@ impl VisitorMut for Rewriter {
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+fn is_huge(query: &Query) -> bool {
+    struct Counter(usize);
+    impl Visitor for Counter {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            self.0 += usize::from(!matches!(expr, Expr::Value(_)));
+            if self.0 > SUB_QUERY_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    super::visit::visit(query, &mut Counter(0)).is_break()
 }
 
 fn set_expr(mut body: &mut SetExpr) -> Result<()> {

@@ -32,26 +32,27 @@ type Types = Vec<Option<ColumnType>>;
 impl Engine {
     /// `types` are those known of the parameters. Meant to be called on the engine's threads.
     pub fn describe<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         sql: &'a str,
         mut types: Types,
+        cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<Described>> {
         async move {
             let (untyped, typed) = dialect::parse_unbound(sql, &mut types)?;
             let columns = match &typed {
                 Statement::Query(query) => {
-                    Some(self.describe_query(&catalog, query, asked(&untyped), &mut types).await?)
+                    Some(self.describe_query(&catalog, query, asked(&untyped), &mut types, cancel).await?)
                 }
                 Statement::Explain { query, .. } => {
-                    self.describe_query(&catalog, query, asked(&untyped), &mut types).await?;
+                    self.describe_query(&catalog, query, asked(&untyped), &mut types, cancel).await?;
                     Some(plan_columns())
                 }
                 other => {
-                    self.describe_change(&catalog, other, &untyped, &mut types).await?;
+                    self.describe_change(&catalog, other, &untyped, &mut types, cancel).await?;
                     match returning(other) {
                         Some(query) => {
-                            Some(self.describe_query(&catalog, query, returning(&untyped), &mut types).await?)
+                            Some(self.describe_query(&catalog, query, returning(&untyped), &mut types, cancel).await?)
                         }
                         None => None,
                     }
@@ -63,16 +64,17 @@ impl Engine {
     }
 
     async fn describe_query(
-        &self,
+        self: &Arc<Self>,
         catalog: &Arc<dyn Catalog>,
         query: &Query,
         untyped: Option<&Query>,
         types: &mut Types,
+        cancel: &CancelToken,
     ) -> Result<(Vec<OutputColumn>, SchemaRef)> {
         if let Some(untyped) = untyped {
             written_types(&untyped.ast, types);
         }
-        let logical = self.planned(catalog, query, &[]).await?;
+        let logical = self.planned_query(catalog, query, &[], cancel).await?;
         planned_types(&logical, types);
         let schema: SchemaRef = Arc::new(logical.schema().as_arrow().clone());
         let columns: Vec<_> = schema.fields().iter().map(|field| output_column(field, query)).collect();
@@ -81,11 +83,12 @@ impl Engine {
     }
 
     async fn describe_change(
-        &self,
+        self: &Arc<Self>,
         catalog: &Arc<dyn Catalog>,
         typed: &Statement,
         untyped: &Statement,
         types: &mut Types,
+        cancel: &CancelToken,
     ) -> Result<()> {
         match (typed, untyped) {
             (Statement::Insert(insert), Statement::Insert(untyped)) => {
@@ -95,21 +98,29 @@ impl Engine {
                 }
                 // A list of values is planned only with its values.
                 if types.iter().any(Option::is_none) && !insert.query.is_values() {
-                    planned_types(&self.planned(catalog, &insert.query, &[]).await?, types);
+                    planned_types(&self.planned_query(catalog, &insert.query, &[], cancel).await?, types);
                 }
             }
             (Statement::CreateTableAs(create), Statement::CreateTableAs(untyped)) => {
                 written_types(&untyped.query.ast, types);
-                planned_types(&self.planned(catalog, &create.query, &[]).await?, types);
+                planned_types(&self.planned_query(catalog, &create.query, &[], cancel).await?, types);
             }
             (Statement::Delete(delete), Statement::Delete(untyped)) => {
                 if let (Some(query), Some(untyped)) = (&delete.query, &untyped.query) {
-                    self.describe_addressed(catalog, &delete.table, query, untyped, &[], types).await?;
+                    self.describe_addressed(catalog, &delete.table, query, untyped, &[], types, cancel).await?;
                 }
             }
             (Statement::Update(update), Statement::Update(untyped)) => {
-                self.describe_addressed(catalog, &update.table, &update.query, &untyped.query, &update.columns, types)
-                    .await?;
+                self.describe_addressed(
+                    catalog,
+                    &update.table,
+                    &update.query,
+                    &untyped.query,
+                    &update.columns,
+                    types,
+                    cancel,
+                )
+                .await?;
             }
             _ => {}
         }
@@ -117,13 +128,14 @@ impl Engine {
     }
 
     async fn describe_addressed(
-        &self,
+        self: &Arc<Self>,
         catalog: &Arc<dyn Catalog>,
         table: &Name,
         query: &Query,
         untyped: &Query,
         columns: &[Name],
         types: &mut Types,
+        cancel: &CancelToken,
     ) -> Result<()> {
         written_types(&untyped.ast, types);
         let Some(snapshot) = catalog.snapshots(&[&table.text]).pop().flatten() else { return Ok(()) };
@@ -132,20 +144,29 @@ impl Engine {
         assigned(&targets, &untyped.ast.body, 1, types);
         if types.iter().any(Option::is_none) {
             let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(snapshot));
-            planned_types(&self.planned(catalog, query, &[(&table.text, own)]).await?, types);
+            planned_types(&self.planned_query(catalog, query, &[(&table.text, own)], cancel).await?, types);
         }
         Ok(())
     }
 
-    async fn planned(
-        &self,
+    /// The plan before it is optimised, made on the threads for that.
+    pub(super) fn planned_query<'a>(
+        self: &Arc<Self>,
         catalog: &Arc<dyn Catalog>,
         query: &Query,
         own: &[(&str, Arc<dyn TableProvider>)],
-    ) -> Result<LogicalPlan> {
-        let state = self.state(catalog, &CancelToken::new());
-        let planned = self.logical(&state, catalog, query, own).await;
-        Ok(planned.map_err(|error| super::placed(error, query, catalog))?.0)
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<LogicalPlan>> {
+        let (engine, catalog, query) = (self.clone(), catalog.clone(), query.clone());
+        let state = self.state(&catalog, cancel);
+        let own: Vec<(String, Arc<dyn TableProvider>)> =
+            own.iter().map(|(name, table)| ((*name).to_owned(), table.clone())).collect();
+        let work = async move {
+            let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
+            let planned = engine.logical(&state, &catalog, &query, &own).await;
+            Ok(planned.map_err(|error| super::placed(error, &query, &catalog))?.0)
+        };
+        self.planned(cancel, work.boxed())
     }
 }
 

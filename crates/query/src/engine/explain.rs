@@ -15,7 +15,7 @@ pub(super) fn text(plan: &dyn ExecutionPlan, is_analyze: bool) -> String {
 
 fn step(plan: &dyn ExecutionPlan, depth: usize, is_analyze: bool, out: &mut String) {
     // Steps that only pass rows on.
-    let is_silent = ["CooperativeExec", "HeldExec", "CoalesceBatchesExec"].contains(&plan.name());
+    let is_silent = ["CooperativeExec", "HeldExec", "PacedExec", "CoalesceBatchesExec"].contains(&plan.name());
     if !is_silent {
         let _ = write!(out, "{}{}", "  ".repeat(depth), words(plan));
         if is_analyze {

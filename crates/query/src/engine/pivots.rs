@@ -23,7 +23,7 @@ const VALUES_MAX: usize = 5_000;
 
 impl Engine {
     pub(super) async fn pivots(
-        &self,
+        self: &Arc<Self>,
         state: &SessionState,
         catalog: &Arc<dyn Catalog>,
         query: &mut Query,
@@ -50,7 +50,7 @@ impl Engine {
 
     /// Boxed, as planning asks for it and it plans.
     fn values<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         state: &'a SessionState,
         catalog: &'a Arc<dyn Catalog>,
         query: &'a Query,
@@ -59,8 +59,8 @@ impl Engine {
         async move {
             let cancel =
                 state.config().get_extension::<CancelToken>().map(|token| token.as_ref().clone()).unwrap_or_default();
-            let planned = self.plan(state, catalog, query, own, "").await?;
-            let mut stream = self.start(planned, query, state, cancel)?.stream;
+            let planned = self.plan(catalog, query, own, "", &cancel).await?;
+            let mut stream = self.start(planned, query, cancel.clone())?.stream;
             let mut values = Vec::new();
             while let Some(batch) = stream.next().await {
                 add(&batch?, &mut values)?;

@@ -132,8 +132,9 @@ impl Engine {
             let state = self.state(catalog, cancel);
             let made = self.physical(&logical, &state).await;
             let started = made.and_then(|physical| {
-                let planned = Planned { logical_schema: plan.schema.clone(), is_about_system: false, physical };
-                self.start(planned, &plan.query, &state, cancel.clone())
+                let logical_schema = plan.schema.clone();
+                let planned = Planned { state, logical_schema, is_about_system: false, physical };
+                self.start(planned, &plan.query, cancel.clone())
             });
             Some(started.map_err(|error| super::placed(error, &plan.query, catalog)))
         }

@@ -18,6 +18,7 @@ use datafusion::sql::parser::Statement as PlannerStatement;
 use datafusion::sql::sqlparser::ast::{self, JoinOperator, ObjectName, SetExpr, TableFactor, TableWithJoins, Visitor};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
@@ -115,9 +116,21 @@ impl Engine {
         Ok(found)
     }
 
+    /// Whether a statement with the views that it names can be planned in bearable time.
+    pub(super) fn check_size(&self, statement: &PlannerStatement, views: &[Expanded]) -> Result<()> {
+        let PlannerStatement::Statement(statement) = statement else { return Ok(()) };
+        let ast::Statement::Query(query) = statement.as_ref() else { return Ok(()) };
+        let mut sizes = HashMap::new();
+        for view in views {
+            let size = plan::size(&view.query.ast, &sizes).bearable().map_err(|error| in_view(error, &view.name))?;
+            sizes.insert(fold_name(&view.name), size);
+        }
+        plan::size(query, &sizes).bearable().map(drop)
+    }
+
     /// Puts the plan of each view in the place of its name; `taken` calls for files have their tables already.
     pub(super) async fn put_views(
-        &self,
+        self: &Arc<Self>,
         state: &SessionState,
         tables: &QueryTables,
         views: Vec<Expanded>,
@@ -141,42 +154,33 @@ impl Engine {
 
     /// The columns of a view that is to be created. It may not name itself, also not through others.
     pub fn view_columns<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: &'a Arc<dyn Catalog>,
         name: &'a str,
         query: &'a Query,
+        cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<Vec<OutputColumn>>> {
         async move {
-            let state = self.state(catalog, &CancelToken::new());
+            let state = self.state(catalog, cancel);
             let tables = QueryTables::new(catalog.clone());
             let (mut found, mut all) = (Vec::new(), Vec::new());
             let mut within = vec![fold_name(name)];
             for reference in references(&state, query)? {
                 expand(&state, &tables, &reference, &mut within, &mut found, &mut all)?;
             }
-            self.shown(catalog, query).await
+            Ok(columns_of(&self.planned_query(catalog, query, &[], cancel).await?, query))
         }
         .boxed()
-    }
-
-    async fn shown(&self, catalog: &Arc<dyn Catalog>, query: &Query) -> Result<Vec<OutputColumn>> {
-        let logical = self.view_plan(catalog, query).await?;
-        Ok(columns_of(&logical, query))
-    }
-
-    async fn view_plan(&self, catalog: &Arc<dyn Catalog>, query: &Query) -> Result<LogicalPlan> {
-        let state = self.state(catalog, &CancelToken::new());
-        let planned = self.logical(&state, catalog, query, &[]).await;
-        Ok(planned.map_err(|error| super::placed(error, query, catalog))?.0)
     }
 
     /// What a materialized view of a query would be; an error says why there can be none. `base` is the table that the
     /// statement names, if it does.
     pub fn materialized_shape<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: &'a Arc<dyn Catalog>,
         query: &'a Query,
         base: Option<&'a str>,
+        cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<MaterializedShape>> {
         async move {
             let (name, arguments) = sampled(query)?;
@@ -196,7 +200,7 @@ impl Engine {
                 )));
             };
             let bucketing = bucketing(&arguments, unit)?;
-            let logical = self.view_plan(catalog, query).await?;
+            let logical = self.planned_query(catalog, query, &[], cancel).await?;
             let timestamp = logical.schema().fields().iter().position(|field| door::is_designated(field));
             let Some(timestamp) = timestamp else {
                 return Err(Error::invalid("a materialized view has to select the timestamp that it samples by"));
@@ -208,13 +212,18 @@ impl Engine {
     }
 
     /// Whether a query can be planned.
-    pub fn check<'a>(&'a self, catalog: &'a Arc<dyn Catalog>, query: &'a Query) -> BoxFuture<'a, Result<()>> {
-        async move { self.view_plan(catalog, query).await.map(drop) }.boxed()
+    pub fn check<'a>(
+        self: &'a Arc<Self>,
+        catalog: &'a Arc<dyn Catalog>,
+        query: &'a Query,
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<()>> {
+        async move { self.planned_query(catalog, query, &[], cancel).await.map(drop) }.boxed()
     }
 
     /// A query over a table with the rows of `snapshot` in its place.
     pub fn over<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         query: &'a Query,
         name: &'a str,
@@ -222,27 +231,25 @@ impl Engine {
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
-            let state = self.state(&catalog, &cancel);
             let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(snapshot));
-            let planned = self.plan(&state, &catalog, query, &[(name, table)], "").await?;
-            self.start(planned, query, &state, cancel)
+            let planned = self.plan(&catalog, query, &[(name, table)], "", &cancel).await?;
+            self.start(planned, query, cancel)
         }
         .boxed()
     }
 
     /// The rows of a materialized view's query for a part of its times.
     pub fn part<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         query: &'a Query,
         part: Part,
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
-            let state = self.state(&catalog, &cancel);
             let table: Arc<dyn TableProvider> = Arc::new(NativeTable::within(part.base, part.lo, part.hi));
-            let planned = self.plan(&state, &catalog, query, &[(&part.name, table)], "").await?;
-            self.start(planned, query, &state, cancel)
+            let planned = self.plan(&catalog, query, &[(&part.name, table)], "", &cancel).await?;
+            self.start(planned, query, cancel)
         }
         .boxed()
     }

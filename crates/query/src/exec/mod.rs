@@ -7,6 +7,7 @@ pub(crate) mod held;
 mod keys;
 pub(crate) mod latest_on;
 pub(crate) mod operator;
+pub(crate) mod paced;
 pub(crate) mod series;
 pub(crate) mod time_join;
 pub(crate) mod window_join;

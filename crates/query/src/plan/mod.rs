@@ -37,7 +37,7 @@ pub(crate) use relations::{TimeRelations, distinct_names};
 pub(crate) use sample_by::fixed_buckets;
 pub(crate) use settled::Settled;
 pub(crate) use shown::shown;
-pub(crate) use size::of_bounded_size;
+pub(crate) use size::size;
 pub(crate) use tail::last_rows;
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_join::{Kind, TimeJoinColumns, TimeJoinSpec, filters_on_left};

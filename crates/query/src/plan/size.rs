@@ -1,24 +1,283 @@
-//! How large a plan may be. Queries of WITH and views stand in a plan as often as they are named, so that forty of them,
-//! each naming the one before twice, would be a million million steps.
+//! How large a statement may be that is planned: measured before the planner sees it.
+//!
+//! Queries of WITH and views stand in a plan as often as they are named, so that forty of them, each naming the one
+//! before twice, would be a million million tables. The planner makes a name of each expression within an expression, for
+//! each that it stands in, so that its time grows with the third power of their levels; and so it does with the number of
+//! tables that are joined. All of it is counted here from the syntax tree, in time that grows with its size alone.
 
+use crate::dialect;
 use crate::{Error, Result};
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName, Select, Visitor};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use tidalite_types::schema::fold_name;
 
-/// Steps of a plan.
-const STEPS_MAX: usize = 20_000;
+/// Queries and tables, those of WITH and views as often as they are named. So many are planned in about a second.
+const PARTS_MAX: u64 = 20_000;
+/// The sum over all expressions of the square of the level they stand at, by [`LEVELS_UNIT`]: some 200 additions in a
+/// row, which is about a second, or thousands that are not within each other.
+const LEVELS_MAX: u64 = 750_000;
+const LEVELS_UNIT: u64 = 8;
 
-pub(crate) fn of_bounded_size(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let mut steps = 0_usize;
-    plan.apply_with_subqueries(|_| {
-        steps += 1;
-        Ok(if steps > STEPS_MAX { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    if steps > STEPS_MAX {
-        let message = format!(
-            "the statement would take more than {STEPS_MAX} steps: queries of WITH count as often as they are named"
-        );
-        return Err(Error::invalid(message));
+/// The sum over all SELECTs of the third power of how many tables are joined in them: a hundred of one, about a second.
+const JOINS_MAX: u64 = 1_200_000;
+/// A sub-query in an expression becomes a join, and a costly one.
+const TABLES_OF_SUB_QUERY: u64 = 2;
+
+/// What a query asks of the planner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    parts: u64,
+    levels: u64,
+    joins: u64,
+    /// Tables joined in the SELECT of it that joins the most, those of queries in its place for each.
+    tables: u64,
+}
+
+impl Size {
+    fn add(&mut self, other: Size) {
+        self.parts = self.parts.saturating_add(other.parts);
+        self.levels = self.levels.saturating_add(other.levels);
+        self.joins = self.joins.saturating_add(other.joins);
+        self.tables = self.tables.max(other.tables);
     }
-    Ok(plan)
+
+    fn parts(parts: u64) -> Size {
+        Size { parts, ..Size::default() }
+    }
+
+    /// # Errors
+    /// When it is more than can be planned in bearable time.
+    pub fn bearable(self) -> Result<Size> {
+        if self.parts > PARTS_MAX {
+            let message = format!("the statement is too large: it names more than {PARTS_MAX} queries and tables");
+            return Err(Error::invalid(message)
+                .with_hint("queries of WITH and views count with all that is in them, as often as they are named"));
+        }
+        if self.joins > JOINS_MAX {
+            return Err(Error::invalid("the statement is too large: it joins too many tables")
+                .with_hint("about 100 tables can be joined, or 50 sub-queries stand in expressions of one SELECT"));
+        }
+        if self.levels > LEVELS_MAX {
+            return Err(Error::invalid("the statement is too large: its expressions have too many levels")
+                .with_hint("about 200 operators in a row can be planned, of AND, OR and UNION thousands"));
+        }
+        Ok(self)
+    }
+}
+
+/// The size of a query; `views` are those that it may name, by folded name.
+pub(crate) fn size(query: &ast::Query, views: &HashMap<String, Size>) -> Size {
+    let mut counter = Counter { views, open: vec![Open::default()], selects: Vec::new(), level: 0 };
+    let _ = dialect::visit(query, &mut counter);
+    counter.open.pop().map(|open| open.size).unwrap_or_default()
+}
+
+struct Counter<'a> {
+    views: &'a HashMap<String, Size>,
+    /// The queries that are being counted, each within the one before; the first is for what comes out.
+    open: Vec<Open>,
+    /// Of each SELECT that is being counted, the tables.
+    selects: Vec<u64>,
+    /// Expressions of the innermost query that are being counted, each within the one before.
+    level: u64,
+}
+
+#[derive(Default)]
+struct Open {
+    size: Size,
+    /// The queries of its WITH, by their address in the tree: what they are called.
+    named: HashMap<usize, String>,
+    with: HashMap<String, Size>,
+    level_outside: u64,
+}
+
+fn address(query: &ast::Query) -> usize {
+    std::ptr::from_ref(query).addr()
+}
+
+impl Counter<'_> {
+    fn count(&mut self, size: Size) {
+        if let Some(open) = self.open.last_mut() {
+            open.size.add(size);
+        }
+    }
+
+    fn joined(&mut self, tables: u64) {
+        if let Some(select) = self.selects.last_mut() {
+            *select = select.saturating_add(tables.max(1));
+        }
+    }
+
+    fn named(&self, name: &ObjectName) -> Size {
+        let words: Vec<&str> = name.0.iter().filter_map(|part| Some(part.as_ident()?.value.as_str())).collect();
+        if let [word] = words[..]
+            && let Some(size) = self.open.iter().rev().find_map(|open| open.with.get(word))
+        {
+            return *size;
+        }
+        let own = match words[..] {
+            ["tidalite" | "public", ref rest @ ..] if !rest.is_empty() => rest,
+            ref all => all,
+        };
+        self.views.get(&fold_name(&own.join("."))).copied().unwrap_or(Size::parts(1))
+    }
+}
+
+impl Visitor for Counter<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        let tables = query.with.iter().flat_map(|with| &with.cte_tables);
+        let named = tables.map(|table| (address(&table.query), table.alias.name.value.clone())).collect();
+        let level_outside = std::mem::take(&mut self.level);
+        self.open.push(Open { size: Size::parts(1), named, with: HashMap::new(), level_outside });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        let Some(mut done) = self.open.pop() else { return ControlFlow::Break(()) };
+        self.level = done.level_outside;
+        let Some(outer) = self.open.last_mut() else { return ControlFlow::Break(()) };
+        if let Some(name) = outer.named.get(&address(query)) {
+            outer.with.insert(name.clone(), done.size);
+            return ControlFlow::Continue(());
+        }
+        let is_in_expression = self.level > 0;
+        if is_in_expression {
+            // It stands in the plan a second time where it is grouped or ordered by.
+            let twice = done.size;
+            done.size.add(twice);
+        }
+        outer.size.add(done.size);
+        self.joined(if is_in_expression { TABLES_OF_SUB_QUERY } else { done.size.tables });
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, _: &Select) -> ControlFlow<()> {
+        self.count(Size::parts(1));
+        self.selects.push(0);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &Select) -> ControlFlow<()> {
+        let tables = self.selects.pop().unwrap_or_default();
+        let joins = if tables > 1 { tables.saturating_mul(tables).saturating_mul(tables) } else { 0 };
+        self.count(Size { joins, tables, ..Size::default() });
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        let size = self.named(name);
+        self.count(Size { tables: 0, ..size });
+        self.joined(size.tables);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.level += 1;
+        let levels = self.level.saturating_mul(self.level) / LEVELS_UNIT;
+        // The sets that it groups by.
+        let parts =
+            if let Expr::Cube(sets) = expr { 1_u64.checked_shl(sets.len() as u32).unwrap_or(u64::MAX) } else { 0 };
+        self.count(Size { parts, levels, ..Size::default() });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.level = self.level.saturating_sub(1);
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Statement;
+
+    fn of(sql: &str, views: &HashMap<String, Size>) -> Size {
+        let Ok(Statement::Query(query)) = dialect::parse(sql) else { panic!("no query: {sql}") };
+        size(&query.ast, views)
+    }
+
+    fn doubled(times: usize, body: impl Fn(&str) -> String) -> String {
+        let mut sql = "WITH c0 AS (SELECT 1 x)".to_owned();
+        (1..=times).for_each(|n| sql += &format!(", c{n} AS ({})", body(&format!("c{}", n - 1))));
+        sql + &format!(" SELECT * FROM c{times}")
+    }
+
+    #[test]
+    fn queries_of_with_count_as_often_as_they_are_named() {
+        let none = HashMap::new();
+        // The query, its SELECT, two tables.
+        assert_eq!(of("SELECT * FROM t a, t b", &none).parts, 4);
+        assert_eq!(of("WITH a AS (SELECT 1 x) SELECT * FROM a, a b", &none).parts, 2 + 2 * 2);
+        // Twice the one before, its query and its SELECT.
+        let join = |of: &str| format!("SELECT a.x FROM {of} a, {of} b");
+        assert_eq!(of(&doubled(3, join), &none).parts, ((2 * 2 + 2) * 2 + 2) * 2 + 2 + 2);
+        for times in [40, 200] {
+            let union = |of: &str| format!("SELECT x FROM {of} UNION ALL SELECT x FROM {of}");
+            assert!(of(&doubled(times, join), &none).bearable().is_err());
+            assert!(of(&doubled(times, union), &none).bearable().is_err());
+        }
+        assert!(of(&doubled(5, join), &none).bearable().is_ok());
+        assert!(
+            of(&doubled(10, |of| format!("SELECT x FROM {of} UNION ALL SELECT x FROM {of}")), &none).bearable().is_ok()
+        );
+    }
+
+    #[test]
+    fn tables_that_are_joined_count_with_those_of_queries_in_their_place() {
+        let none = HashMap::new();
+        let joins = |sql: &str| of(sql, &none).joins;
+        assert_eq!(joins("SELECT * FROM t"), 0);
+        assert_eq!(joins("SELECT * FROM t a, t b JOIN t c USING (x)"), 27);
+        assert_eq!(joins("SELECT * FROM (SELECT * FROM t a, t b) c, t d"), 8 + 27);
+        assert_eq!(joins("SELECT * FROM t a, t b UNION ALL SELECT * FROM t c, t d"), 16);
+        assert_eq!(joins("SELECT (SELECT max(x) FROM t u WHERE u.y = t.y) FROM t"), 27);
+        assert_eq!(joins("WITH a AS (SELECT * FROM t b, t c) SELECT * FROM a, a d"), 8 + 8 + 64);
+        let chain = |n: usize| {
+            let mut sql = "WITH c0 AS (SELECT * FROM t)".to_owned();
+            (1..=n).for_each(|n| sql += &format!(", c{n} AS (SELECT c.* FROM c{} c JOIN t USING (x))", n - 1));
+            sql + &format!(" SELECT * FROM c{n}")
+        };
+        assert!(of(&chain(30), &none).bearable().is_ok());
+        assert!(of(&chain(200), &none).bearable().is_err());
+        let nested = |n: usize| format!("{}SELECT 1{} GROUP BY 1", "SELECT (".repeat(n), " GROUP BY 1)".repeat(n));
+        assert!(of(&nested(8), &none).bearable().is_ok());
+        assert!(of(&nested(30), &none).bearable().is_err());
+        let cube = |n: usize| format!("SELECT count() FROM t GROUP BY CUBE({})", vec!["x"; n].join(", "));
+        assert!(of(&cube(12), &none).bearable().is_ok());
+        assert!(of(&cube(20), &none).bearable().is_err());
+        assert!(of(&cube(100), &none).bearable().is_err());
+    }
+
+    #[test]
+    fn a_name_is_that_of_the_nearest_with_and_then_a_views() {
+        let views = HashMap::from([("v".to_owned(), Size { parts: 100, levels: 7, joins: 5, tables: 3 })]);
+        let twice = Size { parts: 202, levels: 14, joins: 10 + 6 * 6 * 6, tables: 6 };
+        assert_eq!(of("SELECT * FROM v, public.V", &views), twice);
+        assert_eq!(of("WITH v AS (SELECT 1) SELECT * FROM v", &views).parts, 4);
+        assert_eq!(of("SELECT * FROM (WITH v AS (SELECT 1) SELECT * FROM v) a, v", &views).parts, 2 + 4 + 100);
+        // The view within, by a query of its own name.
+        assert_eq!(of("WITH v AS (SELECT * FROM v) SELECT * FROM v", &views).parts, 2 + 102);
+    }
+
+    #[test]
+    fn levels_count_and_lists_do_not() {
+        let none = HashMap::new();
+        let row = |n: usize, operator: &str| vec!["x"; n].join(operator);
+        assert!(of(&format!("SELECT {} FROM t", row(1_900, " + ")), &none).bearable().is_err());
+        assert!(of(&format!("SELECT {} FROM t", row(150, " + ")), &none).bearable().is_ok());
+        // Many shorter ones are as much.
+        let many = vec![row(100, " + "); 100].join(", ");
+        assert!(of(&format!("SELECT {many} FROM t"), &none).bearable().is_err());
+        let numbers = (0..100_000).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+        assert!(of(&format!("SELECT * FROM t WHERE x IN ({numbers})"), &none).bearable().is_ok());
+        // These stand side by side in a plan.
+        let alternatives = (0..900).map(|n| format!("x = {n}")).collect::<Vec<_>>();
+        for operator in [" OR ", " AND "] {
+            assert!(of(&format!("SELECT * FROM t WHERE {}", alternatives.join(operator)), &none).bearable().is_ok());
+        }
+    }
 }

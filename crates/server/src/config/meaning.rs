@@ -88,6 +88,7 @@ impl Config {
         database.log_bytes = read.parsed("wal.bytes", bytes)? as u64;
         database.query_timeout = read.parsed("query.timeout", duration)?;
         database.query_reads_files = read.parsed("query.reads_files", yes_no)?;
+        database.query_writes_files = read.parsed("query.writes_files", yes_no)?;
         database.query_fast_operators = read.parsed("query.fast_operators", yes_no)?;
         database.sync_delay = sync_delay(given)?;
         let tls = read.pair("tls.certificate", "tls.key")?;

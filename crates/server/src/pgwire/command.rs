@@ -64,7 +64,6 @@ pub fn recognise(sql: &str) -> Option<Command> {
             | "discard"
             | "close"
             | "unlisten"
-            | "copy"
             | "listen"
             | "notify"
             | "declare"
@@ -107,10 +106,6 @@ pub fn recognise(sql: &str) -> Option<Command> {
         "unlisten" => Command::Nothing("UNLISTEN"),
         // Names for expressions: a query of ours.
         "declare" if word(0).starts_with('@') => return None,
-        "copy" => Command::Refused(
-            "COPY is not supported",
-            "send rows by INSERT with many rows or by line protocol, and export by GET /exp over HTTP",
-        ),
         "listen" | "notify" => Command::Refused("notifications are not supported", "ask again at intervals"),
         "do" => Command::Refused("DO is not supported", "there is no procedural language"),
         _ => Command::Refused(

@@ -7,7 +7,7 @@
 use super::cancel::Backend;
 use super::command::{Variables, recognise};
 use super::message::{Input, Malformed, Message, Object};
-use super::prepared::{Portal, Prepared, Running};
+use super::prepared::{Portal, Prepared, Running, first_word};
 use super::reply::{Output, Report};
 use super::rows::rows_tag;
 use super::startup::Startup;
@@ -60,6 +60,7 @@ pub(super) struct Session<'a> {
     pub(super) portals: HashMap<String, Portal>,
     /// A message of the pipeline failed: those up to the next Sync are passed over.
     pub(super) is_skipping: bool,
+    pub(super) stop: Stop,
 }
 
 /// Serves until the client leaves, the stop comes, or the connection is of no more use.
@@ -82,6 +83,7 @@ pub async fn run(
         statements: HashMap::new(),
         portals: HashMap::new(),
         is_skipping: false,
+        stop: stop.clone(),
     };
     if let Err(report) = session.greet(&startup, backend) {
         session.out.report(&Report { severity: "FATAL", ..report });
@@ -165,7 +167,11 @@ impl Session<'_> {
             }
             Message::FunctionCall => Err(Report::error("0A000", "function calls are not supported").into()),
             // Of a COPY that was refused already; Terminate never comes here.
-            Message::Copy | Message::Password(_) | Message::Terminate => Ok(()),
+            Message::CopyData(_)
+            | Message::CopyDone
+            | Message::CopyFail(_)
+            | Message::Password(_)
+            | Message::Terminate => Ok(()),
         };
         match done {
             Ok(()) => self.out.flush_if_much().await,
@@ -222,6 +228,9 @@ impl Session<'_> {
     async fn statement(&mut self, sql: &str) -> Step {
         if let Some(command) = recognise(sql) {
             return self.command(&command, true);
+        }
+        if first_word(sql) == "copy" {
+            return self.copy(sql).await;
         }
         self.check_transaction()?;
         let plainer = introspection::plainer(sql);

@@ -6,7 +6,7 @@ use super::command::recognise;
 use super::connection::{Session, Step, gone, not_utf8, reported};
 use super::message::Bind;
 use super::obey::shown;
-use super::prepared::{Portal, Prepared, Running, State, What, format};
+use super::prepared::{Portal, Prepared, Running, State, What, first_word, format};
 use super::reply::Report;
 use super::rows::rows_tag;
 use super::types::{Column, of_parameter};
@@ -192,6 +192,10 @@ impl Session<'_> {
 
     async fn execute_statement(&mut self, portal: &mut Portal, prepared: &Prepared, rows_max: u32) -> Step {
         self.check_transaction()?;
+        if let (State::New, "copy") = (&portal.state, first_word(&prepared.sql).as_str()) {
+            portal.state = State::Finished;
+            return self.copy(&prepared.sql).await;
+        }
         if let State::New = portal.state {
             match self.start(&prepared.sql, prepared.text(), std::mem::take(&mut portal.parameters)).await? {
                 Response::Done { tag, rows } => {

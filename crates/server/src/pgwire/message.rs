@@ -46,8 +46,10 @@ pub enum Message {
     Flush,
     Terminate,
     Password(Bytes),
-    /// Data of a COPY, which was refused.
-    Copy,
+    CopyData(Bytes),
+    CopyDone,
+    /// Why the client breaks off.
+    CopyFail(String),
     FunctionCall,
 }
 
@@ -205,7 +207,9 @@ fn parse(tag: u8, body: Bytes) -> Result<Message, Malformed> {
         b'H' => Message::Flush,
         b'X' => Message::Terminate,
         b'p' => return Ok(Message::Password(body.0)),
-        b'd' | b'c' | b'f' => return Ok(Message::Copy),
+        b'd' => return Ok(Message::CopyData(body.0)),
+        b'c' => Message::CopyDone,
+        b'f' => Message::CopyFail(body.name()?),
         b'F' => return Ok(Message::FunctionCall),
         other => return Err(Malformed::Fatal(format!("invalid frontend message type {other}"))),
     };

@@ -2,7 +2,7 @@
 //!
 //! Reading order: this file accepts; [`encryption`] TLS or not; [`message`] bytes in, [`reply`] bytes out; [`startup`]
 //! who it is and [`scram`] proves it; [`connection`] the messages of a session and simple queries, [`extended`] prepared
-//! ones with their [`prepared`] statements and portals, [`rows`] what both send; [`split`] a text into statements,
+//! ones with their [`prepared`] statements and portals, [`rows`] what both send, [`copy`] rows as text; [`split`] a text into statements,
 //! [`command`] those about the session itself and [`obey`] does them, [`introspection`] those of `psql`; [`types`],
 //! [`values`], [`arrays`] and [`numeric`] rows out, [`parameters`] values in; [`cancel`] by key.
 //!
@@ -13,6 +13,7 @@ mod arrays;
 mod cancel;
 mod command;
 mod connection;
+mod copy;
 mod encryption;
 mod extended;
 mod introspection;

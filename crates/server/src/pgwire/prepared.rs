@@ -56,7 +56,7 @@ impl Prepared {
     /// Whether it may return rows, by its first word.
     pub fn may_return_rows(&self) -> bool {
         const CHANGES: &[&str] = &[
-            "insert", "update", "delete", "create", "alter", "drop", "truncate", "rename", "cancel", "refresh",
+            "insert", "update", "delete", "copy", "create", "alter", "drop", "truncate", "rename", "cancel", "refresh",
             "grant", "revoke", "vacuum", "reindex", "comment", "merge",
         ];
         !CHANGES.contains(&first_word(&self.sql).as_str())

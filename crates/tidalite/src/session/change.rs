@@ -58,7 +58,7 @@ async fn change(session: &Session, tag: &'static str, wanted: Wanted<'_>, cancel
     let Wanted { table, query, columns, returning } = wanted;
     // What it returns is refused before anything is changed.
     if let Some(returning) = returning {
-        session.engine()?.check(&session.catalog(), returning).await?;
+        session.engine()?.check(&session.catalog(), returning, cancel).await?;
     }
     let found = find(session, table)?;
     super::write::refuse_view(&found.schema, table.position)?;

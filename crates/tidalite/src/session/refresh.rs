@@ -76,7 +76,7 @@ async fn steps(session: &Session, view: TableId, mut scope: RefreshScope, cancel
     let mut holds = Vec::new();
     loop {
         cancel.check()?;
-        let work = match look(session, view, scope).await {
+        let work = match look(session, view, scope, cancel).await {
             Ok(work) => work,
             Err(error) => return Err(blamed(session, view, error).await),
         };
@@ -134,7 +134,7 @@ async fn blamed(session: &Session, view: TableId, error: Error) -> Error {
 }
 
 /// The view and its base at one instant, with what the refresh has to do.
-async fn look(session: &Session, id: TableId, scope: RefreshScope) -> Result<Work> {
+async fn look(session: &Session, id: TableId, scope: RefreshScope, cancel: &CancelToken) -> Result<Work> {
     let gone = || Error::new(ErrorKind::Unavailable, "the materialized view was dropped");
     let view = session.host.snapshots_at(&[id]).1.pop().flatten().ok_or_else(gone)?;
     let kept = view.schema.materialized().cloned().ok_or_else(gone)?;
@@ -149,7 +149,7 @@ async fn look(session: &Session, id: TableId, scope: RefreshScope) -> Result<Wor
     let Statement::Query(query) = tidalite_query::parse(sql)? else {
         return Err(Error::new(ErrorKind::Internal, "the text of a view is no query"));
     };
-    let shape = session.engine()?.materialized_shape(&session.catalog(), &query, Some(&kept.base)).await?;
+    let shape = session.engine()?.materialized_shape(&session.catalog(), &query, Some(&kept.base), cancel).await?;
     let targets = targets(&view, &shape)?;
     let (txn, found) = session.host.snapshots_at(&[id, base]);
     let [Some(view), Some(base)] = <[_; 2]>::try_from(found).map_err(|_| gone())? else { return Err(gone()) };

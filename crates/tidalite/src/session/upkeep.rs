@@ -41,7 +41,7 @@ async fn given_up(cancel: &CancelToken) {
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A panic in the work is an error.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(super) async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("the work broke off: {error}"))))
 }

@@ -20,8 +20,8 @@ pub(super) async fn create(session: &Session, create: CreateView, cancel: &Cance
         error
     };
     let command = match &create.materialized {
-        None => plain(session, &create).await.map_err(placed)?,
-        Some(materialized) => kept(session, &create, materialized).await?,
+        None => plain(session, &create, cancel).await.map_err(placed)?,
+        Some(materialized) => kept(session, &create, materialized, cancel).await?,
     };
     let fills_now = create.materialized.as_ref().is_some_and(|m| !m.is_deferred)
         && matches!(command.materialized, Some((_, Refresh::Manual)));
@@ -32,8 +32,9 @@ pub(super) async fn create(session: &Session, create: CreateView, cancel: &Cance
     Ok(tag)
 }
 
-async fn plain(session: &Session, create: &CreateView) -> Result<CreateCommand> {
-    let columns = session.engine()?.view_columns(&session.catalog(), &create.name.text, &create.query).await?;
+async fn plain(session: &Session, create: &CreateView, cancel: &CancelToken) -> Result<CreateCommand> {
+    let engine = session.engine()?;
+    let columns = engine.view_columns(&session.catalog(), &create.name.text, &create.query, cancel).await?;
     // Only for lists of columns: what no table can hold is text there.
     let columns = columns.into_iter().map(|c| (c.name, c.column_type.unwrap_or(ColumnType::Varchar)));
     let table = CreateTable {
@@ -48,9 +49,14 @@ async fn plain(session: &Session, create: &CreateView) -> Result<CreateCommand> 
     Ok(CreateCommand { table, sql: create.sql.clone(), materialized: None, or_replace: create.or_replace })
 }
 
-async fn kept(session: &Session, create: &CreateView, materialized: &NewMaterialized) -> Result<CreateCommand> {
+async fn kept(
+    session: &Session,
+    create: &CreateView,
+    materialized: &NewMaterialized,
+    cancel: &CancelToken,
+) -> Result<CreateCommand> {
     let base = materialized.base.as_ref().map(|name| name.text.as_str());
-    let shape = session.engine()?.materialized_shape(&session.catalog(), &create.query, base).await;
+    let shape = session.engine()?.materialized_shape(&session.catalog(), &create.query, base, cancel).await;
     let shape = shape.map_err(|error| {
         let mut error = Error::from(error);
         error.position = error.position.map_or(Some(create.query_position), |at| Some(at + create.query_position));

@@ -30,7 +30,7 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
     refuse_view(&table.schema, insert.table_position)?;
     let is_new_only = is_new_only(&insert, &table.schema)?;
     if let Some(returning) = &insert.returning {
-        session.engine()?.check(&session.catalog(), returning).await?;
+        session.engine()?.check(&session.catalog(), returning, cancel).await?;
     }
     let named = targets(&table.schema, &insert.columns)?;
     let types: Vec<_> = named.iter().map(|t| t.column_type).collect();

@@ -1,0 +1,124 @@
+//! Where statements are understood and planned: on threads of their own, a bounded number, which whoever waits can leave.
+//!
+//! Planning cannot be stopped in the middle of a step of the planner. So a statement waits for it elsewhere, and is told
+//! at once when it is cancelled or its time is over; between two steps ([`Stops`]) the planner then gives up. What a
+//! statement may ask of one is bounded before ([`plan::size`](crate::plan)).
+
+use super::{Abort, Engine};
+use crate::{CancelToken, Error, Parameter, Result, Statement, dialect};
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DataFusionError, Result as DFResult};
+use datafusion::execution::context::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
+use std::any::Any;
+use std::sync::Arc;
+use tidalite_types::ErrorKind;
+
+/// A shorter text is understood in less time than it takes to hand it over.
+const SHORT_BYTES: usize = 4 << 10;
+
+impl Engine {
+    /// Understands one statement, with values for `$1`, `$2`, …
+    ///
+    /// # Errors
+    /// As [`crate::parse_bound`], and when it is cancelled.
+    pub fn parse<'a>(
+        &'a self,
+        sql: &str,
+        values: &[Parameter],
+        cancel: &'a CancelToken,
+    ) -> BoxFuture<'a, Result<Statement>> {
+        if sql.len() < SHORT_BYTES {
+            return futures::future::ready(dialect::parse_bound(sql, values)).boxed();
+        }
+        let (sql, values) = (sql.to_owned(), values.to_vec());
+        self.planned(cancel, async move { dialect::parse_bound(&sql, &values) }.boxed())
+    }
+
+    /// Does what plans; ready at once when it is cancelled.
+    pub(super) fn planned<'a, T: Send + 'static>(
+        &self,
+        cancel: &'a CancelToken,
+        work: BoxFuture<'static, Result<T>>,
+    ) -> BoxFuture<'a, Result<T>> {
+        let Some(planning) = &self.planning else {
+            return futures::future::ready(Err(Error::new(ErrorKind::Unavailable, "the database is closed"))).boxed();
+        };
+        let task = Abort(planning.spawn(work));
+        async move {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(cancel.reason()),
+                done = task.result().and_then(futures::future::ready) => done,
+            }
+        }
+        .boxed()
+    }
+}
+
+/// The token of the statement that is planned, where rules of the optimizer find it.
+#[derive(Clone, Debug, Default)]
+struct Planning(CancelToken);
+
+impl ConfigExtension for Planning {
+    const PREFIX: &'static str = "tidalite_planning";
+}
+
+impl ExtensionOptions for Planning {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> DFResult<()> {
+        Err(DataFusionError::Configuration(format!("there is no setting {key}")))
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
+
+/// Has planning stop when the statement is cancelled.
+pub(super) fn told(state: &mut SessionState, cancel: &CancelToken) {
+    state.config_mut().options_mut().extensions.insert(Planning(cancel.clone()));
+}
+
+/// The token of the statement that is planned.
+pub(crate) fn planning_of(config: &ConfigOptions) -> Option<CancelToken> {
+    Some(config.extensions.get::<Planning>()?.0.clone())
+}
+
+/// A rule that changes nothing and fails once the statement is cancelled.
+#[derive(Debug)]
+struct Stops;
+
+impl OptimizerRule for Stops {
+    fn name(&self) -> &'static str {
+        "stops_when_cancelled"
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> DFResult<Transformed<LogicalPlan>> {
+        if let Some(cancel) = planning_of(&config.options()) {
+            cancel.check()?;
+        }
+        Ok(Transformed::no(plan))
+    }
+}
+
+/// The stock rules, with a look at the token before each.
+pub(super) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let stock = Optimizer::new().rules;
+    stock.into_iter().flat_map(|rule| [Arc::new(Stops) as Arc<dyn OptimizerRule + Send + Sync>, rule]).collect()
+}
