@@ -3,19 +3,24 @@
 //!
 //! In: record batches of any producer, whose types are checked and whose values are not trusted beyond what Arrow says
 //! of them. Out: batches for the commit ([`rows`]), or line protocol for a server that may not be ours ([`lines`]).
-//! Nothing is rounded, cut or replaced silently: what has no place is an error that names column, row and value.
+//! Nothing is rounded, cut or replaced silently: what has no place is an error that names column, row and value. What
+//! rows become is bounded by what one commit may have, however few bytes they come in.
 //!
 //! Reading order: [`error`]; [`symbols`] which columns are SYMBOLs; [`rows`] what becomes of each type, [`values`],
-//! [`texts`], [`lists`] its values, [`pieces`] commits; [`lines`] the text.
+//! [`texts`], [`lists`] its values, [`unpack`] dictionaries and runs, [`room`] how much may be; [`pieces`] commits;
+//! [`lines`] the text.
 #![forbid(unsafe_code)]
 
+mod digits;
 pub mod error;
 pub mod lines;
 mod lists;
 pub mod pieces;
+mod room;
 pub mod rows;
 pub mod symbols;
 mod texts;
+mod unpack;
 mod values;
 
 pub use error::{Error, Result};
@@ -23,3 +28,4 @@ pub use lines::{At, LineOptions, LinePlan, Table};
 pub use pieces::Pieces;
 pub use rows::{RowOptions, RowPlan};
 pub use symbols::Symbols;
+pub use unpack::{byte_count, compact};

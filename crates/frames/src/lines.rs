@@ -8,13 +8,15 @@
 mod cells;
 mod escape;
 
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, is_text};
+use crate::unpack::{is_packed, unpacked, without_runs};
 use crate::{Error, Result};
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, Schema, TimeUnit as ArrowUnit};
 use cells::{Field, Symbol};
 pub use escape::{name_problem, push_escaped, push_quoted};
 use std::ops::Range;
+use std::sync::Arc;
 use std::thread;
 
 /// Which table rows are for.
@@ -82,7 +84,14 @@ impl LinePlan {
         let find =
             |name: &String| schema.index_of(name).map_err(|_| Error::of_column(name, "the frame does not have it"));
         let table = match &options.table {
-            Table::Column(name) => TablePart::Column(find(name)?, name.clone()),
+            Table::Column(name) => {
+                let index = find(name)?;
+                if !is_text(schema.field(index).data_type()) {
+                    let message = format!("names of tables are text, this is {}", schema.field(index).data_type());
+                    return Err(Error::of_column(name, message));
+                }
+                TablePart::Column(index, name.clone())
+            }
             Table::Named(name) => {
                 if let Some(problem) = name_problem(name, "table") {
                     return Err(Error::new(problem));
@@ -137,6 +146,7 @@ impl LinePlan {
     pub fn lines(&self, rows: &RecordBatch, rows_before: u64, threads: usize) -> Result<Vec<Vec<u8>>> {
         /// Fewer rows are not worth a thread.
         const ROWS_MIN: usize = 4096;
+        let rows = &self.unpacked(rows)?;
         let count = rows.num_rows();
         let threads = threads.clamp(1, count.div_ceil(ROWS_MIN).max(1));
         let share = count.div_ceil(threads).max(1);
@@ -167,6 +177,7 @@ impl LinePlan {
     pub fn write(&self, rows: &RecordBatch, range: Range<usize>, rows_before: u64, out: &mut Vec<u8>) -> Result<()> {
         /// After so many rows the size of the rest is known well enough to ask for its memory at once.
         const SAMPLE_ROWS: usize = 64;
+        let rows = &self.unpacked(rows)?;
         let symbols = self.symbols.iter().map(|part| Symbol::new(part, rows)).collect::<Result<Vec<_>>>()?;
         let fields = self.fields.iter().map(|part| Field::new(part, rows, self.version)).collect::<Result<Vec<_>>>()?;
         let table = TableCells::new(&self.table, rows)?;
@@ -197,6 +208,31 @@ impl LinePlan {
             out.push(b'\n');
         }
         Ok(())
+    }
+}
+
+impl LinePlan {
+    /// The rows without runs, and without dictionaries but of tags.
+    fn unpacked(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        if !rows.columns().iter().any(|column| is_packed(column.data_type())) {
+            return Ok(rows.clone());
+        }
+        let mut columns = rows.columns().to_vec();
+        let table = match &self.table {
+            TablePart::Column(index, name) => Some((*index, name)),
+            TablePart::Named(_) => None,
+        };
+        for (index, name) in self.fields.iter().map(|part| (part.index, &part.name)).chain(table) {
+            columns[index] = unpacked(&columns[index]).map_err(|e| Error::of_column(name, e))?;
+        }
+        for Part { index, name, .. } in &self.symbols {
+            columns[*index] = without_runs(&columns[*index]).map_err(|e| Error::of_column(name, e))?;
+        }
+        let schema = rows.schema();
+        let fields = schema.fields().iter().zip(&columns);
+        let fields: Vec<_> =
+            fields.map(|(f, column)| f.as_ref().clone().with_data_type(column.data_type().clone())).collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|e| Error::new(e.to_string()))
     }
 }
 

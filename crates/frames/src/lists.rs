@@ -1,9 +1,10 @@
 //! Lists of numbers, nested evenly, as DOUBLE[]…: the extents and then the doubles, as `tidalite_types::views` says.
 
+use crate::room::Room;
 use crate::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 
 /// How many dimensions a type of lists has, when its innermost values are numbers.
 pub(crate) fn dims(data_type: &DataType) -> Option<u8> {
@@ -38,14 +39,23 @@ pub(crate) fn value(
     name: &str,
     row: u64,
     numbers: &mut Vec<f64>,
+    room: &mut Room,
 ) -> Result<Vec<u32>> {
     let mut extents = vec![None; usize::from(dims)];
     numbers.clear();
-    flatten(&child(array, at), 0, &mut extents, numbers).map_err(|why| Error::of_value(name, row, why))?;
+    flatten(&child(array, at), 0, &mut extents, numbers, room).map_err(|why| Error::of_value(name, row, why))?;
     Ok(extents.into_iter().map(|extent| extent.unwrap_or(0)).collect())
 }
 
-fn flatten(list: &ArrayRef, level: usize, extents: &mut [Option<u32>], numbers: &mut Vec<f64>) -> Result<(), String> {
+fn flatten(
+    list: &ArrayRef,
+    level: usize,
+    extents: &mut [Option<u32>],
+    numbers: &mut Vec<f64>,
+    room: &mut Room,
+) -> Result<(), String> {
+    // Lists may share their items, and so be many times as long as the memory they came in.
+    room.take((list.len() + 1).saturating_mul(8)).map_err(|e| e.message)?;
     let len = u32::try_from(list.len()).map_err(|_| "the array is too long".to_owned())?;
     if *extents[level].get_or_insert(len) != len {
         return Err("sub-arrays must have matching dimensions".to_owned());
@@ -54,9 +64,25 @@ fn flatten(list: &ArrayRef, level: usize, extents: &mut [Option<u32>], numbers: 
         return Err("an array may not hold NULL".to_owned());
     }
     if level + 1 == extents.len() {
+        check_exact(list)?;
         let doubles = cast(list, &DataType::Float64).map_err(|e| e.to_string())?;
         numbers.extend_from_slice(doubles.as_primitive::<Float64Type>().values());
         return Ok(());
     }
-    (0..list.len()).try_for_each(|i| flatten(&child(list, i), level + 1, extents, numbers))
+    (0..list.len()).try_for_each(|i| flatten(&child(list, i), level + 1, extents, numbers, room))
+}
+
+/// Integers of 64 bits may have more digits than a double.
+fn check_exact(list: &ArrayRef) -> Result<(), String> {
+    let rounded = |value: i128| value as f64 as i128 != value;
+    let found = match list.data_type() {
+        DataType::Int64 => {
+            list.as_primitive::<Int64Type>().values().iter().map(|v| i128::from(*v)).find(|v| rounded(*v))
+        }
+        DataType::UInt64 => {
+            list.as_primitive::<UInt64Type>().values().iter().map(|v| i128::from(*v)).find(|v| rounded(*v))
+        }
+        _ => None,
+    };
+    found.map_or(Ok(()), |value| Err(format!("value {value} has more digits than a DOUBLE")))
 }

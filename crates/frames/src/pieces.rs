@@ -4,6 +4,7 @@
 //! that a frame in many small pieces does not become as many runs; many are cut, so that rows are on their way to disk
 //! while the next ones are being converted.
 
+use crate::room::{Room, too_much};
 use crate::{Error, Result, RowPlan};
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -16,7 +17,9 @@ const ROWS_MAX: usize = 1 << 20;
 /// Of a commit, unless all rows shall be in one.
 const COMMIT_BYTES: usize = 64 << 20;
 /// Of a commit at most: it is held in memory, and again in the record of the log.
-const COMMIT_BYTES_MAX: usize = 512 << 20;
+pub(crate) const COMMIT_BYTES_MAX: usize = 512 << 20;
+/// Rows of a commit at most: their numbers are held, too.
+const COMMIT_ROWS_MAX: usize = 128 << 20;
 
 #[derive(Debug)]
 pub struct Pieces {
@@ -26,7 +29,9 @@ pub struct Pieces {
     waiting: Vec<RecordBatch>,
     waiting_rows: usize,
     batches: Vec<Batch>,
+    /// Of `batches`, without the numbers of their lines, which are not kept.
     bytes: usize,
+    held_rows: usize,
     rows: u64,
     /// Rows that were before these in another frame, for error messages.
     first: u64,
@@ -43,6 +48,7 @@ impl Pieces {
             waiting_rows: 0,
             batches: Vec::new(),
             bytes: 0,
+            held_rows: 0,
             rows: 0,
             first: 0,
             commit_bytes_max: COMMIT_BYTES_MAX,
@@ -59,6 +65,12 @@ impl Pieces {
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows + self.waiting_rows as u64
+    }
+
+    /// Memory of the rows that were converted but not given away yet.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.bytes + self.held_rows * 4
     }
 
     /// Takes rows, and gives each commit that is complete to `commit`.
@@ -79,7 +91,7 @@ impl Pieces {
             if self.waiting_rows >= ROWS_MIN {
                 self.convert()?;
                 if !self.is_atomic && self.bytes >= COMMIT_BYTES {
-                    self.bytes = 0;
+                    (self.bytes, self.held_rows) = (0, 0);
                     commit(std::mem::take(&mut self.batches))?;
                 }
             }
@@ -93,7 +105,7 @@ impl Pieces {
     /// As [`Pieces::push`].
     pub fn finish<E: From<Error>>(&mut self, commit: &mut impl FnMut(Vec<Batch>) -> Result<(), E>) -> Result<(), E> {
         self.convert()?;
-        self.bytes = 0;
+        (self.bytes, self.held_rows) = (0, 0);
         if self.batches.is_empty() { Ok(()) } else { commit(std::mem::take(&mut self.batches)) }
     }
 
@@ -106,13 +118,13 @@ impl Pieces {
             [first, ..] => concat_batches(&first.schema(), &waiting)
                 .map_err(|e| Error::new(format!("cannot join the rows: {e}")))?,
         };
-        let batch = self.plan.batch(&joined, self.first + self.rows)?;
+        let mut room = Room::new(self.commit_bytes_max, self.bytes);
+        let batch = self.plan.batch_within(&joined, self.first + self.rows, &mut room)?;
         self.rows += joined.num_rows() as u64;
-        // Line numbers are not kept.
+        self.held_rows += joined.num_rows();
         self.bytes += batch.byte_count() - batch.lines.len() * 4;
-        if self.bytes > self.commit_bytes_max {
-            let message = format!("one commit may have {} MiB, the rows are more", self.commit_bytes_max >> 20);
-            return Err(Error::new(message).with_hint("write them in parts"));
+        if self.bytes > self.commit_bytes_max || self.held_rows > COMMIT_ROWS_MAX {
+            return Err(too_much(self.commit_bytes_max));
         }
         self.batches.push(batch);
         Ok(())
@@ -140,7 +152,11 @@ impl RowPlan {
 mod tests {
     use super::*;
     use crate::{RowOptions, Symbols};
-    use arrow::array::{ArrayRef, Int64Array};
+    use arrow::array::{
+        ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, ListViewArray, NullArray, RunArray,
+        StringArray, StringViewArray,
+    };
+    use arrow::datatypes::{DataType, Field, Int8Type, Int32Type};
     use std::sync::Arc;
 
     fn rows(from: i64, count: i64) -> RecordBatch {
@@ -192,5 +208,58 @@ mod tests {
         let errors: Vec<_> = (0..5).map(|_| push().err().map(|e| e.message)).collect();
         assert_eq!(errors[..4], [None, None, None, None]);
         assert_eq!(errors[4].as_deref(), Some("one commit may have 4 MiB, the rows are more"));
+    }
+
+    /// What a commit of at most 1 MiB says of a column.
+    fn refusal(column: ArrayRef, symbols: Symbols) -> Option<String> {
+        let rows = RecordBatch::try_from_iter([("c", column)]).unwrap();
+        let options = RowOptions { table: "t".to_owned(), at: None, symbols };
+        let mut pieces = Pieces::new(RowPlan::new(&rows.schema(), &options, None).unwrap(), true);
+        pieces.commit_bytes_max = 1 << 20;
+        let keep = &mut |_| Ok::<(), Error>(());
+        pieces.push(rows, keep).and_then(|()| pieces.finish(keep)).err().map(|e| e.message)
+    }
+
+    #[test]
+    fn few_bytes_that_stand_for_many_are_refused_before_they_are_made() {
+        // Each would be 10 GB or more.
+        let long: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 20)]));
+        let rows = 10_000;
+        let dictionary: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::new(vec![0; rows].into(), long.clone()));
+        let runs: ArrayRef = Arc::new(RunArray::<Int32Type>::try_new(&vec![rows as i32].into(), &long).unwrap());
+        let view = StringViewArray::from_iter_values(["y".repeat(1 << 20)]);
+        let views: ArrayRef =
+            Arc::new(StringViewArray::new(vec![view.views()[0]; rows].into(), view.data_buffers().to_vec(), None));
+        let item = Arc::new(Field::new("item", DataType::Float64, true));
+        let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0; 1 << 17]));
+        let lists: ArrayRef =
+            Arc::new(ListViewArray::new(item, vec![0; rows].into(), vec![1 << 17; rows].into(), numbers, None));
+        let flags: ArrayRef =
+            Arc::new(RunArray::<Int32Type>::try_new(&vec![i32::MAX].into(), &BooleanArray::from(vec![true])).unwrap());
+        for (column, symbols) in [
+            (dictionary, Symbols::None),
+            (runs, Symbols::Auto),
+            (views, Symbols::Auto),
+            (lists, Symbols::Auto),
+            (flags, Symbols::Auto),
+        ] {
+            let said = refusal(column, symbols);
+            assert!(
+                said.as_deref().is_some_and(|m| m.ends_with("one commit may have 1 MiB, the rows are more")),
+                "{said:?}"
+            );
+        }
+        // As symbols the text is there once.
+        let short: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 19)]));
+        let runs: ArrayRef = Arc::new(RunArray::<Int32Type>::try_new(&vec![rows as i32].into(), &short).unwrap());
+        assert_eq!(refusal(runs, Symbols::All), None);
+    }
+
+    #[test]
+    fn rows_of_no_column_are_refused() {
+        let rows = RecordBatch::try_from_iter([("c", Arc::new(NullArray::new(5)) as ArrayRef)]).unwrap();
+        let options = RowOptions { table: "t".to_owned(), at: None, symbols: Symbols::Auto };
+        let refused = RowPlan::new(&rows.schema(), &options, None).unwrap_err();
+        assert_eq!(refused.message, "the frame has no column of a type that could be written");
     }
 }

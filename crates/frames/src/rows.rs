@@ -21,6 +21,8 @@
 //!
 //! A table that exists has its own types; the commit converts, and refuses what does not fit.
 
+use crate::pieces::COMMIT_BYTES_MAX;
+use crate::room::Room;
 use crate::symbols::{Symbols, is_text};
 use crate::values::column;
 use crate::{Error, Result, lists};
@@ -95,6 +97,9 @@ impl RowPlan {
                 is_designated,
             });
         }
+        if columns.is_empty() {
+            return Err(Error::new("the frame has no column of a type that could be written"));
+        }
         let designated = columns.iter().position(|c| c.is_designated);
         Ok(RowPlan { table: options.table.clone(), columns, designated })
     }
@@ -119,11 +124,15 @@ impl RowPlan {
     /// The rows as a batch. `rows_before` counts those of the frame before them, for error messages.
     ///
     /// # Errors
-    /// Names the first value found that has no place.
+    /// Names the first value found that has no place; also when the rows are more than one commit may have.
     pub fn batch(&self, rows: &RecordBatch, rows_before: u64) -> Result<Batch> {
+        self.batch_within(rows, rows_before, &mut Room::new(COMMIT_BYTES_MAX, 0))
+    }
+
+    pub(crate) fn batch_within(&self, rows: &RecordBatch, rows_before: u64, room: &mut Room) -> Result<Batch> {
         let mut columns: Vec<BatchColumn> = Vec::with_capacity(self.columns.len());
         for planned in &self.columns {
-            columns.push(column(rows.column(planned.index), planned, rows_before)?);
+            columns.push(column(rows.column(planned.index), planned, rows_before, room)?);
         }
         let numbers = rows_before + 1..=rows_before + rows.num_rows() as u64;
         let lines = match u32::try_from(*numbers.end()) {

@@ -1,5 +1,6 @@
 //! Text and bytes of whatever layout, by row; as views; as symbols.
 
+use crate::room::Room;
 use crate::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray};
 use arrow::array::{FixedSizeBinaryArray, LargeStringArray, StringArray, StringViewArray};
@@ -47,7 +48,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-pub(crate) fn views(array: &ArrayRef, name: &str) -> Result<Views> {
+pub(crate) fn views(array: &ArrayRef, name: &str, room: &mut Room) -> Result<Views> {
     let Some(texts) = Texts::of(array) else {
         return Err(Error::of_column(name, format!("type {} is no text", array.data_type())));
     };
@@ -56,13 +57,14 @@ pub(crate) fn views(array: &ArrayRef, name: &str) -> Result<Views> {
         if array.is_null(row) {
             out.push_empty(1);
         } else {
-            push(&mut out, texts.get(row), name)?;
+            push(&mut out, texts.get(row), name, room)?;
         }
     }
     Ok(out)
 }
 
-pub(crate) fn push(out: &mut Views, value: &[u8], name: &str) -> Result<()> {
+pub(crate) fn push(out: &mut Views, value: &[u8], name: &str, room: &mut Room) -> Result<()> {
+    room.take(value.len())?;
     if !out.has_room(value.len()) {
         return Err(Error::of_column(name, "more than 2 GiB of text in one commit"));
     }
@@ -72,7 +74,7 @@ pub(crate) fn push(out: &mut Views, value: &[u8], name: &str) -> Result<()> {
 
 /// The codes of a column that is a dictionary already, and its distinct strings. Arrow's may have a string twice or
 /// NULL among its strings; ours may not.
-pub(crate) fn dictionary_symbols(array: &ArrayRef, name: &str) -> Result<(Column, Views)> {
+pub(crate) fn dictionary_symbols(array: &ArrayRef, name: &str, room: &mut Room) -> Result<(Column, Views)> {
     let dictionary = array.as_any_dictionary();
     let (strings, strings_are) = (dictionary.values(), dictionary.values().nulls());
     let Some(texts) = Texts::of(strings) else {
@@ -82,7 +84,7 @@ pub(crate) fn dictionary_symbols(array: &ArrayRef, name: &str) -> Result<(Column
     let mut codes_of = Vec::with_capacity(strings.len());
     for i in 0..strings.len() {
         let is_null = strings_are.is_some_and(|n| n.is_null(i));
-        codes_of.push(if is_null { None } else { Some(interner.code(texts.get(i), name)?) });
+        codes_of.push(if is_null { None } else { Some(interner.code(texts.get(i), name, room)?) });
     }
     let keys = arrow::compute::cast(dictionary.keys(), &DataType::UInt64).map_err(|e| Error::of_column(name, e))?;
     let keys = keys.as_primitive::<UInt64Type>();
@@ -102,14 +104,14 @@ pub(crate) fn dictionary_symbols(array: &ArrayRef, name: &str) -> Result<(Column
 }
 
 /// The codes of a column of text, and its distinct strings.
-pub(crate) fn symbols(array: &ArrayRef, name: &str) -> Result<(Vec<u32>, Views)> {
+pub(crate) fn symbols(array: &ArrayRef, name: &str, room: &mut Room) -> Result<(Vec<u32>, Views)> {
     let Some(texts) = Texts::of(array) else {
         return Err(Error::of_column(name, format!("type {} is no text", array.data_type())));
     };
     let mut interner = Interner::default();
     let mut codes = Vec::with_capacity(array.len());
     for row in 0..array.len() {
-        codes.push(if array.is_null(row) { 0 } else { interner.code(texts.get(row), name)? });
+        codes.push(if array.is_null(row) { 0 } else { interner.code(texts.get(row), name, room)? });
     }
     Ok((codes, interner.strings))
 }
@@ -123,14 +125,15 @@ struct Interner {
 
 impl Interner {
     #[inline]
-    fn code(&mut self, value: &[u8], name: &str) -> Result<u32> {
+    fn code(&mut self, value: &[u8], name: &str, room: &mut Room) -> Result<u32> {
         let hash = hash(value);
         let strings = &self.strings;
         if let Some((_, code)) = self.codes.find(hash, |(h, code)| *h == hash && strings.get(*code as usize) == value) {
             return Ok(*code);
         }
         let code = self.strings.len() as u32;
-        push(&mut self.strings, value, name)?;
+        room.take(16)?;
+        push(&mut self.strings, value, name, room)?;
         self.codes.insert_unique(hash, (hash, code), |(h, _)| *h);
         Ok(code)
     }

@@ -1,7 +1,10 @@
 //! The values of one column, in memory of their own: the commit keeps them.
 
+use crate::digits::push_decimal;
+use crate::room::Room;
 use crate::rows::Planned;
 use crate::texts::{dictionary_symbols, push, symbols, views};
+use crate::unpack::{unpacked, without_runs};
 use crate::{Error, Result, lists};
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -12,11 +15,16 @@ use arrow::datatypes::{
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use tidalite_types::column_type::Physical;
-use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, Values, Views};
+use tidalite_types::time::days_from_civil;
+use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
 /// The values of an array as a column of a batch. `rows_before` counts the rows of the frame before them.
-pub(crate) fn column(array: &ArrayRef, planned: &Planned, rows_before: u64) -> Result<BatchColumn> {
-    let array = &unpacked(array, planned)?;
+pub(crate) fn column(array: &ArrayRef, planned: &Planned, rows_before: u64, room: &mut Room) -> Result<BatchColumn> {
+    room.take_column(planned.column_type, array.len())?;
+    // Dictionaries stay where they become symbols.
+    let is_symbol = planned.column_type == ColumnType::Symbol;
+    let plain_values = if is_symbol { without_runs(array) } else { unpacked(array) };
+    let array = &plain_values.map_err(|e| Error::of_column(&planned.name, e))?;
     if planned.is_designated
         && let Some(row) = array.nulls().and_then(|nulls| nulls.iter().position(|valid| !valid))
     {
@@ -26,18 +34,21 @@ pub(crate) fn column(array: &ArrayRef, planned: &Planned, rows_before: u64) -> R
     let mut dictionary = Views::new();
     let column = match planned.column_type {
         ColumnType::Symbol if matches!(array.data_type(), DataType::Dictionary(..)) => {
-            let (column, strings) = dictionary_symbols(array, &planned.name)?;
+            let (column, strings) = dictionary_symbols(array, &planned.name, room)?;
             dictionary = strings;
             column
         }
         ColumnType::Symbol => {
-            let (codes, strings) = symbols(array, &planned.name)?;
+            let (codes, strings) = symbols(array, &planned.name, room)?;
             dictionary = strings;
             with_nulls(Values::U32(codes), array.nulls())
         }
-        ColumnType::DoubleArray { dims } => double_arrays(array, planned, dims, rows_before)?,
-        _ => plain(array, planned, rows_before)?,
+        ColumnType::DoubleArray { dims } => double_arrays(array, planned, dims, rows_before, room)?,
+        _ => plain(array, planned, rows_before, room)?,
     };
+    if planned.is_designated {
+        check_years(&column, planned, rows_before)?;
+    }
     Ok(BatchColumn {
         name: planned.stored_name.clone(),
         column_type: planned.column_type,
@@ -47,17 +58,23 @@ pub(crate) fn column(array: &ArrayRef, planned: &Planned, rows_before: u64) -> R
     })
 }
 
-/// Dictionaries and runs as what their values are; but for those of text that become symbols.
-fn unpacked(array: &ArrayRef, planned: &Planned) -> Result<ArrayRef> {
-    let values = match array.data_type() {
-        DataType::Dictionary(_, values) if planned.column_type != ColumnType::Symbol => values.as_ref(),
-        DataType::RunEndEncoded(_, values) => values.data_type(),
-        _ => return Ok(array.clone()),
+/// Times that a table can have. The commit looks again; here it is before a new table is created.
+fn check_years(column: &Column, planned: &Planned, rows_before: u64) -> Result<()> {
+    let (ColumnType::Timestamp(unit), Values::I64(times)) = (planned.column_type, &column.values) else {
+        return Ok(());
     };
-    arrow::compute::cast(array, values).map_err(|e| Error::of_column(&planned.name, e))
+    let range = years(unit);
+    let Some(row) = times.iter().position(|time| !range.contains(time)) else { return Ok(()) };
+    let message = format!("timestamp {} is outside the years 0001 to 9999", times[row]);
+    Err(Error::of_value(&planned.name, rows_before + row as u64, message))
 }
 
-fn plain(array: &ArrayRef, planned: &Planned, rows_before: u64) -> Result<Column> {
+fn years(unit: TimeUnit) -> std::ops::RangeInclusive<i64> {
+    let at = |year| days_from_civil(year, 1, 1).saturating_mul(86_400).saturating_mul(unit.per_second());
+    at(1)..=at(10_000) - 1
+}
+
+fn plain(array: &ArrayRef, planned: &Planned, rows_before: u64, room: &mut Room) -> Result<Column> {
     let values = match array.data_type() {
         DataType::Boolean => Values::Bit(bitmap(array.as_boolean().values())),
         DataType::Int8 => Values::I8(copied::<Int8Type>(array)),
@@ -89,7 +106,7 @@ fn plain(array: &ArrayRef, planned: &Planned, rows_before: u64) -> Result<Column
             ArrowUnit::Nanosecond => copied::<TimestampNanosecondType>(array),
         }),
         DataType::Date32 if planned.is_designated => {
-            Values::I64(array.as_primitive::<Date32Type>().values().iter().map(|d| i64::from(*d) * DAY_US).collect())
+            Values::I64(checked::<Date32Type, _>(array, planned, rows_before, |d| i64::from(d).checked_mul(DAY_US))?)
         }
         DataType::Date64 if planned.is_designated => {
             Values::I64(checked::<Date64Type, _>(array, planned, rows_before, |ms| ms.checked_mul(1_000))?)
@@ -105,13 +122,13 @@ fn plain(array: &ArrayRef, planned: &Planned, rows_before: u64) -> Result<Column
             let values = array.as_fixed_size_binary();
             Values::B16((0..values.len()).map(|row| values.value(row).try_into().unwrap_or_default()).collect())
         }
-        _ => Values::Views(views(array, &planned.name)?),
+        _ => Values::Views(views(array, &planned.name, room)?),
     };
     Ok(with_nulls(values, array.nulls()))
 }
 
 const DAY_MS: i64 = 86_400_000;
-const DAY_US: i64 = 1_000 * DAY_MS;
+pub(crate) const DAY_US: i64 = 1_000 * DAY_MS;
 
 fn copied<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<T::Native> {
     array.as_primitive::<T>().values().to_vec()
@@ -185,7 +202,14 @@ fn decimals(array: &ArrayRef, planned: &Planned, rows_before: u64) -> Result<Col
     let limit = 10_i128.pow(u32::from(precision));
     let out_of_range = |(row, value): (usize, &i128)| array.is_valid(row) && value.unsigned_abs() >= limit as u128;
     if let Some(row) = values.iter().enumerate().position(out_of_range) {
-        let message = format!("the value does not fit type {}", planned.column_type);
+        let mut value = Vec::new();
+        push_decimal(values[row], scale, &mut value);
+        let value = match values[row] {
+            // Of 256 bits.
+            i128::MAX => "of more than 38 digits".into(),
+            _ => String::from_utf8_lossy(&value),
+        };
+        let message = format!("value {value} is out of range for type {}", planned.column_type);
         return Err(Error::of_value(&planned.name, rows_before + row as u64, message));
     }
     let values = values.iter().enumerate().map(|(row, v)| if array.is_valid(row) { *v } else { 0 });
@@ -197,7 +221,7 @@ fn decimals(array: &ArrayRef, planned: &Planned, rows_before: u64) -> Result<Col
     Ok(with_nulls(values, array.nulls()))
 }
 
-fn double_arrays(array: &ArrayRef, planned: &Planned, dims: u8, rows_before: u64) -> Result<Column> {
+fn double_arrays(array: &ArrayRef, planned: &Planned, dims: u8, rows_before: u64, room: &mut Room) -> Result<Column> {
     let mut out = Views::with_capacity(array.len());
     let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
     for row in 0..array.len() {
@@ -205,11 +229,12 @@ fn double_arrays(array: &ArrayRef, planned: &Planned, dims: u8, rows_before: u64
             out.push_empty(1);
             continue;
         }
-        let extents = lists::value(array, row, dims, &planned.name, rows_before + row as u64, &mut numbers)?;
+        let extents = lists::value(array, row, dims, &planned.name, rows_before + row as u64, &mut numbers, room)?;
         bytes.clear();
         extents.iter().for_each(|e| bytes.extend_from_slice(&e.to_le_bytes()));
         numbers.iter().for_each(|n| bytes.extend_from_slice(&n.to_le_bytes()));
-        push(&mut out, &bytes, &planned.name)?;
+        // Counted already, but for the extents.
+        push(&mut out, &bytes, &planned.name, &mut Room::unlimited())?;
     }
     Ok(with_nulls(Values::Views(out), array.nulls()))
 }

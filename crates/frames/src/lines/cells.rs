@@ -2,7 +2,10 @@
 
 use super::Part;
 use super::escape::{push_escaped, push_quoted};
+use crate::digits::push_decimal;
+use crate::room::Room;
 use crate::texts::Texts;
+use crate::values::DAY_US;
 use crate::{Error, Result, lists};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -176,8 +179,6 @@ enum Cells<'a> {
     Doubles(Vec<f64>),
     DoublesBytes(Vec<f64>),
     Text(Texts<'a>),
-    /// Decoded from a dictionary.
-    Decoded(ArrayRef),
     Uuid(&'a ArrayRef),
     Time {
         values: &'a [i64],
@@ -201,7 +202,7 @@ impl<'a> Field<'a> {
     pub fn new(part: &'a Part, rows: &'a RecordBatch, version: u8) -> Result<Field<'a>> {
         let array = rows.column(part.index);
         let refused = |e: arrow::error::ArrowError| Error::of_column(&part.name, e);
-        let mut nulls = array.logical_nulls();
+        let nulls = array.logical_nulls();
         let is_binary = version >= 2;
         let cells = match array.data_type() {
             DataType::Boolean => Cells::Boolean(array.as_boolean().clone()),
@@ -251,16 +252,6 @@ impl<'a> Field<'a> {
                 let values = wide.as_primitive::<Decimal128Type>().values().to_vec();
                 Cells::Decimal { values, scale: u8::try_from(*s).unwrap_or(0) }
             }
-            DataType::Dictionary(_, values) => {
-                let plain = cast(array, values).map_err(refused)?;
-                nulls = plain.nulls().cloned();
-                return Field::of_plain(part, plain, nulls);
-            }
-            DataType::RunEndEncoded(_, values) => {
-                let plain = cast(array, values.data_type()).map_err(refused)?;
-                nulls = plain.nulls().cloned();
-                return Field::of_plain(part, plain, nulls);
-            }
             other => match lists::dims(other) {
                 Some(dims) => Cells::Array { lists: array, dims },
                 None => return Err(Error::of_column(&part.name, format!("type {other} has no form in line protocol"))),
@@ -271,15 +262,6 @@ impl<'a> Field<'a> {
             prefix.extend_from_slice(b"=\x10");
         }
         Ok(Field { name: &part.name, prefix: Prefix::new(&prefix), nulls, cells })
-    }
-
-    /// Text that came in a dictionary but is sent as a field.
-    fn of_plain(part: &'a Part, plain: ArrayRef, nulls: Option<NullBuffer>) -> Result<Field<'a>> {
-        if Texts::of(&plain).is_none() {
-            let message = format!("a dictionary of type {} has no form in line protocol", plain.data_type());
-            return Err(Error::of_column(&part.name, message).with_hint("decode it first"));
-        }
-        Ok(Field { name: &part.name, prefix: Prefix::new(&part.prefix), nulls, cells: Cells::Decoded(plain) })
     }
 
     #[inline]
@@ -313,20 +295,23 @@ impl<'a> Field<'a> {
                 out.push(if values.value(row) { b't' } else { b'f' });
             }
             Cells::Text(texts) => self.push_text(texts.get(row), out),
-            Cells::Decoded(array) => self.push_text(Texts::of(array).map_or(&[], |texts| texts.get(row)), out),
             Cells::Uuid(array) => self.push_uuid(array.as_fixed_size_binary().value(row), out),
             Cells::Time { values, factor, divisor, suffix } => {
-                let Some(time) = values[row].checked_mul(*factor) else {
-                    return Err(Error::of_value(self.name, number, "the time is out of range of microseconds"));
-                };
+                let time = self.micros(values[row], *factor, number)?;
                 self.push_time(time.div_euclid(*divisor), *suffix, out);
             }
-            Cells::Day(days) => self.push_time(i64::from(days[row]) * 86_400_000_000, b't', out),
-            Cells::Millis(millis) => self.push_time(millis[row].saturating_mul(1_000), b't', out),
+            Cells::Day(days) => self.push_time(self.micros(i64::from(days[row]), DAY_US, number)?, b't', out),
+            Cells::Millis(millis) => self.push_time(self.micros(millis[row], 1_000, number)?, b't', out),
             Cells::Decimal { values, scale } => self.push_decimal(values[row], *scale, out),
             Cells::Array { lists, dims } => self.push_array(lists, *dims, row, number, out)?,
         }
         Ok(())
+    }
+
+    #[inline]
+    fn micros(&self, value: i64, factor: i64, number: u64) -> Result<i64> {
+        let out_of_range = || Error::of_value(self.name, number, "the time is out of range of microseconds");
+        value.checked_mul(factor).ok_or_else(out_of_range)
     }
 
     #[inline]
@@ -385,19 +370,7 @@ impl<'a> Field<'a> {
 
     fn push_decimal(&self, value: i128, scale: u8, out: &mut Vec<u8>) {
         self.prefix.push(out);
-        if value < 0 {
-            out.push(b'-');
-        }
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(value.unsigned_abs()).as_bytes();
-        let scale = usize::from(scale);
-        let whole = digits.len().saturating_sub(scale);
-        out.extend_from_slice(if whole == 0 { b"0" } else { &digits[..whole] });
-        if scale > 0 {
-            out.push(b'.');
-            out.resize(out.len() + scale.saturating_sub(digits.len()), b'0');
-            out.extend_from_slice(&digits[whole..]);
-        }
+        push_decimal(value, scale, out);
         out.push(b'd');
     }
 
@@ -407,7 +380,7 @@ impl<'a> Field<'a> {
         /// What follows is an array.
         const ARRAY: u8 = 14;
         let mut numbers = Vec::new();
-        let extents = lists::value(array, row, dims, self.name, number, &mut numbers)?;
+        let extents = lists::value(array, row, dims, self.name, number, &mut numbers, &mut Room::unlimited())?;
         self.prefix.push(out);
         out.extend_from_slice(&[b'=', ARRAY, DOUBLE, dims]);
         extents.iter().for_each(|extent| out.extend_from_slice(&extent.to_le_bytes()));

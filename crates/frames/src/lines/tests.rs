@@ -1,7 +1,7 @@
 use super::*;
 use arrow::array::{
-    ArrayRef, BooleanArray, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int32Array, ListArray,
-    StringArray, TimestampMicrosecondArray, TimestampNanosecondArray, UInt64Array,
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int32Array,
+    ListArray, RunArray, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray, UInt64Array,
 };
 use arrow::datatypes::{Float64Type, Int32Type};
 use std::sync::Arc;
@@ -140,4 +140,35 @@ fn any_number_of_threads_writes_the_same_text() {
         assert!(pieces.concat() == one, "{threads} threads");
     }
     assert!(one.starts_with(b"t0 f=0.0 0\nt1 f="));
+}
+
+#[test]
+fn dictionaries_and_runs_are_what_they_stand_for() {
+    let keys = Int32Array::from(vec![Some(1), None, Some(0)]);
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![0.5, 1.5]));
+    let runs = |values: &dyn Array| -> ArrayRef {
+        Arc::new(RunArray::<Int32Type>::try_new(&Int32Array::from(vec![2, 3]), values).unwrap())
+    };
+    let rows = frame(vec![
+        ("n", Arc::new(DictionaryArray::<Int32Type>::new(keys.clone(), numbers))),
+        ("s", runs(&StringArray::from(vec![Some("a"), None]))),
+        ("i", runs(&Int32Array::from(vec![7, 8]))),
+        ("t", Arc::new(vec!["one", "two", "one"].into_iter().collect::<DictionaryArray<Int32Type>>())),
+    ]);
+    let options = LineOptions {
+        version: 1,
+        table: Table::Column("t".to_owned()),
+        at: At::Server,
+        symbols: Symbols::Named(vec!["s".to_owned()]),
+    };
+    assert_eq!(text(&rows, &options).unwrap(), "one,s=a n=1.5,i=7i\ntwo,s=a i=7i\none n=0.5,i=8i\n");
+    let lines = LinePlan::new(&rows.schema(), &options).unwrap().lines(&rows.slice(1, 2), 1, 1).unwrap().concat();
+    assert_eq!(String::from_utf8(lines).unwrap(), "two,s=a i=7i\none n=0.5,i=8i\n");
+}
+
+#[test]
+fn dates_that_are_no_times_are_named() {
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![1, 213_520_000]));
+    let error = text(&frame(vec![("d", days)]), &options(2, At::Server, Symbols::Auto)).unwrap_err();
+    assert_eq!(error.message, "column \"d\", row 1: the time is out of range of microseconds");
 }

@@ -1,10 +1,11 @@
 use super::*;
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal256Array, DictionaryArray, DurationSecondArray,
-    Float64Array, Int64Array, LargeStringArray, ListArray, RecordBatch, StringArray, StringViewArray,
-    TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt8Array, UInt64Array,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array, DictionaryArray,
+    DurationSecondArray, Float64Array, Int64Array, LargeStringArray, ListArray, RecordBatch, StringArray,
+    StringViewArray, TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt8Array,
+    UInt64Array,
 };
-use arrow::datatypes::{Float64Type, Int8Type, i256};
+use arrow::datatypes::{Float64Type, Int8Type, Int64Type, i256};
 use std::sync::Arc;
 use tidalite_types::{Column, ColumnId, ColumnSchema, PartitionBy, Values};
 
@@ -195,4 +196,41 @@ fn a_table_that_exists_decides() {
     assert_eq!(planned, [("time", ColumnType::Timestamp(TimeUnit::Micros)), ("S", ColumnType::Symbol)]);
     let error = RowPlan::new(&rows.schema(), &options(None, Symbols::Auto), Some(&table)).unwrap_err();
     assert_eq!(error.message, "table \"t\" is ordered by \"time\", which the frame does not have");
+}
+
+#[test]
+fn times_that_no_table_can_have_are_named() {
+    let second_of_year_10000 = 253_402_300_800;
+    let rows = frame(vec![("t", Arc::new(TimestampSecondArray::from(vec![0, second_of_year_10000])))]);
+    let error = batch(&rows, Some("t"), Symbols::Auto).unwrap_err();
+    assert_eq!(error.message, "column \"t\", row 1: timestamp 253402300800000 is outside the years 0001 to 9999");
+    assert_eq!((error.column.as_deref(), error.row), (Some("t"), Some(1)));
+    // 213520000 days are 2^64 µs and a few years.
+    let days = frame(vec![("d", Arc::new(Date32Array::from(vec![0, 213_520_000])))]);
+    let error = batch(&days, Some("d"), Symbols::Auto).unwrap_err();
+    assert_eq!(error.message, "column \"d\", row 1: value 213520000 is out of range for type TIMESTAMP");
+    // Only the time of the rows has to be one of a calendar.
+    assert!(batch(&rows, None, Symbols::Auto).is_ok());
+}
+
+#[test]
+fn numbers_of_lists_are_not_rounded() {
+    let list = |n: i64| {
+        frame(vec![(
+            "a",
+            Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(vec![Some(vec![Some(1), Some(n)])])),
+        )])
+    };
+    assert!(batch(&list(1 << 53), None, Symbols::Auto).is_ok());
+    for n in [(1 << 53) + 1, i64::MAX] {
+        let error = batch(&list(n), None, Symbols::Auto).unwrap_err();
+        assert_eq!(error.message, format!("column \"a\", row 0: value {n} has more digits than a DOUBLE"));
+    }
+}
+
+#[test]
+fn a_decimal_that_is_too_long_is_named() {
+    let values = Decimal128Array::from(vec![1, 12_345]).with_precision_and_scale(4, 2).unwrap();
+    let error = batch(&frame(vec![("d", Arc::new(values))]), None, Symbols::Auto).unwrap_err();
+    assert_eq!(error.message, "column \"d\", row 1: value 123.45 is out of range for type DECIMAL(4,2)");
 }
