@@ -42,6 +42,26 @@ def test_few_rows_of_a_large_block_are_small(server, remote, table):
     assert status == 200 and headers["content-type"] == "application/vnd.apache.arrow.stream" and len(body) < 5_000
 
 
+def test_bodies_have_the_text_of_their_rows_only(monkeypatch):
+    """A part of a frame of text views is not sent with the text of all of it."""
+    from tidalite import _native
+
+    text = [f"{i:0500}" for i in range(20_000)]
+    frame = pl.DataFrame({"t": text, "n": range(20_000)})
+    encoder = _native.IpcEncoder(frame, 1 << 20)
+    sizes = []
+    while (body := encoder.next()) is not None:
+        sizes.append(len(body))
+    assert sum(sizes) < 11 << 20 and max(sizes) < 1.5 * (1 << 20) and len(sizes) < 20
+    assert encoder.rows == 20_000
+    # Rows that are larger than a body go one by one.
+    encoder = _native.IpcEncoder(pl.DataFrame({"t": ["x" * 100_000] * 5}), 50_000)
+    sizes = []
+    while (body := encoder.next()) is not None:
+        sizes.append(len(body))
+    assert len(sizes) == 5 and max(sizes) < 110_000
+
+
 def test_bodies_that_are_no_rows(server):
     for body in (b"", b"hello", b"\xff" * 100, b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x01" * 100):
         status, _, answer = server.request("POST", "/write/arrow?table=nothing", body)

@@ -18,6 +18,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import tidalite
+from server import eventually
+from tidalite._parameters import tagged
 
 COLUMNS = """
     ts timestamp, b boolean, i1 byte, i2 short, i4 int, i8 long, f4 float, f8 double, d decimal(10,2), day date,
@@ -106,6 +108,14 @@ def test_what_is_shown_is_not_lost(db):
     assert len(result.fetchall()) == 12
 
 
+def test_what_is_shown_is_not_lost_while_iterating(db):
+    result = db.sql("select x from long_sequence(12)")
+    assert result.fetchone() == (1,)
+    assert repr(result).splitlines()[2].strip() == "1" and "<td>1</td>" in result._repr_html_()
+    assert result.fetchall() == [(x,) for x in range(2, 13)]
+    assert repr(result).endswith("…")
+
+
 def test_no_rows_and_no_columns(db):
     result = db.sql("select x from long_sequence(5) where x > 9")
     assert result.columns == [("x", "LONG")]
@@ -125,6 +135,16 @@ def test_parameters(db):
     moment = dt.datetime(2026, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     assert db.sql("select $1", [moment]).fetchall() == [(dt.datetime(2026, 1, 1),)]
     assert db.sql("select $1", [pd.Timestamp("2026-01-01 00:00:00.000000007")]).numpy().popitem()[1][0] == np.datetime64("2026-01-01T00:00:00.000000007")
+    early = dt.datetime(999, 1, 1)
+    assert db.sql("select $1, $2", [early, np.datetime64("2026-01-01T05", "h")]).fetchall() == [(early, dt.datetime(2026, 1, 1, 5))]
+    assert db.sql("select $1, $2", [np.datetime64("2026-02"), np.datetime64("NaT")]).fetchall() == [(dt.datetime(2026, 2, 1), None)]
+    assert db.sql("select $1", [np.datetime64(1, "ns")]).columns[0][1] == "TIMESTAMP_NS"
+    times = np.array(["2026-01-01", "2026-01-02"], "datetime64[ns]")
+    assert tagged(times) == ("list", [("TIMESTAMP_NS", f"2026-01-0{day}T00:00:00.000000000Z") for day in (1, 2)])
+    with pytest.raises(tidalite.DataError, match="timedelta64 cannot be"):
+        db.sql("select $1", [np.timedelta64(5, "s")])
+    with pytest.raises(tidalite.DataError, match="has no place in a TIMESTAMP"):
+        db.sql("select $1", [np.datetime64(10**9, "Y")])
     with pytest.raises(tidalite.ProgrammingError, match="there is no parameter c"):
         db.sql("select $c", {"a": 1})
     with pytest.raises(tidalite.ProgrammingError, match="2 parameters, 1 values"):
@@ -157,16 +177,62 @@ def test_close_stops_a_query(db):
     assert db.sql("select 1").fetchall() == [(1,)]
 
 
+def test_what_is_closed_is_not_read(db):
+    result = db.sql("select x from long_sequence(100000)")
+    result.fetchone()
+    result.close()
+    for read in (result.fetchall, result.arrow, result.polars, lambda: list(result.batches())):
+        with pytest.raises(tidalite.InterfaceError, match="closed"):
+            read()
+    assert repr(result) == "<closed result>"
+
+
+@pytest.mark.parametrize("read", ["fetchall", "arrow", "polars", "stream"])
+def test_close_stops_what_another_thread_reads(db, read):
+    # A server answers when it has the first rows.
+    is_local = type(db).__name__ == "LocalDatabase"
+    result = db.sql(ENDLESS if is_local else "select a.x from long_sequence(100000) a, long_sequence(10000000) b")
+    reads = {"stream": lambda: pa.table(result)}.get(read) or getattr(result, read)
+    said = []
+
+    def run():
+        try:
+            reads()
+        except Exception as error:
+            said.append(error)
+
+    reader = threading.Thread(target=run)
+    reader.start()
+    eventually(lambda: result._running is not None, 20, "rows are read")
+    result.close()
+    reader.join(20)
+    assert not reader.is_alive() and "the result is closed" in str(said[0])
+    assert isinstance(said[0], tidalite.InterfaceError) or read in ("polars", "stream")
+    assert db.sql("select 1").fetchall() == [(1,)]
+
+
+def test_streams_are_read_as_they_come(db):
+    """Nobody waits for the last row to see the first."""
+    result = db.sql("select a.x from long_sequence(100000) a, long_sequence(100000) b")
+    reader = pa.RecordBatchReader.from_stream(result)
+    assert reader.read_next_batch().num_rows > 0
+    result.close()
+
+
+ENDLESS = "select a.x from long_sequence(100000) a, long_sequence(10000000) b where a.x * b.x = 7"
 LONG = "select count(*) from long_sequence(100000) a, long_sequence(10000000) b where a.x * b.x = 7"
 
 
-def test_ctrl_c_cancels(tmp_path):
+@pytest.mark.parametrize("read", ["result.arrow()", "list(result.batches())", "pyarrow.table(result)", "db.write('t', result)", "db.write('t', {'n': [1]}); db.sql('insert into t ' + sql)"])
+def test_ctrl_c_cancels(tmp_path, read):
     script = f"""
-import sys, tidalite
+import sys, tidalite, pyarrow
 db = tidalite.open({str(tmp_path / "d")!r})
+sql = {LONG!r}
+result = db.sql(sql)
 print("ready", flush=True)
 try:
-    db.sql({LONG!r}).arrow()
+    {read}
 except KeyboardInterrupt:
     print("interrupted", db.sql("select 1").fetchall(), flush=True)
 """
@@ -217,6 +283,17 @@ def test_frames_as_tables(local, table):
     assert local.unregister("Other") and not local.unregister("other")
     with pytest.raises(tidalite.ProgrammingError, match='"other" does not exist'):
         local.sql("select * from other")
+
+
+def test_a_registered_frame_has_null_where_it_would_be_written(local):
+    frame = pd.DataFrame({"k": ["a", "b", "c"], "v": [1.0, np.nan, 3.0], "f": np.array([1, np.nan, 3], "float32")})
+    query = "select count(v), sum(v), count(f), max(v) from nans"
+    local.register("nans", frame)
+    assert local.sql(query).fetchall() == [(2, 4.0, 2, 3.0)]
+    local.register("nans", frame, keep_nan=True)
+    count, total, *_ = local.sql(query).fetchall()[0]
+    assert count == 3 and math.isnan(total)
+    local.unregister("nans")
 
 
 def test_a_registered_frame_has_a_time(local):

@@ -140,6 +140,40 @@ def test_what_cannot_be_sent_is_named():
         buffer.dataframe(pl.DataFrame({"v": [1]}), at=ServerTimestamp)
 
 
+def test_times_of_numpy_and_pandas():
+    """Each in the unit it has; what has no form is an error, not a number."""
+    def line(value, version=2):
+        buffer = Buffer(protocol_version=version)
+        buffer.row("t", columns={"c": value, "x": 1}, at=TimestampNanos(5))
+        return bytes(buffer).decode().removesuffix(" 5n\n" if version > 1 else " 5\n")
+
+    nanos = np.datetime64("2026-01-01T00:00:00.000000001")
+    assert line(nanos) == f"t c={T0 + 1}n,x=1i" and line(nanos, 1) == f"t c={T0 // 1000}t,x=1i"
+    for micros in (np.datetime64("2026-01-01"), np.datetime64("2026-01-01T00", "h"), np.datetime64("2026-01-01", "us"), pd.Timestamp("2026-01-01").as_unit("us"), pd.Timestamp("2026-01-01", tz="UTC").as_unit("s")):
+        assert line(micros) == f"t c={T0 // 1000}t,x=1i"
+    assert line(pd.Timestamp(T0 + 7)) == f"t c={T0 + 7}n,x=1i" and line(pd.Timestamp(T0)) == f"t c={T0}n,x=1i"
+    assert line(np.datetime64("NaT")) == line(pd.NaT) == line(None) == "t x=1i"
+    for wrong in (np.timedelta64(5, "s"), np.array([nanos]), np.datetime64(10**9, "Y"), dt.timedelta(1), pd.Timedelta(5)):
+        with pytest.raises(tidalite.DataError, match='column "c"'):
+            line(wrong)
+
+    def at(value):
+        buffer = Buffer(protocol_version=2)
+        buffer.row("t", columns={"x": 1}, at=value)
+        return bytes(buffer).decode().rsplit(" ", 1)[1]
+
+    assert at(nanos) == f"{T0 + 1}n\n" and at(np.datetime64("2026-01-01")) == f"{T0 // 1000}t\n" and at(pd.Timestamp(T0)) == f"{T0}n\n"
+    with pytest.raises(tidalite.DataError, match="cannot be NULL"):
+        at(np.datetime64("NaT"))
+
+
+def test_tables_and_tags_of_any_layout():
+    frame = pd.DataFrame({"t": pd.Categorical(["a", "b"]), "s": pd.Categorical([5, 6]), "v": [1.5, 2.5]})
+    buffer = Buffer(protocol_version=1)
+    buffer.dataframe(frame, table_name_col="t", at=ServerTimestamp)
+    assert bytes(buffer) == b"a s=5i,v=1.5\nb s=6i,v=2.5\n"
+
+
 def test_configurations():
     s = Sender.from_conf("http::addr=localhost:1;username=u;password=a;;b=c;", auto_flush=False)
     assert s._settings["password"] == "a;b=c" and s._flush_rows is None

@@ -194,6 +194,7 @@ def test_a_table_that_exists_decides(db, table):
 REFUSED = [
     ({"v": np.array([1, 2**63], np.uint64)}, "v", 1, "9223372036854775808 is out of range"),
     ({"v": [1, "two"]}, "v", 1, "'two' is of type str"),
+    ({"v": [decimal.Decimal("1e39"), 1]}, "v", None, "DECIMAL|decimal|digits|Decimal"),
     ({"v": pd.to_timedelta([1, 2], unit="s")}, "v", None, "has no place"),
     ({"v": [dt.time(1), dt.time(2)]}, "v", None, "has no place"),
     ({"v": pd.period_range("2026-01", periods=2, freq="M")}, "v", None, "has no place"),
@@ -238,6 +239,90 @@ def test_many_rows_in_parts_or_at_once(db, table):
     assert rows == count + 1000 and total == pytest.approx(frame["v3"].sum() + frame["v3"][:1000].sum())
 
 
+def test_a_refused_commit_is_the_last(db, table, monkeypatch):
+    """Rows after a refused one are not there, whatever was on its way already."""
+    monkeypatch.setattr("tidalite._remote._BODY_BYTES", 8 << 20)
+    db.sql(f"create table {table} (n int)")
+    rows = 26_000_000 if type(db).__name__ == "LocalDatabase" else 3_000_000
+    values = np.zeros(rows, np.int64)
+    values[10] = 2**40
+    with pytest.raises(tidalite.DataError, match=f"{2**40}.*row 10") as refused:
+        db.write(table, pa.table({"n": values}))
+    assert refused.value.row == 10
+    assert db.sql(f"select count(*) from {table}").fetchall() == [(0,)]
+
+
+def test_the_first_error_is_the_one_that_is_said(db, table, monkeypatch):
+    """Rows that do not become a commit do not hide that the commit before them was refused."""
+    monkeypatch.setattr("tidalite._remote._BODY_BYTES", 8 << 20)
+    db.sql(f"create table {table} (n long, m int)")
+    rows = 12_000_000
+    n, m = np.zeros(rows, np.uint64), np.zeros(rows, np.int64)
+    m[5], n[-1] = 2**40, 2**63
+    with pytest.raises(tidalite.DataError, match="row 5"):
+        db.write(table, pa.table({"n": n, "m": m}))
+
+
+@pytest.mark.parametrize("when", [253_402_300_800, 2**62 // 10**6], ids=["year 10000", "far"])
+def test_no_table_for_times_that_it_cannot_have(db, table, when):
+    with pytest.raises(tidalite.DataError, match="outside the years|out of range") as refused:
+        db.write(table, pa.table({"ts": pa.array([0, when], pa.timestamp("s"))}), at="ts")
+    assert (refused.value.column, refused.value.row) == ("ts", 1)
+    assert table not in db.tables()
+    with pytest.raises(tidalite.DataError, match="value 213520000 is out of range"):
+        db.write(table, pa.table({"ts": pa.array([213_520_000], pa.date32())}), at="ts")
+    assert table not in db.tables()
+
+
+def test_few_bytes_that_stand_for_many(db, table):
+    """A dictionary of one text, and rows of nothing."""
+    db.sql(f"create table {table} (t varchar)")
+    many = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int8)), pa.array(["x" * 100_000]))
+    with pytest.raises(tidalite.DataError, match="one commit may have 512 MiB"):
+        db.write(table, pa.table({"t": many}), atomic=True)
+    assert db.write(table, pa.table({"t": many.slice(0, 100)})) == 100
+    assert db.sql(f"select count(*), max(length(t)) from {table}").fetchall() == [(100, 100_000)]
+    with pytest.raises(tidalite.DataError, match="no column"):
+        db.write(table, pa.table({"t": pa.nulls(2**27)}))
+
+
+MIXED = [
+    ([dt.date(2026, 1, 1), dt.datetime(2026, 1, 1, 5)], "datetime, those before it of type date"),
+    ([dt.datetime(2026, 1, 1, 5), dt.date(2026, 1, 1)], "date, those before it of type datetime"),
+    (["a", None, b"b"], "bytes, those before it of type str"),
+    ([dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)], "datetime with a time zone, those before it of type datetime"),
+    ([True, 1], "int, those before it of type bool"),
+    ([1, "1"], "str, those before it of type int"),
+]
+
+
+@pytest.mark.parametrize("values,message", MIXED)
+def test_objects_of_two_kinds_are_refused(db, table, values, message):
+    for column in (pd.Series(values, dtype=object), values):
+        with pytest.raises(tidalite.DataError, match=message) as refused:
+            db.write(table, {"v": column} if isinstance(column, list) else pd.DataFrame({"v": column}))
+        assert (refused.value.column, refused.value.row) == ("v", len(values) - 1)
+
+
+def test_objects_that_go_together(db, table):
+    assert written(db, table, pd.Series([1, 2.5, None], dtype=object)) == ("DOUBLE", [1.0, 2.5, None])
+    assert written(db, table + "d", pd.Series([1, decimal.Decimal("2.5"), None], dtype=object))[1] == [1, decimal.Decimal("2.5"), None]
+    assert written(db, table + "n", pd.Series([np.int64(1), 2, None], dtype=object)) == ("LONG", [1, 2, None])
+    fine = pd.Timestamp("2026-01-01 00:00:00.000000001")
+    assert written(db, table + "t", pd.Series([fine, None, dt.datetime(2026, 1, 2)], dtype=object))[0] == "TIMESTAMP_NS"
+
+
+def test_a_category_without_values_is_no_column(db, table):
+    frame = pd.DataFrame({"ts": TIMES, "c": pd.Categorical([None, None, None]), "f": pd.array([None] * 3, "Float64")})
+    db.write(table, frame, at="ts")
+    assert types(db, table) == {"ts": "TIMESTAMP", "f": "DOUBLE"}
+
+
+def test_numbers_of_arrays_are_not_rounded(db, table):
+    with pytest.raises(tidalite.DataError, match=f"row 1: value {2**53 + 1} has more digits"):
+        db.write(table, pa.table({"a": [[1, 2**53], [2**53 + 1]]}))
+
+
 def test_written_is_durable(tmp_path):
     """Rows acknowledged before a process ends without closing anything are there for the next."""
     script = f"""
@@ -251,6 +336,26 @@ os._exit(0)
         assert db.sql("select count(*), sum(n) from t").fetchall() == [(1000, 499_500)]
         with pytest.raises(tidalite.OperationalError):
             tidalite.open(tmp_path / "d")
+
+
+def test_a_process_that_forks(tmp_path):
+    """The child ends without touching what its parent has open, and says what is wrong when it uses it."""
+    script = f"""
+import os, tidalite
+db = tidalite.open({str(tmp_path / "d")!r})
+db.write("t", {{"n": [1]}})
+child = os.fork()
+if not child:
+    try:
+        db.sql("select 1")
+    except tidalite.InterfaceError as refused:
+        print(refused.message, flush=True)
+    raise SystemExit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), db.sql("select n from t").fetchall())
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["the database was opened by another process", "7 [(1,)]"], done.stderr
+    assert done.stderr == ""
 
 
 def test_pandas_2():

@@ -4,10 +4,10 @@ use crate::rows::Rows;
 use crate::wait::wait;
 use crate::{capsule, errors, parameters};
 use arrow::array::RecordBatchReader;
+use arrow::ffi_stream::ArrowArrayStreamReader;
 use futures::future::BoxFuture;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tidalite::config::Durability;
@@ -15,8 +15,8 @@ use tidalite::types::{Batch, Command, PartitionBy, Txn};
 use tidalite::{DatabaseConfig, Error, ErrorKind, Frame, QueryOptions, Response};
 use tidalite_frames::{Pieces, RowOptions, RowPlan, Symbols};
 
-/// Commits under way while the next rows are converted.
-const COMMITS_AHEAD: usize = 2;
+/// Rows that are converted at a time: signals are looked at in between, and commits begun.
+const ROWS_AT_ONCE: usize = 1 << 20;
 
 #[pyclass(frozen, module = "tidalite._native")]
 pub struct Database {
@@ -34,6 +34,13 @@ impl Database {
 
     fn frames(&self) -> std::sync::MutexGuard<'_, Vec<Frame>> {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be dropped without the lock: its memory is Python's, which may do anything when it is released.
+    fn take_frame(&self, name: &str) -> Option<Frame> {
+        let mut frames = self.frames();
+        let at = frames.iter().position(|f| tidalite::types::schema::same_name(&f.name, name))?;
+        Some(frames.remove(at))
     }
 }
 
@@ -128,21 +135,12 @@ impl Database {
             RowPlan::new(&reader.schema(), &options, existing.as_deref()).map_err(|e| errors::of_frame(py, &e))?;
         // A table is created when the first rows of it have been found good.
         let create = existing.is_none().then(|| Command::CreateTable(plan.table(partition_by)));
-        let mut commits = Commits { database, create, running: VecDeque::new() };
+        let mut commits = Commits { database, create, running: None };
         let mut pieces = Pieces::new(plan, atomic);
-        let mut ready = Vec::new();
-        loop {
-            // A stream of Python's own takes the lock where it needs it.
-            let Some(batch) = py.detach(|| reader.next()) else { break };
-            let batch = batch.map_err(|e| errors::of_arrow(py, &e))?;
-            py.detach(|| pieces.push(batch, &mut |batches| keep(&mut ready, batches)))
-                .map_err(|e| errors::of_frame(py, &e))?;
-            commits.start(py, &mut ready)?;
-            py.check_signals()?;
-        }
-        py.detach(|| pieces.finish(&mut |batches| keep(&mut ready, batches))).map_err(|e| errors::of_frame(py, &e))?;
-        commits.start(py, &mut ready)?;
-        commits.finish(py)?;
+        let written = write_all(py, &mut reader, &mut pieces, &mut commits);
+        // What is on its way was there first, and so is its error.
+        commits.finish_running(py)?;
+        written?;
         Ok(pieces.rows())
     }
 
@@ -162,24 +160,28 @@ impl Database {
         });
         let made = made.map_err(|e| errors::of_arrow(py, &e))?;
         let frame = made.map_err(|e| errors::of_database(py, &Error::from(e), None))?;
-        let mut frames = self.frames();
-        frames.retain(|f| !tidalite::types::schema::same_name(&f.name, name));
-        frames.push(frame);
+        let before = self.take_frame(name);
+        self.frames().push(frame);
+        drop(before);
         Ok(())
     }
 
     /// Forgets a registered frame; says whether there was one.
     fn unregister(&self, name: &str) -> bool {
-        let mut frames = self.frames();
-        let before = frames.len();
-        frames.retain(|f| !tidalite::types::schema::same_name(&f.name, name));
-        frames.len() < before
+        self.take_frame(name).is_some()
     }
 
     /// Merges what is staged into segments and writes a checkpoint.
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
         let database = self.get(py)?;
         py.detach(|| database.settle()).map_err(|e| errors::of_database(py, &e, None))
+    }
+
+    /// Leaves it as it is: its threads are those of the process that this one was forked from.
+    fn forget(&self) {
+        if let Ok(mut open) = self.open.try_lock() {
+            std::mem::forget(open.take());
+        }
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
@@ -189,27 +191,53 @@ impl Database {
     }
 }
 
+/// Converts the rows and begins their commits.
+fn write_all(
+    py: Python<'_>,
+    reader: &mut ArrowArrayStreamReader,
+    pieces: &mut Pieces,
+    commits: &mut Commits,
+) -> PyResult<()> {
+    let mut ready = Vec::new();
+    // A stream of Python's own takes the lock where it needs it.
+    while let Some(batch) = py.detach(|| reader.next()) {
+        // Ctrl-C ends a stream of ours; Arrow's streams can only say so in words.
+        py.check_signals()?;
+        let batch = batch.map_err(|e| errors::of_arrow(py, &e))?;
+        for at in (0..batch.num_rows()).step_by(ROWS_AT_ONCE) {
+            let rows = batch.slice(at, ROWS_AT_ONCE.min(batch.num_rows() - at));
+            py.detach(|| pieces.push(rows, &mut |batches| keep(&mut ready, batches)))
+                .map_err(|e| errors::of_frame(py, &e))?;
+            commits.start(py, &mut ready)?;
+            py.check_signals()?;
+        }
+    }
+    py.detach(|| pieces.finish(&mut |batches| keep(&mut ready, batches))).map_err(|e| errors::of_frame(py, &e))?;
+    commits.start(py, &mut ready)?;
+    // A frame without rows makes its table, too.
+    commits.create(py)
+}
+
 fn keep(ready: &mut Vec<Vec<Batch>>, batches: Vec<Batch>) -> tidalite_frames::Result<()> {
     ready.push(batches);
     Ok(())
 }
 
-/// Commits submitted in order, not all of them waited for.
+/// Commits in order: the next rows are converted while one is on its way, but no commit begins before the last one is
+/// known to be good, so that a refused one is the last.
 struct Commits {
     database: tidalite::Database,
     /// What makes the table, until it has.
     create: Option<Command>,
-    running: VecDeque<BoxFuture<'static, Result<Txn, Error>>>,
+    running: Option<BoxFuture<'static, Result<Txn, Error>>>,
 }
 
 impl Commits {
     fn start(&mut self, py: Python<'_>, ready: &mut Vec<Vec<Batch>>) -> PyResult<()> {
         for batches in ready.drain(..) {
             self.create(py)?;
-            self.running.push_back(self.database.commit(batches));
-            while self.running.len() > COMMITS_AHEAD {
-                self.finish_one(py)?;
-            }
+            self.finish_running(py)?;
+            self.running = Some(self.database.commit(batches));
         }
         Ok(())
     }
@@ -219,18 +247,9 @@ impl Commits {
         wait(py, self.database.command(create))?.map(drop).map_err(|e| errors::of_write(py, &e))
     }
 
-    fn finish_one(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Some(commit) = self.running.pop_front() else { return Ok(()) };
+    fn finish_running(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(commit) = self.running.take() else { return Ok(()) };
         wait(py, commit)?.map(drop).map_err(|e| errors::of_write(py, &e))
-    }
-
-    fn finish(&mut self, py: Python<'_>) -> PyResult<()> {
-        // A frame without rows makes its table, too.
-        self.create(py)?;
-        while !self.running.is_empty() {
-            self.finish_one(py)?;
-        }
-        Ok(())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::rows::Table;
 use crate::{capsule, errors};
-use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::buffer::Buffer;
+use arrow::error::ArrowError;
 use arrow::ffi_stream::ArrowArrayStreamReader;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
@@ -11,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tidalite_frames::{byte_count, compact};
 
 /// Turns pieces of a stream, cut anywhere, into rows.
 #[pyclass(frozen, module = "tidalite._native")]
@@ -71,8 +73,8 @@ pub struct IpcEncoder {
 
 struct Encoding {
     reader: ArrowArrayStreamReader,
-    /// Rows of a batch that were too many for the last body.
-    rest: Option<RecordBatch>,
+    /// Rows of a batch that were too many for the last body, and about how many bytes one of them has.
+    rest: Option<(RecordBatch, usize)>,
     rows: u64,
     is_done: bool,
 }
@@ -100,27 +102,31 @@ impl IpcEncoder {
 }
 
 impl Encoding {
-    fn body(&mut self, bytes: usize) -> Result<Option<Vec<u8>>, arrow::error::ArrowError> {
+    fn body(&mut self, bytes: usize) -> Result<Option<Vec<u8>>, ArrowError> {
+        /// What is left of a body is not filled by fewer rows.
+        const ROWS_MIN: usize = 1024;
         if self.is_done {
             return Ok(None);
         }
         let schema = self.reader.schema();
-        let mut writer = StreamWriter::try_new(Vec::with_capacity(bytes + bytes / 4), &schema)?;
+        let mut writer = StreamWriter::try_new(Vec::with_capacity(bytes + bytes / 8), &schema)?;
         let first = self.rows;
-        while writer.get_ref().len() < bytes {
-            let Some(batch) = self.rest.take().map(Ok).or_else(|| self.reader.next()).transpose()? else {
+        loop {
+            let Some((batch, each)) = self.next()? else {
                 self.is_done = true;
                 break;
             };
-            // A batch that would be much larger than a body is cut.
-            let each = batch.get_array_memory_size() / batch.num_rows().max(1) + 1;
-            let room = (bytes / each).max(1024);
-            let count = batch.num_rows().min(room);
-            if count < batch.num_rows() {
-                self.rest = Some(batch.slice(count, batch.num_rows() - count));
+            let room = bytes.saturating_sub(writer.get_ref().len()) / each;
+            if room < batch.num_rows().min(ROWS_MIN) && self.rows > first {
+                self.rest = Some((batch, each));
+                break;
             }
-            writer.write(&batch.slice(0, count))?;
+            let count = batch.num_rows().min(room.max(1));
+            writer.write(&compacted(&batch.slice(0, count))?)?;
             self.rows += count as u64;
+            if count < batch.num_rows() {
+                self.rest = Some((batch.slice(count, batch.num_rows() - count), each));
+            }
         }
         if self.is_done && first > 0 && self.rows == first {
             return Ok(None);
@@ -128,4 +134,22 @@ impl Encoding {
         writer.finish()?;
         writer.into_inner().map(Some)
     }
+
+    /// Rows, and about how many bytes one of them has. A slice of text views would count the text of all.
+    fn next(&mut self) -> Result<Option<(RecordBatch, usize)>, ArrowError> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
+        let Some(batch) = self.reader.next().transpose()? else { return Ok(None) };
+        let bytes: usize = batch.columns().iter().map(byte_count).sum();
+        let each = bytes / batch.num_rows().max(1) + 1;
+        Ok(Some((batch, each)))
+    }
+}
+
+/// Without what only other rows of the batch need.
+fn compacted(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().map(compact).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
 }

@@ -35,6 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ipc::IpcEncoder>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<lines::Lines>()?;
+    module.add_function(wrap_pyfunction!(rows::stream, module)?)?;
     module.add_function(wrap_pyfunction!(sign::sign, module)?)?;
     Ok(())
 }

@@ -8,11 +8,15 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyCapsule;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::Poll;
+use std::thread::{self, ThreadId};
 use tidalite::{Error, OutputColumn};
 
 type Batches = BoxStream<'static, Result<RecordBatch, Error>>;
@@ -23,7 +27,11 @@ pub struct Rows {
     columns: Vec<OutputColumn>,
     schema: SchemaRef,
     sql: String,
+    /// Beside the mutex, which a thread that reads holds: it has to hear of it.
+    is_closed: AtomicBool,
     state: Mutex<State>,
+    /// The thread that holds the mutex. What it waits with may run handlers of signals, which may come here again.
+    reader: Mutex<Option<ThreadId>>,
 }
 
 #[derive(Default)]
@@ -34,44 +42,80 @@ struct State {
     ahead: VecDeque<RecordBatch>,
 }
 
+/// The right to read.
+struct Reading<'a> {
+    rows: &'a Rows,
+    state: MutexGuard<'a, State>,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        *locked(&self.rows.reader) = None;
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Rows {
     pub fn new(rows: tidalite::Rows, sql: String) -> Rows {
         let tidalite::Rows { columns, schema, stream, .. } = rows;
-        Rows { columns, schema, sql, state: Mutex::new(State { stream: Some(stream), ahead: VecDeque::new() }) }
+        let state = Mutex::new(State { stream: Some(stream), ahead: VecDeque::new() });
+        Rows { columns, schema, sql, is_closed: AtomicBool::new(false), state, reader: Mutex::new(None) }
     }
 
-    fn state(&self, py: Python<'_>) -> std::sync::MutexGuard<'_, State> {
-        // Another thread may be reading, and want the interpreter's lock to look for signals: it is not held meanwhile.
-        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads one batch more; `None` at the end.
-    fn pull(&self, py: Python<'_>, state: &mut State) -> PyResult<Option<RecordBatch>> {
-        let Some(stream) = &mut state.stream else { return Ok(None) };
-        let next = until(py, |context| stream.poll_next_unpin(context));
-        match next {
-            Ok(Some(Ok(batch))) => Ok(Some(batch)),
-            Ok(None) => {
-                state.stream = None;
-                Ok(None)
-            }
-            Ok(Some(Err(error))) => {
-                state.stream = None;
-                Err(errors::of_database(py, &error, Some(&self.sql)))
-            }
-            // Interrupted: dropping the stream stops the query.
-            Err(interrupt) => {
-                state.stream = None;
-                Err(interrupt)
-            }
+    fn reading(&self, py: Python<'_>) -> PyResult<Reading<'_>> {
+        let own = thread::current().id();
+        if *locked(&self.reader) == Some(own) {
+            return Err(errors::of_kind(py, "interface", "the result is being read"));
         }
+        // Another thread may be reading, and want the interpreter's lock to look for signals: it is not held meanwhile.
+        let state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        *locked(&self.reader) = Some(own);
+        Ok(Reading { rows: self, state })
     }
 
     fn next(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        let mut state = self.state(py);
-        match state.ahead.pop_front() {
+        let mut reading = self.reading(py)?;
+        match reading.state.ahead.pop_front() {
             Some(batch) => Ok(Some(batch)),
-            None => self.pull(py, &mut state),
+            None => reading.pull(py),
+        }
+    }
+}
+
+enum Pulled {
+    Closed,
+    Next(Option<Result<RecordBatch, Error>>),
+}
+
+impl Reading<'_> {
+    /// Reads one batch more; `None` at the end. After an error there is none.
+    fn pull(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        let rows = self.rows;
+        // Dropping it, as when interrupted, stops the query.
+        let mut stream = self.state.stream.take();
+        let pulled = until(py, |context| {
+            if rows.is_closed.load(Ordering::Relaxed) {
+                return Poll::Ready(Pulled::Closed);
+            }
+            match &mut stream {
+                Some(stream) => stream.poll_next_unpin(context).map(Pulled::Next),
+                None => Poll::Ready(Pulled::Next(None)),
+            }
+        });
+        match pulled? {
+            Pulled::Next(Some(Ok(batch))) => {
+                self.state.stream = stream;
+                Ok(Some(batch))
+            }
+            Pulled::Next(Some(Err(error))) => Err(errors::of_database(py, &error, Some(&rows.sql))),
+            Pulled::Next(None) => Ok(None),
+            Pulled::Closed => {
+                self.state.ahead.clear();
+                Err(errors::of_kind(py, "interface", "the result is closed"))
+            }
         }
     }
 }
@@ -92,9 +136,9 @@ impl Rows {
 
     /// All rows that were not taken yet.
     fn collect(&self, py: Python<'_>) -> PyResult<Table> {
-        let mut state = self.state(py);
-        let mut batches: Vec<RecordBatch> = state.ahead.drain(..).collect();
-        while let Some(batch) = self.pull(py, &mut state)? {
+        let mut reading = self.reading(py)?;
+        let mut batches: Vec<RecordBatch> = reading.state.ahead.drain(..).collect();
+        while let Some(batch) = reading.pull(py)? {
             batches.push(batch);
         }
         Ok(Table { schema: self.schema.clone(), batches })
@@ -102,17 +146,22 @@ impl Rows {
 
     /// The first rows, which stay: at least `count` if there are so many.
     fn peek(&self, py: Python<'_>, count: usize) -> PyResult<Table> {
-        let mut state = self.state(py);
-        while state.ahead.iter().map(RecordBatch::num_rows).sum::<usize>() < count {
-            let Some(batch) = self.pull(py, &mut state)? else { break };
-            state.ahead.push_back(batch);
+        let mut reading = self.reading(py)?;
+        while reading.state.ahead.iter().map(RecordBatch::num_rows).sum::<usize>() < count {
+            let Some(batch) = reading.pull(py)? else { break };
+            reading.state.ahead.push_back(batch);
         }
-        Ok(Table { schema: self.schema.clone(), batches: state.ahead.iter().cloned().collect() })
+        Ok(Table { schema: self.schema.clone(), batches: reading.state.ahead.iter().cloned().collect() })
     }
 
-    /// Stops the query.
-    fn close(&self, py: Python<'_>) {
-        *self.state(py) = State::default();
+    /// Stops the query. A thread that is reading, this one even, sees it within a moment.
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        match self.state.try_lock() {
+            Ok(mut state) => *state = State::default(),
+            Err(TryLockError::Poisoned(state)) => *state.into_inner() = State::default(),
+            Err(TryLockError::WouldBlock) => {}
+        }
     }
 
     /// The rows as an Arrow stream that computes them as it is read.
@@ -123,8 +172,9 @@ impl Rows {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let py = slf.py();
         let schema = target(slf.get().schema.clone(), requested_schema)?;
-        let reader = LazyReader { rows: slf.clone().unbind(), schema };
-        capsule::stream(py, Box::new(reader))
+        let rows = slf.clone().unbind();
+        let next = move |py: Python<'_>| Ok(Rows::next(rows.get(), py)?.into_iter().collect());
+        capsule::stream(py, Box::new(LazyReader { next, ahead: VecDeque::new(), schema }))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -132,25 +182,71 @@ impl Rows {
     }
 }
 
+/// The rows that `next` gives, which is called until it gives None, as an Arrow stream of the columns of `like`.
+#[pyfunction]
+#[pyo3(signature = (like, next, requested_schema=None))]
+pub fn stream<'py>(
+    py: Python<'py>,
+    like: &Table,
+    next: Py<PyAny>,
+    requested_schema: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = target(like.schema.clone(), requested_schema)?;
+    let next = move |py: Python<'_>| {
+        // Empty pieces are not the end.
+        loop {
+            let table = next.bind(py).call0()?;
+            if table.is_none() {
+                return Ok(VecDeque::new());
+            }
+            let table = table.cast::<Table>()?.get();
+            if !table.batches.is_empty() {
+                return Ok(table.batches.iter().cloned().collect());
+            }
+        }
+    };
+    capsule::stream(py, Box::new(LazyReader { next, ahead: VecDeque::new(), schema }))
+}
+
 /// Reads rows for a consumer of Arrow streams, on whatever thread it asks.
-struct LazyReader {
-    rows: Py<Rows>,
+struct LazyReader<F> {
+    /// Gives none at the end.
+    next: F,
+    ahead: VecDeque<RecordBatch>,
     schema: SchemaRef,
 }
 
-impl Iterator for LazyReader {
+impl<F: FnMut(Python<'_>) -> PyResult<VecDeque<RecordBatch>>> Iterator for LazyReader<F> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = Python::try_attach(|py| {
-            let batch = Rows::next(self.rows.get(), py).map_err(|e| ArrowError::ExternalError(Box::new(e)))?;
-            batch.map(|batch| cast(&batch, &self.schema)).transpose()
-        });
-        next.unwrap_or_else(|| Err(ArrowError::ComputeError("the interpreter has ended".to_owned()))).transpose()
+        if self.ahead.is_empty() {
+            let next = Python::try_attach(|py| (self.next)(py).map_err(|error| told(py, error)));
+            let ended = || Err(ArrowError::ComputeError("the interpreter has ended".to_owned()));
+            match next.unwrap_or_else(ended) {
+                Ok(batches) => self.ahead = batches,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        self.ahead.pop_front().map(|batch| cast(&batch, &self.schema))
     }
 }
 
-impl RecordBatchReader for LazyReader {
+/// An error as text, which is all that an Arrow stream has for it. Ctrl-C shall be more than an error with a text: it is
+/// raised again as soon as Python goes on.
+fn told(py: Python<'_>, error: PyErr) -> ArrowError {
+    // Before: to make it text runs code of Python, in which the interrupt would be lost.
+    let text = error.to_string();
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        let again = PyModule::import(py, "_thread").and_then(|module| module.call_method0("interrupt_main"));
+        if let Err(other) = again {
+            return ArrowError::ExternalError(Box::new(other));
+        }
+    }
+    ArrowError::ExternalError(text.into())
+}
+
+impl<F: FnMut(Python<'_>) -> PyResult<VecDeque<RecordBatch>>> RecordBatchReader for LazyReader<F> {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }

@@ -6,7 +6,9 @@ pandas and numpy go by pyarrow, column by column, so that what cannot be convert
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
+import uuid
 from typing import Any, Iterable, Mapping, Optional
 
 from .errors import DataError, InterfaceError
@@ -15,10 +17,11 @@ from .errors import DataError, InterfaceError
 NAN_IS_NULL = {b"tidalite.nan_is_null": b"1"}
 
 
-def as_stream(frame: Any, *, keep_nan: bool = False, index: bool = False) -> Any:
+def as_stream(frame: Any, *, keep_nan: bool = False, index: bool = False, mark_nan: bool = True) -> Any:
     """An object with ``__arrow_c_stream__`` for what is given.
 
     :param keep_nan: NaN of pandas' numpy columns stays a value instead of becoming NULL
+    :param mark_nan: instead of making it NULL, columns with NaN say that it means NULL; for readers who know
     :param index: whether the index of a pandas frame is a column
     """
     pandas = sys.modules.get("pandas")
@@ -26,7 +29,7 @@ def as_stream(frame: Any, *, keep_nan: bool = False, index: bool = False) -> Any
         if isinstance(frame, pandas.Series):
             frame = frame.to_frame()
         if isinstance(frame, pandas.DataFrame):
-            return _of_pandas(frame, keep_nan, index)
+            return _of_pandas(frame, keep_nan, index, mark_nan)
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(frame, (polars.LazyFrame, polars.DataFrame)):
         frame = frame.lazy().collect()
@@ -59,19 +62,19 @@ def _pyarrow(what: str) -> Any:
     return pyarrow
 
 
-def _of_pandas(frame: Any, keep_nan: bool, index: bool) -> Any:
+def _of_pandas(frame: Any, keep_nan: bool, index: bool, mark_nan: bool) -> Any:
     if index:
         names = [name if name is not None else "index" for name in frame.index.names]
         frame = frame.reset_index(names=names)
     columns = ((str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns))
-    return _of_columns(columns, keep_nan)
+    return _of_columns(columns, keep_nan, mark_nan)
 
 
-def _of_columns(columns: Iterable[tuple[Any, Any]], keep_nan: bool) -> Any:
+def _of_columns(columns: Iterable[tuple[Any, Any]], keep_nan: bool, mark_nan: bool = True) -> Any:
     pa = _pyarrow("a frame of pandas or numpy")
     fields, arrays, rows = [], [], None
     for name, values in columns:
-        array, nan_is_null = _array(pa, str(name), values, keep_nan)
+        array, nan_is_null = _array(pa, str(name), values, keep_nan, mark_nan)
         if rows is not None and len(array) != rows:
             raise DataError(f'column "{name}" has {len(array)} rows, those before it have {rows}', column=str(name))
         rows = len(array)
@@ -80,7 +83,7 @@ def _of_columns(columns: Iterable[tuple[Any, Any]], keep_nan: bool) -> Any:
     return pa.table(arrays, schema=pa.schema(fields))
 
 
-def _array(pa: Any, name: str, values: Any, keep_nan: bool) -> tuple[Any, bool]:
+def _array(pa: Any, name: str, values: Any, keep_nan: bool, mark_nan: bool) -> tuple[Any, bool]:
     """The column, and whether NaN in it means NULL."""
     backing = getattr(values, "array", None)
     if hasattr(backing, "__arrow_array__"):
@@ -98,7 +101,7 @@ def _array(pa: Any, name: str, values: Any, keep_nan: bool) -> tuple[Any, bool]:
         plain = numpy() if numpy is not None else values
         if plain.ndim > 1:
             plain = plain.tolist()
-        elif kind == "f":
+        elif kind == "f" and (keep_nan or mark_nan):
             # The engine finds NaN faster than Arrow would.
             return _converted(pa, name, plain, from_pandas=False), not keep_nan
     else:
@@ -129,10 +132,12 @@ def _plain(pa: Any, name: str, array: Any) -> Any:
 
 
 def _categories(pa: Any, name: str, backing: Any, dtype: Any) -> Any:
+    if len(dtype.categories) == 0:
+        return pa.nulls(len(backing))
     codes = backing.codes
     missing = codes < 0
     keys = pa.array(codes, mask=missing if missing.any() else None)
-    texts, _ = _array(pa, name, dtype.categories.to_series(), keep_nan=True)
+    texts, _ = _array(pa, name, dtype.categories.to_series(), keep_nan=True, mark_nan=False)
     return pa.DictionaryArray.from_arrays(keys, texts, ordered=False)
 
 
@@ -143,49 +148,95 @@ def _whole(pa: Any, array: Any) -> Any:
 
 
 def _objects(pa: Any, name: str, values: Any) -> Any:
-    """Python objects: all of one type besides None, NaN, NaT and NA, which mean that there is no value."""
+    """Python objects: all of one kind besides None, NaN, NaT and NA, which mean that there is no value."""
     plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    # Arrow would make a date of what has a time, and bytes of text.
+    kind = _one_kind(name, plain)
+    if kind.startswith("datetime") and any(getattr(value, "nanosecond", 0) for value in plain):
+        # pyarrow counts microseconds when the first value does.
+        import pandas
+
+        try:
+            return pa.array(pandas.to_datetime(plain, utc=True).as_unit("ns"), from_pandas=True)
+        except ValueError as refused:
+            raise DataError(f'column "{name}": {refused}', column=name) from refused
     try:
         array = pa.array(values if hasattr(values, "to_numpy") else plain, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         array = None
     if array is not None:
         return _whole(pa, array)
-    import uuid
-
-    first = next((value for value in plain if not _is_missing(value)), None)
-    if isinstance(first, uuid.UUID):
-        _check_types(name, plain, uuid.UUID)
+    if kind == "UUID":
         return pa.array([None if _is_missing(v) else v.bytes for v in plain], pa.binary(16))
-    if hasattr(first, "tolist"):
+    if kind == "ndarray":
         return _converted(pa, name, [None if _is_missing(v) else v.tolist() for v in plain], from_pandas=False)
-    if isinstance(first, int):
-        _check_types(name, plain, int)
+    if kind == "int":
         for row, value in enumerate(plain):
             if not _is_missing(value) and not -(2**63) <= value < 2**63:
                 raise DataError(
                     f'column "{name}", row {row}: value {value} is out of range for type LONG', column=name, row=row,
                 )
-    _check_types(name, plain, type(first))
     raise DataError(
-        f'column "{name}": objects of type {type(first).__name__} have no place in a table', column=name,
+        f'column "{name}": objects of type {kind} have no place in a table', column=name,
         hint="convert them to numbers, text or times",
     )
 
 
+def _is_absent(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
 def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    return _is_absent(value) or (isinstance(value, float) and value != value)
 
 
-def _check_types(name: str, values: list[Any], wanted: type) -> None:
+#: Kinds that go together without loss, and as which.
+_TOGETHER = {("float", "int"): "float", ("Decimal", "int"): "Decimal"}
+
+
+def _one_kind(name: str, values: list[Any]) -> str:
+    """The kind of all values that are there.
+
+    :raises DataError: names the first value of another kind than those before it
+    """
+    # Types first: there are few of them, and most often one.
+    has_times = any(issubclass(made, dt.datetime) for made in set(map(type, values)))
+    kinds = {_kind(value) for value in dict(zip(map(type, values), values)).values() if not _is_absent(value)}
+    if not has_times and len(kinds) == 1:
+        return kinds.pop()
+    first = ""
     for row, value in enumerate(values):
-        if not _is_missing(value) and not isinstance(value, wanted):
+        if _is_missing(value):
+            continue
+        kind = _kind(value)
+        if not first or kind == first:
+            first = kind
+        elif (together := _TOGETHER.get((min(first, kind), max(first, kind)))) is not None:
+            first = together
+        else:
             shown = repr(value)
             shown = shown if len(shown) <= 60 else shown[:60] + "…"
             raise DataError(
-                f'column "{name}", row {row}: value {shown} is of type {type(value).__name__}, those before it of type '
-                f"{wanted.__name__}", column=name, row=row, hint="give the column one type, as astype does",
+                f'column "{name}", row {row}: value {shown} is of type {kind}, those before it of type {first}',
+                column=name, row=row, hint="give the column one type, as astype does",
             )
+    return first or "None"
+
+
+def _kind(value: Any) -> str:
+    """The type of a value, by name; some types are one."""
+    if isinstance(value, dt.datetime):
+        return "datetime" if value.tzinfo is None else "datetime with a time zone"
+    for kind in (str, bool, int, float, dt.date, uuid.UUID):
+        if isinstance(value, kind):
+            return kind.__name__
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "bytes"
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and not getattr(value, "shape", ()):
+        # Scalars of numpy.
+        return {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(dtype.kind, str(dtype))
+    return "list" if isinstance(value, tuple) else type(value).__name__
 
 
 def column_names(frame: Any) -> Optional[list[str]]:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import base64
 import http.client
+import os
+import select
+import socket
 import ssl
 import threading
 from typing import Any, Optional
 from urllib.parse import unquote, urlsplit
 
 from .errors import InterfaceError, OperationalError
+
+#: How a connection breaks that the other side has closed, or that a restart took away.
+_BROKEN = (
+    http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ConnectionAbortedError, ssl.SSLEOFError,
+    ssl.SSLZeroReturnError,
+)
 
 #: Schemes and whether they are encrypted.
 SCHEMES = {"tidalite": False, "tidalites": True, "http": False, "https": True}
@@ -55,13 +64,15 @@ class Endpoint:
 
     def request(
         self, method: str, path: str, body: Any = None, content_type: Optional[str] = None,
-        length: Optional[int] = None, timeout: Optional[float] = None,
+        length: Optional[int] = None, timeout: Optional[float] = None, key: Optional[str] = None,
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         """Sends a request; the connection is given back by :meth:`release` when the answer was read to its end.
 
-        A kept connection may have been closed by the server meanwhile: then, and only if nothing of an answer came, the
-        request goes once more over a new one.
+        When the connection breaks before anything of an answer came, the request goes once more over a new one, if it
+        may: it was not sent whole, or it is a GET, or it has a key by which the server knows it again.
 
+        :param body: bytes, or a list of them
+        :param key: sent as ``Idempotency-Key``, see :func:`new_key`
         :raises OSError, http.client.HTTPException: when it could not be sent or answered
         """
         headers = dict(self.headers)
@@ -69,9 +80,11 @@ class Endpoint:
             headers["Content-Type"] = content_type
         if length is not None:
             headers["Content-Length"] = str(length)
-        connection = self._take()
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        connection, is_second = self._take(), False
         while True:
-            is_kept = connection is not None
+            is_sent = False
             if connection is None:
                 connection = self._connect()
             if connection.sock is not None:
@@ -80,12 +93,14 @@ class Endpoint:
                 connection.timeout = timeout or self.timeout
             try:
                 connection.request(method, path, body=body, headers=headers)
+                is_sent = True
                 return connection, connection.getresponse()
-            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            except _BROKEN:
                 connection.close()
                 connection = None
-                if not is_kept:
+                if is_second or (is_sent and method != "GET" and key is None):
                     raise
+                is_second = True
             except BaseException:
                 connection.close()
                 raise
@@ -101,8 +116,15 @@ class Endpoint:
             connection.close()
 
     def _take(self) -> Optional[http.client.HTTPConnection]:
-        with self._lock:
-            return self._idle.pop() if self._idle else None
+        """A connection that was kept, and that the server has not closed meanwhile."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            if _is_open(connection):
+                return connection
+            connection.close()
 
     def _connect(self) -> http.client.HTTPConnection:
         if self.tls is not None:
@@ -111,6 +133,32 @@ class Endpoint:
 
     def unreachable(self, error: BaseException) -> OperationalError:
         return OperationalError(f"no answer from {self.host}:{self.port}: {error or type(error).__name__}")
+
+
+def new_key() -> str:
+    """For one request and its repetitions: the server does what has the same key once."""
+    return os.urandom(16).hex()
+
+
+def stop_reading(connection: http.client.HTTPConnection) -> None:
+    """Ends what another thread waits for on a connection; closing it alone would leave that thread waiting."""
+    sock = connection.sock
+    if sock is not None:
+        try:
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def _is_open(connection: http.client.HTTPConnection) -> bool:
+    """Whether nothing came on a connection that nothing was asked on: it would be its end."""
+    if connection.sock is None:
+        return False
+    if not hasattr(select, "poll"):
+        return not select.select([connection.sock], [], [], 0)[0]
+    poll = select.poll()
+    poll.register(connection.sock, select.POLLIN | select.POLLHUP | select.POLLERR)
+    return not poll.poll(0)
 
 
 def tls_context(ca: Optional[str], verify: bool) -> ssl.SSLContext:

@@ -13,6 +13,7 @@ import re
 import uuid
 from typing import Any, Iterator, Mapping, Sequence, Union
 
+from ._times import is_numpy_time, of_numpy
 from .errors import DataError, ProgrammingError
 
 Parameters = Union[Sequence[Any], Mapping[str, Any], None]
@@ -99,17 +100,22 @@ def _time(value: dt.datetime) -> tuple[Any, ...]:
     if value.tzinfo is not None:
         value = value.astimezone(dt.timezone.utc).replace(tzinfo=None)
     nanosecond = getattr(value, "nanosecond", 0)
-    if nanosecond:
-        return ("TIMESTAMP_NS", f"{value:%Y-%m-%dT%H:%M:%S.%f}{nanosecond:03}Z")
-    return ("TIMESTAMP", f"{value:%Y-%m-%dT%H:%M:%S.%f}Z")
+    # Years have four digits here, which strftime leaves to the platform.
+    text = value.isoformat(timespec="microseconds")
+    return ("TIMESTAMP_NS", f"{text}{nanosecond:03}Z") if nanosecond else ("TIMESTAMP", f"{text}Z")
 
 
 def _of_numpy(value: Any) -> tuple[Any, ...]:
+    if is_numpy_time(value):
+        found = of_numpy(value)
+        if found is None:
+            return ("null",)
+        time, unit = found
+        return ("TIMESTAMP_NS" if unit == "ns" else "TIMESTAMP", f"{time}Z")
     kind = getattr(getattr(value, "dtype", None), "kind", None)
-    if kind == "M" and not getattr(value, "shape", ()):
-        text = str(value)
-        return ("null",) if text == "NaT" else ("TIMESTAMP_NS" if "ns" in str(value.dtype) else "TIMESTAMP", text + "Z" if "T" in text else text)
-    if kind is not None and hasattr(value, "tolist"):
+    if kind == "M":
+        return ("list", [tagged(item) for item in value])
+    if kind is not None and kind != "m" and hasattr(value, "tolist"):
         return tagged(value.tolist())
     if type(value).__name__ in ("NAType", "NaTType"):
         return ("null",)

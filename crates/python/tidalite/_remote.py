@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from . import _native
 from ._database import Database, Symbols, unsupported
-from ._http import Endpoint
+from ._http import Endpoint, new_key, stop_reading
 from ._parameters import as_json
 from ._result import Answer
 from .errors import OperationalError, of_kind
@@ -89,15 +89,21 @@ class RemoteDatabase(Database):
         # The next rows are encoded while the last ones are on their way; never more, so that they arrive in order.
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="tidalite-write") as sending:
             first_row, last = 0, None
-            while (body := encoder.next()) is not None:
+            while True:
+                try:
+                    body = encoder.next()
+                except BaseException:
+                    # What is on its way was there first, and so is its error.
+                    if last is not None:
+                        last.result()
+                    raise
                 if last is not None:
                     last.result()
+                if body is None:
+                    return encoder.rows
                 fields["first_row"] = str(first_row)
                 last = sending.submit(self._post, "/write/arrow?" + urlencode(fields), body)
                 first_row = encoder.rows
-            if last is not None:
-                last.result()
-        return encoder.rows
 
     def _post(self, path: str, body: bytes) -> None:
         connection, response = self._request(path, body, _ARROW)
@@ -109,7 +115,7 @@ class RemoteDatabase(Database):
         if self._closed:
             raise of_kind("interface", "the connection is closed")
         try:
-            return self._endpoint.request("POST", path, body, content_type)
+            return self._endpoint.request("POST", path, body, content_type, key=new_key())
         except (OSError, http.client.HTTPException) as error:
             raise self._endpoint.unreachable(error) from error
 
@@ -137,6 +143,7 @@ class RemoteRows:
         self._decoder = _native.IpcDecoder()
         self._ahead: list[Any] = []
         self._ended = False
+        self._closed = False
         self._schema: Any = None
         while self._schema is None and not self._ended:
             self._pull()
@@ -145,12 +152,12 @@ class RemoteRows:
         self.columns: list[tuple[str, str]] = self._schema.sql_types()
 
     def next_batch(self) -> Any:
-        while not self._ahead and not self._ended:
+        while not self._ahead and (self._closed or not self._ended):
             self._pull()
         return self._ahead.pop(0) if self._ahead else None
 
     def collect(self) -> Any:
-        while not self._ended:
+        while self._closed or not self._ended:
             self._pull()
         ahead, self._ahead = self._ahead, []
         return self._schema.joined(ahead)
@@ -161,23 +168,32 @@ class RemoteRows:
         return self._schema.joined(self._ahead)
 
     def close(self) -> None:
+        self._closed = True
         if not self._ended:
-            self._ended = True
-            self._connection.close()
+            stop_reading(self._connection)
+            self._give_up()
         self._ahead = []
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self.collect().__arrow_c_stream__(requested_schema)
+        return _native.stream(self._schema, self.next_batch, requested_schema)
+
+    def _give_up(self) -> None:
+        self._ended = True
+        self._connection.close()
 
     def _pull(self) -> None:
         try:
-            piece = self._response.read1(_READ_BYTES)
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
+            piece = b"" if self._closed else self._response.read1(_READ_BYTES)
+        except (OSError, http.client.HTTPException, AttributeError, ValueError) as error:
+            self._give_up()
+            if self._closed:
+                raise of_kind("interface", "the result is closed") from None
             raise OperationalError(f"the answer broke off: {error or type(error).__name__}") from error
         except BaseException:
-            self.close()
+            self._give_up()
             raise
+        if self._closed:
+            raise of_kind("interface", "the result is closed")
         if piece:
             self._decoder.feed(piece)
         else:

@@ -58,6 +58,9 @@ class Result:
         self.rowcount = self._answer.changed
         self._pending: list[tuple[Any, ...]] = []
         self._reading = False
+        self._is_closed = False
+        #: The rows that are being read, by whatever means.
+        self._running: Any = None
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -119,7 +122,9 @@ class Result:
         """The rows in pieces, as they are computed."""
         import pyarrow
 
-        yield from pyarrow.RecordBatchReader.from_stream(self._rows())
+        rows = self._rows()
+        while (table := rows.next_batch()) is not None:
+            yield from pyarrow.table(table).to_batches()
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Goes on where the last iteration stopped."""
@@ -138,14 +143,18 @@ class Result:
         return self._rows().__arrow_c_stream__(requested_schema)
 
     def close(self) -> None:
-        """Stops the query."""
-        if self._answer is not None and self._answer.rows is not None:
-            self._answer.rows.close()
+        """Stops the query, also one whose rows another thread is reading: that thread gets an error."""
+        self._is_closed, self._pending = True, []
+        for rows in (self._running, self._answer.rows if self._answer is not None else None):
+            if rows is not None:
+                rows.close()
 
     def _rows(self, go_on: bool = False) -> Any:
         """The rows of this run of the query, or of the next if this one's were taken."""
         if self.rowcount >= 0 or self.statement != "SELECT":
             raise ProgrammingError(f"{self.statement} returns no rows")
+        if self._is_closed:
+            raise InterfaceError("the result is closed")
         if self._reading and go_on and self._answer is not None:
             return self._answer.rows
         answer, self._answer = self._answer, None
@@ -154,6 +163,7 @@ class Result:
         self._reading, self._pending = False, []
         if go_on:
             self._answer = answer
+        self._running = answer.rows
         return answer.rows
 
     def _collected(self) -> Any:
@@ -163,14 +173,23 @@ class Result:
         return shown(rows.collect, self._sql)
 
     def _peeked(self, count: int) -> Any:
-        if self._answer is None or self._reading:
-            answer = self._run()
-            self._answer, self._reading, self._pending = answer, False, []
+        if self._reading:
+            # What is left of them belongs to the iteration.
+            rows = self._run().rows
+            try:
+                return rows.peek(count)
+            finally:
+                rows.close()
+        if self._answer is None:
+            self._answer = self._run()
+        self._running = self._answer.rows
         return self._answer.rows.peek(count)
 
     def __repr__(self) -> str:
         if self.statement != "SELECT":
             return f"<{self.statement}: {self.rowcount} rows>"
+        if self._is_closed:
+            return "<closed result>"
         table = self._peeked(_SHOWN + 1)
         names = [name for name, _ in self._columns]
         rows = [["NULL" if value is None else value for value in row] for row in table.head(_SHOWN).texts()]
@@ -183,7 +202,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The first rows, for notebooks. They are not lost for what reads the result afterwards."""
-        if self.statement != "SELECT":
+        if self.statement != "SELECT" or self._is_closed:
             return f"<pre>{html.escape(repr(self))}</pre>"
         table = self._peeked(_SHOWN + 1)
         head = "".join(f'<th title="{html.escape(kind)}">{html.escape(name)}</th>' for name, kind in self._columns)

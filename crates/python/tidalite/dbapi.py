@@ -5,7 +5,7 @@
     connection = tidalite.dbapi.connect("folder")                  # or "tidalite://host"
     pandas.read_sql("select * from trades", connection)
 
-Every statement commits by itself: ``commit`` does nothing, ``rollback`` is not supported.
+Every statement commits by itself: ``commit`` and ``rollback`` do nothing.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ class Connection:
         self.database  # noqa: B018
 
     def rollback(self) -> None:
-        raise NotSupportedError("every statement commits by itself: there is nothing to roll back")
+        """Does nothing: there is never a transaction open, and what was executed stays. Pools and tools call it when they
+        give a connection back."""
+        self.database  # noqa: B018
 
     def close(self) -> None:
         database, self._database = self._database, None

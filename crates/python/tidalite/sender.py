@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import Any, Iterator, Mapping, Optional, Sequence, Type, Union
 
 from . import _native
-from ._http import Endpoint, tls_context
+from ._http import Endpoint, new_key, tls_context
+from ._times import has_nanoseconds, is_numpy_time, of_numpy
 from .errors import DataError, Error, InterfaceError, OperationalError, ProgrammingError
 
 Symbols = Union[None, bool, str, Sequence[str]]
@@ -137,10 +138,23 @@ def _row_time(at: At, version: int) -> tuple[Optional[int], str]:
     if isinstance(at, TimestampMicros):
         return (at.value * 1000, "") if version == 1 else (at.value, "t")
     if isinstance(at, dt.datetime):
-        if getattr(at, "nanosecond", 0):
+        if has_nanoseconds(at):
             return _row_time(TimestampNanos.from_datetime(at), version)
         return _row_time(TimestampMicros(_micros(at)), version)
+    if is_numpy_time(at):
+        time = _numpy_time(at)
+        if time is None:
+            raise DataError("the time of a row cannot be NULL")
+        return _row_time(time, version)
     raise ProgrammingError(f"at is a {type(at).__name__}", hint="a datetime, TimestampNanos, TimestampMicros or ServerTimestamp")
+
+
+def _numpy_time(value: Any) -> Union[None, TimestampMicros, TimestampNanos]:
+    found = of_numpy(value)
+    if found is None:
+        return None
+    time, unit = found
+    return TimestampNanos(time.astype("int64")) if unit == "ns" else TimestampMicros(time.astype("int64"))
 
 
 def _cell(name: str, value: Any, version: int) -> Any:
@@ -152,12 +166,22 @@ def _cell(name: str, value: Any, version: int) -> Any:
     if isinstance(value, TimestampMicros):
         return b"%dt" % value.value
     if isinstance(value, dt.datetime):
-        return None if value != value else b"%dt" % _micros(value)
+        if value != value:  # NaT
+            return None
+        made = TimestampNanos if has_nanoseconds(value) else TimestampMicros
+        return _cell(name, made.from_datetime(value), version)
     if isinstance(value, decimal.Decimal):
         if version < 3:
             raise DataError(f'column "{name}": decimals need version 3 of the protocol, this is {version}', column=name)
         return f"{value:f}d".encode() if value.is_finite() else None
+    if is_numpy_time(value):
+        try:
+            return _cell(name, _numpy_time(value), version)
+        except DataError as refused:
+            raise DataError(f'column "{name}": {refused.message}', column=name) from None
     shape = getattr(value, "shape", None)
+    if shape is not None and value.dtype.kind in "mM":
+        raise DataError(f'column "{name}": values of type {value.dtype} have no form in line protocol', column=name)
     if shape:
         if version < 2:
             raise DataError(f'column "{name}": arrays need version 2 of the protocol, this is {version}', column=name)
@@ -210,6 +234,9 @@ def _frame_arguments(
     return arguments
 
 
+#: What ``tls_ca`` may say besides the name of a file; the system's certificates are always trusted.
+_NO_FILES = (None, "webpki_roots", "os_roots", "webpki_and_os_roots", "pem_file")
+
 _SWITCH = {"on": True, "off": False, "true": True, "false": False}
 
 #: Every key a configuration may have, with how its text is read.
@@ -232,7 +259,8 @@ class Sender:
             sender.dataframe(frame, table_name="trades", at="ts")
 
     Over HTTP what :meth:`flush` returns from is acknowledged by the server, and a request is tried again when the
-    server is away (``retry_timeout``, 10 s): a request whose answer was lost may then be written twice, unless the table
+    server is away (``retry_timeout``, 10 s). A request of which only the answer was lost is known again by a server of
+    ours, as long as it runs; other servers, and one that was started again meanwhile, write it twice, unless the table
     has upsert keys. Over TCP there is no acknowledgement: errors come late, as broken connections.
 
     Configuration, ``protocol::key=value;key=value;`` with ``;;`` for a semicolon in a value:
@@ -326,7 +354,9 @@ class Sender:
             return
         settings = self._settings
         verify = str(settings.get("tls_verify", "on")) != "unsafe_off"
-        ca = settings.get("tls_roots") or (settings.get("tls_ca") if os.path.sep in str(settings.get("tls_ca", "")) else None)
+        ca = settings.get("tls_roots")
+        if ca is None and settings.get("tls_ca") not in _NO_FILES:
+            ca = settings["tls_ca"]
         if self._is_http:
             self._endpoint = Endpoint(
                 self._host, self._port, is_tls=self._is_tls, user=settings.get("username"),
@@ -547,12 +577,14 @@ class Sender:
         throughput = float(self._settings.get("request_min_throughput", 102_400))
         timeout += size / throughput if throughput > 0 else 0
         deadline = time.monotonic() + float(self._settings.get("retry_timeout", 10_000)) / 1000
+        # The same for every try: a server of ours that has written the rows does not write them again.
+        key = new_key()
         for pause in _pauses():
             failed: Error
             try:
                 connection, response = endpoint.request(
-                    "POST", "/write?precision=n", body=iter(pieces) if len(pieces) > 1 else pieces[0],
-                    content_type="text/plain; charset=utf-8", length=size, timeout=timeout,
+                    "POST", "/write?precision=n", body=pieces, content_type="text/plain; charset=utf-8", length=size,
+                    timeout=timeout, key=key,
                 )
                 answer = response.read()
                 endpoint.release(connection)

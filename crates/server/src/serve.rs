@@ -125,6 +125,7 @@ impl Server {
                     "the bodies of all requests",
                     "http.bodies_bytes_max",
                 ),
+                once: Arc::default(),
                 tls: tls(config.http_tls, Some("http/1.1"))?,
             });
             tasks.push(tokio::spawn(http::serve(listener, shared, config.http_connections_max, stop.clone())));

@@ -5,13 +5,15 @@
 
 use super::Shared;
 use super::body::{self, Body, BodyError, JSON, response};
+use super::once::{self, Claimed, done_once};
 use super::params::Params;
+use crate::budget::Share;
 use crate::counters::add;
 use crate::errors::write_code;
 use crate::json::push_string;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::buffer::Buffer;
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 use bytes::Bytes;
@@ -26,7 +28,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidalite::types::{Batch, ColumnType, Command, PartitionBy};
 use tidalite::{Error, ErrorKind, Parameter, Result, Rows};
-use tidalite_frames::{Pieces, RowOptions, RowPlan, Symbols};
+use tidalite_frames::{Pieces, RowOptions, RowPlan, Symbols, compact};
 
 const STREAM: &str = "application/vnd.apache.arrow.stream";
 /// The metadata key of a column's type in SQL.
@@ -156,35 +158,19 @@ impl<F: FnOnce(u64)> Drop for Answering<F> {
     }
 }
 
-/// Views share the text of whole blocks; what no row of these needs is not sent.
-fn compact(array: &ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        DataType::Utf8View => {
-            let views = array.as_string_view();
-            let held: usize = views.data_buffers().iter().map(Buffer::len).sum();
-            if held > 2 * views.total_buffer_bytes_used() { Arc::new(views.gc()) } else { array.clone() }
-        }
-        DataType::BinaryView => {
-            let views = array.as_binary_view();
-            let held: usize = views.data_buffers().iter().map(Buffer::len).sum();
-            if held > 2 * views.total_buffer_bytes_used() { Arc::new(views.gc()) } else { array.clone() }
-        }
-        _ => array.clone(),
-    }
-}
-
 /// Why rows were refused: the status and the answer.
 struct Refused(StatusCode, Vec<u8>);
 
 pub async fn write(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
     let started = Instant::now();
     match write_rows(request, shared).await {
-        Ok(rows) => {
+        Ok(Written::Now(rows)) => {
             add(&shared.counters.http.rows, rows);
             add(&shared.counters.http.commits, 1);
             shared.counters.writes.observe(started.elapsed());
-            response(StatusCode::OK, JSON, format!("{{\"rows\":{rows}}}"))
+            response(StatusCode::OK, JSON, written(rows))
         }
+        Ok(Written::Before(once::Answer { status, content_type, body })) => response(status, content_type, body),
         Err(Refused(status, json)) => {
             add(&shared.counters.http.errors, 1);
             tracing::info!(status = status.as_u16(), reason = %String::from_utf8_lossy(&json), "refused rows");
@@ -193,7 +179,17 @@ pub async fn write(request: Request<Incoming>, shared: &Arc<Shared>) -> Response
     }
 }
 
-async fn write_rows(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<u64, Refused> {
+enum Written {
+    Now(u64),
+    /// By a request with the same key.
+    Before(once::Answer),
+}
+
+fn written(rows: u64) -> String {
+    format!("{{\"rows\":{rows}}}")
+}
+
+async fn write_rows(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Written, Refused> {
     let (head, body) = request.into_parts();
     let params = Params::parse(head.uri.query().unwrap_or_default()).map_err(invalid)?;
     let options = RowOptions {
@@ -222,31 +218,48 @@ async fn write_rows(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<
     })
     .await
     .map_err(Refused::from)?;
+    let told_apart = format!("{} {}", head.uri, bytes.len());
+    let claim = match once::claimed(&shared.once, &head.headers, &told_apart).await.map_err(Refused::from)? {
+        Some(Claimed::Before(answer)) => return Ok(Written::Before(answer)),
+        Some(Claimed::First(claim)) => Some(claim),
+        None => None,
+    };
     let existing = shared.database.table(&options.table);
     let is_new = existing.is_none();
     // Some of a second of pure computation: not on a thread that others' sockets wait for.
-    let converted = tokio::task::spawn_blocking(move || convert(bytes, &options, existing.as_deref(), first_row));
+    let converted =
+        tokio::task::spawn_blocking(move || convert(bytes, &options, existing.as_deref(), first_row, share));
     let converted = converted
         .await
         .map_err(|_| Refused::from(Error::new(ErrorKind::Invalid, "the rows are not in Arrow's IPC format")))?;
-    let (plan, batches, rows) = converted?;
-    if is_new {
-        shared.database.command(Command::CreateTable(plan.table(by))).await.map_err(Refused::from)?;
-    }
-    if rows > 0 {
-        shared.database.commit(batches).await.map_err(Refused::from)?;
-    }
-    Ok(rows)
+    let (plan, batches, rows, share) = converted?;
+    let database = shared.database.clone();
+    let work = async move {
+        let _held = share;
+        if is_new {
+            database.command(Command::CreateTable(plan.table(by))).await?;
+        }
+        if rows > 0 {
+            database.commit(batches).await?;
+        }
+        Ok(rows)
+    };
+    let answer =
+        |rows: &u64| Some(once::Answer { status: StatusCode::OK, content_type: JSON, body: written(*rows).into() });
+    done_once(claim, work, answer).await.map(Written::Now).map_err(Refused::from)
 }
 
-type Converted = (RowPlan, Vec<Batch>, u64);
+type Converted = (RowPlan, Vec<Batch>, u64, Share);
 
 fn convert(
     bytes: Vec<u8>,
     options: &RowOptions,
     existing: Option<&tidalite::types::TableSchema>,
     first_row: u64,
+    mut share: Share,
 ) -> Result<Converted, Refused> {
+    /// Rows that are converted before their memory is counted: few bytes may have become many.
+    const ROWS_AT_ONCE: usize = 1 << 20;
     let broken = |e: arrow::error::ArrowError| invalid(format!("the rows are not in Arrow's IPC format: {e}"));
     let mut buffer = Buffer::from(bytes);
     let mut decoder = StreamDecoder::new();
@@ -264,10 +277,13 @@ fn convert(
         Ok::<(), tidalite_frames::Error>(())
     };
     for frame in frames {
-        pieces.push(frame, &mut take)?;
+        for at in (0..frame.num_rows()).step_by(ROWS_AT_ONCE) {
+            pieces.push(frame.slice(at, ROWS_AT_ONCE.min(frame.num_rows() - at)), &mut take)?;
+            share.grow_to(pieces.held_bytes())?;
+        }
     }
     pieces.finish(&mut take)?;
-    Ok((plan, batches, pieces.rows()))
+    Ok((plan, batches, pieces.rows(), share))
 }
 
 /// `true` for all text, `false` for none, a list of names; nothing for dictionaries.
@@ -364,7 +380,8 @@ mod tests {
             vec![0xff; 64],
             vec![0xff, 0xff, 0xff, 0xff, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
         ] {
-            assert!(convert(bytes, &options, None, 0).is_err());
+            let budget = crate::budget::Budget::new(1 << 20, "bodies", "none");
+            assert!(convert(bytes, &options, None, 0, budget.share()).is_err());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! HTTP: connections, and which request goes where.
 //!
 //! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in; [`imports`] CSV in;
-//! [`query`] SQL in, rows out; [`arrow`] both in Arrow's form; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is
-//! fixed.
+//! [`query`] SQL in, rows out; [`arrow`] both in Arrow's form; [`once`] requests that
+//! come twice; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is fixed.
 //!
 //! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
 //! request they are in and close.
@@ -10,6 +10,7 @@
 mod arrow;
 mod body;
 pub mod imports;
+mod once;
 mod pages;
 mod params;
 mod query;
@@ -37,6 +38,7 @@ use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
 
 pub use body::BodyLimits;
+pub use once::Once;
 
 use body::Body;
 
@@ -56,6 +58,7 @@ pub struct Shared {
     pub parsers: Pool,
     pub body: BodyLimits,
     pub bodies: Budget,
+    pub once: Arc<Once>,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,
 }

@@ -3,6 +3,7 @@
 use super::Shared;
 use super::arrow;
 use super::body::{self, Body, JSON, answer_body, response, text_response};
+use super::once::{self, Claimed, done_once};
 use super::params::Params;
 use crate::answer::{Answer, Form, JsonForm, Limit};
 use crate::counters::add;
@@ -10,6 +11,7 @@ use crate::errors::{http_status, query_error_json};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -113,11 +115,25 @@ async fn run(
     let columns: Vec<String> = params.get("cols").unwrap_or_default().split(',').map(|c| c.trim().to_owned()).collect();
     let columns: Vec<String> = columns.into_iter().filter(|c| !c.is_empty()).collect();
     let is_arrow = params.get("fmt") == Some("arrow");
-    match shared.database.execute(sql, options).await? {
-        Outcome::Done { tag, rows } if is_arrow => {
-            shared.counters.queries.observe(started.elapsed());
-            Ok(response(StatusCode::OK, JSON, format!("{{\"tag\":\"{tag}\",\"rows\":{rows}}}")))
+    let done = move |tag: &str, rows: u64| {
+        if is_arrow { Ok(format!("{{\"tag\":\"{tag}\",\"rows\":{rows}}}")) } else { done(tag, rows) }
+    };
+    let claim = match once::claimed(&shared.once, headers, &told_apart(sql, params)).await? {
+        Some(Claimed::Before(once::Answer { status, content_type, body })) => {
+            return Ok(response(status, content_type, body));
         }
+        Some(Claimed::First(claim)) => Some(claim),
+        None => None,
+    };
+    // Rows are not remembered: asking again does no harm.
+    let answer = move |outcome: &Outcome| match outcome {
+        Outcome::Done { tag, rows } => {
+            let body = done(tag, *rows).ok()?.into();
+            Some(once::Answer { status: StatusCode::OK, content_type: JSON, body })
+        }
+        Outcome::Rows(_) => None,
+    };
+    match done_once(claim, shared.database.execute(sql, options), answer).await? {
         Outcome::Rows(rows) if is_arrow => {
             let counters = shared.counters.clone();
             arrow::answer(rows, move |rows| {
@@ -147,6 +163,13 @@ async fn run(
             Ok(response)
         }
     }
+}
+
+/// What a statement is, for its Idempotency-Key.
+fn told_apart(sql: &str, params: &Params) -> String {
+    let mut hasher = DefaultHasher::new();
+    (sql, params.get("params"), params.get("fmt")).hash(&mut hasher);
+    format!("statement {:x}", hasher.finish())
 }
 
 /// Those of the URL, and behind them those of a form in the body. A body that is no form is the query itself.

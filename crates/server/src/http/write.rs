@@ -2,12 +2,15 @@
 
 use super::Shared;
 use super::body::{self, Body, BodyError, full, response};
+use super::once::{self, Claimed, done_once};
 use super::params::Params;
 use crate::counters::add;
 use crate::errors::write_error_json;
 use crate::lines::{Lines, line_error};
+use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::{HeaderMap, Request, Response, StatusCode};
+use hyper::http::request::Parts;
+use hyper::{Request, Response, StatusCode};
 use std::sync::Arc;
 use std::time::Instant;
 use tidalite::line::LineTimeUnit;
@@ -18,9 +21,11 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
     let started = Instant::now();
     let refused = match write(request, shared).await {
         Ok(rows) => {
-            add(&shared.counters.http.rows, rows);
-            add(&shared.counters.http.commits, 1);
-            shared.counters.writes.observe(started.elapsed());
+            if let Some(rows) = rows {
+                add(&shared.counters.http.rows, rows);
+                add(&shared.counters.http.commits, 1);
+                shared.counters.writes.observe(started.elapsed());
+            }
             let mut answer = Response::new(full(""));
             *answer.status_mut() = StatusCode::NO_CONTENT;
             return answer;
@@ -36,26 +41,29 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
     response(status, "application/json", json)
 }
 
-async fn write(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<u64, BodyError> {
+/// How many rows; `None` when they were written before.
+async fn write(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Option<u64>, BodyError> {
     let (head, body) = request.into_parts();
     let mut options = shared.line.clone();
     options.timestamp_unit = precision(head.uri.query().unwrap_or_default()).map_err(BodyError::Refused)?;
     let mut lines = shared.parsers.take(options);
-    let result = write_lines(&mut lines, &head.headers, body, shared).await;
+    let result = write_lines(&mut lines, &head, body, shared).await;
     shared.parsers.give_back(lines);
     result
 }
 
 async fn write_lines(
     lines: &mut Lines,
-    headers: &HeaderMap,
+    head: &Parts,
     body: Incoming,
     shared: &Arc<Shared>,
-) -> Result<u64, BodyError> {
+) -> Result<Option<u64>, BodyError> {
     // Until the rows are committed.
     let mut share = shared.bodies.share();
-    body::read(headers, body, shared.body, |piece| {
+    let mut bytes = 0;
+    body::read(&head.headers, body, shared.body, |piece| {
         share.add(piece.len())?;
+        bytes += piece.len();
         add(&shared.counters.http.bytes, piece.len() as u64);
         lines.push(piece).map_err(|e| line_error(&e))
     })
@@ -63,10 +71,23 @@ async fn write_lines(
     lines.finish().map_err(|e| BodyError::Refused(line_error(&e)))?;
     let batches: Vec<Batch> = lines.take();
     let rows: usize = batches.iter().map(|b| b.rows).sum();
-    if rows > 0 {
-        shared.database.commit(batches).await.map_err(BodyError::Refused)?;
+    if rows == 0 {
+        return Ok(Some(0));
     }
-    Ok(rows as u64)
+    let claim = match once::claimed(&shared.once, &head.headers, &format!("{} {bytes}", head.uri)).await {
+        Ok(Some(Claimed::Before(_))) => return Ok(None),
+        Ok(Some(Claimed::First(claim))) => Some(claim),
+        Ok(None) => None,
+        Err(error) => return Err(BodyError::Refused(error)),
+    };
+    let commit = shared.database.commit(batches);
+    let work = async move {
+        let _held = share;
+        commit.await
+    };
+    let answer = once::Answer { status: StatusCode::NO_CONTENT, content_type: "", body: Bytes::new() };
+    done_once(claim, work, |_| Some(answer)).await.map_err(BodyError::Refused)?;
+    Ok(Some(rows as u64))
 }
 
 fn precision(query: &str) -> Result<LineTimeUnit, Error> {
