@@ -175,6 +175,7 @@ def nested(times):
 TOO_LARGE = {
     "additions": "SELECT " + " + ".join(["v"] * 1900) + " FROM t",
     "many additions": "SELECT " + ", ".join([" + ".join(["v"] * 150)] * 20) + " FROM t",
+    "calls": "SELECT " + "abs(" * 180 + "v" + ")" * 180 + " FROM t",
     "joins of WITH": doubled(40, lambda of: f"SELECT a.x FROM {of} a, {of} b"),
     "unions of WITH": doubled(40, lambda of: f"SELECT x FROM {of} UNION ALL SELECT x FROM {of}"),
     "joins": "SELECT count(*) FROM t t0 " + " ".join(f"JOIN t t{n} ON t{n}.v = t{n - 1}.v" for n in range(1, 400)),
@@ -231,3 +232,34 @@ def test_a_timeout_comes_at_once_while_planners_are_busy(servers):
     for connection in connections:
         connection.close()
     eventually(lambda: server.request("GET", "/exec?query=select+1")[0] == 200, 60, "a planner")
+
+
+def cpu_seconds(server):
+    fields = Path(f"/proc/{server.pid()}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+@pytest.mark.parametrize("query", [
+    "select count(*) from long_sequence(200000) a, long_sequence(200000) b where a.x + b.x = 3",
+    "select count(*) from long_sequence(1000000) a join long_sequence(1000000) b on a.x % 2 = b.x % 2 where a.x + b.x = 3",
+    "select count(a.x + b.x) from long_sequence(1000000) a, long_sequence(1000000) b",
+])
+def test_a_join_without_end_lets_others_run_and_ends_when_it_is_cancelled(servers, query):
+    server = servers(env={"TIDALITE_QUERY_TIMEOUT": "10s"}).start()
+    with started(server) as connection:
+        until(connection, b"Z")
+        connection.sendall(message(b"Q", query.encode() + b"\0"))
+        eventually(lambda: server.value("select count(*) from query_activity()") == 2, 10, "the join")
+        for _ in range(5):
+            assert server.value("select count(*) from long_sequence(10)") == 10
+        until(connection, b"E")
+
+    def is_idle():
+        before = cpu_seconds(server)
+        time.sleep(0.3)
+        return cpu_seconds(server) - before < 0.1
+    eventually(is_idle, 30, "threads that have nothing to do")
+
+
+def test_many_rows_of_a_product_are_gathered_in_seconds(server):
+    assert server.value("select cardinality(array_agg(a.x)) from long_sequence(200000) a, long_sequence(2)") == 400_000

@@ -405,7 +405,7 @@ impl Engine {
         let names_only_tables = taken == 0 && expanded.is_empty();
         self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
-        let logical = state.statement_to_plan(statement).await?;
+        let logical = plan::numbered_sets(state.statement_to_plan(statement).await?)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
         let logical = plan::in_order_of_time(logical)?;

@@ -57,6 +57,10 @@ pub fn sqlstate(error: &Error) -> &'static str {
     if error.kind == ErrorKind::Invalid && error.message.contains(" not supported") {
         return "0A000";
     }
+    // Behind the line and the column of a record.
+    if error.kind == ErrorKind::Invalid && error.message.contains(": invalid input ") {
+        return "22P02";
+    }
     let found = TEXTS.iter().find(|(kind, text, _)| *kind == error.kind && error.message.starts_with(text));
     // What is wrong with a statement otherwise is a value of it.
     found.map_or("22023", |entry| entry.2)

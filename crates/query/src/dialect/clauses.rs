@@ -443,7 +443,11 @@ impl<'a> Mover<'a> {
     fn interval(&mut self) -> bool {
         let end = match self.token(1) {
             // POSITION('a' IN 'b') is another matter.
-            Token::SingleQuotedString(_) if self.callers.last().is_none_or(|c| c != "position") => self.at + 2,
+            Token::SingleQuotedString(_) | Token::Placeholder(_)
+                if self.callers.last().is_none_or(|c| c != "position") =>
+            {
+                self.at + 2
+            }
             Token::Word(w)
                 if ["today", "yesterday", "tomorrow", "interval"].contains(&w.value.as_str())
                     && *self.token(2) == Token::LParen =>

@@ -6,7 +6,7 @@
 //! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
 //! [`joins`] and [`pivot`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
 //! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
-//! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`relations`], [`sequences`] and [`synonyms`].
+//! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`not_in`], [`windows`], [`relations`], [`sequences`], [`templates`] and [`synonyms`].
 
 mod alter;
 mod balanced;
@@ -19,6 +19,7 @@ mod grammar;
 mod group_by;
 mod joins;
 mod laterals;
+mod not_in;
 mod pivot;
 mod postgres;
 mod relations;
@@ -27,9 +28,11 @@ mod sequences;
 mod statements;
 mod subqueries;
 mod synonyms;
+mod templates;
 mod types;
 mod view;
 mod visit;
+mod windows;
 
 pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use grammar::TidaliteDialect;

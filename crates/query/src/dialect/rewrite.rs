@@ -1,7 +1,7 @@
 //! What is changed in a query's tree before it is planned: names for computed columns, GROUP BY where it is left out,
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
-use super::{balanced, group_by, laterals, relations, sequences, subqueries, synonyms};
+use super::{balanced, group_by, laterals, not_in, relations, sequences, subqueries, synonyms, windows};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
@@ -118,11 +118,13 @@ fn set_expr(mut body: &mut SetExpr) -> Result<()> {
                     select.flavor = SelectFlavor::Standard;
                 }
                 let _ = laterals::rewritten(select);
+                windows::resolved(select);
                 name_columns(select);
                 sequences::rewritten(select);
                 group_by::positions(select);
                 group_by::implied(select);
                 subqueries::rewritten(select);
+                not_in::rewritten(select);
                 return relations::clauses(select);
             }
             SetExpr::SetOperation { left, right, .. } => {

@@ -74,7 +74,7 @@ fn exists(query: &Query) -> Option<Expr> {
 }
 
 /// Whether its rows are those of its FROM and WHERE.
-fn is_plain(query: &Query) -> bool {
+pub(super) fn is_plain(query: &Query) -> bool {
     let SetExpr::Select(select) = query.body.as_ref() else { return false };
     let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
     let is_limited = query.limit_clause.is_some() || query.fetch.is_some() || query.with.is_some();

@@ -13,6 +13,7 @@ pub(crate) const AGGREGATE_NAMES: &[&str] = &[
     "count_distinct",
     "approx_count_distinct",
     "approx_percentile",
+    "percentile_disc",
     "string_distinct_agg",
     "variance",
     "every",
@@ -32,7 +33,11 @@ impl VisitorMut for Replacer {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         loosened(expr);
         match expr {
-            Expr::Function(function) => named(function),
+            Expr::Function(function) => match super::templates::expression(function) {
+                Some(written) => *expr = written,
+                None => named(function),
+            },
+            Expr::AnyOp { .. } | Expr::AllOp { .. } => listed(expr),
             Expr::Extract { field, expr: time, .. } => {
                 let name = match field {
                     DateTimeField::Century => "century",
@@ -83,6 +88,28 @@ fn loosened(expr: &mut Expr) {
     *expr = Expr::BinaryOp { left, op, right };
 }
 
+/// `x = ANY (ARRAY[…])` is `x IN (…)`, `x <> ALL (ARRAY[…])` its contrary: so text finds the type of what it stands beside.
+fn listed(expr: &mut Expr) {
+    let (left, right, negated) = match expr {
+        Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (left, right, false),
+        Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (left, right, true),
+        _ => return,
+    };
+    let mut inner = right.as_mut();
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    let Expr::Array(array) = inner else { return };
+    let list = std::mem::take(&mut array.elem);
+    let left = std::mem::replace(left, Box::new(Expr::Value(Value::Null.into())));
+    *expr = if list.is_empty() {
+        // Nothing is equal to one of none.
+        Expr::Value(Value::Boolean(negated).into())
+    } else {
+        Expr::InList { expr: left, list, negated }
+    };
+}
+
 fn named(function: &mut Function) {
     match function.name.to_string().as_str() {
         "count_distinct" => distinct(function, "count"),
@@ -107,6 +134,12 @@ fn named(function: &mut Function) {
                 function.within_group.clear();
             }
         }
+        "to_lowercase" => rename(function, "lower"),
+        "to_uppercase" => rename(function, "upper"),
+        "ceiling" => rename(function, "ceil"),
+        "clock_timestamp" | "statement_timestamp" | "transaction_timestamp" => rename(function, "now"),
+        "gen_random_uuid" => rename(function, "uuid"),
+        "regexp_matches" => rename(function, "regexp_match"),
         "min_by" => rename(function, "arg_min"),
         "max_by" => rename(function, "arg_max"),
         "sign" => rename(function, "signum"),

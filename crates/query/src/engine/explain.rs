@@ -17,7 +17,9 @@ fn step(plan: &dyn ExecutionPlan, depth: usize, is_analyze: bool, out: &mut Stri
     // Steps that only pass rows on.
     let is_silent = ["CooperativeExec", "HeldExec", "PacedExec", "CoalesceBatchesExec"].contains(&plan.name());
     if !is_silent {
-        let _ = write!(out, "{}{}", "  ".repeat(depth), words(plan));
+        // As it is written.
+        let words = words(plan).replace("count(Int64(1))", "count(*)");
+        let _ = write!(out, "{}{words}", "  ".repeat(depth));
         if is_analyze {
             out.push_str(&measured(plan));
         }

@@ -3,7 +3,7 @@
 //!
 //! The stock operators look for a token only where they read, and a join of two tables can read a batch and then be busy
 //! with it for hours. So the condition of such a join asks the token ([`Watched`]), and so does what takes its rows
-//! ([`Paced`]). A product of two tables gives a batch for each row of one side; operators above it that look at all they
+//! ([`Paced`]). While one is busy, its thread's other work goes on on another thread. A product of two tables gives a batch for each row of one side; operators above it that look at all they
 //! hold for each batch would take time with the square of the rows.
 
 use crate::CancelToken;
@@ -26,7 +26,11 @@ use futures::StreamExt;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+/// How long a join may keep others from running.
+const TURN: Duration = Duration::from_millis(20);
 /// Batches given on before others may run.
 const BATCHES: usize = 16;
 
@@ -67,7 +71,7 @@ impl PhysicalOptimizerRule for PacesJoins {
 }
 
 fn watched(filter: &JoinFilter, cancel: &CancelToken) -> JoinFilter {
-    let condition = Watched { condition: filter.expression().clone(), cancel: cancel.clone() };
+    let condition = Watched::new(filter.expression().clone(), cancel.clone());
     JoinFilter::new(Arc::new(condition), filter.column_indices().to_vec(), filter.schema().clone())
 }
 
@@ -76,6 +80,15 @@ fn watched(filter: &JoinFilter, cancel: &CancelToken) -> JoinFilter {
 struct Watched {
     condition: Arc<dyn PhysicalExpr>,
     cancel: CancelToken,
+    began: Instant,
+    /// When others were let run, in milliseconds since it began.
+    let_run: AtomicU64,
+}
+
+impl Watched {
+    fn new(condition: Arc<dyn PhysicalExpr>, cancel: CancelToken) -> Watched {
+        Watched { condition, cancel, began: Instant::now(), let_run: AtomicU64::new(0) }
+    }
 }
 
 impl PartialEq for Watched {
@@ -113,7 +126,12 @@ impl PhysicalExpr for Watched {
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         self.cancel.check()?;
-        self.condition.evaluate(batch)
+        let now = self.began.elapsed().as_millis() as u64;
+        if now.saturating_sub(self.let_run.load(Ordering::Relaxed)) < TURN.as_millis() as u64 {
+            return self.condition.evaluate(batch);
+        }
+        self.let_run.store(now, Ordering::Relaxed);
+        tokio::task::block_in_place(|| self.condition.evaluate(batch))
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -122,7 +140,7 @@ impl PhysicalExpr for Watched {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
         match children.pop() {
-            Some(condition) => Ok(Arc::new(Watched { condition, cancel: self.cancel.clone() })),
+            Some(condition) => Ok(Arc::new(Watched::new(condition, self.cancel.clone()))),
             None => Ok(self),
         }
     }

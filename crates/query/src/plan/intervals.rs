@@ -109,6 +109,8 @@ fn ranges(expr: &Expr, given: &Expr, schema: &DFSchema, now: DateTime<Utc>) -> R
         Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
             interval::parse(text, now, unit).ok_or_else(|| refused(text))?
         }
+        // Described without its value.
+        Expr::Placeholder(_) => return Ok(expr.clone().is_not_null()),
         Expr::ScalarFunction(ScalarFunction { func, args }) => match (func.name(), &args[..]) {
             ("today", []) => vec![interval::day(now, 0, unit)],
             ("yesterday", []) => vec![interval::day(now, -1, unit)],

@@ -1,0 +1,86 @@
+//! Windows that build on a named one: `sum(v) OVER (w ROWS 1 PRECEDING) … WINDOW w AS (PARTITION BY k ORDER BY v)`. The
+//! stock planner takes only what stands in the parentheses; what the named window says is put there.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, NamedWindowDefinition, NamedWindowExpr, Query, Select, SelectItem, VisitorMut, WindowSpec, WindowType,
+};
+use std::ops::ControlFlow;
+
+pub(super) fn resolved(select: &mut Select) {
+    let named = std::mem::take(&mut select.named_window);
+    let mut resolver = Resolver { named: &named, depth: 0 };
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+            let _ = super::visit::visit_mut(expr, &mut resolver);
+        }
+    }
+    if let Some(qualify) = &mut select.qualify {
+        let _ = super::visit::visit_mut(qualify, &mut resolver);
+    }
+    // They may build on each other, each on one before it.
+    let mut done: Vec<NamedWindowDefinition> = Vec::new();
+    for NamedWindowDefinition(name, window) in named {
+        let window = match window {
+            NamedWindowExpr::WindowSpec(mut spec) => {
+                build(&mut spec, &done);
+                NamedWindowExpr::WindowSpec(spec)
+            }
+            other => other,
+        };
+        done.push(NamedWindowDefinition(name, window));
+    }
+    select.named_window = done;
+}
+
+/// Puts what the window says that `spec` names into it.
+fn build(spec: &mut WindowSpec, named: &[NamedWindowDefinition]) {
+    // A name that names itself is named once.
+    for _ in 0..=named.len() {
+        let Some(name) = &spec.window_name else { return };
+        let found = named.iter().find(|NamedWindowDefinition(known, _)| known.value == name.value);
+        match found.map(|NamedWindowDefinition(_, window)| window) {
+            Some(NamedWindowExpr::WindowSpec(base)) => {
+                if spec.partition_by.is_empty() {
+                    spec.partition_by.clone_from(&base.partition_by);
+                }
+                if spec.order_by.is_empty() {
+                    spec.order_by.clone_from(&base.order_by);
+                }
+                if spec.window_frame.is_none() {
+                    spec.window_frame.clone_from(&base.window_frame);
+                }
+                spec.window_name.clone_from(&base.window_name);
+            }
+            Some(NamedWindowExpr::NamedWindow(other)) => spec.window_name = Some(other.clone()),
+            None => return,
+        }
+    }
+}
+
+struct Resolver<'a> {
+    named: &'a [NamedWindowDefinition],
+    depth: usize,
+}
+
+impl VisitorMut for Resolver<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let (0, Expr::Function(function)) = (self.depth, expr)
+            && let Some(WindowType::WindowSpec(spec)) = &mut function.over
+        {
+            build(spec, self.named);
+        }
+        ControlFlow::Continue(())
+    }
+}
