@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 import tidalite
 from server import Server
@@ -112,7 +113,38 @@ def test_a_server_that_starts_again(tmp_path):
         server.stop()
 
 
-def test_only_the_engine_registers(remote):
-    with pytest.raises(tidalite.InterfaceError, match="in this process"):
-        remote.register("x", pl.DataFrame({"n": [1]}))
+def test_registered_frames_are_of_a_connection(server, remote, table):
+    frames = {f"{table}_{n}": pl.DataFrame({"n": [n] * 1000, "s": ["x"] * 1000}) for n in range(3)}
+    for name, frame in frames.items():
+        remote.register(name, frame)
+    first, second, third = frames
+    query = f"select a.n, b.n, count(*) from {first} a, {third} b where a.s = $1 group by 1, 2"
+    assert remote.sql(query, ["x"]).fetchall() == [(0, 2, 1_000_000)]
+    with tidalite.connect(f"tidalite://127.0.0.1:{server.http_port}") as other:
+        with pytest.raises(tidalite.ProgrammingError, match="does not exist"):
+            other.sql(f"select * from {second}")
+    remote.sql(f"create table {table} as (select n from {second})")
+    assert remote.sql(f"select sum(n) from {table}").fetchall() == [(1000,)]
+    assert all(remote.unregister(name) for name in frames) and not remote.unregister(first)
+
+
+def test_frames_of_few_bytes_and_many_rows(server, remote, table):
+    many = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int8)), pa.array(["x" * 100_000]))
+    remote.register(table, pa.table({"t": many}))
+    assert remote.sql(f"select count(*), max(length(t)) from {table}").fetchall() == [(20_000, 100_000)]
+    with pytest.raises(tidalite.OperationalError, match="http.bodies_bytes_max"):
+        remote.register(table, pa.table({"t": pa.nulls(2**27), "n": pa.nulls(2**27)}))
+    assert remote.unregister(table)
+
+
+def test_frames_that_are_none(server):
+    kind = {"Content-Type": "application/vnd.tidalite.frames"}
+    form = b"query=select+1&frames=" + b"%5B%5B%22f%22%2Cnull%2C5%5D%5D"
+    for body in (b"", b"\xff\xff\xff\xff", len(form).to_bytes(4, "little") + form, len(form).to_bytes(4, "little") + form + b"hello"):
+        status, _, answer = server.request("POST", "/exec", body, kind)
+        assert status == 400, answer
+    assert server.request("POST", "/exec", len(b"query=select+1").to_bytes(4, "little") + b"query=select+1", kind)[0] == 200
+
+
+def test_what_it_is_called(remote):
     assert repr(remote).startswith("<tidalite.connect('tidalite://127.0.0.1:")

@@ -274,37 +274,37 @@ def test_other_threads_run_meanwhile(local):
     assert len(counted) > took * 20
 
 
-def test_frames_as_tables(local, table):
-    local.write(table, pd.DataFrame({"ts": pd.to_datetime(["2026-01-01", "2026-01-02"]), "k": ["a", "b"]}), at="ts")
+def test_frames_as_tables(db, table):
+    db.write(table, pd.DataFrame({"ts": pd.to_datetime(["2026-01-01", "2026-01-02"]), "k": ["a", "b"]}), at="ts")
     for frame in (pd.DataFrame({"K": ["b"], "n": [7]}), pl.DataFrame({"K": ["b"], "n": [7]}), pa.table({"K": pa.array(["b"]).dictionary_encode(), "n": [7]})):
-        local.register("other", frame)
-        assert local.sql(f"select n from {table} t join OTHER o on t.k = o.k").fetchall() == [(7,)]
-    assert local.sql("select * from other").columns[0][0] == "K"
-    assert local.unregister("Other") and not local.unregister("other")
+        db.register("other", frame)
+        assert db.sql(f"select n from {table} t join OTHER o on t.k = o.k").fetchall() == [(7,)]
+    assert db.sql("select * from other").columns[0][0] == "K"
+    assert db.unregister("Other") and not db.unregister("other")
     with pytest.raises(tidalite.ProgrammingError, match='"other" does not exist'):
-        local.sql("select * from other")
+        db.sql("select * from other")
 
 
-def test_a_registered_frame_has_null_where_it_would_be_written(local):
+def test_a_registered_frame_has_null_where_it_would_be_written(db):
     frame = pd.DataFrame({"k": ["a", "b", "c"], "v": [1.0, np.nan, 3.0], "f": np.array([1, np.nan, 3], "float32")})
     query = "select count(v), sum(v), count(f), max(v) from nans"
-    local.register("nans", frame)
-    assert local.sql(query).fetchall() == [(2, 4.0, 2, 3.0)]
-    local.register("nans", frame, keep_nan=True)
-    count, total, *_ = local.sql(query).fetchall()[0]
+    db.register("nans", frame)
+    assert db.sql(query).fetchall() == [(2, 4.0, 2, 3.0)]
+    db.register("nans", frame, keep_nan=True)
+    count, total, *_ = db.sql(query).fetchall()[0]
     assert count == 3 and math.isnan(total)
-    local.unregister("nans")
+    db.unregister("nans")
 
 
-def test_a_registered_frame_has_a_time(local):
+def test_a_registered_frame_has_a_time(db):
     times = pd.to_datetime(["2026-01-01 00:00:30", "2026-01-01 00:00:10", "2026-01-01 00:01:10"]).tz_localize("UTC")
-    local.register("ticks", pd.DataFrame({"at": times, "v": [1.0, 2.0, 4.0]}), at="at")
-    assert [v for _, v in local.sql("select at, sum(v) from ticks sample by 1m").fetchall()] == [3.0, 4.0]
-    with pytest.raises(tidalite.DataError):
-        local.register("ticks", pd.DataFrame({"v": [1.0]}), at="at")
+    db.register("ticks", pd.DataFrame({"at": times, "v": [1.0, 2.0, 4.0]}), at="at")
+    assert [v for _, v in db.sql("select at, sum(v) from ticks sample by 1m").fetchall()] == [3.0, 4.0]
+    with pytest.raises(tidalite.Error, match='column "at": the frame does not have it'):
+        db.register("ticks", pd.DataFrame({"v": [1.0]}), at="at")
     with pytest.raises(tidalite.Error, match="TIMESTAMP"):
-        local.register("ticks", pd.DataFrame({"v": [1.0]}), at="v")
-    local.unregister("ticks")
+        db.register("ticks", pd.DataFrame({"v": [1.0]}), at="v")
+    db.unregister("ticks")
 
 
 def test_what_is_closed_says_so(tmp_path):

@@ -28,4 +28,4 @@ pub use lines::{At, LineOptions, LinePlan, Table};
 pub use pieces::Pieces;
 pub use rows::{RowOptions, RowPlan};
 pub use symbols::Symbols;
-pub use unpack::{byte_count, compact};
+pub use unpack::{byte_count, compact, is_packed, unpacked};

@@ -9,12 +9,17 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-pub(crate) fn is_packed(data_type: &DataType) -> bool {
+/// Whether one value may stand for many rows.
+#[must_use]
+pub fn is_packed(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
 }
 
 /// One value for each row.
-pub(crate) fn unpacked(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+///
+/// # Errors
+/// When keys or ends of runs are broken.
+pub fn unpacked(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let mut array = array.clone();
     while is_packed(array.data_type()) {
         array = unpacked_once(&array)?;

@@ -8,7 +8,6 @@ from typing import Any, Optional, Sequence, Type, Union
 
 from ._parameters import Parameters, bound
 from ._result import Answer, Result
-from .errors import InterfaceError
 
 Symbols = Union[None, bool, str, Sequence[str]]
 
@@ -73,6 +72,12 @@ class Database(abc.ABC):
         return [name for (name,) in self.sql("select table_name from tables() order by table_name").fetchall()]
 
     @abc.abstractmethod
+    def register(self, name: str, frame: Any, *, at: Optional[str] = None, keep_nan: bool = False) -> None: ...
+
+    @abc.abstractmethod
+    def unregister(self, name: str) -> bool: ...
+
+    @abc.abstractmethod
     def _execute(self, sql: str, values: list[tuple[Any, ...]], timeout: Optional[float]) -> Answer: ...
 
     @abc.abstractmethod
@@ -91,7 +96,3 @@ class Database(abc.ABC):
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType],
     ) -> None:
         self.close()
-
-
-def unsupported(what: str) -> InterfaceError:
-    return InterfaceError(f"{what} needs the engine in this process", hint='open the folder by tidalite.open("…")')

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Optional
 from urllib.parse import urlencode
 
 from . import _native
-from ._database import Database, Symbols, unsupported
+from ._database import Database, Symbols
 from ._http import Endpoint, new_key, stop_reading
 from ._parameters import as_json
 from ._result import Answer
 from .errors import OperationalError, of_kind
 
 _ARROW = "application/vnd.apache.arrow.stream"
+_FORM, _FRAMES = "application/x-www-form-urlencoded", "application/vnd.tidalite.frames"
 #: Of an answer that is read at a time, and of a request that rows are sent in.
 _READ_BYTES, _BODY_BYTES = 4 << 20, 32 << 20
 #: Of a commit at most.
@@ -45,10 +47,35 @@ class RemoteDatabase(Database):
         )
         self._timeout = timeout
         self._closed = False
+        #: Registered: name, column of the time, and the frame as it is sent, by the name in lower case.
+        self._frames: dict[str, tuple[str, Optional[str], bytes]] = {}
 
-    def register(self, name: str, frame: Any, *, at: Optional[str] = None) -> None:
-        """Only the engine in this process can see frames of it."""
-        raise unsupported("registering a frame")
+    def register(self, name: str, frame: Any, *, at: Optional[str] = None, keep_nan: bool = False) -> None:
+        """Gives a frame a name that statements of this connection may use as a table; it hides a table of that name.
+
+        The frame is copied now, and sent along with each statement in which its name occurs: it should be small.
+
+        :param at: the column that is the time of the rows, for SAMPLE BY, LATEST ON, ASOF JOIN
+        :param keep_nan: NaN of pandas' numpy columns stays NaN instead of being NULL
+        """
+        from ._frames import as_stream
+
+        encoder = _native.IpcEncoder(as_stream(frame, keep_nan=keep_nan, mark_nan=False), _COMMIT_BYTES)
+        body = encoder.next()
+        if encoder.next() is not None:
+            raise of_kind("data", "the frame is larger than one request may be", hint="write it to a table")
+        before = self._frames.copy()
+        self._frames = {**before, name.lower(): (name, at, body)}
+        try:
+            # What is wrong with it is said here.
+            self.sql('select 1 from "{}" limit 0'.format(name.replace('"', '""')))
+        except BaseException:
+            self._frames = before
+            raise
+
+    def unregister(self, name: str) -> bool:
+        """Forgets a registered frame; says whether there was one."""
+        return self._frames.pop(name.lower(), None) is not None
 
     def close(self) -> None:
         self._closed = True
@@ -61,8 +88,13 @@ class RemoteDatabase(Database):
         timeout = self._timeout if timeout is None else timeout
         if timeout is not None:
             fields["timeout"] = f"{max(1, round(timeout * 1000))}ms"
-        body = urlencode(fields).encode()
-        connection, response = self._request("/exec", body, "application/x-www-form-urlencoded")
+        frames = [frame for name, frame in self._frames.items() if re.search(re.escape(name), sql, re.IGNORECASE)]
+        if frames:
+            fields["frames"] = json.dumps([(name, at, len(frame)) for name, at, frame in frames])
+        body, kind = urlencode(fields).encode(), _FORM
+        if frames:
+            body, kind = b"".join([len(body).to_bytes(4, "little"), body, *(frame for *_, frame in frames)]), _FRAMES
+        connection, response = self._request("/exec", body, kind)
         if response.status != 200:
             raise _refused(self._read(connection, response), response.status, sql)
         if response.getheader("Content-Type") == _ARROW:

@@ -1,7 +1,8 @@
 //! HTTP: connections, and which request goes where.
 //!
 //! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in; [`imports`] CSV in;
-//! [`query`] SQL in, rows out; [`arrow`] both in Arrow's form; [`once`] requests that
+//! [`query`] SQL in, rows out; [`arrow`] both in Arrow's form; [`frames`] tables that
+//! a statement brings along; [`once`] requests that
 //! come twice; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is fixed.
 //!
 //! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
@@ -9,6 +10,7 @@
 
 mod arrow;
 mod body;
+mod frames;
 pub mod imports;
 mod once;
 mod pages;

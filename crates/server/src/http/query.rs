@@ -3,9 +3,11 @@
 use super::Shared;
 use super::arrow;
 use super::body::{self, Body, JSON, answer_body, response, text_response};
+use super::frames;
 use super::once::{self, Claimed, done_once};
 use super::params::Params;
 use crate::answer::{Answer, Form, JsonForm, Limit};
+use crate::budget::Share;
 use crate::counters::add;
 use crate::errors::{http_status, query_error_json};
 use hyper::body::Incoming;
@@ -15,7 +17,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidalite::{Error, ErrorKind, QueryOptions, Response as Outcome, Result};
+use tidalite::{Error, ErrorKind, Frame, QueryOptions, Response as Outcome, Result};
 
 pub async fn exec(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
     answer(request, peer, shared, exec_form, exec_done).await
@@ -74,12 +76,12 @@ async fn answer(
 ) -> Response<Body> {
     let started = Instant::now();
     let (head, body) = request.into_parts();
-    let params = match parameters(head.uri.query(), &head.headers, body, shared).await {
-        Ok(params) => params,
+    let (params, brought) = match parameters(head.uri.query(), &head.headers, body, shared).await {
+        Ok(parameters) => parameters,
         Err((status, error)) => return refused(status, "", &error),
     };
     let sql = params.get("query").unwrap_or_default().to_owned();
-    let result = run(&sql, &params, &head.headers, peer, shared, form, done, started).await;
+    let result = run(&sql, &params, brought, &head.headers, peer, shared, form, done, started).await;
     result.unwrap_or_else(|error| {
         shared.counters.queries.observe(started.elapsed());
         tracing::debug!(%peer, sql, %error, "refused a statement");
@@ -95,6 +97,7 @@ fn refused(status: StatusCode, sql: &str, error: &Error) -> Response<Body> {
 async fn run(
     sql: &str,
     params: &Params,
+    brought: Option<Brought>,
     headers: &HeaderMap,
     peer: SocketAddr,
     shared: &Arc<Shared>,
@@ -106,11 +109,12 @@ async fn run(
         return Err(Error::new(ErrorKind::Invalid, "empty query"));
     }
     let (form, limit) = (form(params)?, limit(params)?);
+    let (tables, share) = tables(brought, params).await?;
     let options = QueryOptions {
         timeout: timeout(params, headers)?,
         client: format!("http {peer}"),
         parameters: arrow::parameters(params.get("params").unwrap_or_default())?,
-        ..QueryOptions::default()
+        frames: tables,
     };
     let columns: Vec<String> = params.get("cols").unwrap_or_default().split(',').map(|c| c.trim().to_owned()).collect();
     let columns: Vec<String> = columns.into_iter().filter(|c| !c.is_empty()).collect();
@@ -137,6 +141,7 @@ async fn run(
         Outcome::Rows(rows) if is_arrow => {
             let counters = shared.counters.clone();
             arrow::answer(rows, move |rows| {
+                drop(share);
                 add(&counters.query_rows, rows);
                 counters.queries.observe(started.elapsed());
             })
@@ -151,6 +156,7 @@ async fn run(
             let answer = Answer::start(sql.to_owned(), rows, form, limit, &columns).await?;
             let counters = shared.counters.clone();
             let body = answer_body(answer, move |rows| {
+                drop(share);
                 add(&counters.query_rows, rows);
                 counters.queries.observe(started.elapsed());
             });
@@ -168,8 +174,22 @@ async fn run(
 /// What a statement is, for its Idempotency-Key.
 fn told_apart(sql: &str, params: &Params) -> String {
     let mut hasher = DefaultHasher::new();
-    (sql, params.get("params"), params.get("fmt")).hash(&mut hasher);
+    (sql, params.get("params"), params.get("fmt"), params.get("frames")).hash(&mut hasher);
     format!("statement {:x}", hasher.finish())
+}
+
+/// Frames as they came, and the memory they may take.
+type Brought = (Vec<u8>, Share);
+
+async fn tables(brought: Option<Brought>, params: &Params) -> Result<(Vec<Frame>, Option<Share>)> {
+    let Some((bytes, mut share)) = brought else { return Ok((Vec::new(), None)) };
+    let list = params.get("frames").unwrap_or("[]").to_owned();
+    let made = tokio::task::spawn_blocking(move || {
+        let tables = frames::tables(&list, bytes, &mut share)?;
+        Ok((tables, Some(share)))
+    });
+    let broken = || Error::new(ErrorKind::Invalid, "the frames are not in Arrow's IPC format");
+    made.await.unwrap_or_else(|_| Err(broken()))
 }
 
 /// Those of the URL, and behind them those of a form in the body. A body that is no form is the query itself.
@@ -178,7 +198,7 @@ async fn parameters(
     headers: &HeaderMap,
     body: Incoming,
     shared: &Arc<Shared>,
-) -> Result<Params, (StatusCode, Error)> {
+) -> Result<(Params, Option<Brought>), (StatusCode, Error)> {
     let invalid = |message: String| (StatusCode::BAD_REQUEST, Error::new(ErrorKind::Invalid, message));
     let mut params = Params::parse(query.unwrap_or_default()).map_err(invalid)?;
     let (mut text, mut share) = (Vec::new(), shared.bodies.share());
@@ -188,16 +208,21 @@ async fn parameters(
         Ok(())
     });
     read.await.map_err(|e| (e.status(), e.into_error()))?;
+    let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |v| v.as_bytes());
+    if content_type.starts_with(frames::CONTENT_TYPE.as_bytes()) {
+        let (form, bytes) = frames::split(text).map_err(|e| (StatusCode::BAD_REQUEST, e))?;
+        params.add(&form).map_err(invalid)?;
+        return Ok((params, Some((bytes, share))));
+    }
     if !text.is_empty() {
         let text = String::from_utf8(text).map_err(|_| invalid("the request body is not UTF-8".to_owned()))?;
-        let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |v| v.as_bytes());
         if content_type.starts_with(b"text/") || content_type.starts_with(b"application/sql") {
             params.add_plain("query", text);
         } else {
             params.add(&text).map_err(invalid)?;
         }
     }
-    Ok(params)
+    Ok((params, None))
 }
 
 fn limit(params: &Params) -> Result<Limit> {
