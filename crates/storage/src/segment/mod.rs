@@ -7,6 +7,7 @@
 pub mod buffer;
 pub mod encoding;
 pub mod format;
+pub mod present;
 pub mod reader;
 pub mod salvage;
 pub mod store;
@@ -17,6 +18,7 @@ pub use encoding::choice::Effort;
 pub use encoding::compare::{Comparison, Constant, Interval};
 pub use encoding::retain::retain_rows;
 pub use encoding::{EncodedBlock, encode, to_column};
+pub use present::{CODES_MAX, CodesPresent};
 pub use reader::{Segment, SegmentMeta};
 pub use store::{SegmentStore, StoreStats};
 pub use writer::{BlockSource, SegmentSummary, SegmentWriter};

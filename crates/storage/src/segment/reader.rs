@@ -72,6 +72,10 @@ impl Segment {
         &self.meta
     }
 
+    pub(super) fn store(&self) -> &SegmentStore {
+        &self.store
+    }
+
     #[must_use]
     pub fn table(&self) -> TableId {
         self.table

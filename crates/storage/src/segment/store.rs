@@ -1,8 +1,8 @@
 //! What all segments share: where their files are, the block cache, and the files open now.
 
+use crate::Result;
 use crate::cache::{BlockCache, BlockKey, CacheStats, Clock};
 use crate::fs::{File, Fs};
-use crate::Result;
 use bytes::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -186,3 +186,31 @@ fn open_files_and_cached_bytes_stay_within_their_limits() {
     (0..600).for_each(|id| store.forget(SegmentId(id)));
     assert_eq!((store.stats().open_files, store.stats().cache.bytes), (0, 0));
 }
+
+#[test]
+fn codes_of_blocks_are_those_of_their_rows() {
+    let mut rng = fastrand::Rng::with_seed(8);
+    let rows = 2 * BLOCK_ROWS + 9;
+    let mut codes = Column::with_capacity(ColumnType::Symbol.physical(), rows);
+    // The first block has few of them, the second more, the last those of nine rows; 77 stands only where there is none.
+    let code_of: Vec<Option<u32>> =
+        (0..rows).map(|row| (rng.u32(0..5) > 0).then(|| rng.u32(0..if row < BLOCK_ROWS { 3 } else { 200 }))).collect();
+    let values = code_of.iter().map(|code| code.unwrap_or(77 + 4_000));
+    codes.values = tidalite_types::Values::U32(values.collect());
+    codes.validity = Some(code_of.iter().map(Option::is_some).collect());
+    let fs = Arc::new(SimFs::new(1));
+    let summary = write(&*fs, SegmentId(3), &[(ColumnId(4), ColumnType::Symbol, codes)]);
+    let segment = open(fs, summary);
+    for _ in 0..2 {
+        let present = segment.codes_present(ColumnId(4)).unwrap();
+        for block in 0..segment.block_count() {
+            for code in 0..4_100_u32 {
+                let mut bits = vec![0; 65];
+                bits[code as usize / 64] = 1 << (code % 64);
+                let mut rows = (block * BLOCK_ROWS..rows.min((block + 1) * BLOCK_ROWS)).map(|row| code_of[row]);
+                assert_eq!(present.has_any(block, &bits), rows.any(|own| own == Some(code)), "{block} {code}");
+            }
+        }
+    }
+    assert!(!segment.codes_present(ColumnId(1)).unwrap().has_any(0, &[u64::MAX]), "a column added later");
+}
