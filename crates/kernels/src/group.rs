@@ -1,9 +1,10 @@
-//! Rows by key: which group a row is of ([`table`]), and what is kept of each group ([`fold`]).
+//! Rows by key: which group a row is of ([`table`], [`dense`] where keys are alike), and what is kept of each group ([`fold`]).
 //!
 //! A key is one word or two; what it stands for is its maker's to know. Rows come a batch at a time as slices. What is
 //! kept of a group is one 64-bit word for each [`Fold`], so that groups are a plain array, are added to in a loop for
 //! each fold, and are joined with those of another thread without being understood.
 
+mod dense;
 pub mod fold;
 pub mod table;
 

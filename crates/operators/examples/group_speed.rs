@@ -1,6 +1,6 @@
 //! Nanoseconds a row that one thread takes to put rows into groups, count and sum them, in memory.
 //!
-//!     cargo run --release --workspace --example group_speed
+//!     cargo build --release --workspace --examples && target/release/examples/group_speed
 
 use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, StringViewArray};
 use std::sync::Arc;

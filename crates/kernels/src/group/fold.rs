@@ -72,6 +72,45 @@ impl Fold {
         }
     }
 
+    /// Adds each row to the group whose number it has: its word is `states[group * words + at]`. Those that count rows
+    /// add only what a batch without some values says.
+    #[inline]
+    pub(super) fn add(self, states: &mut [u64], words: usize, at: usize, groups: &[u32], inputs: &[FoldInput<'_>]) {
+        let places = Places { states, groups, words, at };
+        match self {
+            Fold::Rows => {}
+            Fold::Present(input) => {
+                if let Some(present) = inputs[input].present {
+                    places.each(present, None, |n, p| n + u64::from(p));
+                }
+            }
+            Fold::SumInt(input) => {
+                let (values, present) = ints(&inputs[input]);
+                places.each(values, present, |sum, v| sum.wrapping_add(v.cast_unsigned()));
+            }
+            Fold::SumFloat(input) => {
+                let (values, present) = floats(&inputs[input]);
+                places.each(values, present, |sum, v| (f64::from_bits(sum) + v).to_bits());
+            }
+            Fold::MinInt(input) => {
+                let (values, present) = ints(&inputs[input]);
+                places.each(values, present, |least, v| least.cast_signed().min(v).cast_unsigned());
+            }
+            Fold::MaxInt(input) => {
+                let (values, present) = ints(&inputs[input]);
+                places.each(values, present, |most, v| most.cast_signed().max(v).cast_unsigned());
+            }
+            Fold::MinFloat(input) => {
+                let (values, present) = floats(&inputs[input]);
+                places.each(values, present, |least, v| least.cast_signed().min(order_of_float(v)).cast_unsigned());
+            }
+            Fold::MaxFloat(input) => {
+                let (values, present) = floats(&inputs[input]);
+                places.each(values, present, |most, v| most.cast_signed().max(order_of_float(v)).cast_unsigned());
+            }
+        }
+    }
+
     /// Of two groups' rows together.
     #[inline]
     #[must_use]
@@ -109,40 +148,33 @@ impl Folds {
 
     /// Adds each row to the group whose number it has: its words are `states[group * words..][..words]`.
     pub fn add(&self, states: &mut [u64], groups: &[u32], inputs: &[FoldInput<'_>]) {
-        let words = self.words();
+        self.add_rows(states, groups, inputs);
         for (at, fold) in self.0.iter().enumerate() {
-            let places = Places { states, groups, words, at };
-            match *fold {
-                Fold::Rows => places.rows(),
-                Fold::Present(input) => match inputs[input].present {
-                    Some(present) => places.each(present, None, |n, p| n + u64::from(p)),
-                    None => places.rows(),
-                },
-                Fold::SumInt(input) => {
-                    let (values, present) = ints(&inputs[input]);
-                    places.each(values, present, |sum, v| sum.wrapping_add(v.cast_unsigned()));
-                }
-                Fold::SumFloat(input) => {
-                    let (values, present) = floats(&inputs[input]);
-                    places.each(values, present, |sum, v| (f64::from_bits(sum) + v).to_bits());
-                }
-                Fold::MinInt(input) => {
-                    let (values, present) = ints(&inputs[input]);
-                    places.each(values, present, |least, v| least.cast_signed().min(v).cast_unsigned());
-                }
-                Fold::MaxInt(input) => {
-                    let (values, present) = ints(&inputs[input]);
-                    places.each(values, present, |most, v| most.cast_signed().max(v).cast_unsigned());
-                }
-                Fold::MinFloat(input) => {
-                    let (values, present) = floats(&inputs[input]);
-                    places.each(values, present, |least, v| least.cast_signed().min(order_of_float(v)).cast_unsigned());
-                }
-                Fold::MaxFloat(input) => {
-                    let (values, present) = floats(&inputs[input]);
-                    places.each(values, present, |most, v| most.cast_signed().max(order_of_float(v)).cast_unsigned());
-                }
-            }
+            fold.add(states, self.words(), at, groups, inputs);
+        }
+    }
+
+    /// To the folds that count every row of this batch, which they do side by side.
+    fn add_rows(&self, states: &mut [u64], groups: &[u32], inputs: &[FoldInput<'_>]) {
+        let words = self.words();
+        let counts = |fold: &Fold| match *fold {
+            Fold::Rows => true,
+            Fold::Present(input) => inputs[input].present.is_none(),
+            _ => false,
+        };
+        let ats: Vec<usize> = (0..words).filter(|at| counts(&self.0[*at])).collect();
+        match *ats.as_slice() {
+            [] => {}
+            [at] => groups.iter().for_each(|group| states[*group as usize * words + at] += 1),
+            [a, b] => groups.iter().for_each(|group| {
+                let state = &mut states[*group as usize * words..][..words];
+                state[a] += 1;
+                state[b] += 1;
+            }),
+            ref many => groups.iter().for_each(|group| {
+                let state = &mut states[*group as usize * words..][..words];
+                many.iter().for_each(|at| state[*at] += 1);
+            }),
         }
     }
 
@@ -216,13 +248,6 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    #[inline]
-    fn rows(self) {
-        for group in self.groups {
-            self.states[*group as usize * self.words + self.at] += 1;
-        }
-    }
-
     #[inline]
     fn each<T: Copy>(self, values: &[T], present: Option<&[u8]>, step: impl Fn(u64, T) -> u64) {
         let Places { states, groups, words, at } = self;

@@ -1,8 +1,9 @@
 //! Which group a row is of: an open-addressing table from keys to numbers, counted from 0 as keys first come.
 
+use super::dense::Dense;
 use super::fold::{FoldInput, Folds};
 use crate::prefetch;
-use std::ops::BitOr;
+use std::ops::{BitAnd, BitOr};
 
 /// Slots of the smallest table.
 const SLOTS_MIN: usize = 64;
@@ -18,12 +19,21 @@ const DIRECT_SHARE: usize = 4;
 const SAMPLED_ROWS: usize = 256;
 const FOLDED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-pub trait GroupKey: Copy + Eq + Send + Sync + BitOr<Output = Self> + 'static {
+pub trait GroupKey: Copy + Eq + Send + Sync + BitOr<Output = Self> + BitAnd<Output = Self> + 'static {
     /// Bits that look drawn, different ones for every seed.
     fn hash(self, seed: u64) -> u64;
 
     /// The key itself where it is less than `below`.
     fn index(self, below: usize) -> Option<usize>;
+
+    /// From the lowest to the highest bit in which two keys differ: where they begin, and how many.
+    fn span(self, other: Self) -> (u32, u32);
+
+    /// Some of its bits.
+    fn bits(self, from: u32, mask: u32) -> u32;
+
+    /// With other bits there.
+    fn with_bits(self, from: u32, mask: u32, bits: u32) -> Self;
 }
 
 impl GroupKey for u64 {
@@ -37,6 +47,24 @@ impl GroupKey for u64 {
     fn index(self, below: usize) -> Option<usize> {
         (self < below as u64).then_some(self as usize)
     }
+
+    fn span(self, other: u64) -> (u32, u32) {
+        let differing = self ^ other;
+        if differing == 0 {
+            (0, 0)
+        } else {
+            (differing.trailing_zeros(), differing.ilog2() + 1 - differing.trailing_zeros())
+        }
+    }
+
+    #[inline]
+    fn bits(self, from: u32, mask: u32) -> u32 {
+        (self >> from) as u32 & mask
+    }
+
+    fn with_bits(self, from: u32, mask: u32, bits: u32) -> u64 {
+        self & !(u64::from(mask) << from) | u64::from(bits) << from
+    }
 }
 
 impl GroupKey for u128 {
@@ -48,6 +76,24 @@ impl GroupKey for u128 {
     #[inline]
     fn index(self, below: usize) -> Option<usize> {
         (self < below as u128).then_some(self as usize)
+    }
+
+    fn span(self, other: u128) -> (u32, u32) {
+        let differing = self ^ other;
+        if differing == 0 {
+            (0, 0)
+        } else {
+            (differing.trailing_zeros(), differing.ilog2() + 1 - differing.trailing_zeros())
+        }
+    }
+
+    #[inline]
+    fn bits(self, from: u32, mask: u32) -> u32 {
+        (self >> from) as u32 & mask
+    }
+
+    fn with_bits(self, from: u32, mask: u32, bits: u32) -> u128 {
+        self & !(u128::from(mask) << from) | u128::from(bits) << from
     }
 }
 
@@ -62,15 +108,26 @@ pub struct GroupTable<K> {
     direct: Vec<u32>,
     keys: Vec<K>,
     states: Vec<u64>,
+    /// Groups that are not among the others yet.
+    dense: Option<Dense<K>>,
 }
 
 impl<K: GroupKey> GroupTable<K> {
     /// `seed` is what those who choose the keys do not know.
     #[must_use]
     pub fn new(folds: Folds, seed: u64) -> GroupTable<K> {
-        GroupTable { seed, folds, slots: vec![0; SLOTS_MIN], direct: Vec::new(), keys: Vec::new(), states: Vec::new() }
+        GroupTable {
+            seed,
+            folds,
+            slots: vec![0; SLOTS_MIN],
+            direct: Vec::new(),
+            keys: Vec::new(),
+            states: Vec::new(),
+            dense: None,
+        }
     }
 
+    /// Those that are settled.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
@@ -82,15 +139,24 @@ impl<K: GroupKey> GroupTable<K> {
     }
 
     /// By number.
+    ///
+    /// # Panics
+    /// When the groups are not settled; so do the others that show groups.
     #[must_use]
     pub fn keys(&self) -> &[K] {
+        self.assert_settled();
         &self.keys
     }
 
     /// The words of each group, by number.
     #[must_use]
     pub fn states(&self) -> &[u64] {
+        self.assert_settled();
         &self.states
+    }
+
+    fn assert_settled(&self) {
+        assert!(self.dense.is_none(), "groups that were not settled");
     }
 
     /// Memory that it takes.
@@ -99,12 +165,36 @@ impl<K: GroupKey> GroupTable<K> {
         (self.slots.capacity() + self.states.capacity()) * 8
             + self.direct.capacity() * 4
             + self.keys.capacity() * size_of::<K>()
+            + self.dense.as_ref().map_or(0, Dense::bytes)
     }
 
     /// Adds rows. `groups` is scratch.
     pub fn add(&mut self, keys: &[K], inputs: &[FoldInput<'_>], groups: &mut Vec<u32>) {
-        self.number(keys, groups);
-        self.folds.add(&mut self.states, groups, inputs);
+        let Some((any, all)) = bits_of(keys) else { return };
+        if any == all {
+            return self.add_all(any, keys.len(), inputs);
+        }
+        if self.dense.as_ref().is_none_or(|dense| !dense.has(any, all))
+            && let Some(dense) = Dense::of(any, all, keys.len(), &self.folds)
+        {
+            self.settle();
+            self.dense = Some(dense);
+        }
+        match &mut self.dense {
+            Some(dense) if dense.has(any, all) => dense.add(keys, &self.folds, inputs, groups),
+            _ => {
+                self.number(keys, any, groups);
+                self.folds.add(&mut self.states, groups, inputs);
+            }
+        }
+    }
+
+    /// Brings all groups together. To be called before they are asked for.
+    pub fn settle(&mut self) {
+        if let Some(dense) = self.dense.take() {
+            let (keys, states) = dense.groups(&self.folds);
+            self.join_some(&keys, &states, &mut Vec::new());
+        }
     }
 
     /// Adds `rows` rows of one key; without rows and inputs there is a group all the same.
@@ -118,12 +208,13 @@ impl<K: GroupKey> GroupTable<K> {
 
     /// Adds the groups of another table that is over the same folds.
     pub fn join(&mut self, other: &GroupTable<K>, groups: &mut Vec<u32>) {
-        self.join_some(&other.keys, &other.states, groups);
+        self.join_some(other.keys(), other.states(), groups);
     }
 
     /// Adds groups by their keys and words.
     pub fn join_some(&mut self, keys: &[K], states: &[u64], groups: &mut Vec<u32>) {
-        self.number(keys, groups);
+        let Some((any, _)) = bits_of(keys) else { return };
+        self.number(keys, any, groups);
         let words = self.folds.words();
         for (at, group) in groups.iter().enumerate() {
             let own = &mut self.states[*group as usize * words..][..words];
@@ -131,11 +222,10 @@ impl<K: GroupKey> GroupTable<K> {
         }
     }
 
-    /// Finds the number of each row's key; new keys get one.
-    fn number(&mut self, keys: &[K], groups: &mut Vec<u32>) {
+    /// Finds the number of each row's key; new keys get one. `any` has the bits that some key has.
+    fn number(&mut self, keys: &[K], any: K, groups: &mut Vec<u32>) {
         groups.clear();
         groups.reserve(keys.len());
-        let Some(any) = keys.iter().copied().reduce(|a, b| a | b) else { return };
         let sampled = &keys[..keys.len().min(SAMPLED_ROWS)];
         let dense = DIRECT_KEYS.min(DIRECT_SHARE * (keys.len() + self.keys.len()));
         if let Some(any) = any.index(dense) {
@@ -166,15 +256,15 @@ impl<K: GroupKey> GroupTable<K> {
         if self.direct.len() < count {
             self.direct.resize(count, 0);
         }
-        for key in keys {
+        groups.extend(keys.iter().map(|key| {
             let index = key.index(count).unwrap_or(0);
             let mut known = self.direct[index];
             if known == 0 {
                 known = self.number_of(*key) + 1;
                 self.direct[index] = known;
             }
-            groups.push(known - 1);
-        }
+            known - 1
+        }));
     }
 
     #[inline]
@@ -223,6 +313,12 @@ impl<K: GroupKey> GroupTable<K> {
             self.slots[at] = (hash >> 32 << 32) | (number as u64 + 1);
         }
     }
+}
+
+/// The bits that some key has, and those that all have.
+fn bits_of<K: GroupKey>(keys: &[K]) -> Option<(K, K)> {
+    let first = *keys.first()?;
+    Some(keys.iter().fold((first, first), |(any, all), key| (any | *key, all & *key)))
 }
 
 /// Row numbers by the partition that their keys' hashes say, and where each partition's begin; one of `1 << bits`,
@@ -275,6 +371,7 @@ mod tests {
         for (table, rows) in halves.iter_mut().zip([0..middle, middle..keys.len()]) {
             let inputs = [FoldInput { values: FoldValues::Ints(&values[rows.clone()]), present: None }];
             table.add(&keys[rows], &inputs, &mut scratch);
+            table.settle();
         }
         let [mut whole, other] = halves;
         whole.join(&other, &mut scratch);
@@ -291,6 +388,7 @@ mod tests {
                 let mut table = GroupTable::new(folds.clone(), 7);
                 let inputs = [FoldInput { values: FoldValues::Ints(&values), present: None }];
                 table.add(&keys, &inputs, &mut scratch);
+                table.settle();
                 table
             })
             .collect();
@@ -310,6 +408,19 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_differ_in_few_bits() {
+        let mut random = fastrand::Rng::with_seed(4);
+        for (rows, keys, from) in [(64, 1, 0), (4_000, 5, 0), (4_001, 7, 20), (9_000, 200, 50), (300, 200, 3)] {
+            let common = random.u64(..) & !(0xff << from);
+            let of: Vec<u64> = (0..rows).map(|_| common | random.u64(0..keys) << from).collect();
+            let values: Vec<i64> = (0..rows).map(|_| random.i64(-9..9)).collect();
+            check(&of, &values);
+            let wide: Vec<u128> = of.iter().map(|k| u128::from(*k) << 31 | 5).collect();
+            check(&wide, &values);
+        }
+    }
+
+    #[test]
     fn a_few_rows_of_small_keys_take_little_memory() {
         let mut table = GroupTable::new(Folds::new(vec![Fold::Rows]), 7);
         let mut scratch = Vec::new();
@@ -318,6 +429,7 @@ mod tests {
         for _ in 0..3 {
             table.add(&keys, &[], &mut scratch);
         }
+        table.settle();
         assert_eq!((table.len(), table.states()), (256, &[3; 256][..]));
         assert!(table.bytes() < 32 << 10, "{} bytes", table.bytes());
     }

@@ -5,8 +5,9 @@
 //! numbered, see [`super::texts`].
 
 use super::texts::{TextNumbers, Texts};
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray};
-use arrow::compute::cast;
+use super::times::{TIME_BITS, TimeNumbers, Times};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray, UInt64Array};
+use arrow::compute::{cast, take};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type,
@@ -24,6 +25,45 @@ pub struct Overflow;
 pub struct KeyKind {
     data_type: DataType,
     is_nullable: bool,
+    form: Form,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Form {
+    Plain,
+    /// Integers that stand for these texts.
+    Codes(StringViewArray),
+    /// Times of few values, each many times.
+    Times,
+}
+
+/// What a thread knows of the values of a column that are numbered.
+pub(super) enum Numbers {
+    Texts(TextNumbers),
+    Times(TimeNumbers),
+}
+
+/// What all threads know of them.
+pub(super) enum Numbered {
+    Texts(Arc<Texts>),
+    Times(Arc<Times>),
+}
+
+impl Numbered {
+    /// Memory that they take.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Numbered::Texts(texts) => texts.bytes(),
+            Numbered::Times(times) => times.bytes(),
+        }
+    }
+
+    pub fn numbers(&self) -> Numbers {
+        match self {
+            Numbered::Texts(texts) => Numbers::Texts(TextNumbers::new(texts.clone())),
+            Numbered::Times(times) => Numbers::Times(TimeNumbers::new(times.clone())),
+        }
+    }
 }
 
 /// One word, or two.
@@ -59,8 +99,23 @@ impl Word for u128 {
 impl KeyKind {
     #[must_use]
     pub fn of(data_type: &DataType, is_nullable: bool) -> Option<KeyKind> {
-        let kind = KeyKind { data_type: data_type.clone(), is_nullable };
+        let kind = KeyKind { data_type: data_type.clone(), is_nullable, form: Form::Plain };
         kind.value_bits().map(|_| kind)
+    }
+
+    /// Texts that come as numbers of 32 bits, which are their places in `dictionary`.
+    #[must_use]
+    pub fn codes(dictionary: StringViewArray) -> KeyKind {
+        KeyKind { data_type: DataType::UInt32, is_nullable: true, form: Form::Codes(dictionary) }
+    }
+
+    /// The same times, which are few and mostly follow their like.
+    #[must_use]
+    pub fn of_few_times(self) -> KeyKind {
+        match self.data_type {
+            DataType::Timestamp(..) => KeyKind { form: Form::Times, ..self },
+            _ => self,
+        }
     }
 
     fn value_bits(&self) -> Option<u32> {
@@ -79,9 +134,11 @@ impl KeyKind {
     /// Of its place in the word.
     #[must_use]
     pub fn bits(&self) -> u32 {
-        match self.value_bits().unwrap_or(0) {
-            64 => 64,
-            bits => bits + 1,
+        match (&self.form, self.value_bits().unwrap_or(0)) {
+            (Form::Codes(dictionary), _) => dictionary.len().max(1).ilog2() + 1,
+            (Form::Times, _) => TIME_BITS,
+            (Form::Plain, 64) => 64,
+            (Form::Plain, bits) => bits + 1,
         }
     }
 
@@ -90,16 +147,38 @@ impl KeyKind {
         self.data_type == DataType::Utf8View
     }
 
+    /// For values that are numbered.
+    pub(super) fn numbered(&self) -> Option<Numbered> {
+        match self.form {
+            Form::Plain if self.is_text() => Some(Numbered::Texts(Arc::default())),
+            Form::Times => Some(Numbered::Times(Arc::default())),
+            _ => None,
+        }
+    }
+
     /// Adds the column's part to the words of the rows.
     pub(super) fn pack<W: Word>(
         &self,
         column: &ArrayRef,
         shift: u32,
-        texts: Option<&mut TextNumbers>,
+        numbers: Option<&mut Numbers>,
         words: &mut [W],
     ) -> Result<(), Overflow> {
         if *column.data_type() != self.data_type {
             return Err(Overflow);
+        }
+        match (&self.form, numbers) {
+            (Form::Codes(dictionary), _) => return codes(column, dictionary.len(), shift, words),
+            (_, Some(Numbers::Times(times))) => {
+                let column = cast(column, &DataType::Int64).map_err(|_| Overflow)?;
+                return times.number(column.as_primitive(), |rows, number| {
+                    words[rows].iter_mut().for_each(|word| word.put(u64::from(number), shift));
+                });
+            }
+            (_, Some(Numbers::Texts(texts))) => {
+                return texts.number(column.as_string_view(), |row, code| words[row].put(u64::from(code), shift));
+            }
+            (_, None) => {}
         }
         match &self.data_type {
             DataType::Boolean => {
@@ -117,10 +196,7 @@ impl KeyKind {
             DataType::Int32 => narrow::<Int32Type, W>(column, shift, words, |v| u64::from(v.cast_unsigned())),
             DataType::UInt32 => narrow::<UInt32Type, W>(column, shift, words, u64::from),
             DataType::Date32 => narrow::<Date32Type, W>(column, shift, words, |v| u64::from(v.cast_unsigned())),
-            DataType::Utf8View => {
-                let texts = texts.ok_or(Overflow)?;
-                texts.number(column.as_string_view(), |row, code| words[row].put(u64::from(code), shift))
-            }
+            DataType::Utf8View => Err(Overflow),
             _ => self.pack_wide(column, shift, words),
         }
     }
@@ -152,10 +228,19 @@ impl KeyKind {
         &self,
         words: &[W],
         shift: u32,
-        texts: Option<&Texts>,
+        numbered: Option<&Numbered>,
     ) -> Result<ArrayRef, ArrowError> {
         let bits = self.bits();
         let codes = words.iter().map(|word| word.take(shift, bits));
+        match (&self.form, numbered) {
+            (Form::Codes(dictionary), _) => {
+                let places: UInt64Array = codes.map(|code| code.checked_sub(1)).collect();
+                return take(dictionary, &places, None);
+            }
+            (_, Some(Numbered::Texts(texts))) => return texts.array(codes),
+            (_, Some(Numbered::Times(times))) => return cast(&times.array(codes), &self.data_type),
+            (_, None) => {}
+        }
         let counted = |from_bits: fn(u64) -> i64| -> ArrayRef {
             let values = words.iter().map(|word| {
                 let code = word.take(shift, bits);
@@ -167,12 +252,7 @@ impl KeyKind {
             DataType::Boolean => {
                 return Ok(Arc::new(codes.map(|code| (code > 0).then_some(code == 2)).collect::<BooleanArray>()));
             }
-            DataType::Utf8View => {
-                let Some(texts) = texts else {
-                    return Err(ArrowError::ComputeError("texts without their numbers".to_owned()));
-                };
-                return texts.array(codes);
-            }
+            DataType::Utf8View => return Err(ArrowError::ComputeError("texts without their numbers".to_owned())),
             DataType::Int8 => counted(|v| i64::from((v as u8).cast_signed())),
             DataType::Int16 => counted(|v| i64::from((v as u16).cast_signed())),
             DataType::Int32 | DataType::Date32 => counted(|v| i64::from((v as u32).cast_signed())),
@@ -187,13 +267,35 @@ impl KeyKind {
     }
 }
 
+/// Codes below `count`, from 1.
+fn codes<W: Word>(column: &ArrayRef, count: usize, shift: u32, words: &mut [W]) -> Result<(), Overflow> {
+    let column = column.as_primitive::<UInt32Type>();
+    // What stands where there is no value means nothing.
+    let greatest = match column.null_count() {
+        0 => column.values().iter().copied().max(),
+        _ => column.iter().flatten().max(),
+    };
+    if greatest.is_some_and(|code| code as usize >= count) {
+        return Err(Overflow);
+    }
+    narrow_primitive(column, shift, words, u64::from)
+}
+
 fn narrow<T: ArrowPrimitiveType, W: Word>(
     column: &ArrayRef,
     shift: u32,
     words: &mut [W],
     code: impl Fn(T::Native) -> u64,
 ) -> Result<(), Overflow> {
-    let column: &PrimitiveArray<T> = column.as_primitive();
+    narrow_primitive::<T, W>(column.as_primitive(), shift, words, code)
+}
+
+fn narrow_primitive<T: ArrowPrimitiveType, W: Word>(
+    column: &PrimitiveArray<T>,
+    shift: u32,
+    words: &mut [W],
+    code: impl Fn(T::Native) -> u64,
+) -> Result<(), Overflow> {
     if column.null_count() == 0 {
         for (word, value) in words.iter_mut().zip(column.values()) {
             word.put(code(*value) + 1, shift);

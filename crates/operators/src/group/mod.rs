@@ -1,12 +1,13 @@
 //! Rows into groups.
 //!
 //! A [`Grouping`] is what the threads of a query share, a [`Worker`] what one of them has. Keys are packed into one word a
-//! row or two ([`keys`]), texts numbered for it ([`texts`]); [`worker`] adds rows to groups; [`output`] writes them as
+//! row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] adds rows to groups; [`output`] writes them as
 //! columns. [`Overflow`] gives up: the keys are not what packing understands.
 
 mod keys;
 mod output;
 mod texts;
+mod times;
 mod worker;
 
 pub use keys::{KeyKind, Overflow};

@@ -67,8 +67,8 @@ fn batch<W: Word>(
 ) -> Result<RecordBatch, ArrowError> {
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     let mut shift = 0;
-    for (kind, texts) in shared.kinds.iter().zip(&shared.texts) {
-        columns.push(kind.unpack(keys, shift, texts.as_deref())?);
+    for (kind, numbered) in shared.kinds.iter().zip(&shared.numbered) {
+        columns.push(kind.unpack(keys, shift, numbered.as_ref())?);
         shift += kind.bits();
     }
     let groups = Groups { states, words: shared.folds.words(), count: keys.len() };

@@ -9,8 +9,17 @@ use std::collections::HashMap;
 
 /// Counts and sums by key columns, over two threads' workers and batches of 1,000 rows; keys as text, rows, sum.
 fn grouped(keys: &[ArrayRef], values: &[i64]) -> Result<HashMap<String, (i64, i64)>, Overflow> {
-    let kinds: Vec<KeyKind> =
-        keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
+    let kinds = keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
+    let types: Vec<DataType> = keys.iter().map(|k| k.data_type().clone()).collect();
+    grouped_as(keys, (kinds, &types), values)
+}
+
+/// `types` are those of the keys that come out.
+fn grouped_as(
+    keys: &[ArrayRef],
+    (kinds, types): (Vec<KeyKind>, &[DataType]),
+    values: &[i64],
+) -> Result<HashMap<String, (i64, i64)>, Overflow> {
     let folds = vec![Fold::Rows, Fold::SumInt(0), Fold::Present(0)];
     let grouping = Grouping::new(folds, kinds, vec![Some(false)], 5);
     let mut workers = [grouping.worker(), grouping.worker()];
@@ -21,7 +30,7 @@ fn grouped(keys: &[ArrayRef], values: &[i64]) -> Result<HashMap<String, (i64, i6
         workers[number % 2].add(&keys, &[Values { array: Some(array), present: None }], rows)?;
     }
     let few = workers.into_iter().filter_map(Worker::finish).collect();
-    let names = (0..keys.len()).map(|n| Field::new(format!("k{n}"), keys[n].data_type().clone(), true));
+    let names = (0..keys.len()).map(|n| Field::new(format!("k{n}"), types[n].clone(), true));
     let sums = [Field::new("n", DataType::Int64, false), Field::new("s", DataType::Int64, true)];
     let schema: SchemaRef = Arc::new(Schema::new(names.chain(sums).collect::<Vec<_>>()));
     let outputs = [
@@ -91,6 +100,36 @@ fn keys_of_all_kinds_few_and_many() {
         check(&[ints.clone(), texts.clone()]);
         check(&[full, times]);
     }
+}
+
+#[test]
+fn codes_and_few_times_are_what_they_stand_for() {
+    let mut random = fastrand::Rng::with_seed(6);
+    for (rows, texts, times) in [(1, 1, 1), (20_000, 5, 3), (20_000, 0, 40), (50_000, 3_000, 200)] {
+        let dictionary: StringViewArray = (0..texts).map(|n| Some(format!("the text of number {n}"))).collect();
+        let is_null: Vec<bool> = (0..rows).map(|_| texts == 0 || random.u32(0..10) == 0).collect();
+        // Where there is none, codes are anything.
+        let codes = is_null.iter().map(|none| if *none { u32::MAX } else { random.u32(0..texts as u32) });
+        let codes =
+            UInt32Array::new(codes.collect(), Some(is_null.iter().map(|none| !none).collect::<Vec<_>>().into()));
+        let said: StringViewArray = codes.iter().map(|c| c.map(|c| dictionary.value(c as usize).to_owned())).collect();
+        // In order of time, but for some rows.
+        let hour = |row: usize| (row * times / rows + usize::from(row % 911 == 5)) as i64 * 3_600_000_000 - 7;
+        let hours: TimestampMicrosecondArray = (0..rows).map(|row| (row % 977 != 3).then(|| hour(row))).collect();
+        let plain = KeyKind::of(hours.data_type(), true).expect("a key");
+        let (codes, hours, said): (ArrayRef, ArrayRef, ArrayRef) = (Arc::new(codes), Arc::new(hours), Arc::new(said));
+        let values: Vec<i64> = (0..rows as i64).collect();
+        let expected = grouped(&[hours.clone(), said.clone()], &values).expect("keys can be packed");
+        for time in [plain.clone(), plain.of_few_times()] {
+            let kinds = vec![time, KeyKind::codes(dictionary.clone())];
+            let types = [hours.data_type().clone(), DataType::Utf8View];
+            let found = grouped_as(&[hours.clone(), codes.clone()], (kinds, &types), &values);
+            assert_eq!(found.expect("codes of the dictionary"), expected);
+        }
+    }
+    let beyond: ArrayRef = Arc::new(UInt32Array::from(vec![0, 1]));
+    let kinds = vec![KeyKind::codes(StringViewArray::from(vec!["only"]))];
+    assert!(grouped_as(&[beyond], (kinds, &[DataType::Utf8View]), &[1, 2]).is_err(), "a code that stands for nothing");
 }
 
 #[test]

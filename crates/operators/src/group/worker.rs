@@ -4,8 +4,7 @@
 //! each for a part of the keys by their hash, small enough to stay near the processor. From then on rows are collected
 //! for each of the parts, and a part is added to when it has enough to be worth fetching its table.
 
-use super::keys::{KeyKind, Overflow, Word};
-use super::texts::{TextNumbers, Texts};
+use super::keys::{KeyKind, Numbered, Numbers, Overflow, Word};
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,8 +21,8 @@ const PART_ROWS: usize = 1 << 12;
 pub(super) struct Shared<W> {
     pub(super) folds: Folds,
     pub(super) kinds: Vec<KeyKind>,
-    /// Of the columns that are texts.
-    pub(super) texts: Vec<Option<Arc<Texts>>>,
+    /// Of the columns whose values are numbered.
+    pub(super) numbered: Vec<Option<Numbered>>,
     /// By number of input: whether its values are floating point; `None` if it has none.
     inputs: Vec<Option<bool>>,
     seed: u64,
@@ -41,7 +40,7 @@ pub struct Values {
 
 pub(super) struct Worker<W> {
     shared: Arc<Shared<W>>,
-    texts: Vec<Option<TextNumbers>>,
+    numbers: Vec<Option<Numbers>>,
     own: GroupTable<W>,
     /// Once groups are many.
     collected: Option<Vec<Collected<W>>>,
@@ -61,14 +60,14 @@ struct Collected<W> {
 impl<W: Word> Shared<W> {
     pub fn new(folds: Vec<Fold>, kinds: Vec<KeyKind>, inputs: Vec<Option<bool>>, seed: u64) -> Shared<W> {
         let folds = Folds::new(folds);
-        let texts = kinds.iter().map(|kind| kind.is_text().then(Arc::default)).collect();
+        let numbered = kinds.iter().map(KeyKind::numbered).collect();
         let parts = (0..1 << PART_BITS).map(|_| Mutex::new(GroupTable::new(folds.clone(), seed))).collect();
-        Shared { folds, kinds, texts, inputs, seed, parts, part_bytes: AtomicUsize::new(0) }
+        Shared { folds, kinds, numbered, inputs, seed, parts, part_bytes: AtomicUsize::new(0) }
     }
 
     pub fn bytes(&self) -> usize {
-        let texts: usize = self.texts.iter().flatten().map(|texts| texts.bytes()).sum();
-        self.part_bytes.load(Ordering::Relaxed) + texts
+        let numbered: usize = self.numbered.iter().flatten().map(Numbered::bytes).sum();
+        self.part_bytes.load(Ordering::Relaxed) + numbered
     }
 
     /// All groups, with those that threads had for themselves.
@@ -101,6 +100,7 @@ impl<W: Word> Shared<W> {
     fn take_parts(&self) -> Vec<GroupTable<W>> {
         let take = |part: &Mutex<GroupTable<W>>| {
             let mut table = part.lock().unwrap_or_else(PoisonError::into_inner);
+            table.settle();
             std::mem::replace(&mut *table, GroupTable::new(self.folds.clone(), self.seed))
         };
         self.parts.iter().map(take).collect()
@@ -116,7 +116,7 @@ impl<W: Word> Shared<W> {
 
 impl<W: Word> Worker<W> {
     pub fn new(shared: Arc<Shared<W>>) -> Worker<W> {
-        let texts = shared.texts.iter().map(|texts| texts.clone().map(TextNumbers::new)).collect();
+        let numbers = shared.numbered.iter().map(|column| column.as_ref().map(Numbered::numbers)).collect();
         let mut own = GroupTable::new(shared.folds.clone(), shared.seed);
         if shared.kinds.is_empty() {
             // There is a group also of no rows.
@@ -124,7 +124,7 @@ impl<W: Word> Worker<W> {
         }
         Worker {
             shared,
-            texts,
+            numbers,
             own,
             collected: None,
             words: Vec::new(),
@@ -149,8 +149,8 @@ impl<W: Word> Worker<W> {
         self.words.clear();
         self.words.resize(rows, W::default());
         let mut shift = 0;
-        for ((column, kind), texts) in keys.iter().zip(&self.shared.kinds).zip(&mut self.texts) {
-            kind.pack(column, shift, texts.as_mut(), &mut self.words)?;
+        for ((column, kind), numbers) in keys.iter().zip(&self.shared.kinds).zip(&mut self.numbers) {
+            kind.pack(column, shift, numbers.as_mut(), &mut self.words)?;
             shift += kind.bits();
         }
         if self.collected.is_none() {
@@ -222,6 +222,7 @@ impl<W: Word> Worker<W> {
     /// Empties the thread's own table into the parts.
     fn give_away(&mut self) {
         let shared = &self.shared;
+        self.own.settle();
         shared.give(&self.own);
         self.own = GroupTable::new(shared.folds.clone(), shared.seed);
         let inputs = shared.inputs.len();
@@ -232,6 +233,7 @@ impl<W: Word> Worker<W> {
     /// The thread's own groups, if they stayed few; else they are with the others' now.
     pub fn finish(mut self) -> Option<GroupTable<W>> {
         if self.collected.is_none() {
+            self.own.settle();
             return Some(self.own);
         }
         (0..1 << PART_BITS).for_each(|part| self.pour(part));
