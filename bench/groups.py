@@ -1,4 +1,4 @@
-"""Aggregates and groups: how fast rows become groups, beside DuckDB and ClickHouse on the same rows.
+"""Aggregates, groups and latest rows: how fast rows become groups, beside DuckDB and ClickHouse on the same rows.
 
 In and out as with scan.py, whose clocks and checks these are: `--binary now=PATH`. The table is 10 million rows in order
 of time with two symbols, a key of a million values, one of as many as rows, and doubles that are whole numbers, so that
@@ -30,6 +30,15 @@ QUERIES = [
     ("by host", "SELECT host, sum(x), max(y) FROM trips GROUP BY host ORDER BY host", 0),
     ("by fleet and host", "SELECT fleet, host, avg(x) FROM trips GROUP BY fleet, host ORDER BY fleet, host", 0),
     ("by hour", "SELECT date_trunc('hour', ts) AS h, avg(x) FROM trips GROUP BY h ORDER BY h", 0),
+    ("sample by hour and fleet", {
+        "": "SELECT ts, fleet, avg(x), max(y) FROM trips SAMPLE BY 1h ORDER BY ts, fleet",
+        **dict.fromkeys(["duckdb", "clickhouse"], "SELECT date_trunc('hour', ts) AS h, fleet, avg(x), max(y) FROM trips GROUP BY h, fleet ORDER BY h, fleet"),
+    }, 0),
+    ("latest of each host", {
+        "": "SELECT * FROM (SELECT ts, host, k FROM trips LATEST ON ts PARTITION BY host) ORDER BY host",
+        "duckdb": "SELECT max(ts), host, arg_max(k, ts) FROM trips GROUP BY host ORDER BY host",
+        "clickhouse": "SELECT max(ts), host, argMax(k, ts) FROM trips GROUP BY host ORDER BY host",
+    }, 0),
     ("by minute and host", "SELECT date_trunc('minute', ts) AS m, host, avg(x) AS a FROM trips GROUP BY m, host ORDER BY a DESC, m, host LIMIT 10", 0),
     ("1 M keys, top 10", "SELECT k, count(*) AS n FROM trips GROUP BY k ORDER BY n DESC, k LIMIT 10", 0),
     ("1 M keys, three aggregates", "SELECT k, count(*) AS n, sum(x) AS s, avg(y) AS a FROM trips GROUP BY k ORDER BY s DESC, k LIMIT 10", 0),

@@ -135,7 +135,7 @@ impl Engine {
             .with_analyzer_rule(Arc::new(crate::plan::Settled))
             .with_optimizer_rules(planners::optimizer_rules())
             .with_query_planner(Arc::new(crate::plan::Planner))
-            .with_physical_optimizer_rules(physical_rules())
+            .with_physical_optimizer_rules(physical_rules(config.fast_operators))
             .build();
         let mut base = base;
         datafusion::execution::FunctionRegistry::register_expr_planner(&mut base, Arc::new(plan::Operators))?;
@@ -479,16 +479,17 @@ struct Planned {
 }
 
 /// The stock rules, one of them kept to where it is sound, and ours.
-fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn physical_rules(fast_operators: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
     let sound = PhysicalOptimizer::new().rules.into_iter().filter_map(|rule| match rule.name() {
         "FilterPushdown" => Some(Arc::new(plan::FiltersOfFiles) as Rule),
         name if name.starts_with("FilterPushdown") => None,
         _ => Some(rule),
     });
+    let fast: [Rule; 2] = [Arc::new(plan::CodedKeys), Arc::new(plan::LatestFromEnd)];
     let ours: [Rule; 3] =
         [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows), Arc::new(crate::exec::paced::PacesJoins)];
-    sound.chain(ours).collect()
+    sound.chain(fast.into_iter().filter(|_| fast_operators)).chain(ours).collect()
 }
 
 fn threads(name: &str, count: usize) -> Result<tokio::runtime::Runtime> {

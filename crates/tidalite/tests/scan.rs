@@ -2,43 +2,10 @@
 //! every type, with rows in staging, merged, deleted, late, and all of these at once. A predicate inside of `coalesce`
 //! is not understood by the scan, so that DataFusion's own filter evaluates it on decoded rows.
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
-use futures::StreamExt;
-use tidalite::{Database, DatabaseConfig, QueryOptions, Response};
+mod asked;
 
-async fn batches(database: &Database, sql: &str) -> Vec<RecordBatch> {
-    let answer = database.execute(sql, QueryOptions::default()).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
-    let mut batches = Vec::new();
-    if let Response::Rows(mut rows) = answer {
-        while let Some(batch) = rows.stream.next().await {
-            batches.push(batch.unwrap_or_else(|e| panic!("{sql}: {e}")));
-        }
-    }
-    batches
-}
-
-/// Every row as text.
-async fn rows(database: &Database, sql: &str) -> Vec<String> {
-    let options = FormatOptions::default().with_null("NULL");
-    let mut out = Vec::new();
-    for batch in batches(database, sql).await {
-        let columns: Vec<_> =
-            batch.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options).expect("a text")).collect();
-        let row = |row| columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|");
-        out.extend((0..batch.num_rows()).map(row));
-    }
-    out
-}
-
-async fn count(database: &Database, sql: &str) -> i64 {
-    batches(database, sql).await[0].column(0).as_primitive::<Int64Type>().value(0)
-}
-
-async fn plan(database: &Database, sql: &str) -> String {
-    rows(database, &format!("EXPLAIN {sql}")).await.join("\n")
-}
+use asked::{count, plan, rows, run};
+use tidalite::{Database, DatabaseConfig};
 
 const TABLE: &str = "CREATE TABLE t (ts TIMESTAMP, id LONG, b BOOLEAN, y BYTE, s SHORT, i INT, l LONG, far LONG, \
     step LONG, same LONG, f FLOAT, d DOUBLE, full DOUBLE, m DECIMAL(9,2), w DECIMAL(30,2), n TIMESTAMP_NS, day DATE, \
@@ -158,10 +125,6 @@ async fn check(database: &Database, rng: &mut fastrand::Rng, rounds: usize) -> u
         }
     }
     found
-}
-
-async fn run(database: &Database, sql: &str) {
-    batches(database, sql).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -83,6 +83,18 @@ impl Raw {
     }
 }
 
+impl Raw {
+    /// The codes of symbols.
+    pub fn into_codes(self) -> Result<ArrayRef> {
+        match self.values {
+            RawValues::Fixed(codes) if self.physical == ColumnType::Symbol.physical() => {
+                Ok(primitive::<UInt32Type>(codes, self.rows, self.nulls))
+            }
+            _ => Err(Error::internal(format!("a symbol column holds {:?} values", self.physical))),
+        }
+    }
+}
+
 /// Keeps a run's column alive while Arrow looks at a part of it.
 struct ColumnBytes {
     column: Arc<Column>,

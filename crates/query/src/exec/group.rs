@@ -44,13 +44,15 @@ pub(crate) type Generic = (PhysicalGroupBy, Vec<Arc<AggregateFunctionExpr>>, Vec
 #[derive(Debug)]
 pub(crate) struct GroupExec {
     input: Arc<dyn ExecutionPlan>,
+    /// The input as DataFusion's operators want it, if that is another.
+    plain: Option<Arc<dyn ExecutionPlan>>,
     what: Arc<What>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 /// What is computed, of any input.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct What {
     schema: SchemaRef,
     keys: Vec<Arc<dyn PhysicalExpr>>,
@@ -92,17 +94,38 @@ impl GroupExec {
         (folds, outputs): (Vec<Fold>, Vec<Output>),
         generic: Generic,
     ) -> GroupExec {
-        GroupExec::over(input, Arc::new(What { schema, keys, kinds, inputs, folds, outputs, generic }))
+        GroupExec::over(input, None, Arc::new(What { schema, keys, kinds, inputs, folds, outputs, generic }))
     }
 
-    fn over(input: Arc<dyn ExecutionPlan>, what: Arc<What>) -> GroupExec {
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
+    /// Each with how it is packed.
+    pub fn keys(&self) -> Vec<(Arc<dyn PhysicalExpr>, KeyKind)> {
+        self.what.keys.iter().cloned().zip(self.what.kinds.iter().cloned()).collect()
+    }
+
+    /// Of aggregates, with their conditions.
+    pub fn arguments(&self) -> impl Iterator<Item = Arc<dyn PhysicalExpr>> {
+        self.what.inputs.iter().flat_map(|input| input.argument.iter().chain(&input.filter)).cloned()
+    }
+
+    /// The same groups from an input whose keys come in another form.
+    pub fn coded(&self, input: Arc<dyn ExecutionPlan>, keys: Vec<(Arc<dyn PhysicalExpr>, KeyKind)>) -> GroupExec {
+        let (keys, kinds) = keys.into_iter().unzip();
+        let what = What { keys, kinds, ..What::clone(&self.what) };
+        GroupExec::over(input, Some(self.plain.as_ref().unwrap_or(&self.input).clone()), Arc::new(what))
+    }
+
+    fn over(input: Arc<dyn ExecutionPlan>, plain: Option<Arc<dyn ExecutionPlan>>, what: Arc<What>) -> GroupExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(what.schema.clone()),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        GroupExec { input, what, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
+        GroupExec { input, plain, what, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
     }
 }
 
@@ -123,9 +146,8 @@ impl ExecutionPlan for GroupExec {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        let inputs = self.what.inputs.iter().flat_map(|input| input.argument.iter().chain(&input.filter));
-        for expr in self.what.keys.iter().chain(inputs) {
-            if f(expr)? == TreeNodeRecursion::Stop {
+        for expr in self.what.keys.iter().cloned().chain(self.arguments()) {
+            if f(&expr)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
             }
         }
@@ -134,20 +156,22 @@ impl ExecutionPlan for GroupExec {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.pop().ok_or_else(|| Error::internal("a grouping without its input"))?;
-        Ok(Arc::new(GroupExec::over(input, self.what.clone())))
+        Ok(Arc::new(GroupExec::over(input, self.plain.clone(), self.what.clone())))
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let left = MetricBuilder::new(&self.metrics).counter("left_to_generic", 0);
         let (input, what) = (self.input.clone(), self.what.clone());
+        let plain = self.plain.as_ref().unwrap_or(&self.input).clone();
         let rows = async move {
-            match run(&input, &what, &context).await {
+            let rows = if what.is_wide_text() { Err(Stop::Overflow) } else { run(&input, &what, &context).await };
+            match rows {
                 Ok(rows) => Ok(rows),
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::Overflow) => {
                     left.add(1);
-                    Ok(generic(&input, &what, &context)?.boxed())
+                    Ok(generic(&plain, &what, &context)?.boxed())
                 }
             }
         };
@@ -168,6 +192,13 @@ impl DisplayAs for GroupExec {
         let keys = names(by.expr().iter().map(|(_, name)| name.as_str()).collect());
         let aggregates = names(aggregates.iter().map(|a| a.name()).collect());
         write!(f, "TidaliteGroup: by=[{keys}], aggregates=[{aggregates}]")
+    }
+}
+
+impl What {
+    /// Wide keys with text were measured slower than with the general operators: bench/results/2026-11-22-groups.md.
+    fn is_wide_text(&self) -> bool {
+        self.kinds.iter().map(KeyKind::bits).sum::<u32>() > u64::BITS && self.kinds.iter().any(KeyKind::is_text)
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod group;
 pub(crate) mod held;
 mod keys;
 pub(crate) mod latest_on;
+pub(crate) mod latest_scan;
 pub(crate) mod operator;
 pub(crate) mod paced;
 pub(crate) mod series;

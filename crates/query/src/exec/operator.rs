@@ -69,6 +69,12 @@ impl<O: Operation> Operator<O> {
     }
 }
 
+impl<O: Operation> Operator<O> {
+    pub fn operation(&self) -> &O {
+        &self.operation
+    }
+}
+
 fn schemas(inputs: &[Arc<dyn ExecutionPlan>]) -> Vec<SchemaRef> {
     inputs.iter().map(|input| input.schema()).collect()
 }

@@ -3,6 +3,7 @@
 //! Works on the optimised plan. Whatever is not understood stays with DataFusion, and so does what it answers without
 //! reading: counts and bounds of a whole table, and DISTINCT with a LIMIT.
 
+use crate::door;
 use crate::exec::group::{GroupExec, Input};
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::DataType;
@@ -23,6 +24,7 @@ use std::fmt;
 use std::sync::Arc;
 use tidalite_kernels::Fold;
 use tidalite_operators::group::{KeyKind, Output, OutputKind};
+use tidalite_types::ColumnType;
 
 /// An aggregation that is understood.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -115,8 +117,12 @@ impl Spec {
         };
         let keys: Vec<KeyKind> = aggregate.group_expr.iter().map(key).collect::<Option<_>>()?;
         let bits: u32 = keys.iter().map(KeyKind::bits).sum();
-        // Wide keys with text were measured slower than the general operators: bench/results/2026-11-22-groups.md.
-        if bits > u128::BITS || (bits > u64::BITS && keys.iter().any(KeyKind::is_text)) {
+        // Symbols come as codes, which are no text, from where [`super::coded_keys`] can see their table.
+        let is_symbol = |expr: &Expr| {
+            expr.to_field(schema).is_ok_and(|(_, field)| door::column_type(&field) == Some(ColumnType::Symbol))
+        };
+        let has_text = keys.iter().zip(&aggregate.group_expr).any(|(key, expr)| key.is_text() && !is_symbol(expr));
+        if bits > u128::BITS || (bits > u64::BITS && has_text) {
             return None;
         }
         let mut spec = Spec { keys, inputs: Vec::new(), folds: Vec::new(), outputs: Vec::new() };

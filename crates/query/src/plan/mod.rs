@@ -1,12 +1,15 @@
-//! What we do to a plan, one change per file: to the logical one before it is optimised, and [`TiesInOrder`] at the end.
+//! What we do to a plan, one change per file: to the logical one before it is optimised, and [`TiesInOrder`],
+//! [`CodedKeys`] and [`LatestFromEnd`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`mod@group`] replaces aggregations, [`physical`] gives them their operators.
 
+mod coded_keys;
 mod equalities;
 mod file_filters;
 mod fill;
 mod group;
 mod intervals;
+mod latest_from_end;
 mod latest_on;
 mod literals;
 mod multiset;
@@ -25,11 +28,13 @@ mod time_join;
 mod time_order;
 mod window_join;
 
+pub(crate) use coded_keys::CodedKeys;
 pub(crate) use equalities::without_equalities;
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
 pub(crate) use group::grouped;
 pub(crate) use intervals::time_ranges;
+pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use literals::typed_literals;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use operators::Operators;

@@ -6,9 +6,11 @@
 
 use super::prune::{Counts, Piece, Pruned, Source};
 use super::read::Reader;
-use super::spec::{Order, ScanSpec};
+use super::spec::{Form, Order, ScanSpec};
 use super::statistics::statistics;
 use crate::cancel::CancelToken;
+use datafusion::arrow::array::StringViewArray;
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -24,6 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use tidalite_types::ColumnType;
 
 #[derive(Debug)]
 pub(crate) struct ScanExec {
@@ -62,6 +65,72 @@ impl ScanExec {
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+}
+
+impl ScanExec {
+    /// With one of its columns in another form, which is of a type.
+    pub fn with_form(&self, index: usize, form: Form, data_type: DataType) -> ScanExec {
+        let schema = &self.reader.schema;
+        let name = match &form {
+            Form::Rising(expr) => expr.to_string().replace("@0", ""),
+            _ => schema.field(index).name().clone(),
+        };
+        let field = Arc::new(Field::new(name, data_type, schema.field(index).is_nullable()));
+        let fields = schema.fields().iter().enumerate();
+        let fields: Vec<_> = fields.map(|(at, own)| if at == index { field.clone() } else { own.clone() }).collect();
+        let reader = self.reader.with_form(index, form, Arc::new(Schema::new(fields)), &self.spec.predicates);
+        let properties = Arc::new(properties(&self.spec, &reader, self.work.partitions()));
+        let statistics = Arc::new(Statistics::new_unknown(&reader.schema));
+        ScanExec { reader: Arc::new(reader), properties, statistics, ..self.again() }
+    }
+
+    /// The texts of a symbol column, by code.
+    pub fn symbols(&self, index: usize) -> crate::Result<StringViewArray> {
+        self.reader.symbols(self.spec.projection[index])
+    }
+
+    pub fn is_symbol(&self, index: usize) -> bool {
+        let column = self.reader.snapshot.schema.column_by_id(self.spec.projection[index]);
+        column.is_some_and(|column| column.column_type == ColumnType::Symbol)
+    }
+
+    pub fn is_designated(&self, index: usize) -> bool {
+        Some(self.spec.projection[index]) == self.reader.snapshot.schema.designated
+    }
+
+    pub fn reader(&self) -> &Arc<Reader> {
+        &self.reader
+    }
+
+    /// Every piece; `None` where some of their rows will do.
+    pub fn pieces(&self) -> Option<Vec<Piece>> {
+        if self.spec.limit.is_some() {
+            return None;
+        }
+        Some(match &self.work {
+            Work::Shared { pieces, .. } => pieces.to_vec(),
+            Work::PerPartition(lists) => lists.iter().flat_map(|list| list.iter().copied()).collect(),
+        })
+    }
+
+    /// From the first piece on.
+    fn again(&self) -> ScanExec {
+        let work = match &self.work {
+            Work::Shared { pieces, partitions, .. } => {
+                Work::Shared { pieces: pieces.clone(), cursor: Arc::default(), partitions: *partitions }
+            }
+            lists => lists.clone(),
+        };
+        ScanExec {
+            spec: self.spec.clone(),
+            reader: self.reader.clone(),
+            work,
+            counts: self.counts.clone(),
+            statistics: self.statistics.clone(),
+            properties: self.properties.clone(),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
     }
 }
 
@@ -204,21 +273,7 @@ impl ExecutionPlan for ScanExec {
 
     /// A plan that runs again, as in a recursive query, reads everything again.
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        let work = match &self.work {
-            Work::Shared { pieces, partitions, .. } => {
-                Work::Shared { pieces: pieces.clone(), cursor: Arc::default(), partitions: *partitions }
-            }
-            lists => lists.clone(),
-        };
-        Ok(Arc::new(ScanExec {
-            spec: self.spec.clone(),
-            reader: self.reader.clone(),
-            work,
-            counts: self.counts.clone(),
-            statistics: self.statistics.clone(),
-            properties: self.properties.clone(),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
+        Ok(Arc::new(self.again()))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -312,6 +367,10 @@ impl DisplayAs for ScanExec {
         if !self.spec.predicates.is_empty() {
             let texts: Vec<&str> = self.spec.predicates.iter().map(|p| p.text.as_str()).collect();
             write!(f, ", filter on encoded: {}", texts.join(" AND "))?;
+        }
+        let codes = self.reader.in_codes();
+        if !codes.is_empty() {
+            write!(f, ", codes=[{}]", codes.join(", "))?;
         }
         match self.spec.limit {
             Some(limit) => write!(f, ", limit={limit}"),

@@ -7,18 +7,22 @@
 use super::filters::{Filters, Wanted};
 use super::predicate::Predicate;
 use super::prune::Piece;
+use super::spec::Form;
 use super::spec::Order;
 use crate::door::arrays::{Raw, dictionary_array};
+use crate::door::arrow_type;
 use crate::{Error, Result};
 use datafusion::arrow::array::{
-    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array,
+    Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array,
 };
-use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::compute::{cast, take};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::physical_expr::PhysicalExpr;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tidalite_kernels::{gather, picked};
-use tidalite_storage::{Run, TableSnapshot};
+use tidalite_storage::{Bounds, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnSchema, ColumnType};
 
 /// The hidden column of a row's place in the snapshot: the index of its segment, or of its run behind all segments,
@@ -31,13 +35,20 @@ pub(crate) const ADDRESS_COLUMN: ColumnId = ColumnId(u32::MAX);
 pub(crate) struct Reader {
     pub snapshot: Arc<TableSnapshot>,
     pub schema: SchemaRef,
-    columns: Vec<ColumnSchema>,
+    columns: Vec<Output>,
     filters: Filters,
     /// Dictionaries as arrays, made at the first need.
     dictionaries: HashMap<ColumnId, OnceLock<StringViewArray>>,
     /// For an unsorted run, its wanted rows in the order of time, made at the first need.
     orders: Vec<OnceLock<Result<Vec<u32>>>>,
     order: Order,
+}
+
+/// A column that comes out.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub column: ColumnSchema,
+    pub form: Form,
 }
 
 /// Some rows of a run.
@@ -52,13 +63,13 @@ impl Reader {
     /// `schema` has the fields of `columns`, in their order. Rows that do not satisfy all of `predicates` stay away.
     pub fn new(
         snapshot: Arc<TableSnapshot>,
-        columns: Vec<ColumnSchema>,
+        columns: Vec<Output>,
         schema: SchemaRef,
         predicates: &[Predicate],
         order: Order,
     ) -> Reader {
-        let symbols = columns.iter().filter(|c| c.column_type == ColumnType::Symbol);
-        let dictionaries = symbols.map(|c| (c.id, OnceLock::new())).collect();
+        let symbols = columns.iter().filter(|c| c.column.column_type == ColumnType::Symbol);
+        let dictionaries = symbols.map(|c| (c.column.id, OnceLock::new())).collect();
         let orders = snapshot.runs.iter().map(|_| OnceLock::new()).collect();
         let filters = Filters::new(&snapshot, predicates);
         Reader { snapshot, schema, columns, filters, dictionaries, orders, order }
@@ -73,10 +84,62 @@ impl Reader {
             return Ok(RecordBatch::new_empty(self.schema.clone()));
         }
         let arrays = if self.order == Order::Descending { reversed(arrays, rows)? } else { arrays };
+        self.batch(arrays, rows)
+    }
+
+    fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(|e| {
             Error::new(tidalite_types::ErrorKind::Corrupt, format!("stored columns do not fit their table: {e}"))
         })
+    }
+
+    /// Rows of a segment or, counted behind all segments, of a run, by number and ascending; wanted or not.
+    pub fn rows(&self, source: usize, rows: &[u32]) -> Result<Vec<RecordBatch>> {
+        let segments = self.snapshot.segments.len();
+        if let Some(index) = source.checked_sub(segments) {
+            let (run, list) = (&self.snapshot.runs[index], RunRows::List(rows.to_vec()));
+            let arrays = self.columns.iter().map(|output| self.run_column(run, index, output, &list));
+            return Ok(vec![self.batch(arrays.collect::<Result<_>>()?, rows.len())?]);
+        }
+        let of_block = |rows: &[u32]| {
+            let block = rows[0] as usize / BLOCK_ROWS;
+            let mut mask = vec![0_u64; self.snapshot.segments[source].block_rows(block).div_ceil(64)];
+            for row in rows {
+                let at = *row as usize % BLOCK_ROWS;
+                mask[at / 64] |= 1 << (at % 64);
+            }
+            self.batch(self.columns_of_block(source, block, Some(&mask), rows.len())?, rows.len())
+        };
+        rows.chunk_by(|a, b| *a as usize / BLOCK_ROWS == *b as usize / BLOCK_ROWS).map(of_block).collect()
+    }
+
+    /// Which rows of a piece are wanted.
+    pub fn wanted(&self, piece: Piece) -> Result<Wanted> {
+        self.filters.wanted(&self.snapshot, piece)
+    }
+
+    /// A column of all rows of a piece, symbols as codes; `None` where every row is NULL.
+    pub fn plain(&self, piece: Piece, column: &ColumnSchema) -> Result<Option<ArrayRef>> {
+        let raw = match piece {
+            Piece::Block { segment, block } => {
+                let block = self.snapshot.segments[segment].read(column.id, block);
+                block.map_err(|e| self.snapshot.named(e))?.map(Raw::of_block)
+            }
+            Piece::Run { run, from, rows } => {
+                self.snapshot.runs[run].column(column.id).map(|values| Raw::of_column(values, from, rows))
+            }
+        };
+        raw.map(|raw| match column.column_type {
+            ColumnType::Symbol => raw.into_codes(),
+            other => raw.into_array(other, None),
+        })
+        .transpose()
+    }
+
+    /// What comes out, in its order.
+    pub fn column(&self, index: usize) -> &ColumnSchema {
+        &self.columns[index].column
     }
 
     /// Rows that a piece holds, wanted or not.
@@ -94,24 +157,36 @@ impl Reader {
             Wanted::Some { rows: 0, .. } => return Ok((Vec::new(), 0)),
             Wanted::Some { mask, rows } => (Some(mask), rows),
         };
-        let array = |column: &ColumnSchema| {
+        Ok((self.columns_of_block(index, block, mask.as_deref(), rows)?, rows))
+    }
+
+    /// Of the rows of a block that a mask has, which are so many; without one of all.
+    fn columns_of_block(&self, index: usize, block: usize, mask: Option<&[u64]>, rows: usize) -> Result<Vec<ArrayRef>> {
+        let segment = &self.snapshot.segments[index];
+        let array = |output: &Output| {
+            let column = &output.column;
+            if let Form::Rising(expr) = &output.form
+                && let Some(one) = self.risen(segment, block, column, expr)?
+            {
+                return Ok(one.to_array_of_size(rows).map_err(|e| Error::internal(e.to_string()))?);
+            }
             if column.id == ADDRESS_COLUMN {
                 let at = block * BLOCK_ROWS;
-                return Ok(match &mask {
+                return Ok(match mask {
                     None => addresses(index, at..at + rows),
                     Some(mask) => addresses(index, picked(mask).map(|row| at + row)),
                 });
             }
-            let read = match &mask {
+            let read = match mask {
                 None => segment.read(column.id, block),
                 Some(mask) => segment.take(column.id, block, mask),
             };
             match read.map_err(|e| self.snapshot.named(e))? {
-                Some(block) => self.array(Raw::of_block(block), column),
-                None => Ok(nulls(column, rows)),
+                Some(block) => self.array(Raw::of_block(block), output),
+                None => nulls(output, rows),
             }
         };
-        Ok((self.columns.iter().map(array).collect::<Result<_>>()?, rows))
+        self.columns.iter().map(array).collect()
     }
 
     fn run(&self, index: usize, from: usize, rows: usize) -> Result<(Vec<ArrayRef>, usize)> {
@@ -134,23 +209,24 @@ impl Reader {
         if rows == 0 {
             return Ok((Vec::new(), 0));
         }
-        let arrays = self.columns.iter().map(|column| self.run_column(run, index, column, &wanted));
+        let arrays = self.columns.iter().map(|output| self.run_column(run, index, output, &wanted));
         Ok((arrays.collect::<Result<_>>()?, rows))
     }
 
-    fn run_column(&self, run: &Run, index: usize, column: &ColumnSchema, wanted: &RunRows) -> Result<ArrayRef> {
+    fn run_column(&self, run: &Run, index: usize, output: &Output, wanted: &RunRows) -> Result<ArrayRef> {
+        let column = &output.column;
         let source = self.snapshot.segments.len() + index;
         match (run.column(column.id), wanted) {
             _ if column.id == ADDRESS_COLUMN => Ok(match wanted {
                 RunRows::Range(from, rows) => addresses(source, *from..from + rows),
                 RunRows::List(rows) => addresses(source, rows.iter().map(|row| *row as usize)),
             }),
-            (None, RunRows::Range(_, rows)) => Ok(nulls(column, *rows)),
-            (None, RunRows::List(rows)) => Ok(nulls(column, rows.len())),
-            (Some(values), RunRows::Range(from, rows)) => self.array(Raw::of_column(values, *from, *rows), column),
+            (None, RunRows::Range(_, rows)) => nulls(output, *rows),
+            (None, RunRows::List(rows)) => nulls(output, rows.len()),
+            (Some(values), RunRows::Range(from, rows)) => self.array(Raw::of_column(values, *from, *rows), output),
             (Some(values), RunRows::List(rows)) => {
                 let some = Arc::new(gather(values, rows));
-                self.array(Raw::of_column(&some, 0, rows.len()), column)
+                self.array(Raw::of_column(&some, 0, rows.len()), output)
             }
         }
     }
@@ -179,12 +255,65 @@ impl Reader {
         Ok(order)
     }
 
-    fn array(&self, raw: Raw, column: &ColumnSchema) -> Result<ArrayRef> {
+    fn array(&self, raw: Raw, output: &Output) -> Result<ArrayRef> {
+        let column = &output.column;
+        if let Form::Codes = output.form {
+            return raw.into_codes();
+        }
         let dictionary = match self.dictionaries.get(&column.id) {
             Some(cell) => Some(self.dictionary(cell, column.id)?),
             None => None,
         };
-        raw.into_array(column.column_type, dictionary)
+        let array = raw.into_array(column.column_type, dictionary)?;
+        match &output.form {
+            Form::Rising(expr) => computed(expr, array),
+            _ => Ok(array),
+        }
+    }
+
+    /// What an expression makes of all of a block's values, where it is one value.
+    fn risen(
+        &self,
+        segment: &Segment,
+        block: usize,
+        column: &ColumnSchema,
+        expr: &Arc<dyn PhysicalExpr>,
+    ) -> Result<Option<ScalarValue>> {
+        let zone = segment.zone(column.id, block).map_err(|e| self.snapshot.named(e))?;
+        let Some((min, max)) = zone.filter(|zone| zone.null_count == 0).and_then(|zone| match zone.bounds {
+            Bounds::Int(min, max) => Some((i64::try_from(min).ok()?, i64::try_from(max).ok()?)),
+            _ => None,
+        }) else {
+            return Ok(None);
+        };
+        let internal = |e: &dyn std::fmt::Display| Error::internal(e.to_string());
+        let ends: ArrayRef = Arc::new(Int64Array::from(vec![min, max]));
+        let ends = cast(&ends, &arrow_type(column.column_type)).map_err(|e| internal(&e))?;
+        let made = computed(expr, ends)?;
+        let of = |row| ScalarValue::try_from_array(&made, row).map_err(|e| internal(&e));
+        let (first, last) = (of(0)?, of(1)?);
+        Ok((first == last).then_some(first))
+    }
+
+    /// The texts of a symbol column, by code.
+    pub fn symbols(&self, column: ColumnId) -> Result<StringViewArray> {
+        match self.dictionaries.get(&column) {
+            Some(cell) => Ok(self.dictionary(cell, column)?.clone()),
+            None => Err(Error::internal("a dictionary of a column that is no symbol")),
+        }
+    }
+
+    /// The columns that come out as codes.
+    pub fn in_codes(&self) -> Vec<&str> {
+        let coded = self.columns.iter().filter(|output| matches!(output.form, Form::Codes));
+        coded.map(|output| output.column.name.as_str()).collect()
+    }
+
+    /// With another form of one of its columns.
+    pub fn with_form(&self, index: usize, form: Form, schema: SchemaRef, predicates: &[Predicate]) -> Reader {
+        let mut columns = self.columns.clone();
+        columns[index].form = form;
+        Reader::new(self.snapshot.clone(), columns, schema, predicates, self.order)
     }
 
     fn dictionary<'a>(&self, cell: &'a OnceLock<StringViewArray>, column: ColumnId) -> Result<&'a StringViewArray> {
@@ -212,6 +341,20 @@ fn reversed(arrays: Vec<ArrayRef>, rows: usize) -> Result<Vec<ArrayRef>> {
     reversed.collect::<Result<_, _>>().map_err(|e| Error::internal(e.to_string()))
 }
 
-fn nulls(column: &ColumnSchema, rows: usize) -> ArrayRef {
-    new_null_array(&crate::door::arrow_type(column.column_type), rows)
+fn nulls(output: &Output, rows: usize) -> Result<ArrayRef> {
+    let plain = || new_null_array(&arrow_type(output.column.column_type), rows);
+    match &output.form {
+        Form::Values => Ok(plain()),
+        Form::Codes => Ok(new_null_array(&DataType::UInt32, rows)),
+        Form::Rising(expr) => computed(expr, plain()),
+    }
+}
+
+/// Of one column.
+fn computed(expr: &Arc<dyn PhysicalExpr>, column: ArrayRef) -> Result<ArrayRef> {
+    let rows = column.len();
+    let field = Field::new("", column.data_type().clone(), true);
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![column]);
+    let computed = batch.map_err(Into::into).and_then(|batch| expr.evaluate(&batch)?.into_array(rows));
+    computed.map_err(|e: DataFusionError| Error::from(e))
 }

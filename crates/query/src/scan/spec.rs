@@ -1,6 +1,8 @@
 //! What a scan reads, in values that could be sent to another machine.
 
 use super::predicate::Predicate;
+use datafusion::physical_expr::PhysicalExpr;
+use std::sync::Arc;
 use tidalite_types::{ColumnId, SegmentId, TableId, Txn};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,4 +30,15 @@ pub(crate) enum Order {
     Ascending,
     /// By the designated timestamp, latest first.
     Descending,
+}
+
+/// What comes out of a column.
+#[derive(Clone, Debug)]
+pub(crate) enum Form {
+    /// Its values.
+    Values,
+    /// Of a symbol its code, a number of 32 bits.
+    Codes,
+    /// What is computed of it: an expression over column 0 that never falls while the column rises.
+    Rising(Arc<dyn PhysicalExpr>),
 }

@@ -3,8 +3,8 @@
 use super::exec::ScanExec;
 use super::predicate::Predicate;
 use super::prune::prune;
-use super::read::{ADDRESS, ADDRESS_COLUMN, Reader};
-use super::spec::{Order, ScanSpec};
+use super::read::{ADDRESS, ADDRESS_COLUMN, Output, Reader};
+use super::spec::{Form, Order, ScanSpec};
 use crate::door;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -148,6 +148,7 @@ impl TableProvider for NativeTable {
             predicates,
             order,
         };
+        let columns = columns.into_iter().map(|column| Output { column, form: Form::Values }).collect();
         let reader = Reader::new(self.snapshot.clone(), columns, schema, &spec.predicates, order);
         Ok(Arc::new(ScanExec::new(spec, reader, pruned, state.config().target_partitions())?))
     }

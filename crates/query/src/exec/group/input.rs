@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidalite_operators::group::Values;
 
 /// An argument and the condition that its rows have to satisfy.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Input {
     pub argument: Option<Arc<dyn PhysicalExpr>>,
     pub filter: Option<Arc<dyn PhysicalExpr>>,

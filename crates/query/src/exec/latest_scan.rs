@@ -1,0 +1,299 @@
+//! Of each symbol the latest row, from the end of a table.
+//!
+//! In: a scan. Out: what [`super::latest_on::LatestOn`] gives over it, in order of time. Blocks are looked at from the
+//! latest back, by their codes and times alone, as long as one may hold a symbol that has no later row: which symbols a
+//! block has is known from [`CodesPresent`](tidalite_storage::segment::CodesPresent). Then the rows found are read.
+
+use super::{BATCH_ROWS, by_time};
+use crate::cancel::CancelToken;
+use crate::scan::exec::ScanExec;
+use crate::scan::filters::Wanted;
+use crate::scan::prune::Piece;
+use crate::scan::read::Reader;
+use crate::{Error, Result};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::{cast, concat_batches, take_record_batch};
+use datafusion::arrow::datatypes::{DataType, UInt32Type};
+use datafusion::common::Result as DFResult;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::{StreamExt, TryStreamExt};
+use std::fmt;
+use std::sync::Arc;
+use tidalite_kernels::picked;
+use tidalite_storage::Bounds;
+use tidalite_storage::segment::CODES_MAX;
+use tidalite_types::{BLOCK_ROWS, ErrorKind};
+
+#[derive(Debug)]
+pub(crate) struct LatestScan {
+    scan: Arc<dyn ExecutionPlan>,
+    reader: Arc<Reader>,
+    pieces: Arc<[Piece]>,
+    /// The places of the columns.
+    time: usize,
+    key: usize,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl LatestScan {
+    /// Of a scan, if its columns are the designated timestamp and a symbol.
+    pub fn of(scan: Arc<dyn ExecutionPlan>, time: usize, key: usize) -> Option<LatestScan> {
+        let own = scan.downcast_ref::<ScanExec>()?;
+        if !own.is_designated(time) || !own.is_symbol(key) {
+            return None;
+        }
+        let (reader, pieces) = (own.reader().clone(), own.pieces()?.into());
+        let schema = scan.schema();
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new_with_orderings(schema.clone(), [[by_time(&schema, time)]]),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        let metrics = ExecutionPlanMetricsSet::new();
+        Some(LatestScan { scan, reader, pieces, time, key, properties: Arc::new(properties), metrics })
+    }
+}
+
+impl ExecutionPlan for LatestScan {
+    fn name(&self) -> &'static str {
+        "TidaliteLatest"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DFResult<TreeNodeRecursion>,
+    ) -> DFResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> DFResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> DFResult<SendableRecordBatchStream> {
+        let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
+        let metrics = BaselineMetrics::new(&self.metrics, 0);
+        let looked_at = MetricBuilder::new(&self.metrics).counter("blocks_looked_at", 0);
+        let memory = MemoryConsumer::new("TidaliteLatest").register(context.memory_pool());
+        let (reader, pieces, time, key) = (self.reader.clone(), self.pieces.clone(), self.time, self.key);
+        let rows = async move {
+            let codes = reader.symbols(reader.column(key).id)?.len();
+            memory.try_grow(codes * size_of::<(Option<Place>, u32)>())?;
+            let mut latest = Latest::new(codes);
+            for (last, piece) in from_the_end(&reader, &pieces, time)? {
+                cancel.check()?;
+                if latest.is_complete(last) {
+                    break;
+                }
+                if latest.may_have(&reader, piece, key)? {
+                    looked_at.add(1);
+                    latest.add(&reader, piece, time, key)?;
+                    tokio::task::yield_now().await;
+                }
+            }
+            let rows = latest.rows(&reader)?;
+            memory.try_grow(rows.get_array_memory_size())?;
+            let slices = (0..rows.num_rows()).step_by(BATCH_ROWS);
+            let slices: Vec<_> =
+                slices.map(|from| Ok(rows.slice(from, BATCH_ROWS.min(rows.num_rows() - from)))).collect();
+            Ok::<_, datafusion::common::DataFusionError>(futures::stream::iter(slices))
+        };
+        let rows = futures::stream::once(rows).try_flatten();
+        let rows = rows.inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows.boxed())))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+impl DisplayAs for LatestScan {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let schema = self.scan.schema();
+        write!(
+            f,
+            "TidaliteLatest: time={}, keys=[{}], ",
+            schema.field(self.time).name(),
+            schema.field(self.key).name()
+        )?;
+        match self.scan.downcast_ref::<ScanExec>() {
+            Some(scan) => scan.fmt_as(kind, f),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Pieces with the latest time that each may have; runs first, then the latest blocks.
+fn from_the_end(reader: &Reader, pieces: &[Piece], time: usize) -> Result<Vec<(i64, Piece)>> {
+    let column = reader.column(time).id;
+    let mut list = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let last = match *piece {
+            Piece::Run { .. } => i64::MAX,
+            Piece::Block { segment, block } => {
+                let segment = &reader.snapshot.segments[segment];
+                let zone = segment.zone(column, block).map_err(|e| reader.snapshot.named(e))?;
+                match zone.map(|zone| zone.bounds) {
+                    Some(Bounds::Int(_, max)) => max,
+                    _ => segment.time_range().1,
+                }
+            }
+        };
+        list.push((last, *piece));
+    }
+    list.sort_by_key(|(last, piece)| (std::cmp::Reverse(*last), matches!(piece, Piece::Block { .. })));
+    Ok(list)
+}
+
+/// Where a row is; of two of one time the greater came later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    time: i64,
+    /// The segment or, behind all segments, the run.
+    source: u32,
+    row: u32,
+}
+
+struct Latest {
+    /// By code; the last is that of NULL.
+    found: Vec<Option<Place>>,
+    /// Codes whose row may still be found, or one that is later.
+    open: Vec<u32>,
+    /// The same as bits, without NULL.
+    open_bits: Vec<u64>,
+}
+
+impl Latest {
+    fn new(codes: usize) -> Latest {
+        let mut open_bits = vec![u64::MAX; codes.div_ceil(64)];
+        if let Some(last) = open_bits.last_mut()
+            && codes % 64 > 0
+        {
+            *last = (1 << (codes % 64)) - 1;
+        }
+        Latest { found: vec![None; codes + 1], open: (0..=codes as u32).collect(), open_bits }
+    }
+
+    /// Whether no row up to a time can be one of those wanted.
+    fn is_complete(&mut self, last: i64) -> bool {
+        let (found, bits) = (&self.found, &mut self.open_bits);
+        self.open.retain(|code| {
+            let is_open = found[*code as usize].is_none_or(|place| place.time <= last);
+            if !is_open && let Some(word) = bits.get_mut(*code as usize / 64) {
+                *word &= !(1 << (code % 64));
+            }
+            is_open
+        });
+        self.open.is_empty()
+    }
+
+    /// Whether a piece may have a row of an open code.
+    fn may_have(&self, reader: &Reader, piece: Piece, key: usize) -> Result<bool> {
+        let Piece::Block { segment, block } = piece else { return Ok(true) };
+        let null = self.found.len() - 1;
+        if self.open.len() == self.found.len() || null > CODES_MAX {
+            return Ok(true);
+        }
+        let (segment, column) = (&reader.snapshot.segments[segment], reader.column(key).id);
+        let named = |e| reader.snapshot.named(e);
+        if self.open.last() == Some(&(null as u32)) {
+            let zone = segment.zone(column, block).map_err(named)?;
+            if zone.is_none_or(|zone| zone.null_count > 0) {
+                return Ok(true);
+            }
+        }
+        Ok(segment.codes_present(column).map_err(named)?.has_any(block, &self.open_bits))
+    }
+
+    fn add(&mut self, reader: &Reader, piece: Piece, time: usize, key: usize) -> Result<()> {
+        let wanted = reader.wanted(piece)?;
+        if matches!(wanted, Wanted::Some { rows: 0, .. }) {
+            return Ok(());
+        }
+        let times = reader.plain(piece, reader.column(time))?;
+        let times = times.ok_or_else(|| Error::internal("a designated timestamp without values"))?;
+        let times = cast(&times, &DataType::Int64).map_err(|e| Error::internal(e.to_string()))?;
+        let codes = reader.plain(piece, reader.column(key))?;
+        let rows = Rows { reader, piece, times: times.as_primitive(), codes: codes.as_ref() };
+        match wanted {
+            Wanted::All => self.add_rows(&rows, 0..times.len()),
+            Wanted::Some { mask, .. } => self.add_rows(&rows, picked(&mask)),
+        }
+    }
+
+    fn add_rows(&mut self, rows: &Rows<'_>, wanted: impl Iterator<Item = usize>) -> Result<()> {
+        let null = self.found.len() - 1;
+        let codes = rows.codes.map(|codes| codes.as_primitive::<UInt32Type>());
+        let (source, first) = rows.source();
+        for row in wanted {
+            let code = match codes {
+                Some(codes) if codes.is_valid(row) => codes.value(row) as usize,
+                _ => null,
+            };
+            let place = Some(Place { time: rows.times.value(row), source, row: first + row as u32 });
+            match self.found.get_mut(code) {
+                Some(found) if place > *found => *found = place,
+                Some(_) => {}
+                None => return Err(rows.unknown(code)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows found, in order of time.
+    fn rows(self, reader: &Reader) -> Result<RecordBatch> {
+        let mut places: Vec<Place> = self.found.into_iter().flatten().collect();
+        places.sort_unstable_by_key(|place| (place.source, place.row));
+        let mut batches = Vec::new();
+        for of_source in places.chunk_by(|a, b| a.source == b.source) {
+            let rows: Vec<u32> = of_source.iter().map(|place| place.row).collect();
+            batches.extend(reader.rows(of_source[0].source as usize, &rows)?);
+        }
+        let mut order: Vec<u32> = (0..places.len() as u32).collect();
+        order.sort_unstable_by_key(|at| places[*at as usize]);
+        let all = concat_batches(&reader.schema, &batches);
+        let ordered = all.and_then(|all| take_record_batch(&all, &UInt32Array::from(order)));
+        ordered.map_err(|e| Error::internal(e.to_string()))
+    }
+}
+
+/// A piece's columns.
+struct Rows<'a> {
+    reader: &'a Reader,
+    piece: Piece,
+    times: &'a Int64Array,
+    codes: Option<&'a ArrayRef>,
+}
+
+impl Rows<'_> {
+    /// The number of the source, and that of the piece's first row there.
+    fn source(&self) -> (u32, u32) {
+        match self.piece {
+            Piece::Block { segment, block } => (segment as u32, (block * BLOCK_ROWS) as u32),
+            Piece::Run { run, from, .. } => ((self.reader.snapshot.segments.len() + run) as u32, from as u32),
+        }
+    }
+
+    fn unknown(&self, code: usize) -> Error {
+        let table = &self.reader.snapshot.schema.name;
+        Error::new(ErrorKind::Corrupt, format!("table \"{table}\": a row has symbol {code}, which no dictionary has"))
+    }
+}

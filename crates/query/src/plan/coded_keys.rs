@@ -1,0 +1,166 @@
+//! Keys of groups in the form in which a table has them: symbols as codes, buckets of time once a block.
+//!
+//! Works on the finished plan: a key that is a plain column of a scan, seen through projections and filters that do not
+//! look at it, need not be made into text or computed for each row. See [`Form`].
+
+use crate::exec::group::GroupExec;
+use crate::scan::exec::ScanExec;
+use crate::scan::spec::Form;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::physical_expr::ScalarFunctionExpr;
+use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{PhysicalExpr, projection::ProjectionExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::projection::ProjectionExec;
+use std::sync::Arc;
+use tidalite_operators::group::KeyKind;
+
+#[derive(Debug)]
+pub(crate) struct CodedKeys;
+
+type Plan = Arc<dyn ExecutionPlan>;
+type Expr = Arc<dyn PhysicalExpr>;
+
+impl PhysicalOptimizerRule for CodedKeys {
+    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
+        plan.transform_up(|node| {
+            let Some(group) = node.downcast_ref::<GroupExec>() else { return Ok(Transformed::no(node)) };
+            Ok(match coded(group)? {
+                Some(group) => Transformed::yes(Arc::new(group) as Plan),
+                None => Transformed::no(node),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "CodedKeys"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// What a key wants of a column.
+enum Want {
+    /// Codes or, once a projection says so, buckets.
+    Column,
+    /// An expression of [`Form::Rising`].
+    Rising(Expr),
+}
+
+fn coded(group: &GroupExec) -> Result<Option<GroupExec>> {
+    let mut input = group.input().clone();
+    let mut keys = group.keys();
+    let mut is_coded = false;
+    for at in 0..keys.len() {
+        let Some((column, want)) = wanted(&keys[at].0) else { continue };
+        let others = keys.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, (key, _))| key.clone());
+        if others.chain(group.arguments()).any(|other| mentions(&other, column)) {
+            continue;
+        }
+        if let Some((plan, kind)) = with_coded(&input, column, want)? {
+            let name = plan.schema().field(column).name().clone();
+            keys[at] = (Arc::new(Column::new(&name, column)), kind.unwrap_or(keys[at].1.clone().of_few_times()));
+            input = plan;
+            is_coded = true;
+        }
+    }
+    Ok(is_coded.then(|| group.coded(input, keys)))
+}
+
+fn mentions(expr: &Expr, column: usize) -> bool {
+    collect_columns(expr).iter().any(|c| c.index() == column)
+}
+
+/// The only column of an expression that may be coded.
+fn wanted(expr: &Expr) -> Option<(usize, Want)> {
+    if let Some(column) = expr.downcast_ref::<Column>() {
+        return Some((column.index(), Want::Column));
+    }
+    let column = bucketed(expr)?;
+    Some((column.index(), Want::Rising(over_first(expr, column)?)))
+}
+
+/// The column whose buckets an expression is: it never falls while the column rises.
+fn bucketed(expr: &Expr) -> Option<&Column> {
+    let function = expr.downcast_ref::<ScalarFunctionExpr>()?;
+    let is_time = |t: &DataType| matches!(t, DataType::Timestamp(_, None));
+    if !["timestamp_floor", "date_trunc", "date_bin"].contains(&function.name()) || !is_time(function.return_type()) {
+        return None;
+    }
+    let mut columns = function.args().iter().filter_map(|arg| arg.downcast_ref::<Column>());
+    let column = columns.next()?;
+    let constants = function.args().iter().filter(|arg| arg.downcast_ref::<Literal>().is_some()).count();
+    (constants + 1 == function.args().len()).then_some(column)
+}
+
+/// The same over column 0.
+fn over_first(expr: &Expr, column: &Column) -> Option<Expr> {
+    let args = expr.children().into_iter().map(|arg| match arg.downcast_ref::<Column>() {
+        Some(_) => Arc::new(Column::new(column.name(), 0)) as Expr,
+        None => arg.clone(),
+    });
+    expr.clone().with_new_children(args.collect()).ok()
+}
+
+/// The plan with a column of its output coded, and what the key is then if that is not what it was.
+fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Option<(Plan, Option<KeyKind>)>> {
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        return of_scan(scan, column, want);
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return of_projection(projection, column, want);
+    }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        let below = filter.projection().as_ref().map_or(column, |columns| columns[column]);
+        if mentions(filter.predicate(), below) {
+            return Ok(None);
+        }
+        let Some((input, kind)) = with_coded(filter.input(), below, want)? else { return Ok(None) };
+        let filter = FilterExecBuilder::from(filter).with_input(input).build()?;
+        return Ok(Some((Arc::new(filter), kind)));
+    }
+    Ok(None)
+}
+
+fn of_scan(scan: &ScanExec, column: usize, want: Want) -> Result<Option<(Plan, Option<KeyKind>)>> {
+    Ok(match want {
+        Want::Column if scan.is_symbol(column) => {
+            let kind = KeyKind::codes(scan.symbols(column)?);
+            Some((Arc::new(scan.with_form(column, Form::Codes, DataType::UInt32)), Some(kind)))
+        }
+        Want::Rising(expr) if scan.is_designated(column) => {
+            let data_type = expr.data_type(&scan.schema())?;
+            Some((Arc::new(scan.with_form(column, Form::Rising(expr), data_type)), None))
+        }
+        _ => None,
+    })
+}
+
+fn of_projection(projection: &ProjectionExec, column: usize, want: Want) -> Result<Option<(Plan, Option<KeyKind>)>> {
+    let exprs = projection.expr();
+    let (below, want) = match (wanted(&exprs[column].expr), want) {
+        (Some((below, Want::Column)), want) => (below, want),
+        (Some((below, rising)), Want::Column) => (below, rising),
+        _ => return Ok(None),
+    };
+    let mut others = exprs.iter().enumerate().filter(|(at, _)| *at != column);
+    if others.any(|(_, other)| mentions(&other.expr, below)) {
+        return Ok(None);
+    }
+    let Some((input, kind)) = with_coded(projection.input(), below, want)? else { return Ok(None) };
+    let name = input.schema().field(below).name().clone();
+    let exprs = exprs.iter().enumerate().map(|(at, own)| match at == column {
+        true => ProjectionExpr { expr: Arc::new(Column::new(&name, below)), alias: own.alias.clone() },
+        false => own.clone(),
+    });
+    Ok(Some((Arc::new(ProjectionExec::try_new(exprs.collect::<Vec<_>>(), input)?), kind)))
+}

@@ -1,0 +1,46 @@
+//! Statements asked of a database, and what they answer.
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use futures::StreamExt;
+use tidalite::{Database, QueryOptions, Response};
+
+async fn batches(database: &Database, sql: &str) -> Vec<RecordBatch> {
+    let answer = database.execute(sql, QueryOptions::default()).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
+    let mut batches = Vec::new();
+    if let Response::Rows(mut rows) = answer {
+        while let Some(batch) = rows.stream.next().await {
+            batches.push(batch.unwrap_or_else(|e| panic!("{sql}: {e}")));
+        }
+    }
+    batches
+}
+
+/// Every row as text.
+pub async fn rows(database: &Database, sql: &str) -> Vec<String> {
+    let options = FormatOptions::default().with_null("NULL");
+    let mut out = Vec::new();
+    for batch in batches(database, sql).await {
+        let columns: Vec<_> =
+            batch.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options).expect("a text")).collect();
+        let row = |row| columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|");
+        out.extend((0..batch.num_rows()).map(row));
+    }
+    out
+}
+
+/// The one number of an answer.
+pub async fn count(database: &Database, sql: &str) -> i64 {
+    batches(database, sql).await[0].column(0).as_primitive::<Int64Type>().value(0)
+}
+
+/// What EXPLAIN says.
+pub async fn plan(database: &Database, sql: &str) -> String {
+    rows(database, &format!("EXPLAIN {sql}")).await.join("\n")
+}
+
+/// For what it does.
+pub async fn run(database: &Database, sql: &str) {
+    batches(database, sql).await;
+}
