@@ -4,7 +4,7 @@
 
 use crate::config::{self, Config, Given, SETTINGS};
 use crate::serve::Server;
-use crate::{demo, import, logging, shell, upkeep};
+use crate::{demo, import, logging, memory, shell, upkeep};
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::path::PathBuf;
@@ -30,6 +30,9 @@ Examples:
 #[must_use]
 pub fn run() -> ExitCode {
     let matches = command().get_matches();
+    if matches!(matches.subcommand_name(), Some("serve" | "demo" | "import")) {
+        memory::keep();
+    }
     match matches.subcommand() {
         Some(("serve", matches)) => serve(matches),
         Some(("sql", matches)) => shell::run(matches),

@@ -3,7 +3,7 @@
 //! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`accept`], [`http`],
 //! [`pgwire`], [`ilp`], [`health`] the ports, [`socket`] and [`tls`] their connections; [`lines`] line protocol in;
 //! [`answer`], [`cells`], [`digits`], [`json`] rows out; [`errors`] what goes wrong; [`auth`], [`budget`], [`counters`], [`logging`],
-//! [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`].
+//! [`memory`], [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`].
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
 #![forbid(unsafe_code)]
@@ -26,6 +26,7 @@ mod import;
 mod json;
 mod lines;
 mod logging;
+mod memory;
 mod pgwire;
 mod serve;
 mod shell;
