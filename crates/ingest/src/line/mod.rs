@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`value`] and [`binary`] define the protocol, the general way; [`row`] reads a line with them into
 //! the [`column`]s of a [`table`], and takes short cuts through [`scan`] and [`symbol`] where a line is like an
-//! earlier one. A short cut never decides that a line is bad: what it does not like goes the general way.
+//! earlier one; [`series`] knows whole beginnings of lines, [`shape`] their fields. A short cut never decides that a line is bad: what it does not like goes the general way.
 
 mod binary;
 mod column;
@@ -13,6 +13,7 @@ mod outcome;
 mod row;
 pub(crate) mod scan;
 mod series;
+mod shape;
 pub(crate) mod symbol;
 mod table;
 mod value;
@@ -24,7 +25,7 @@ use column::Undo;
 use hashbrown::HashMap;
 use outcome::{Parsed, Stop, bad};
 use row::{RowReader, Tags};
-use series::SeriesCache;
+use series::{SeriesCache, SeriesTags};
 use std::fmt;
 use table::{START, StepId, TableBuilder, UNKNOWN};
 use tidalite_types::schema::fold_name;
@@ -328,13 +329,14 @@ impl LineParser {
         if table.rows == 0 {
             return None;
         }
-        for tag in self.series.tags(known) {
-            let builder = &mut table.columns[tag.column as usize];
-            if known.resolved && builder.set_id(tag.id, table.rows) {
+        let SeriesTags { columns, entries, ids } = self.series.tags(known);
+        for ((&column, entry), id) in columns.iter().zip(entries).zip(ids) {
+            let builder = &mut table.columns[column as usize];
+            if known.resolved && builder.set_id(*id, table.rows) {
                 continue;
             }
             // Without an id, the line is read the general way, which finds the tags already set the same.
-            tag.id = builder.set_entry(tag.column, tag.entry, table.rows, self.epoch, &mut self.undo)?;
+            *id = builder.set_entry(column, *entry, table.rows, self.epoch, &mut self.undo)?;
         }
         if !known.resolved {
             self.series.resolve();

@@ -5,6 +5,7 @@
 
 use super::column::{ColumnBuilder, Data, SetContext, Undo};
 use super::outcome::{Parsed, bad, shown};
+use super::shape::Advice;
 use super::table::{FINISH, START, StepId, StepSort, TableBuilder, UNKNOWN};
 use super::value::{End, FieldRules, in_years, line_unit};
 use super::{LineOptions, LineTimeUnit, scan, value};
@@ -67,6 +68,17 @@ impl RowReader<'_> {
     /// next line starts.
     pub(super) fn read(&mut self, mut at: usize, mut last: StepId) -> Parsed<usize> {
         let input = self.input;
+        let advice = if self.options.predict && !self.tags.wanted && self.table.rows > 0 {
+            self.table.shape.advice(last)
+        } else {
+            Advice::Leave
+        };
+        if advice == Advice::Try
+            && let Some(next) = self.shaped(at)
+        {
+            return Ok(next);
+        }
+        let is_shown = advice == Advice::Show;
         let mut in_fields = false;
         loop {
             if let Some(step) = self.table.steps.get(last as usize)
@@ -77,7 +89,11 @@ impl RowReader<'_> {
                     self.predicted(first, at, in_fields).or_else(|| self.predicted(second, at, in_fields))
                 {
                     if id == FINISH {
+                        self.shown(is_shown);
                         return Ok(value_at);
+                    }
+                    if is_shown {
+                        self.table.shape.see(id);
                     }
                     let step = &self.table.steps[id as usize];
                     if self.tags.wanted && !in_fields {
@@ -94,6 +110,9 @@ impl RowReader<'_> {
                     let seed = self.options.seed;
                     let (id, column) = self.table.step(input, prefix, sort, seed, self.cache_bytes)?;
                     self.link(last, id);
+                    if is_shown {
+                        self.table.shape.see(id);
+                    }
                     if self.tags.wanted && !in_fields {
                         self.tags.see(sort.field, last, column, value_at - prefix_bytes);
                     }
@@ -107,9 +126,33 @@ impl RowReader<'_> {
                     self.link(last, FINISH);
                     let (timestamp, next) = value::line_timestamp(input, timestamp_at, self.options.timestamp_unit)?;
                     self.finish(timestamp, timestamp_at, next)?;
+                    self.shown(is_shown);
                     return Ok(next);
                 }
             }
+        }
+    }
+
+    /// Reads fields, timestamp and end of the line, whose tags are read, if they are of the shape of an earlier one.
+    #[inline(always)]
+    fn shaped(&mut self, at: usize) -> Option<usize> {
+        let TableBuilder { shape, columns, rows, .. } = &mut *self.table;
+        let end = shape.read(self.input, at).filter(|_| shape.is_taken(columns, self.epoch, *rows));
+        let Some(next) = end.and_then(|end| self.finish_quickly(end)) else {
+            self.table.shape.miss();
+            return None;
+        };
+        let TableBuilder { shape, columns, rows, .. } = &mut *self.table;
+        shape.add(columns, self.epoch, *rows);
+        Some(next)
+    }
+
+    /// The row read the general way was shown to the shape.
+    #[inline(always)]
+    fn shown(&mut self, is_shown: bool) {
+        if is_shown {
+            let TableBuilder { shape, steps, columns, .. } = &mut *self.table;
+            shape.learn(steps, columns);
         }
     }
 

@@ -116,8 +116,15 @@ fn integer(input: &[u8], at: usize) -> Option<(i64, usize)> {
 /// `58i`
 #[inline(always)]
 pub(super) fn long(input: &[u8], at: usize) -> Option<(i64, usize)> {
+    let (value, end) = long_start(input, at)?;
+    ends_value(input, end).then_some((value, end))
+}
+
+/// As [`long`], whatever follows.
+#[inline(always)]
+pub(super) fn long_start(input: &[u8], at: usize) -> Option<(i64, usize)> {
     let (value, end) = integer(input, at)?;
-    (input.get(end) == Some(&b'i') && ends_value(input, end + 1)).then_some((value, end + 1))
+    (input.get(end) == Some(&b'i')).then_some((value, end + 1))
 }
 
 /// A field timestamp with the given suffix: `1451606400000000t`
@@ -142,6 +149,13 @@ pub(super) fn line_timestamp(input: &[u8], at: usize) -> Option<(i64, u8, usize)
 /// once (Clinger, "How to Read Floating Point Numbers Accurately").
 #[inline(always)]
 pub(super) fn double(input: &[u8], at: usize) -> Option<(f64, usize)> {
+    let (value, end) = double_start(input, at)?;
+    ends_value(input, end).then_some((value, end))
+}
+
+/// As [`double`], whatever follows.
+#[inline(always)]
+pub(super) fn double_start(input: &[u8], at: usize) -> Option<(f64, usize)> {
     let negative = input.get(at) == Some(&b'-');
     let start = at + usize::from(negative);
     let (whole, whole_count) = digits(input, start)?;
@@ -160,7 +174,7 @@ pub(super) fn double(input: &[u8], at: usize) -> Option<(f64, usize)> {
         scale = count;
         end += 1 + count;
     }
-    if mantissa >= 1 << 53 || !ends_value(input, end) {
+    if mantissa >= 1 << 53 {
         return None;
     }
     let value = mantissa as f64 / DOUBLE_TEN_TO[scale];
@@ -307,7 +321,7 @@ pub(super) fn hash(bytes: &[u8], seed: u64) -> u64 {
 }
 
 /// A few literal bytes, compared by words.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Prefix {
     words: [u64; 3],
     masks: [u64; 3],

@@ -3,7 +3,8 @@
 //! A source repeats its tags in every line. The text from the start of a line to the space before its fields is a
 //! series; knowing it, one comparison replaces reading every tag. Sources usually report in turn, so the series that
 //! followed the present one last time is tried first, then the text is looked up by hash. Where sources report in no
-//! order, a series is looked up one line ahead, so that memory fetches it while the present line is read.
+//! order, a series is looked up one line ahead and its slot asked for two lines ahead, so that memory fetches them while
+//! the present line is read.
 //!
 //! A series points at entries of its columns' symbol tables, which outlive batches as it does, and keeps the ids
 //! that they have in the present batch.
@@ -15,7 +16,8 @@ use tidalite_kernels::{prefetch, prefetch_slice};
 #[derive(Debug)]
 struct Series {
     key_bytes: u32,
-    tag_count: u32,
+    /// The columns of its tags in `lists`.
+    list: u32,
     table: u32,
     last_step: StepId,
     next: u32,
@@ -32,18 +34,17 @@ struct Slot {
     hash: u32,
     /// Its text in `keys`, ending with the space.
     key_at: u32,
-    /// Its tags in `tags`.
+    /// Its tags in `entries` and `ids`.
     tags_at: u32,
 }
 
-/// A tag of a series.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SeriesTag {
-    pub column: u32,
-    /// In the symbol table of the column.
-    pub entry: u32,
-    /// Of that entry in the batch that the series is stamped with.
-    pub id: u32,
+/// The tags of a series, one after the other.
+pub(super) struct SeriesTags<'a> {
+    pub columns: &'a [u32],
+    /// In the symbol tables of the columns.
+    pub entries: &'a [u32],
+    /// Of these entries in the batch that the series is stamped with.
+    pub ids: &'a mut [u32],
 }
 
 /// What the beginning of a line stands for.
@@ -56,7 +57,7 @@ pub(super) struct Known {
     /// Whether the ids of its tags are those of the present batch.
     pub resolved: bool,
     tags_at: usize,
-    tag_count: usize,
+    list: u32,
 }
 
 /// The beginning of the next line, hashed already.
@@ -74,7 +75,11 @@ const NOTHING_AHEAD: Ahead = Ahead { start: usize::MAX, key_bytes: 0, hash: 0 };
 pub(super) struct SeriesCache {
     keys: Vec<u8>,
     series: Vec<Series>,
-    tags: Vec<SeriesTag>,
+    /// Columns of tags, as they come together.
+    lists: Vec<Box<[u32]>>,
+    entries: Vec<u32>,
+    /// Apart from the entries, which only the first line of a batch needs: less memory to go through.
+    ids: Vec<u32>,
     /// The slot of each series.
     places: Vec<Slot>,
     slots: Vec<Slot>,
@@ -83,7 +88,9 @@ pub(super) struct SeriesCache {
     stamp: u64,
     /// How often the series that followed last time did so again: above zero, it is tried first.
     order: i32,
+    /// The next line, and the one behind it.
     ahead: Ahead,
+    far: Ahead,
     bytes_max: usize,
     /// Lines and hits since the last judgement.
     lines: u32,
@@ -100,6 +107,8 @@ const PAUSE_MAX: u32 = 16 * WINDOW;
 const KEY_BYTES_MAX: usize = 4096;
 /// The next line is looked for so far behind the tags of the present one.
 const AHEAD_BYTES_MAX: usize = 1024;
+/// Lists of columns that a new series is compared with: more kinds of series at a time each have their own.
+const LISTS_LOOKED_AT: usize = 16;
 /// So many lines in another order than before, and the order is no longer trusted.
 const ORDER_MAX: i32 = 8;
 
@@ -109,13 +118,16 @@ impl SeriesCache {
         SeriesCache {
             keys: Vec::new(),
             series: Vec::new(),
-            tags: Vec::new(),
+            lists: Vec::new(),
+            entries: Vec::new(),
+            ids: Vec::new(),
             places: Vec::new(),
             slots: vec![Slot::default(); 64],
             last: 0,
             stamp: 1,
             order: ORDER_MAX,
             ahead: NOTHING_AHEAD,
+            far: NOTHING_AHEAD,
             bytes_max: bytes_max.min(u32::MAX as usize),
             lines: 0,
             hits: 0,
@@ -130,7 +142,7 @@ impl SeriesCache {
 
     /// Another input begins: what was seen of the one before says nothing about it.
     pub(super) fn begin_input(&mut self) {
-        self.ahead = NOTHING_AHEAD;
+        (self.ahead, self.far) = (NOTHING_AHEAD, NOTHING_AHEAD);
     }
 
     /// The ids of the tags are void: another batch began, or a row was undone.
@@ -180,7 +192,7 @@ impl SeriesCache {
             text_bytes: series.key_bytes as usize - 1,
             resolved: series.stamp == self.stamp,
             tags_at: found.tags_at as usize,
-            tag_count: series.tag_count as usize,
+            list: series.list,
         };
         if self.order <= 0 {
             self.look_ahead(input, start + known.text_bytes, seed);
@@ -225,27 +237,38 @@ impl SeriesCache {
         }
     }
 
-    /// Asks for the series of the line behind the one whose tags end at `from`.
+    /// Asks for the series of the line behind the one whose tags end at `from`, and for the slot of the line behind that.
     #[inline(always)]
     fn look_ahead(&mut self, input: &[u8], from: usize, seed: u64) {
-        let rest = &input[from..input.len().min(from + AHEAD_BYTES_MAX)];
-        let Some(end) = memchr::memchr(b'\n', rest) else { return };
-        let Some(ahead) = beginning(input, from + end + 1, seed) else { return };
-        let slot = self.slots[ahead.hash as usize & (self.slots.len() - 1)];
+        let mask = self.slots.len() - 1;
+        let next = match std::mem::replace(&mut self.far, NOTHING_AHEAD) {
+            far if far.start > from && far.start != usize::MAX => far,
+            _ => match next_beginning(input, from, seed) {
+                Some(next) => next,
+                None => return,
+            },
+        };
+        if let Some(far) = next_beginning(input, next.start + next.key_bytes, seed) {
+            prefetch(&self.slots, far.hash as usize & mask);
+            self.far = far;
+        }
+        let slot = self.slots[next.hash as usize & mask];
         if let Some(series) = slot.series.checked_sub(1) {
             prefetch(&self.series, series as usize);
-            let key = self.keys.get(slot.key_at as usize..slot.key_at as usize + ahead.key_bytes);
+            let key = self.keys.get(slot.key_at as usize..slot.key_at as usize + next.key_bytes);
             prefetch_slice(key.unwrap_or_default());
-            prefetch(&self.tags, slot.tags_at as usize);
-            prefetch(&self.tags, slot.tags_at as usize + 6);
+            prefetch(&self.ids, slot.tags_at as usize);
+            prefetch(&self.ids, slot.tags_at as usize + 9);
         }
-        self.ahead = ahead;
+        self.ahead = next;
     }
 
     /// The tags of a series.
     #[inline(always)]
-    pub(super) fn tags(&mut self, known: Known) -> &mut [SeriesTag] {
-        &mut self.tags[known.tags_at..known.tags_at + known.tag_count]
+    pub(super) fn tags(&mut self, known: Known) -> SeriesTags<'_> {
+        let columns = &*self.lists[known.list as usize];
+        let tags = known.tags_at..known.tags_at + columns.len();
+        SeriesTags { columns, entries: &self.entries[tags.clone()], ids: &mut self.ids[tags] }
     }
 
     /// The tags of the series found last now have the ids of the present batch.
@@ -257,7 +280,7 @@ impl SeriesCache {
     /// Whether a series with so long a text can be learnt.
     pub(super) fn has_room(&self, key_bytes: usize) -> bool {
         let each = size_of::<Series>() + 4 * size_of::<Slot>();
-        let used = self.keys.len() + self.series.len() * each + size_of_val(&self.tags[..]);
+        let used = self.keys.len() + self.series.len() * each + 2 * size_of_val(&self.entries[..]);
         key_bytes <= KEY_BYTES_MAX && used + key_bytes < self.bytes_max
     }
 
@@ -269,15 +292,17 @@ impl SeriesCache {
         seed: u64,
         table: u32,
         last_step: StepId,
-        tags: impl Iterator<Item = (u32, u32)>,
+        tags: impl Iterator<Item = (u32, u32)> + Clone,
     ) {
-        let (tags_at, id) = (self.tags.len(), self.series.len() as u32);
-        self.tags.extend(tags.map(|(column, entry)| SeriesTag { column, entry, id: 0 }));
+        let (tags_at, id) = (self.entries.len(), self.series.len() as u32);
+        self.entries.extend(tags.clone().map(|(_, entry)| entry));
+        self.ids.resize(self.entries.len(), 0);
+        let list = self.list(tags.map(|(column, _)| column));
         let hash = hash(key, seed);
-        let (key_at, tag_count) = (self.keys.len() as u32, (self.tags.len() - tags_at) as u32);
+        let key_at = self.keys.len() as u32;
         let place = Slot { series: id + 1, hash: (hash >> 32) as u32, key_at, tags_at: tags_at as u32 };
         let key_bytes = key.len() as u32;
-        self.series.push(Series { key_bytes, tag_count, table, last_step, next: u32::MAX, stamp: 0 });
+        self.series.push(Series { key_bytes, list, table, last_step, next: u32::MAX, stamp: 0 });
         self.places.push(place);
         self.keys.extend_from_slice(key);
         self.series[self.last as usize].next = id;
@@ -287,6 +312,17 @@ impl SeriesCache {
         } else {
             self.occupy(hash, place);
         }
+    }
+
+    /// The number of a list of columns; one of the last is most likely the same.
+    fn list(&mut self, columns: impl Iterator<Item = u32> + Clone) -> u32 {
+        let is_it = |list: &Box<[u32]>| columns.clone().eq(list.iter().copied());
+        let recent = self.lists.iter().enumerate().rev().take(LISTS_LOOKED_AT);
+        if let Some((at, _)) = recent.into_iter().find(|(_, list)| is_it(list)) {
+            return at as u32;
+        }
+        self.lists.push(columns.collect());
+        self.lists.len() as u32 - 1
     }
 
     #[cold]
@@ -306,6 +342,13 @@ impl SeriesCache {
         }
         self.slots[at] = place;
     }
+}
+
+/// The beginning of the line behind the one that `from` is in.
+#[inline(always)]
+fn next_beginning(input: &[u8], from: usize, seed: u64) -> Option<Ahead> {
+    let rest = &input[from..input.len().min(from + AHEAD_BYTES_MAX)];
+    beginning(input, from + memchr::memchr(b'\n', rest)? + 1, seed)
 }
 
 /// The text at `start` up to its first space.

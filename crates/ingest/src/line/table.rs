@@ -7,6 +7,7 @@
 use super::column::{ColumnBuilder, Undo};
 use super::outcome::{Parsed, bad, shown};
 use super::scan::{Prefix, hash};
+use super::shape::Shape;
 use super::value::unescape;
 use hashbrown::{HashMap, HashTable};
 use tidalite_types::schema::{column_name_problem, fold_name, table_name_problem};
@@ -46,6 +47,7 @@ pub(super) struct TableBuilder {
     pub steps: Vec<Step>,
     step_index: HashTable<StepId>,
     pub columns: Vec<ColumnBuilder>,
+    pub shape: Shape,
     /// By folded name.
     names: HashMap<String, u32>,
     /// Columns with values in this batch, in order of first appearance.
@@ -72,6 +74,7 @@ impl TableBuilder {
             steps: vec![start],
             step_index: HashTable::new(),
             columns: Vec::new(),
+            shape: Shape::default(),
             names: HashMap::new(),
             live: Vec::new(),
             rows: 0,

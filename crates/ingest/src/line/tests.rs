@@ -627,6 +627,63 @@ fn series_in_no_order_keep_their_tags_over_batches_and_undone_rows() {
     }
 }
 
+#[test]
+fn fields_of_one_shape_are_read_the_same_whatever_differs_now_and_then() {
+    for seed in 0..60 {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut plain = LineParser::new(LineOptions { predict: false, ..options() });
+        let mut quick = LineParser::new(LineOptions { seed, ..options() });
+        let fields: Vec<bool> = (0..dice.usize(1..12)).map(|_| dice.bool()).collect();
+        let odd_in = [40, 400, u32::MAX][dice.usize(..3)];
+        for round in 0..4 {
+            let mut text = Vec::new();
+            for _ in 0..dice.usize(1..600) {
+                let mut is_odd = || dice.u32(..odd_in) == 0;
+                let (odd_tag, odd_end, odd_field) = (is_odd(), is_odd(), is_odd().then(|| dice.usize(..fields.len())));
+                let tags = if odd_tag { ",other=x" } else { ["", ",host=a", ",host=b"][seed as usize % 3] };
+                text.extend(format!("cpu{tags}").bytes());
+                for (at, is_long) in fields.iter().enumerate() {
+                    let mut name = format!("{}usage_{at}", if at == 0 { ' ' } else { ',' });
+                    let mut value = match is_long {
+                        true => format!("{}i", dice.i64(..) >> dice.u32(..64)).into_bytes(),
+                        false if dice.u8(..3) == 0 => format!("{}", dice.u16(..)).into_bytes(),
+                        false if dice.bool() => format!("{:.1}", dice.f64() * 100.0).into_bytes(),
+                        false => [b"=\x10".as_slice(), &dice.f64().to_le_bytes()].concat(),
+                    };
+                    if odd_field == Some(at) {
+                        match dice.u8(..9) {
+                            0 => continue,
+                            1 => value = b"NaN".to_vec(),
+                            2 => value = b"t".to_vec(),
+                            3 => value.push(b'x'),
+                            4 => name = format!("{}usage_0", &name[..1]),
+                            5 => value = b"12345678901234567890i".to_vec(),
+                            6 => value = b"\"text\"".to_vec(),
+                            7 => value.extend(format!(",new{}=1i", dice.u8(..3)).bytes()),
+                            _ => value.push(b' '),
+                        }
+                    }
+                    text.extend(name.bytes());
+                    text.extend(value);
+                }
+                match if odd_end { dice.u8(..5) } else { 9 } {
+                    0 => text.push(b'\n'),
+                    1 => text.extend(b" 17t\n"),
+                    2 => text.extend(b" 17n\r\n"),
+                    3 => text.extend(b", 9999999999999999999999\n"),
+                    4 => text.extend(b" 1x\n"),
+                    _ => text.extend(format!(" {}\n", dice.u32(..)).bytes()),
+                }
+            }
+            let cut = dice.usize(..=text.len());
+            let chunks = [&text[..cut], &text[cut..]];
+            assert_eq!(outcome(&mut quick, &chunks), outcome(&mut plain, &chunks), "seed {seed} round {round}");
+            quick.reset();
+            plain.reset();
+        }
+    }
+}
+
 fn random_lines(dice: &mut fastrand::Rng) -> Vec<u8> {
     let shapes: Vec<Vec<(usize, usize)>> = (0..dice.usize(1..4))
         .map(|_| (0..dice.usize(1..9)).map(|_| (dice.usize(..9), dice.usize(..10))).collect())
