@@ -101,7 +101,41 @@ def test_a_bad_record_ends_the_import_or_is_left_out_with_its_place(tmp_path):
     assert ask(data, "select v from t")[1:] == [["1.0"], ["4.0"]] or ask(data, "select v from t")[1:] == [["1"], ["4"]]
     assert rejects.read_bytes() == (b'# line 3, position 22, column "v": invalid input syntax for type DOUBLE: "two"\n2026-01-01T00:00:01Z,two\n'
                                     b'# line 4, position 23: only 1 of 2 fields\n"2026-01-01T00:00:02Z"\n')
+    # Anew, not behind what is there.
+    _, error = run("import", file, "--data", data, "--table", "n", *types, "--on-error", "null", "--rejects", rejects, code=1)
+    assert "2 values became NULL" in error
+    assert rejects.read_bytes() == (b'# became NULL line 3, position 22, column "v": invalid input syntax for type DOUBLE: "two"\n'
+                                    b'# became NULL line 4, position 23: only 1 of 2 fields\n')
+    assert ask(data, "select count(*), count(v) from n")[1] == ["4", "2"]
 
+
+def test_a_first_record_that_is_bad_makes_no_table(tmp_path):
+    file, data = tmp_path / "t.csv", tmp_path / "data"
+    file.write_bytes(b"ts,v\n2026-01-01T00:00:00Z,x\n")
+    run("import", file, "--data", data, "--columns", "v DOUBLE", code=1)
+    assert ask(data, "show tables")[1:] == []
+    file.write_bytes(b"ts,v\n")
+    assert load(file, "--data", data)["rows"] == 0
+    assert ask(data, "show tables")[1:] != []
+
+
+def test_an_error_is_told_while_the_input_is_open(tmp_path):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TIDALITE_")}
+    arguments = [str(binary()), "import", "-", "--table", "t", "--data", str(tmp_path / "data"), "--columns", "v LONG"]
+    command = subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    try:
+        # More than the sample and a piece, less than all that is buffered on the way.
+        command.stdin.write(b"v\n" + b"1\n" * (3 << 20) + b"x\n" + b"1\n" * (1 << 20))
+        command.stdin.flush()
+        assert command.wait(timeout=60) == 1
+        assert b"line %d, position 1" % ((3 << 20) + 2) in command.stderr.read()
+    finally:
+        command.kill()
+        command.stderr.close()
+        try:
+            command.stdin.close()
+        except BrokenPipeError:
+            pass
 
 def test_what_is_asked_wrongly_is_said(tmp_path):
     file, data = tmp_path / "t.csv", tmp_path / "data"
@@ -173,12 +207,84 @@ def test_forms_are_taken_as_questdb_takes_them(server, table):
     schema = (b"schema", b"", b'[{"name":"price","type":"DOUBLE"}]')
     status, answer = upload([schema, file], fmt="json", timestamp="ts", partitionBy="DAY")
     answer = json.loads(answer)
-    assert status == 200 and (answer["status"], answer["rowsImported"], answer["rowsRejected"]) == ("OK", 2, 1)
+    assert status == 200 and (answer["status"], answer["rowsImported"], answer["rowsRejected"]) == ("OK", 3, 0)
     assert (answer["timestamp"], answer["partitionBy"], answer["columns"][1]["errors"]) == ("ts", "DAY", 1)
-    assert server.value(f"select sum(price) from {table}") == 3.5
+    assert (answer["valuesNulled"], answer["nulled"][0]["line"], answer["nulled"][0]["record"]) == (1, 3, None)
+    assert server.value(f"select sum(price) from {table} where price is not null") == 3.5 and server.count(table) == 3
     status, answer = upload([schema, file], name=table, overwrite="true", atomicity="abort")
     assert status == 400 and b'invalid input syntax for type DOUBLE: "x"' in answer
+    for asked in ({"atomicity": "some"}, {"columns": "price%20BINARY"}, {"rejects": "some"}):
+        assert upload([file], name=table, overwrite="true", **asked)[0] == 400
+    assert server.count(table) == 3
+    status, answer = upload([schema, file], name=table, fmt="json", atomicity="skipRow", overwrite="true")
+    assert (json.loads(answer)["rowsImported"], json.loads(answer)["rejected"][0]["record"]) == (2, "2026-01-01T00:00:01Z,x\n")
+    assert server.count(table) == 2
     assert upload([schema], name=table)[0] == 400
+    status, _, answer = server.request("POST", f"/imp?name={table}_no&create=false", b"a\n1\n")
+    assert status == 400 and b"does not exist, and create is false" in answer
+    for more, rows in (("", 1), ("&skipLev=true", 2)):
+        status, _, answer = server.request("POST", f"/imp?name={table}_lev&overwrite=true&fmt=json{more}", b"a,b\n1,2\n3,4,5\n")
+        assert (status, json.loads(answer)["rowsImported"]) == (200, rows)
     # The body itself, appended to what is there now.
     status, _, answer = server.request("POST", f"/imp?name={table}_b&fmt=json", b"a;b\n1;x\n2;y\n")
     assert (status, json.loads(answer)["rowsImported"]) == (200, 2)
+
+
+def piece_rows(count):
+    """A row has its number and a text of several lines; there is no time, so that the table has them as they came."""
+    return b"".join(b'%d,"line one\nand some more text to fill pieces, %d"\n' % (i, i % 7) for i in range(count))
+
+
+def test_a_large_file_comes_to_a_server_in_pieces_that_stay_in_order(server, table, tmp_path):
+    url, count = f"http://127.0.0.1:{server.http_port}", 300_000
+    file = tmp_path / f"{table}.csv"
+    file.write_bytes(b"n,text\n" + piece_rows(count))
+    assert file.stat().st_size > 15 << 20
+    done = load(file, "--server", url, "--threads", "4")
+    assert (done["rows"], done["bytes"]) == (count, file.stat().st_size - len(b"n,text\n"))
+    assert [int(row[0]) for row in server.export_rows(f"select n from {table}")[1:]] == list(range(count))
+    # A bad record far behind ends it: what is before its piece is in, and nothing of what comes after.
+    text = piece_rows(count).replace(b"\n250000,", b"\nx250000,")
+    file.write_bytes(b"n,text\n" + text)
+    other = f"{table}_bad"
+    _, error = run("import", file, "--server", url, "--table", other, "--threads", "4", "--columns", "n LONG", code=1)
+    assert 'line 500002, position 1, column "n"' in error
+    found = [int(row[0]) for row in server.export_rows(f"select n from {other}")[1:]]
+    assert found == list(range(len(found))) and 100_000 < len(found) < 250_000
+    assert f"{len(found)} rows of it are in the table" in error
+
+
+def test_all_records_left_out_by_a_server_are_in_the_file(server, table, tmp_path):
+    file, rejects = tmp_path / f"{table}.csv", tmp_path / "bad.csv"
+    bad = [b"%d,\xff\n" % i if i % 2 else b"%d,x\n" % i for i in range(1500)]
+    file.write_bytes(b"n,v\n" + b"1,1\n" + b"".join(bad))
+    url = f"http://127.0.0.1:{server.http_port}"
+    _, error = run("import", file, "--server", url, "--columns", "v LONG", "--on-error", "skip", "--rejects", rejects, code=1)
+    assert "1500 records were left out" in error
+    lines = rejects.read_bytes().splitlines(keepends=True)
+    assert lines[1::2] == bad
+    assert lines[2998].startswith(b"# line 1502, position ")
+
+
+def test_pieces_wait_for_those_before_them(server, table):
+    def send(piece, body, more=""):
+        return server.request("POST", f"/imp?name={table}&fmt=json&import={table}&piece={piece}&header=yes{more}", body)
+
+    answers = {}
+    send(0, b"n,t\n0,x\n")
+    late = threading.Thread(target=lambda: answers.update({2: send(2, b"n,t\n2,z\n")}))
+    late.start()
+    late.join(0.3)
+    assert late.is_alive()
+    answers[1] = send(1, b"n,t\n1,y\n")
+    late.join(30)
+    assert [answers[piece][0] for piece in (1, 2)] == [200, 200]
+    assert server.export_rows(f"select n from {table}")[1:] == [["0"], ["1"], ["2"]]
+    # What fails ends what comes behind it, whether it waits already or not.
+    late = threading.Thread(target=lambda: answers.update({4: send(4, b"n,t\n4,z\n")}))
+    late.start()
+    status, _, answer = send(3, b"n,t\nbad,z\n", "&atomicity=abort&line=10")
+    assert status == 400 and json.loads(answer)["line"] == 12
+    late.join(30)
+    assert answers[4][0] == 400 and b"a piece of the import before this one failed" in answers[4][2]
+    assert server.count(table) == 3

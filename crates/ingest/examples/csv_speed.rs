@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 use std::time::Instant;
-use tidalite_ingest::csv::{CsvParser, Known, Splitter, detect};
+use tidalite_ingest::csv::{CsvParser, Known, OnBad, Splitter, detect};
 
 fn main() {
     let mut random = fastrand::Rng::with_seed(1);
@@ -34,7 +34,7 @@ fn main() {
     }
     for (name, text) in [("bars", bars), ("hosts", hosts)] {
         let text = text.into_bytes();
-        let found = detect(&text[..1 << 20], &Known::default()).expect("a file");
+        let found = detect(&text[..1 << 20], false, &Known::default()).expect("a file");
         let body = &text[found.header_bytes..];
         let mut best = f64::MAX;
         for _ in 0..5 {
@@ -45,7 +45,7 @@ fn main() {
             while at < body.len() {
                 let end = body.len().min(at + (1 << 20));
                 let whole = Splitter::new(&found.format).split(&body[at..end]);
-                let parsed = parser.parse(&body[at..at + whole]);
+                let parsed = parser.parse(&body[at..at + whole], OnBad::Abort);
                 assert!(parsed.bad.is_empty());
                 rows += parsed.batch.rows;
                 at += whole;

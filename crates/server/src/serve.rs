@@ -126,6 +126,7 @@ impl Server {
                     "http.bodies_bytes_max",
                 ),
                 once: Arc::default(),
+                turns: http::imports::Turns::default(),
                 tls: tls(config.http_tls, Some("http/1.1"))?,
             });
             tasks.push(tokio::spawn(http::serve(listener, shared, config.http_connections_max, stop.clone())));

@@ -10,6 +10,9 @@ use memchr::memchr2;
 use tidalite_types::time::days_from_civil;
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
+/// Strings that a symbol column keeps from batch to batch: more are not worth the memory.
+const KEPT_BYTES_MAX: usize = 16 << 20;
+
 /// Characters of a value that an error message shows.
 const SHOWN_MAX: usize = 64;
 
@@ -36,6 +39,8 @@ enum Data {
 #[derive(Debug, Default)]
 struct Symbols {
     table: SymbolTable,
+    /// That the table takes.
+    bytes: usize,
     dictionary: Views,
     epoch: u32,
     /// What the row under way added.
@@ -78,8 +83,17 @@ impl Builder {
         Builder { name: name.to_owned(), column_type, is_designated, data, nulls: Vec::new(), seed }
     }
 
+    pub(super) fn is_designated(&self) -> bool {
+        self.is_designated
+    }
+
     pub(super) fn is_text(&self) -> bool {
         matches!(self.data, Data::Symbol(..) | Data::Text(_))
+    }
+
+    #[cfg(test)]
+    pub(super) fn kept_bytes(&self) -> usize {
+        if let Data::Symbol(_, symbols) = &self.data { symbols.bytes } else { 0 }
     }
 
     pub(super) fn reserve(&mut self, rows: usize) {
@@ -132,7 +146,9 @@ impl Builder {
                 v.push(value as f32);
                 Some(end)
             }
-            Data::Skipped | Data::Symbol(..) | Data::Text(_) if first != quote => {
+            Data::Skipped | Data::Symbol(..) | Data::Text(_)
+                if first != quote && self.column_type != ColumnType::Json =>
+            {
                 let end = at + memchr2(delimiter, b'\n', &input[at..])?;
                 // With a carriage return before it, or anything that a NULL could be written as: the general way.
                 if input[end - 1] == b'\r' {
@@ -157,7 +173,9 @@ impl Builder {
                             return false;
                         }
                         let id = symbols.dictionary.len() as u32;
-                        symbols.added = Some(symbols.table.add(&tag, symbols.epoch, &mut symbols.dictionary).0);
+                        let (entry, grown) = symbols.table.add(&tag, symbols.epoch, &mut symbols.dictionary);
+                        symbols.bytes += grown;
+                        symbols.added = Some(entry);
                         id
                     }
                 };
@@ -175,7 +193,7 @@ impl Builder {
         }
     }
 
-    fn push_null(&mut self, row: u32) {
+    pub(super) fn push_null(&mut self, row: u32) {
         match &mut self.data {
             Data::Skipped => return,
             Data::Boolean(v) => v.push(false),
@@ -304,6 +322,9 @@ impl Builder {
             Data::Symbol(v, symbols) => {
                 dictionary = std::mem::take(&mut symbols.dictionary);
                 symbols.epoch += 1;
+                if symbols.bytes > KEPT_BYTES_MAX {
+                    (symbols.table, symbols.bytes) = (SymbolTable::default(), 0);
+                }
                 Values::U32(std::mem::take(v))
             }
         };

@@ -1,23 +1,25 @@
 //! What a file is, from its first records and what is known already.
 //!
-//! In: whole records from the beginning of a file, what the user said and what the table has. Out: the format, the
+//! In: the beginning of a file, what the user said and what the table has. Out: the format, the
 //! names and types of the columns, the designated timestamp. What was said holds; what the table has comes next; the
 //! rest is read off the records: a type is the narrowest of BOOLEAN, LONG, DOUBLE, DATE, TIMESTAMP, UUID, IPV4 that
 //! every value of the sample has, else SYMBOL where texts repeat, else VARCHAR.
 
 use super::column::timestamp;
 use super::field::{blank, record};
-use super::{CsvColumn, CsvFormat};
+use super::{CsvColumn, CsvFormat, Splitter, lines_of};
 use crate::convert::text;
 use crate::{Error, Result};
-use std::collections::HashSet;
-use tidalite_types::schema::{column_name_problem, same_name};
-use tidalite_types::{ColumnType, PartitionBy, TimeUnit};
+use std::collections::{HashMap, HashSet};
+use tidalite_types::schema::{column_name_problem, fold_name, same_name};
+use tidalite_types::{COLUMNS_MAX, ColumnType, NAME_BYTES_MAX, PartitionBy, TimeUnit};
 
 /// Records looked at.
 const RECORDS_MAX: usize = 20_000;
 /// Different texts that a SYMBOL may have in the sample.
 const SYMBOLS_MAX: usize = 10_000;
+/// Columns that a message names.
+const LISTED_MAX: usize = 100;
 /// A partition should have so many rows, so that its files are not many and small.
 const PARTITION_ROWS: f64 = 500_000.0;
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
@@ -116,46 +118,133 @@ impl Kind {
 
 type Record = Vec<(Vec<u8>, bool)>;
 
+/// What the sample begins with: names, or the first row.
+struct Head {
+    names: Vec<String>,
+    has_names: bool,
+    /// Where the first record ends.
+    bytes: usize,
+}
+
+/// `sample` is the beginning of a file, all of it when `is_whole`.
+///
 /// # Errors
 /// The sample is no CSV, or does not fit what is known.
-pub fn detect(sample: &[u8], known: &Known) -> Result<Detected> {
+pub fn detect(sample: &[u8], is_whole: bool, known: &Known) -> Result<Detected> {
     if let Some(delimiter) = known.delimiter.filter(|d| !d.is_ascii() || matches!(d, b'"' | b'\n' | b'\r')) {
         return Err(Error::invalid(format!("{:?} is no delimiter", char::from(delimiter))));
     }
     let null = known.null.clone().into_bytes();
-    let format = |delimiter| CsvFormat { delimiter, null: null.clone(), ..CsvFormat::default() };
-    let format = match known.delimiter {
-        Some(delimiter) => format(delimiter),
-        None => format(delimiter_of(sample, &null)),
-    };
+    let delimiter = known.delimiter.unwrap_or_else(|| delimiter_of(sample));
+    let format = CsvFormat { delimiter, null, ..CsvFormat::default() };
+    let whole = if is_whole { sample.len() } else { Splitter::new(&format).split(sample) };
+    if whole == 0 && !sample.is_empty() {
+        let message = format!("the first record, or a quoted field in it, is longer than {} bytes", sample.len());
+        return Err(Error::invalid(message).at_line(Some(1)));
+    }
+    let sample = &sample[..whole];
+    let types = Types::of(known);
+    if known.table.is_some()
+        && let Some(found) = of_table(sample, &format, known, &types)?
+    {
+        return Ok(found);
+    }
     let (records, first_end) = records(sample, &format, RECORDS_MAX)?;
-    let Some(first) = records.first() else { return Err(Error::invalid("there is no record")) };
-    let width = first.len();
-    let has_header = match known.has_header {
+    let first = first_of(&records)?;
+    let has_names = match known.has_header {
         Some(has_header) => has_header,
-        None => looks_like_header(&records, known, &null),
+        None => looks_like_header(&records, &types, &format.null),
     };
-    let (header_bytes, header_lines) = match has_header {
-        true => (first_end, memchr::memchr_iter(b'\n', &sample[..first_end]).count()),
-        false => (0, 0),
+    let head = Head { names: names(first, has_names, known)?, has_names, bytes: first_end };
+    let rows = &records[usize::from(has_names)..];
+    let column_type = |i: usize| column_type(rows, i, &format.null);
+    let columns = head.names.iter().enumerate().map(|(i, name)| {
+        types.column(name).unwrap_or_else(|| CsvColumn { name: name.clone(), column_type: Some(column_type(i)) })
+    });
+    detected(sample, columns.collect(), &format, &head, rows, known)
+}
+
+/// The answer from the first record alone, when the table has, or the user said, every column of the file: nothing is
+/// left to find out.
+fn of_table(sample: &[u8], format: &CsvFormat, known: &Known, types: &Types) -> Result<Option<Detected>> {
+    let (records, bytes) = records(sample, format, 1)?;
+    let first = first_of(&records)?;
+    let are_names = || named(first, &format.null).is_some_and(|names| names.iter().all(|name| types.has(name)));
+    let has_names = match known.has_header {
+        Some(has_header) => has_header,
+        None if are_names() => true,
+        None => return Ok(None),
     };
-    let rows = &records[usize::from(has_header)..];
-    let names = if has_header { header_names(first) } else { given_names(width, known)? };
-    let mut columns = Vec::with_capacity(width);
-    for (i, name) in names.into_iter().enumerate() {
-        let typed = |columns: &[(String, ColumnType)]| columns.iter().find(|(n, _)| same_name(n, &name)).cloned();
-        let said = typed(&known.columns).map(|(_, t)| (name.clone(), t));
-        let found = said.or_else(|| typed(known.table.as_deref().unwrap_or_default()));
-        let (name, column_type) = found.unwrap_or_else(|| (name, column_type(rows, i, &null)));
-        columns.push(CsvColumn { name, column_type: Some(column_type) });
-    }
+    let head = Head { names: names(first, has_names, known)?, has_names, bytes };
+    let columns: Option<Vec<CsvColumn>> = head.names.iter().map(|name| types.column(name)).collect();
+    let found = columns.map(|columns| detected(sample, columns, format, &head, &[], known));
+    found.transpose()
+}
+
+fn first_of(records: &[Record]) -> Result<&Record> {
+    records.first().ok_or_else(|| Error::invalid("there is no record"))
+}
+
+fn names(first: &Record, has_names: bool, known: &Known) -> Result<Vec<String>> {
+    if has_names { Ok(header_names(first)) } else { given_names(first.len(), known) }
+}
+
+fn detected(
+    sample: &[u8],
+    mut columns: Vec<CsvColumn>,
+    format: &CsvFormat,
+    head: &Head,
+    rows: &[Record],
+    known: &Known,
+) -> Result<Detected> {
     if let Some((missing, _)) = known.columns.iter().find(|(n, _)| !columns.iter().any(|c| same_name(&c.name, n))) {
-        let all: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-        return Err(Error::invalid(format!("column \"{missing}\" is not in the file, which has {}", all.join(", "))));
+        return Err(Error::invalid(format!("column \"{missing}\" is not in the file, which has {}", list(&columns))));
     }
-    let timestamp = designate(&mut columns, rows, known, &null)?;
-    let partition_by = partition_by(&columns, rows, timestamp.as_deref());
-    Ok(Detected { format, header_bytes, header_lines, columns, timestamp, partition_by, sampled_rows: rows.len() })
+    let timestamp = designate(&mut columns, rows, known, &format.null)?;
+    let header_bytes = if head.has_names { head.bytes } else { 0 };
+    Ok(Detected {
+        format: format.clone(),
+        header_bytes,
+        header_lines: lines_of(&sample[..header_bytes]) as usize,
+        partition_by: partition_by(&columns, rows, timestamp.as_deref()),
+        columns,
+        timestamp,
+        sampled_rows: rows.len(),
+    })
+}
+
+/// Names of columns, for a message.
+fn list(columns: &[CsvColumn]) -> String {
+    let shown: Vec<&str> = columns.iter().take(LISTED_MAX).map(|c| c.name.as_str()).collect();
+    shown.join(", ") + if columns.len() > LISTED_MAX { ", …" } else { "" }
+}
+
+/// Names and types of columns that nobody has to find out: those the user gave, then those of the table.
+struct Types(HashMap<String, (String, ColumnType)>);
+
+impl Types {
+    fn of(known: &Known) -> Types {
+        let mut types = HashMap::new();
+        let said = known.columns.iter().map(|c| (c, false));
+        for ((name, column_type), is_of_table) in said.chain(known.table.iter().flatten().map(|c| (c, true))) {
+            let entry = types.entry(fold_name(name)).or_insert_with(|| (String::new(), *column_type));
+            // The file's own spelling holds, unless the table has another.
+            if is_of_table {
+                entry.0.clone_from(name);
+            }
+        }
+        Types(types)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.contains_key(&fold_name(name))
+    }
+
+    fn column(&self, name: &str) -> Option<CsvColumn> {
+        let (spelled, column_type) = self.0.get(&fold_name(name))?;
+        let name = if spelled.is_empty() { name } else { spelled };
+        Some(CsvColumn { name: name.to_owned(), column_type: Some(*column_type) })
+    }
 }
 
 /// The first records, and where the first of them ends.
@@ -166,14 +255,14 @@ fn records(sample: &[u8], format: &CsvFormat, max: usize) -> Result<(Vec<Record>
             at += len;
             continue;
         }
-        match record(sample, at, format) {
+        match record(sample, at, format, COLUMNS_MAX) {
             Ok((fields, next)) => {
                 out.push(fields);
                 at = next;
             }
             Err(error) if out.is_empty() => {
-                let line = memchr::memchr_iter(b'\n', &sample[..at]).count() as u32 + 1;
-                let message = format!("{} (column {})", error.message, error.at - at + 1);
+                let line = lines_of(&sample[..at]) as u32 + 1;
+                let message = format!("{} (position {})", error.message, error.at - at + 1);
                 return Err(Error::invalid(message).at_line(Some(line)));
             }
             // The parser reports it, or skips it.
@@ -187,9 +276,9 @@ fn records(sample: &[u8], format: &CsvFormat, max: usize) -> Result<(Vec<Record>
 }
 
 /// The delimiter by which most of the first records have the same number of fields, of several the one with most fields.
-fn delimiter_of(sample: &[u8], null: &[u8]) -> u8 {
+fn delimiter_of(sample: &[u8]) -> u8 {
     let score = |delimiter: u8| {
-        let format = CsvFormat { delimiter, null: null.to_vec(), ..CsvFormat::default() };
+        let format = CsvFormat { delimiter, ..CsvFormat::default() };
         let Ok((records, _)) = records(sample, &format, 100) else { return (0, 0) };
         let width = records.first().map_or(0, Vec::len);
         let same = records.iter().filter(|r| r.len() == width).count();
@@ -208,52 +297,63 @@ fn text_of<'a>(record: &'a Record, column: usize, null: &[u8]) -> Option<&'a str
     std::str::from_utf8(text).ok().map(str::trim)
 }
 
-/// Names are different texts; where all columns are text, it is one if its texts do not come again.
-fn looks_like_header(records: &[Record], known: &Known, null: &[u8]) -> bool {
-    let Some((first, rest)) = records.split_first() else { return false };
+/// The texts of a first record that may be names: all that are there, if none is a value of another kind.
+fn named<'a>(first: &'a Record, null: &[u8]) -> Option<Vec<&'a str>> {
     let names: Vec<&str> = (0..first.len()).filter_map(|i| text_of(first, i, null)).collect();
-    let are_texts = names.len() == first.len() && names.iter().all(|name| Kind::of(name) == Kind::Text);
-    let are_different = names.iter().collect::<HashSet<_>>().len() == names.len();
-    if !are_texts || !are_different {
-        return false;
-    }
-    let is_known = |name: &str| {
-        let all = known.columns.iter().chain(known.table.iter().flatten());
-        all.map(|(n, _)| n).any(|n| same_name(n, name))
-    };
-    if names.iter().all(|name| is_known(name)) {
-        return true;
-    }
-    let kind =
-        |i: usize| rest.iter().fold(Kind::None, |kind, r| kind.with(text_of(r, i, null).map_or(Kind::None, Kind::of)));
-    let comes_again = |i: usize| rest.iter().any(|r| text_of(r, i, null) == text_of(first, i, null));
-    let is_typed = (0..first.len()).any(|i| !matches!(kind(i), Kind::Text | Kind::None));
-    is_typed || !(0..first.len()).any(comes_again)
+    (!names.is_empty() && names.iter().all(|name| Kind::of(name) == Kind::Text)).then_some(names)
 }
 
-/// Names that columns may have: what they may not is an underscore.
+/// Names are texts, with other kinds of values below some of them; where all columns are text, they are different ones
+/// that do not come again. A column without a name says nothing (an index, as pandas writes it).
+fn looks_like_header(records: &[Record], types: &Types, null: &[u8]) -> bool {
+    let Some((first, rest)) = records.split_first() else { return false };
+    let Some(names) = named(first, null) else { return false };
+    if names.iter().all(|name| types.has(name)) {
+        return true;
+    }
+    let has_name = |i: &usize| text_of(first, *i, null).is_some();
+    let comes_again = |i: usize| rest.iter().any(|r| text_of(r, i, null) == text_of(first, i, null));
+    let is_typed = |i: usize| !matches!(kind_of(rest, i, null), Kind::Text | Kind::None);
+    let are_different = names.iter().collect::<HashSet<_>>().len() == names.len();
+    (0..first.len()).filter(has_name).any(is_typed)
+        || (are_different && !(0..first.len()).filter(has_name).any(comes_again))
+}
+
+/// Names that columns may have: what they may not is an underscore, and one that comes again gets a number.
 fn header_names(first: &Record) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(first.len());
+    let mut taken = HashSet::with_capacity(first.len());
+    // From which number on a name has not been tried.
+    let mut next: HashMap<String, usize> = HashMap::new();
+    let mut names = Vec::with_capacity(first.len());
     for (i, (text, _)) in first.iter().enumerate() {
-        let text = String::from_utf8_lossy(text);
-        let mut name = text.trim().to_owned();
-        if column_name_problem(&name).is_some() {
-            let fits = |c: char| column_name_problem(&c.to_string()).is_none();
-            name = name.chars().map(|c| if fits(c) { c } else { '_' }).take(30).collect();
-        }
-        if name.is_empty() {
-            name = format!("c{i}");
-        }
-        let plain = name.clone();
-        for again in 2.. {
-            if !names.iter().any(|n| same_name(n, &name)) {
-                break;
+        let plain = header_name(text, i);
+        let mut name = plain.clone();
+        if !taken.insert(fold_name(&name)) {
+            let number = next.entry(fold_name(&plain)).or_insert(2);
+            loop {
+                let suffix = format!("_{number}");
+                name = shortened(&plain, NAME_BYTES_MAX - suffix.len()).to_owned() + &suffix;
+                *number += 1;
+                if taken.insert(fold_name(&name)) {
+                    break;
+                }
             }
-            name = format!("{plain}_{again}");
         }
         names.push(name);
     }
     names
+}
+
+fn header_name(text: &[u8], column: usize) -> String {
+    let text = String::from_utf8_lossy(text);
+    let fits = |c: char| column_name_problem(c.encode_utf8(&mut [0; 4])).is_none();
+    let name: String = text.trim().chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    if name.is_empty() { format!("c{column}") } else { shortened(&name, NAME_BYTES_MAX).to_owned() }
+}
+
+/// As many of its characters as fit in so many bytes.
+fn shortened(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 fn given_names(width: usize, known: &Known) -> Result<Vec<String>> {
@@ -302,17 +402,16 @@ fn column_type(rows: &[Record], column: usize, null: &[u8]) -> ColumnType {
     }
 }
 
-/// The designated timestamp: the one named, else the one most likely; its column gets the type of a time.
+/// The designated timestamp: the one named, else the one most likely, which has no NULL in the sample; its column gets
+/// the type of a time.
 fn designate(columns: &mut [CsvColumn], rows: &[Record], known: &Known, null: &[u8]) -> Result<Option<String>> {
     if let Some(name) = &known.timestamp {
         let Some(i) = columns.iter().position(|c| same_name(&c.name, name)) else {
-            let all: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-            let message = format!("timestamp column \"{name}\" is not in the file, which has {}", all.join(", "));
+            let message = format!("timestamp column \"{name}\" is not in the file, which has {}", list(columns));
             return Err(Error::invalid(message));
         };
         if !matches!(columns[i].column_type, Some(ColumnType::Timestamp(_))) {
-            let unit = epoch_unit(rows, i, null).unwrap_or(TimeUnit::Micros);
-            columns[i].column_type = Some(ColumnType::Timestamp(unit));
+            columns[i].column_type = Some(ColumnType::Timestamp(named_unit(rows, i, &columns[i].name, null)?));
         }
         return Ok(Some(columns[i].name.clone()));
     }
@@ -320,11 +419,15 @@ fn designate(columns: &mut [CsvColumn], rows: &[Record], known: &Known, null: &[
         return Ok(None);
     }
     let is_said = |c: &CsvColumn| known.columns.iter().any(|(n, _)| same_name(n, &c.name));
-    let unit_of = |i: usize, c: &CsvColumn, by_name: bool| match c.column_type {
-        Some(ColumnType::Timestamp(unit)) => Some(unit),
-        Some(ColumnType::Date) if !is_said(c) => Some(TimeUnit::Micros),
-        Some(ColumnType::Long) if by_name && !is_said(c) => epoch_unit(rows, i, null),
-        _ => None,
+    let is_full = |i: usize| rows.iter().all(|row| text_of(row, i, null).is_some());
+    let unit_of = |i: usize, c: &CsvColumn, by_name: bool| {
+        let unit = match c.column_type {
+            Some(ColumnType::Timestamp(unit)) => Some(unit),
+            Some(ColumnType::Date) if !is_said(c) => Some(TimeUnit::Micros),
+            Some(ColumnType::Long) if by_name && !is_said(c) => epoch_unit(rows, i, null),
+            _ => None,
+        };
+        unit.filter(|_| is_full(i))
     };
     let by_name = TIME_NAMES.iter().find_map(|name| {
         let i = columns.iter().position(|c| same_name(&c.name, name))?;
@@ -334,6 +437,19 @@ fn designate(columns: &mut [CsvColumn], rows: &[Record], known: &Known, null: &[
     let Some((i, unit)) = by_name.or_else(first) else { return Ok(None) };
     columns[i].column_type = Some(ColumnType::Timestamp(unit));
     Ok(Some(columns[i].name.clone()))
+}
+
+/// The unit of a column that is said to be the designated timestamp.
+fn named_unit(rows: &[Record], column: usize, name: &str, null: &[u8]) -> Result<TimeUnit> {
+    match (epoch_unit(rows, column, null), kind_of(rows, column, null)) {
+        (Some(unit), _) => Ok(unit),
+        // As microseconds they would be times of 1970.
+        (None, Kind::Long | Kind::Double) => Err(Error::invalid(format!(
+            "timestamp column \"{name}\" has numbers that are not all milli-, micro- or nanoseconds since 1970; its type \
+             says what they are (TIMESTAMP_MS, TIMESTAMP, TIMESTAMP_NS)"
+        ))),
+        (None, _) => Ok(TimeUnit::Micros),
+    }
 }
 
 /// The unit that integers of a time since 1970 are in, when they are between 1973 and 5138 in it.

@@ -15,6 +15,8 @@ pub(super) struct Field<'a> {
 pub(super) struct FieldError {
     pub at: usize,
     pub message: &'static str,
+    /// The field began with a quote that nothing closes.
+    pub is_open: bool,
 }
 
 /// What follows a field.
@@ -64,11 +66,11 @@ fn quoted<'a>(
     let (mut from, mut is_copied) = (start, false);
     loop {
         let len = memchr::memchr(format.quote, &input[from..]);
-        let close = from + len.ok_or(FieldError { at, message: "a quoted field is not closed" })?;
+        let close = from + len.ok_or(FieldError { at, message: "a quoted field is not closed", is_open: true })?;
         if input.get(close + 1) != Some(&format.quote) {
             if end_at(input, close + 1, format.delimiter).is_none() {
                 let message = "a closing quote must be followed by the delimiter or the end of the line";
-                return Err(FieldError { at: close + 1, message });
+                return Err(FieldError { at: close + 1, message, is_open: false });
             }
             let text = if is_copied {
                 scratch.extend_from_slice(&input[from..close]);
@@ -87,37 +89,54 @@ fn quoted<'a>(
     }
 }
 
-/// The fields of the record at `at`, each with whether it was quoted, and where the next record begins.
+/// The fields of the record at `at`, each with whether it was quoted, and where the next record begins. More than
+/// `max` fields are an error.
 pub(super) fn record(
     input: &[u8],
     mut at: usize,
     format: &CsvFormat,
+    max: usize,
 ) -> Result<(Vec<(Vec<u8>, bool)>, usize), FieldError> {
     let mut fields = Vec::new();
     let mut scratch = Vec::new();
     loop {
+        if fields.len() == max {
+            return Err(FieldError { at, message: "more fields than a table can have columns", is_open: false });
+        }
         let field = field(input, at, format, &mut scratch)?;
         let end = field.end;
         fields.push((field.text.to_vec(), field.is_quoted));
         match end_at(input, end, format.delimiter) {
             Some(End::Delimiter) => at = end + 1,
             Some(End::Record(next)) => return Ok((fields, next)),
-            None => return Err(FieldError { at: end, message: "a carriage return within a field must be in quotes" }),
+            None => {
+                let message = "a carriage return within a field must be in quotes";
+                return Err(FieldError { at: end, message, is_open: false });
+            }
         }
     }
 }
 
-/// Where the record behind the one at `at` begins, whatever is wrong with that.
+/// Where the record behind the one at `at`, the beginning of a field, begins, whatever is wrong with that.
+///
+/// As [`super::Splitter`] has it: what follows a closed quote belongs to the field. A quote that nothing closes costs
+/// its line, not the rest of the input.
 pub(super) fn skip_record(input: &[u8], mut at: usize, format: &CsvFormat) -> usize {
     let mut scratch = Vec::new();
     loop {
-        let Ok(field) = field(input, at, format, &mut scratch) else {
-            return memchr::memchr(b'\n', &input[at..]).map_or(input.len(), |len| at + len + 1);
+        let (from, is_open) = match field(input, at, format, &mut scratch) {
+            Ok(field) => (field.end, false),
+            Err(error) => (error.at, error.is_open),
         };
-        match end_at(input, field.end, format.delimiter) {
-            Some(End::Delimiter) => at = field.end + 1,
-            Some(End::Record(next)) => return next,
-            None => return memchr::memchr(b'\n', &input[at..]).map_or(input.len(), |len| at + len + 1),
+        let end = if is_open {
+            memchr::memchr(b'\n', &input[from..])
+        } else {
+            memchr::memchr2(format.delimiter, b'\n', &input[from..])
+        };
+        match end.map(|len| from + len) {
+            None => return input.len(),
+            Some(end) if input[end] == b'\n' => return end + 1,
+            Some(end) => at = end + 1,
         }
     }
 }

@@ -6,7 +6,8 @@
 //!
 //! The format is that of RFC 4180 with any delimiter of one byte: a field may stand in quotes, a quote within them is
 //! written twice, and so may hold delimiters and ends of lines; a quote within a field that does not begin with one is
-//! itself. A field without a character is NULL; a quoted one is the empty text. Blank lines are none.
+//! itself. A field without a character is NULL; a quoted one is the empty text. Blank lines are none. Where a record ends
+//! depends on its quotes alone, however bad it is: rows are the same wherever the text is cut.
 //!
 //! Reading order: [`field`] defines the format, the general way; [`detect`] finds out about a file what nobody said;
 //! [`Splitter`]; [`parser`] reads records into [`column`]s, by the short ways of [`number`] where a field is plain. A
@@ -23,8 +24,8 @@ mod split;
 mod tests;
 
 pub use detect::{Detected, Known, detect};
-pub use parser::{BadRecord, CsvParser, Parsed};
-pub use split::Splitter;
+pub use parser::{BAD_MAX, BadRecord, CsvParser, Parsed};
+pub use split::{Splitter, lines_of};
 
 use tidalite_types::ColumnType;
 
@@ -36,12 +37,27 @@ pub struct CsvFormat {
     pub quote: u8,
     /// A text that stands for NULL when it is not in quotes, beside the empty one.
     pub null: Vec<u8>,
+    /// Fields behind those of the columns are left out; otherwise a record that has any is bad.
+    pub ignores_extra: bool,
 }
 
 impl Default for CsvFormat {
     fn default() -> CsvFormat {
-        CsvFormat { delimiter: b',', quote: b'"', null: Vec::new() }
+        CsvFormat { delimiter: b',', quote: b'"', null: Vec::new(), ignores_extra: false }
     }
+}
+
+/// What a record that is no row does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBad {
+    /// It ends the reading.
+    #[default]
+    Abort,
+    /// It is told and left out.
+    Skip,
+    /// Values that are none of their column become NULL, and so do fields that are missing; both are told. A record
+    /// without a designated timestamp, with too many fields or broken quotes is left out all the same.
+    Null,
 }
 
 /// A column of the file, in its order.

@@ -8,7 +8,8 @@ use tidalite_types::time::{days_from_civil, days_in_month};
 
 #[inline(always)]
 pub(super) fn ends(input: &[u8], at: usize, delimiter: u8) -> bool {
-    input.get(at).is_some_and(|&byte| byte == delimiter || byte == b'\n' || byte == b'\r')
+    input.get(at).is_some_and(|&byte| byte == delimiter || byte == b'\n')
+        || (input.get(at) == Some(&b'\r') && input.get(at + 1).is_none_or(|byte| *byte == b'\n'))
 }
 
 #[inline(always)]

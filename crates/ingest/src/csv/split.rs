@@ -1,7 +1,13 @@
 //! Where records end in text that comes in pieces.
 
 use super::CsvFormat;
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
+
+/// Lines of a text; what stands behind the last newline is none.
+#[must_use]
+pub fn lines_of(text: &[u8]) -> u64 {
+    memchr_iter(b'\n', text).count() as u64
+}
 
 /// Finds the last end of a record, going over each piece once. A newline in quotes ends none.
 #[derive(Clone, Debug)]

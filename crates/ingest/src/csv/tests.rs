@@ -1,7 +1,10 @@
-use super::field::record;
 use super::*;
 use fastrand::Rng;
 use tidalite_types::{Batch, BatchColumn, TimeUnit, Values};
+
+fn detect(sample: &[u8], known: &Known) -> crate::Result<Detected> {
+    super::detect(sample, true, known)
+}
 
 fn columns(types: &[(&str, ColumnType)]) -> Vec<CsvColumn> {
     types.iter().map(|(n, t)| CsvColumn { name: (*n).to_owned(), column_type: Some(*t) }).collect()
@@ -9,7 +12,7 @@ fn columns(types: &[(&str, ColumnType)]) -> Vec<CsvColumn> {
 
 fn parse(types: &[(&str, ColumnType)], designated: Option<&str>, text: &str) -> Parsed {
     let format = CsvFormat::default();
-    CsvParser::new(&format, "t", &columns(types), designated, 7).unwrap().parse(text.as_bytes())
+    CsvParser::new(&format, "t", &columns(types), designated, 7).unwrap().parse(text.as_bytes(), OnBad::Skip)
 }
 
 fn texts(column: &BatchColumn) -> Vec<Option<String>> {
@@ -67,7 +70,7 @@ fn texts_of_any_kind_come_back_however_the_input_is_cut() {
         let mut splitter = Splitter::new(&format);
         let (mut held, mut found, mut lines) = (Vec::new(), Vec::new(), 0);
         let mut take = |piece: &[u8]| {
-            let parsed = parser.parse(piece);
+            let parsed = parser.parse(piece, OnBad::Skip);
             assert_eq!(parsed.bad, vec![], "seed {seed}: {text:?}");
             lines += parsed.lines;
             let columns: Vec<_> = parsed.batch.columns.iter().map(texts).collect();
@@ -242,7 +245,7 @@ fn bytes_that_are_no_utf8_and_a_text_for_null_are_noticed() {
     let format = CsvFormat { null: b"NA".to_vec(), ..CsvFormat::default() };
     let types = columns(&[("a", ColumnType::Long), ("b", ColumnType::Varchar)]);
     let mut parser = CsvParser::new(&format, "t", &types, None, 1).unwrap();
-    let parsed = parser.parse(b"NA,NA\n1,\"NA\"\n2,\xff\n");
+    let parsed = parser.parse(b"NA,NA\n1,\"NA\"\n2,\xff\n", OnBad::Skip);
     assert_eq!(texts(&parsed.batch.columns[1]), [None, Some("NA".to_owned())]);
     assert_eq!(parsed.batch.columns[0].column.null_count(), 1);
     assert_eq!(parsed.bad[0].reason, "\"\u{fffd}\" is not UTF-8");
@@ -308,7 +311,13 @@ fn headers_are_told_from_rows() {
     assert!(has_header("a,b\n1,2\n"));
     assert!(has_header("name,city\nAnn,Rome\nBob,Oslo\n"));
     assert!(!has_header("Ann,Rome\nBob,Oslo\nAnn,Oslo\n"));
-    assert!(!has_header("a,a\n1,2\n"));
+    assert!(has_header("a,a\n1,2\n"));
+    assert!(!has_header("a,a\nb,c\n"));
+    // As pandas writes an index, which says nothing of its own.
+    assert!(has_header(",name,v\n0,Ann,1\n1,Bob,2\n"));
+    assert!(has_header(",name,city\n0,Ann,Rome\n1,Bob,Oslo\n"));
+    assert!(!has_header(",Ann,Rome\n,Bob,Rome\n"));
+    assert!(!has_header(",\n1,2\n"));
     assert!(!has_header("1,2\n3,4\n"));
     assert!(detect(b"", &Known::default()).is_err());
     let odd = detect(b"a b,a b,,x.y\n1,2,3,4\n", &Known { has_header: Some(true), ..Known::default() }).unwrap();
@@ -318,7 +327,170 @@ fn headers_are_told_from_rows() {
 #[test]
 fn a_record_is_read_the_general_way() {
     let format = CsvFormat::default();
-    let (fields, next) = record(b"a,\"b\"\"c\",,\"\"\r\nrest", 0, &format).unwrap();
+    let (fields, next) = field::record(b"a,\"b\"\"c\",,\"\"\r\nrest", 0, &format, 4).unwrap();
     let fields: Vec<_> = fields.iter().map(|(t, q)| (std::str::from_utf8(t).unwrap(), *q)).collect();
     assert_eq!((fields, next), (vec![("a", false), ("b\"c", true), ("", false), ("", true)], 14));
+}
+
+#[test]
+fn many_fields_of_one_name_are_named_at_once_and_more_than_a_table_can_have_are_refused() {
+    let known = Known { has_header: Some(true), ..Known::default() };
+    let text = |n: usize| vec!["A"; n].join(",") + "\n";
+    let found = detect(text(4096).as_bytes(), &known).unwrap();
+    assert_eq!((found.columns[1].name.as_str(), found.columns[4095].name.as_str()), ("A_2", "A_4096"));
+    let error = detect(text(4097).as_bytes(), &known).unwrap_err().to_string();
+    assert!(error.contains("more fields than a table can have columns (position 8193)"), "{error}");
+    // Names that are taken by others, and long ones.
+    let taken = "a_2,A,a,a_3,a\n".to_owned() + "1,2,3,4,5\n";
+    let names = |text: &str| types_of(&detect(text.as_bytes(), &known).unwrap()).join(" ");
+    assert_eq!(names(&taken), "a_2 LONG A LONG a_3 LONG a_3_2 LONG a_4 LONG");
+    let long = "é".repeat(80);
+    let cut = "é".repeat(63);
+    assert_eq!(names(&format!("{long},{long}\n1,2\n")), format!("{cut} LONG {}_2 LONG", "é".repeat(62)));
+}
+
+#[test]
+fn a_table_that_has_all_columns_answers_from_the_first_record() {
+    let table = vec![("Ts".to_owned(), ColumnType::Timestamp(TimeUnit::Nanos)), ("v".to_owned(), ColumnType::Int)];
+    let known = Known { table: Some(table), timestamp: Some("Ts".to_owned()), ..Known::default() };
+    let found = detect(b"V,ts\n1,2\n3,4\n", &known).unwrap();
+    assert_eq!(types_of(&found), ["v INT", "Ts TIMESTAMP_NS"]);
+    assert_eq!((found.header_lines, found.sampled_rows, found.timestamp.as_deref()), (1, 0, Some("Ts")));
+    // A column that it lacks is looked at.
+    let found = detect(b"v,ts,w\n1,2,x\n3,4,x\n", &known).unwrap();
+    assert_eq!((types_of(&found)[2].as_str(), found.sampled_rows), ("w SYMBOL", 2));
+    assert!(
+        detect(b"v,w\n1,2\n", &known).unwrap_err().to_string().contains("timestamp column \"Ts\" is not in the file")
+    );
+}
+
+#[test]
+fn a_time_that_is_null_in_the_sample_is_not_designated_and_numbers_of_no_unit_are_refused() {
+    let text = b"born,at\n2001-01-01,2026-01-01T00:00:00Z\n,2026-01-02T00:00:00Z\n";
+    assert_eq!(detect(text, &Known::default()).unwrap().timestamp.as_deref(), Some("at"));
+    assert_eq!(detect(b"born,v\n2001-01-01,1\n,2\n", &Known::default()).unwrap().timestamp, None);
+    assert_eq!(detect(b"ts,v\n1500000000000,1\n,2\n", &Known::default()).unwrap().timestamp, None);
+    let known = Known { timestamp: Some("ts".to_owned()), ..Known::default() };
+    let error = detect(b"ts,v\n1500000000,1\n1500000001,2\n", &known).unwrap_err().to_string();
+    assert!(error.contains("timestamp column \"ts\" has numbers that are not all milli-"), "{error}");
+    let said = vec![("ts".to_owned(), ColumnType::Timestamp(TimeUnit::Millis))];
+    let found = detect(b"ts,v\n5,1\n6,2\n", &Known { columns: said, ..known }).unwrap();
+    assert_eq!(types_of(&found)[0], "ts TIMESTAMP_MS");
+}
+
+#[test]
+fn a_sample_is_cut_by_its_own_delimiter() {
+    // By commas the quote opens nothing, by semicolons the sample ends within a field.
+    let text = b"a;b\n1;\"x\ny\n";
+    let found = super::detect(text, false, &Known::default()).unwrap();
+    assert_eq!((found.format.delimiter, found.sampled_rows), (b';', 0));
+    let error = super::detect(b"a;\"b\nc", false, &Known { delimiter: Some(b';'), ..Known::default() })
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("is longer than 6 bytes"), "{error}");
+}
+
+#[test]
+fn a_record_with_broken_quotes_is_bad_as_a_whole() {
+    let types = [("a", ColumnType::Varchar), ("b", ColumnType::Varchar)];
+    let text = "\"ab\ncd\"x,2\n\"e\"f,\"g\nh\"\n1,2\n\"open,3\n4,5\n";
+    let parsed = parse(&types, None, text);
+    assert_eq!(texts(&parsed.batch.columns[0]), [Some("1".to_owned()), Some("4".to_owned())]);
+    let bad: Vec<_> = parsed.bad.iter().map(|b| (b.line, b.position, b.record.as_slice())).collect();
+    let expected: [(u64, usize, &[u8]); 3] =
+        [(0, 8, b"\"ab\ncd\"x,2\n"), (2, 4, b"\"e\"f,\"g\nh\"\n"), (5, 1, b"\"open,3\n")];
+    assert_eq!(bad, expected);
+}
+
+#[test]
+fn reading_stops_at_the_first_bad_record_or_after_many() {
+    let format = CsvFormat::default();
+    let types = columns(&[("v", ColumnType::Long)]);
+    let mut parser = CsvParser::new(&format, "t", &types, None, 1).unwrap();
+    let parsed = parser.parse(b"1\n2\nx\n3\n", OnBad::Abort);
+    assert_eq!((parsed.batch.rows, parsed.bytes, parsed.lines, parsed.bad.len()), (2, 6, 3, 1));
+    let text = "x\n".repeat(BAD_MAX + 5);
+    let parsed = parser.parse(text.as_bytes(), OnBad::Skip);
+    assert_eq!((parsed.bytes, parsed.lines, parsed.bad.len()), (2 * BAD_MAX, BAD_MAX as u64, BAD_MAX));
+    assert!(parsed.bad.iter().map(|b| b.line).eq(0..BAD_MAX as u64));
+    let rest = parser.parse(&text.as_bytes()[parsed.bytes..], OnBad::Skip);
+    assert_eq!((rest.bytes, rest.bad.len()), (10, 5));
+}
+
+#[test]
+fn bad_values_become_null_when_asked() {
+    let types = [("ts", ColumnType::Timestamp(TimeUnit::Micros)), ("s", ColumnType::Symbol), ("v", ColumnType::Double)];
+    let text = "1,a,x\n2,b\n3,c,1,9\nx,d,1\n4\n\"5\"6,e,1\n5,f,2\n";
+    let mut format = CsvFormat::default();
+    let read = |format: &CsvFormat| {
+        let mut parser = CsvParser::new(format, "t", &columns(&types), Some("ts"), 7).unwrap();
+        let parsed = parser.parse(text.as_bytes(), OnBad::Null);
+        let bad: Vec<_> = parsed.bad.iter().map(|b| (b.line, b.is_row, b.reason.clone())).collect();
+        (parsed.batch.timestamps.unwrap().values, texts(&parsed.batch.columns[0]), parsed.batch.columns[1].clone(), bad)
+    };
+    let (times, symbols, values, bad) = read(&format);
+    assert_eq!(times, [1, 2, 4, 5]);
+    let shown: Vec<Option<&str>> = symbols.iter().map(Option::as_deref).collect();
+    assert_eq!(shown, [Some("a"), Some("b"), None, Some("f")]);
+    assert_eq!((0..4).map(|row| values.column.is_valid(row)).collect::<Vec<_>>(), [false, false, false, true]);
+    let bad: Vec<_> = bad.iter().map(|(line, is_row, reason)| (*line, *is_row, reason.as_str())).collect();
+    assert_eq!(
+        bad,
+        [
+            (0, true, "invalid input syntax for type DOUBLE: \"x\""),
+            (1, true, "only 2 of 3 fields"),
+            (2, false, "more than the 3 fields that there are columns"),
+            (3, false, "invalid input syntax for type TIMESTAMP: \"x\""),
+            (4, true, "only 1 of 3 fields"),
+            (5, false, "a closing quote must be followed by the delimiter or the end of the line"),
+        ]
+    );
+    format.ignores_extra = true;
+    let (times, _, _, bad) = read(&format);
+    assert_eq!((times, bad.len()), (vec![1, 2, 3, 4, 5], 5));
+}
+
+#[test]
+fn a_delimiter_that_could_be_within_a_value_ends_it() {
+    for (delimiter, text, expected) in [(b' ', "2026-01-01 00:00:00\n", 2), (b'1', "21304\n", 2), (b'.', "1.5.2\n", 3)]
+    {
+        let format = CsvFormat { delimiter, ..CsvFormat::default() };
+        let types: Vec<_> = ["a", "b", "c"][..expected].iter().map(|n| (*n, ColumnType::Varchar)).collect();
+        let mut short = types.clone();
+        short[0].1 = if delimiter == b' ' { ColumnType::Timestamp(TimeUnit::Micros) } else { ColumnType::Double };
+        for types in [types, short] {
+            let mut parser = CsvParser::new(&format, "t", &columns(&types), None, 1).unwrap();
+            // With room behind, which the short ways need.
+            let parsed = parser.parse((text.to_owned() + &"\n".repeat(64)).as_bytes(), OnBad::Skip);
+            assert_eq!(parsed.batch.rows + parsed.bad.len(), 1);
+            assert!(parsed.bad.iter().all(|b| b.column.is_some()), "{:?}", parsed.bad);
+        }
+    }
+}
+
+#[test]
+fn symbols_are_forgotten_when_they_take_much() {
+    let format = CsvFormat::default();
+    let types = columns(&[("s", ColumnType::Symbol)]);
+    let mut parser = CsvParser::new(&format, "t", &types, None, 1).unwrap();
+    for round in 0..4 {
+        let rows: Vec<String> = (0..100_000).map(|i| format!("{round}-{i:0>90}")).collect();
+        let parsed = parser.parse(rows.join("\n").as_bytes(), OnBad::Abort);
+        assert_eq!(texts(&parsed.batch.columns[0]), rows.into_iter().map(Some).collect::<Vec<_>>());
+        // 13 MB of strings a round: two rounds are more than is kept.
+        assert_eq!(parser.kept_bytes() > 9_200_000, round % 2 == 0, "{round}");
+        assert!(parser.kept_bytes() < 16 << 20);
+    }
+}
+
+#[test]
+fn json_is_checked_and_a_carriage_return_within_a_line_belongs_to_its_field() {
+    let parsed = parse(&[("j", ColumnType::Json)], None, "{}\nx\n[1\n");
+    assert_eq!(parsed.batch.rows, 1);
+    assert_eq!(parsed.bad[0].reason, "invalid input syntax for type JSON: \"x\"");
+    let types = [("v", ColumnType::Double), ("s", ColumnType::Varchar)];
+    let parsed = parse(&types, None, &format!("1\r2,{0}\n3,a\rb{0}\r\n4,c\r", "x".repeat(40)));
+    assert_eq!(parsed.bad[0].reason, "invalid input syntax for type DOUBLE: \"1\\r2\"");
+    let expected = [format!("a\rb{}", "x".repeat(40)), "c".to_owned()].map(Some);
+    assert_eq!(texts(&parsed.batch.columns[1]), expected);
 }

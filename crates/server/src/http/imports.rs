@@ -1,6 +1,13 @@
 //! `/imp`: CSV over HTTP, as the file of a form (how QuestDB's users upload) or as the body itself.
 //!
-//! The rows are durable when the answer comes. `tidalite import` sends pieces of a file here, each with its names.
+//! The rows are durable when the answer comes. Nothing changes before everything that was asked for is checked, and what
+//! is not large, or may not have bad records, is parsed by then. `tidalite import` sends pieces of a file here, each with
+//! its names, several at once ([`turns`]).
+
+mod form;
+mod turns;
+
+pub use turns::Turns;
 
 use super::Shared;
 use super::body::{self, Body, JSON, response, text_response};
@@ -8,23 +15,34 @@ use super::params::Params;
 use crate::counters::add;
 use crate::errors::{http_status, with_hint};
 use crate::import::{columns, delimiter};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use form::{Form, boundary};
 use futures::FutureExt;
 use futures::executor::block_on;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
+use std::io::Cursor;
 use std::sync::Arc;
-use tidalite::import::{Bad, CsvPlan, Known, OnBad, Progress, SAMPLE_BYTES, import_csv};
-use tidalite::types::{ColumnType, Command, PartitionBy};
+use tidalite::import::{Bad, CsvPlan, Known, OnBad, Progress, SAMPLE_BYTES, import_csv, parse_csv};
+use tidalite::types::command::CreateTable;
+use tidalite::types::{Batch, ColumnType, Command, PartitionBy};
 use tidalite::{Database, Error, ErrorKind, Result};
+use turns::Turn;
 
-/// Threads that parse one request.
+/// Threads that parse one large request.
 const THREADS: usize = 2;
-/// Records left out that an answer names.
+/// Text that is parsed as a whole before anything is committed.
+const WHOLE_BYTES_MAX: usize = 16 << 20;
+/// Records left out that an answer names, unless it was asked for all.
 const REJECTED_MAX: usize = 1_000;
+/// Of their text, in any case.
+const REJECTED_BYTES_MAX: usize = 64 << 20;
 
-/// The names are QuestDB's, those of `line`, `rejected` and below it ours.
+/// The names are QuestDB's, those of `line` and below it ours.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
@@ -40,6 +58,9 @@ pub struct Answer {
     /// The line that `status` is about.
     pub line: Option<u64>,
     pub rejected: Vec<Rejected>,
+    /// Values of rows that became NULL, and the first of them.
+    pub values_nulled: u64,
+    pub nulled: Vec<Rejected>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,12 +72,16 @@ pub struct AnswerColumn {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Rejected {
     pub line: u64,
     pub position: u64,
     pub column: Option<String>,
     pub reason: String,
-    pub record: String,
+    pub record: Option<String>,
+    /// As it was written, where that is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_base64: Option<String>,
 }
 
 /// What was asked for.
@@ -66,6 +91,11 @@ struct Asked {
     partition_by: Option<PartitionBy>,
     on_bad: OnBad,
     overwrites: bool,
+    creates: bool,
+    ignores_extra: bool,
+    rejected_max: usize,
+    /// Lines of the file before the text.
+    lines_before: u64,
 }
 
 pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
@@ -105,7 +135,7 @@ fn shown(status: StatusCode, answer: &Answer, as_json: bool) -> Response<Body> {
         for AnswerColumn { name, type_name, errors } in columns {
             text += &format!("column {name}: {type_name}, {errors} errors\n");
         }
-        for Rejected { line, position, reason, .. } in &answer.rejected {
+        for Rejected { line, position, reason, .. } in answer.rejected.iter().chain(&answer.nulled) {
             text += &format!("line {line}, position {position}: {reason}\n");
         }
     }
@@ -113,6 +143,11 @@ fn shown(status: StatusCode, answer: &Answer, as_json: bool) -> Response<Body> {
 }
 
 async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &Arc<Shared>) -> Result<Answer> {
+    // Before the body, so that a piece whose body breaks off ends the import.
+    let turn = match (params.get("import"), params.get("piece")) {
+        (Some(import), Some(piece)) => Some(shared.turns.enter(import, number("piece", piece)?)?),
+        _ => None,
+    };
     let mut share = shared.bodies.share();
     let mut bytes = Vec::new();
     let read = body::read(headers, body, shared.body, |piece| {
@@ -128,11 +163,25 @@ async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &A
         None => Form { data: 0..bytes.len(), ..Form::default() },
     };
     let asked = Asked::of(params, &form)?;
+    let text = Bytes::from(bytes).slice(form.data);
+    let (database, is_piece) = (shared.database.clone(), turn.is_some());
+    let ready = blocking(move || prepare(&database, asked, text, is_piece)).await?;
+    if let Some(turn) = &turn {
+        turn.come().await?;
+    }
     let database = shared.database.clone();
-    let done = tokio::task::spawn_blocking(move || run(&database, &asked, &bytes[form.data]));
-    let done = done.await.map_err(|_| Error::new(ErrorKind::Internal, "the import panicked"))?;
+    let answer = blocking(move || finish(&database, ready, turn)).await;
     drop(share);
-    done
+    answer
+}
+
+async fn blocking<T: Send + 'static>(run: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(run).await;
+    done.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the import panicked")))
+}
+
+fn number(name: &str, text: &str) -> Result<u64> {
+    text.parse().map_err(|_| invalid(format!("parameter {name} is {text:?}, which is no number")))
 }
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -160,6 +209,11 @@ impl Asked {
             _ => params.is_on("forceHeader").then_some(true),
         };
         let text = |name: &str| params.get(name).filter(|t| !t.is_empty());
+        let rejected_max = match text("rejects") {
+            None => REJECTED_MAX,
+            Some("all") => usize::MAX,
+            Some(other) => return Err(invalid(format!("parameter rejects is {other:?}; it can be all"))),
+        };
         Ok(Asked {
             table,
             known: Known {
@@ -171,51 +225,130 @@ impl Asked {
                 timestamp: text("timestamp").map(str::to_owned),
             },
             partition_by,
-            // QuestDB's default keeps the rows that are good.
-            on_bad: if text("atomicity") == Some("abort") { OnBad::Abort } else { OnBad::Skip },
+            on_bad: on_bad(text("atomicity"))?,
             overwrites: params.is_on("overwrite"),
+            creates: text("create").is_none() || params.is_on("create"),
+            ignores_extra: params.is_on("skipLev"),
+            rejected_max,
+            lines_before: text("line").map_or(Ok(0), |line| number("line", line))?,
         })
     }
 }
 
-fn run(database: &Database, asked: &Asked, text: &[u8]) -> Result<Answer> {
-    let Asked { table, known, partition_by, on_bad, overwrites } = asked;
-    let schema = database.table(table).filter(|_| !overwrites);
-    let sample = &text[..text.len().min(SAMPLE_BYTES)];
-    let plan =
-        CsvPlan::new(sample, sample.len() == text.len(), table, schema.as_deref(), known.clone(), *partition_by)?;
-    if *overwrites {
-        block_on(database.command(Command::DropTable { table: table.clone(), if_exists: true }))?;
+/// QuestDB's words and its default, which keeps every row it can.
+fn on_bad(atomicity: Option<&str>) -> Result<OnBad> {
+    match atomicity.map(str::to_ascii_lowercase).as_deref() {
+        None | Some("skipcol") => Ok(OnBad::Null),
+        Some("skiprow") => Ok(OnBad::Skip),
+        Some("abort") => Ok(OnBad::Abort),
+        Some(other) => Err(invalid(format!("parameter atomicity is {other:?}; it can be skipCol, skipRow or abort"))),
     }
-    if let Some(create) = &plan.create {
-        // Another request may have made it meanwhile.
-        let create = tidalite::types::command::CreateTable { if_not_exists: true, ..create.clone() };
-        block_on(database.command(Command::CreateTable(create)))?;
-    }
-    let mut errors = vec![0; plan.detected.columns.len()];
-    let mut rejected = Vec::new();
-    let commit = |batch| database.commit(vec![batch]).map(|done| done.map(|_| ())).boxed();
-    let told = |bad: Option<&Bad>, _: Progress| {
-        if let Some(bad) = bad {
-            let column = plan.detected.columns.iter().position(|c| bad.record.column.as_ref() == Some(&c.name));
-            column.into_iter().for_each(|c| errors[c] += 1);
-            if rejected.len() < REJECTED_MAX {
-                rejected.push(Rejected {
-                    line: bad.line,
-                    position: bad.record.position as u64,
-                    column: bad.record.column.clone(),
-                    reason: bad.record.reason.clone(),
-                    record: String::from_utf8_lossy(&bad.record.record).into_owned(),
-                });
-            }
+}
+
+/// Checked, and parsed if that is not left for later.
+struct Ready {
+    asked: Asked,
+    plan: CsvPlan,
+    found: Found,
+    rows: Rows,
+}
+
+enum Rows {
+    Parsed(Vec<Batch>, Progress),
+    /// To be parsed and committed piece by piece.
+    Text(Bytes),
+}
+
+/// What was wrong with records and values.
+struct Found {
+    /// Of each column.
+    errors: Vec<u64>,
+    rejected: Vec<Rejected>,
+    nulled: Vec<Rejected>,
+    bytes: usize,
+}
+
+impl Found {
+    fn tell(&mut self, bad: &Bad, plan: &CsvPlan, rejected_max: usize) {
+        let record = &bad.record;
+        let column = plan.detected.columns.iter().position(|c| record.column.as_ref() == Some(&c.name));
+        column.into_iter().for_each(|c| self.errors[c] += 1);
+        let (list, max) =
+            if record.is_row { (&mut self.nulled, REJECTED_MAX) } else { (&mut self.rejected, rejected_max) };
+        if list.len() >= max || self.bytes >= REJECTED_BYTES_MAX {
+            return;
         }
-        Ok(())
+        self.bytes += record.record.len() + record.reason.len();
+        let is_utf8 = std::str::from_utf8(&record.record).is_ok();
+        list.push(Rejected {
+            line: bad.line,
+            position: record.position as u64,
+            column: record.column.clone(),
+            reason: record.reason.clone(),
+            record: (!record.is_row).then(|| String::from_utf8_lossy(&record.record).into_owned()),
+            record_base64: (!is_utf8).then(|| STANDARD.encode(&record.record)),
+        });
+    }
+}
+
+fn prepare(database: &Database, asked: Asked, text: Bytes, is_piece: bool) -> Result<Ready> {
+    let schema = database.table(&asked.table);
+    if schema.is_none() && !asked.creates {
+        let message = format!("table \"{}\" does not exist, and create is false", asked.table);
+        return Err(Error::new(ErrorKind::NotFound, message));
+    }
+    let schema = schema.filter(|_| !asked.overwrites);
+    let sample = &text[..text.len().min(SAMPLE_BYTES)];
+    let is_whole = sample.len() == text.len();
+    let known = asked.known.clone();
+    let mut plan = CsvPlan::new(sample, is_whole, &asked.table, schema.as_deref(), known, asked.partition_by)?;
+    plan.detected.format.ignores_extra = asked.ignores_extra;
+    plan.lines_before += asked.lines_before;
+    let errors = vec![0; plan.detected.columns.len()];
+    let mut found = Found { errors, rejected: Vec::new(), nulled: Vec::new(), bytes: 0 };
+    let text = text.slice(plan.skipped_bytes..);
+    let rows = if is_piece || text.len() <= WHOLE_BYTES_MAX {
+        let told = |bad: &Bad| found.tell(bad, &plan, asked.rejected_max);
+        let (batches, progress) = parse_csv(&plan, &text, asked.on_bad, told)?;
+        Rows::Parsed(batches, progress)
+    } else {
+        if asked.on_bad == OnBad::Abort {
+            let ready = |_| futures::future::ready(Ok(())).boxed();
+            import_csv(&plan, Box::new(Cursor::new(text.clone())), THREADS, OnBad::Abort, ready, |_, _| Ok(()))
+                .map_err(|mut e| {
+                    e.hint = None;
+                    e
+                })?;
+        }
+        Rows::Text(text)
     };
-    let mut rest = &text[plan.skipped_bytes..];
-    let done = import_csv(&plan, &mut rest, THREADS, *on_bad, commit, told)?;
-    let schema = database.table(table);
+    Ok(Ready { asked, plan, found, rows })
+}
+
+fn finish(database: &Database, ready: Ready, turn: Option<Turn>) -> Result<Answer> {
+    let Ready { asked, plan, mut found, rows } = ready;
+    make_table(database, &asked, &plan)?;
+    let done = match rows {
+        Rows::Parsed(batches, progress) => {
+            let commits: Vec<_> = batches.into_iter().map(|batch| database.commit(vec![batch])).collect();
+            if let Some(turn) = turn {
+                turn.pass();
+            }
+            commits.into_iter().try_for_each(|commit| block_on(commit).map(|_| ()))?;
+            progress
+        }
+        Rows::Text(text) => {
+            let commit = |batch| database.commit(vec![batch]).map(|done| done.map(|_| ())).boxed();
+            let told = |bad: Option<&Bad>, _: Progress| {
+                bad.into_iter().for_each(|bad| found.tell(bad, &plan, asked.rejected_max));
+                Ok(())
+            };
+            import_csv(&plan, Box::new(Cursor::new(text)), THREADS, asked.on_bad, commit, told)?
+        }
+    };
+    let schema = database.table(&asked.table);
     let type_name = |t: Option<ColumnType>| t.map_or_else(String::new, |t| t.to_string());
-    let columns = plan.detected.columns.iter().zip(errors);
+    let columns = plan.detected.columns.iter().zip(found.errors);
     Ok(Answer {
         status: "OK".to_owned(),
         location: plan.table.clone(),
@@ -228,95 +361,20 @@ fn run(database: &Database, asked: &Asked, text: &[u8]) -> Result<Answer> {
             .map(|(c, errors)| AnswerColumn { name: c.name.clone(), type_name: type_name(c.column_type), errors })
             .collect(),
         line: None,
-        rejected,
+        rejected: found.rejected,
+        values_nulled: done.nulled,
+        nulled: found.nulled,
     })
 }
 
-fn boundary(content_type: &str) -> Option<String> {
-    let (kind, parameters) = content_type.split_once(';')?;
-    if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
-        return None;
+fn make_table(database: &Database, asked: &Asked, plan: &CsvPlan) -> Result<()> {
+    if asked.overwrites {
+        block_on(database.command(Command::DropTable { table: asked.table.clone(), if_exists: true }))?;
     }
-    let value = |p: &str| Some(p.trim().strip_prefix("boundary=")?.trim_matches('"').to_owned());
-    parameters.split(';').find_map(value).filter(|b| !b.is_empty())
-}
-
-/// The parts of a form.
-#[derive(Debug, Default)]
-struct Form {
-    data: std::ops::Range<usize>,
-    file_name: Option<String>,
-    schema: Vec<(String, ColumnType)>,
-}
-
-impl Form {
-    fn parse(body: &[u8], boundary: &str) -> Result<Form> {
-        let mark = format!("--{boundary}");
-        let broken = || invalid("the form is broken: a part has no end");
-        let mut form = Form::default();
-        let mut has_data = false;
-        let mut at = memchr::memmem::find(body, mark.as_bytes()).ok_or_else(broken)? + mark.len();
-        while !body[at..].starts_with(b"--") {
-            let head = memchr::memmem::find(&body[at..], b"\r\n\r\n").ok_or_else(broken)?;
-            let names = String::from_utf8_lossy(&body[at..at + head]).into_owned();
-            let start = at + head + 4;
-            let end =
-                start + memchr::memmem::find(&body[start..], format!("\r\n{mark}").as_bytes()).ok_or_else(broken)?;
-            at = end + 2 + mark.len();
-            match attribute(&names, "name").as_deref() {
-                Some("data") => {
-                    form.data = start..end;
-                    form.file_name = attribute(&names, "filename").filter(|n| !n.is_empty());
-                    has_data = true;
-                }
-                Some("schema") => form.schema = schema(&body[start..end])?,
-                _ => {}
-            }
-        }
-        if has_data { Ok(form) } else { Err(invalid("the form has no part named data")) }
+    if let Some(create) = &plan.create {
+        // Another request may have made it meanwhile.
+        let create = CreateTable { if_not_exists: true, ..create.clone() };
+        block_on(database.command(Command::CreateTable(create)))?;
     }
-}
-
-/// `name="value"` of a Content-Disposition.
-fn attribute(head: &str, name: &str) -> Option<String> {
-    let line = head.lines().find(|l| l.to_ascii_lowercase().starts_with("content-disposition:"))?;
-    let value = |p: &str| Some(p.trim().strip_prefix(name)?.strip_prefix('=')?.trim_matches('"').to_owned());
-    line.split(';').find_map(value)
-}
-
-/// `[{"name": "ts", "type": "TIMESTAMP", "pattern": …}]`; patterns are not needed for ISO 8601, the only one there is.
-fn schema(json: &[u8]) -> Result<Vec<(String, ColumnType)>> {
-    #[derive(Deserialize)]
-    struct Given {
-        name: String,
-        #[serde(rename = "type")]
-        type_name: String,
-    }
-    let given: Vec<Given> =
-        serde_json::from_slice(json).map_err(|e| invalid(format!("the schema is no JSON list: {e}")))?;
-    let typed = |g: Given| {
-        let found = ColumnType::from_sql_name(&g.type_name);
-        found.map(|t| (g.name, t)).ok_or_else(|| invalid(format!("{:?} is no type", g.type_name)))
-    };
-    given.into_iter().map(typed).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn forms_are_taken_apart() {
-        let body = b"preamble\r\n--x\r\nContent-Disposition: form-data; name=\"schema\"\r\n\r\n[{\"name\":\"a\",\"type\":\"SYMBOL\"}]\r\n--x\r\nContent-Disposition: form-data; name=\"data\"; filename=\"t.csv\"\r\nContent-Type: text/csv\r\n\r\na\r\n1\r\n\r\n--x--\r\n";
-        let form = Form::parse(body, &boundary("multipart/form-data; charset=utf-8; boundary=\"x\"").unwrap()).unwrap();
-        assert_eq!(&body[form.data], b"a\r\n1\r\n");
-        assert_eq!(
-            (form.file_name.as_deref(), form.schema),
-            (Some("t.csv"), vec![("a".to_owned(), ColumnType::Symbol)])
-        );
-        assert!(boundary("text/csv").is_none() && boundary("application/x-www-form-urlencoded; a=b").is_none());
-        for broken in [&b""[..], b"--x", b"--x\r\n\r\nno end", b"--x\r\n\r\nno name\r\n--x--"] {
-            assert!(Form::parse(broken, "x").is_err());
-        }
-    }
+    Ok(())
 }

@@ -61,6 +61,7 @@ pub struct Shared {
     pub body: BodyLimits,
     pub bodies: Budget,
     pub once: Arc<Once>,
+    pub turns: imports::Turns,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,
 }

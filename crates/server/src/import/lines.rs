@@ -11,6 +11,7 @@ use futures::executor::block_on;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Read;
 use tidalite::Database;
+use tidalite::import::{RECORD_BYTES_MAX, lines_of};
 use tidalite::line::{LineOptions, LineTimeUnit};
 use tidalite::types::Batch;
 
@@ -22,7 +23,7 @@ const COMMIT_ROWS: usize = 50_000;
 /// Commits under way.
 const COMMITS_MAX: usize = 4;
 
-pub fn import(source: &Source, asked: &Asked, place: &Place, report: &mut Report) -> Result<Done, String> {
+pub fn import(source: &Source, asked: &Asked, place: &Place, report: &Report) -> Result<Done, String> {
     let precision = asked.precision.as_deref().unwrap_or("ns");
     let unit = LineTimeUnit::from_precision(precision);
     let timestamp_unit =
@@ -93,13 +94,34 @@ fn there(source: &Source, server: &Target, precision: &str, report: &Report) -> 
             if !answer.is_empty() {
                 return Err(format!("lines from {}: {}; those before it are in", lines + 1, answer.trim()));
             }
-            let rows = memchr::memchr_iter(b'\n', &held[..whole]).count() as u64;
-            (lines, done.rows, done.bytes) = (lines + rows, done.rows + rows, done.bytes + whole as u64);
+            lines += lines_of(&held[..whole]);
+            done.rows += rows_of(&held[..whole]);
+            done.bytes += whole as u64;
             report.progress(done.rows, 0);
             held.drain(..whole);
+        }
+        if held.len() > RECORD_BYTES_MAX {
+            return Err(format!("line {} is longer than {RECORD_BYTES_MAX} bytes", lines + 1));
         }
         if is_end {
             return Ok(done);
         }
+    }
+}
+
+/// A line is a row unless it is blank or a comment.
+fn rows_of(text: &[u8]) -> u64 {
+    let is_row = |line: &&[u8]| line.trim_ascii_start().first().is_some_and(|first| *first != b'#');
+    text.split(|byte| *byte == b'\n').filter(is_row).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_and_comments_are_no_rows() {
+        assert_eq!(rows_of(b"# c\na v=1 1\n\r\n  \nb v=2 2\n"), 2);
+        assert_eq!(rows_of(b"a v=1"), 1);
     }
 }

@@ -1,9 +1,10 @@
 //! `tidalite import`: files, standard input and URLs into a folder or a server.
 //!
-//! Reading order: this file what was asked for; [`source`] bytes from wherever they are; [`csv`] CSV; [`lines`] line
-//! protocol; [`parquet`]; [`place`] where rows go; [`report`] what is shown.
+//! Reading order: this file what was asked for; [`source`] bytes from wherever they are; [`csv`] CSV, [`upload`] that to a
+//! server; [`lines`] line protocol; [`parquet`]; [`place`] where rows go; [`report`] what is shown.
 //!
-//! Exit codes: 0 all rows are durable, 1 it failed or records were left out by `--on-error skip`, 2 asked for wrongly.
+//! Exit codes: 0 all rows are durable, 1 it failed, or records were left out or values became NULL by `--on-error`, 2
+//! asked for wrongly.
 
 mod csv;
 mod lines;
@@ -11,12 +12,13 @@ mod parquet;
 mod place;
 mod report;
 mod source;
+mod upload;
 
 use crate::cli::fail;
 use crate::shell::target::Access;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use place::Place;
-use report::Report;
+use report::{Rejects, Report};
 use source::{Format, Source};
 use std::process::ExitCode;
 use tidalite::import::{Known, OnBad};
@@ -33,7 +35,7 @@ Examples:
   tidalite import year.parquet --data ./d --timestamp ts
 
 Every commit is synced before it is counted. A table that does not exist is created by what the first records show.
-Exit codes: 0 all rows are in, 1 it failed or records were left out, 2 asked for wrongly.";
+Exit codes: 0 all rows are in, 1 it failed, or records were left out or values became NULL, 2 asked for wrongly.";
 
 /// What was asked for, of every file.
 pub struct Asked {
@@ -90,14 +92,14 @@ pub fn command() -> Command {
         )
         .arg(arg("null", "TEXT", "A text without quotes that stands for NULL, beside the empty one"))
         .arg(
-            arg("on-error", "WHAT", "What a record that is no row does")
-                .value_parser(["abort", "skip"])
+            arg("on-error", "WHAT", "At a record that is no row: end, leave it out, or make NULL of its bad values")
+                .value_parser(["abort", "skip", "null"])
                 .default_value("abort"),
         )
         .arg(arg(
             "rejects",
             "FILE",
-            "Where records left out are written, each after a line that says where it was and why",
+            "Where records left out are written, each after a line that says where it was and why; overwritten",
         ))
         .arg(arg("precision", "UNIT", "Of the timestamps of line protocol: ns, us, ms, s").default_value("ns"))
         .arg(arg("threads", "N", "Threads that parse [default: all cores]").value_parser(clap::value_parser!(usize)))
@@ -119,28 +121,33 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Err(message) => return fail(2, &message),
     };
     match import_all(matches, &asked) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(bad) => fail(1, &format!("{bad} records were left out")),
+        Ok((0, 0)) => ExitCode::SUCCESS,
+        Ok((bad, 0)) => fail(1, &format!("{bad} records were left out")),
+        Ok((0, nulled)) => fail(1, &format!("{nulled} values became NULL")),
+        Ok((bad, nulled)) => fail(1, &format!("{bad} records were left out, {nulled} values became NULL")),
         Err(message) => fail(1, &message),
     }
 }
 
-fn import_all(matches: &ArgMatches, asked: &Asked) -> Result<u64, String> {
+/// How many records were left out, how many values became NULL.
+fn import_all(matches: &ArgMatches, asked: &Asked) -> Result<(u64, u64), String> {
     let files: Vec<&String> = matches.get_many("files").into_iter().flatten().collect();
     let place = Place::open(matches, asked.is_dry_run)?;
     let mut report = Report::new(matches);
-    let (mut bad, mut tables) = (0, Vec::new());
+    let mut rejects = Rejects::new(asked.rejects.as_deref().filter(|_| !asked.is_dry_run))?;
+    let (mut bad, mut nulled, mut tables) = (0, 0, Vec::new());
     for file in files {
         let source = Source::named(file, asked)?;
         report.begin(&source);
         let done = match source.format {
-            Format::Csv => csv::import(&source, asked, &place, &mut report),
-            Format::Lines => lines::import(&source, asked, &place, &mut report),
+            Format::Csv => csv::import(&source, asked, &place, &mut rejects, &report),
+            Format::Lines => lines::import(&source, asked, &place, &report),
             Format::Parquet => parquet::import(&source, asked, &place),
         };
         let done = done.map_err(|e| format!("{file}: {e}"))?;
         report.end(&done);
         bad += done.bad;
+        nulled += done.nulled;
         tables.extend(done.tables);
     }
     if matches.get_flag("seal") && !asked.is_dry_run {
@@ -149,7 +156,7 @@ fn import_all(matches: &ArgMatches, asked: &Asked) -> Result<u64, String> {
         tables.iter().try_for_each(|table| place.seal(table))?;
     }
     place.close()?;
-    Ok(bad)
+    Ok((bad, nulled))
 }
 
 impl Asked {
@@ -178,7 +185,11 @@ impl Asked {
             format: text("format").map(|f| Format::of_word(&f)),
             known,
             partition_by,
-            on_bad: if text("on-error").as_deref() == Some("skip") { OnBad::Skip } else { OnBad::Abort },
+            on_bad: match text("on-error").as_deref() {
+                Some("skip") => OnBad::Skip,
+                Some("null") => OnBad::Null,
+                _ => OnBad::Abort,
+            },
             rejects: text("rejects"),
             threads: matches
                 .get_one::<usize>("threads")
@@ -222,7 +233,8 @@ pub fn columns(text: &str) -> Result<Vec<(String, ColumnType)>, String> {
     Ok(out)
 }
 
-fn column_type(name: &str) -> Result<ColumnType, String> {
+/// A type as SQL names it.
+pub fn column_type(name: &str) -> Result<ColumnType, String> {
     if let Some(found) = ColumnType::from_sql_name(name) {
         return Ok(found);
     }

@@ -14,6 +14,7 @@ pub struct Done {
     pub tables: Vec<String>,
     pub rows: u64,
     pub bad: u64,
+    pub nulled: u64,
     /// Of text, or of a Parquet file.
     pub bytes: u64,
     /// With `--dry-run`: what would be done.
@@ -71,11 +72,11 @@ impl Report {
             println!("{plan}");
             return;
         }
-        let Done { tables, rows, bad, bytes, .. } = done;
+        let Done { tables, rows, bad, nulled, bytes, .. } = done;
         let (rate, mib) = (*rows as f64 / seconds, *bytes as f64 / seconds / (1 << 20) as f64);
         if self.is_json {
             let object = serde_json::json!({
-                "file": self.name, "tables": tables, "rows": rows, "left_out": bad, "bytes": bytes,
+                "file": self.name, "tables": tables, "rows": rows, "left_out": bad, "nulled": nulled, "bytes": bytes,
                 "seconds_until_durable": seconds, "rows_per_second": rate,
             });
             println!("{object}");
@@ -95,40 +96,51 @@ pub struct Rejects {
 const SHOWN_MAX: u32 = 10;
 
 impl Rejects {
+    /// What an earlier command left in the file is lost.
     pub fn new(path: Option<&str>) -> Result<Rejects, String> {
         let create = |path: &str| {
-            let file = File::options().create(true).append(true).open(path);
-            let file = file.map_err(|e| format!("could not write {path}: {e}"))?;
+            let file = File::create(path).map_err(|e| format!("could not write {path}: {e}"))?;
             Ok::<_, String>((BufWriter::new(file), path.to_owned()))
         };
         Ok(Rejects { file: path.map(create).transpose()?, shown: 0 })
     }
 
-    pub fn add(&mut self, bad: &Bad) -> Result<(), String> {
-        let record = &bad.record;
-        self.write(bad.line, record.position as u64, record.column.as_deref(), &record.reason, &record.record)
+    pub fn has_file(&self) -> bool {
+        self.file.is_some()
     }
 
+    pub fn add(&mut self, bad: &Bad) -> Result<(), String> {
+        let record = &bad.record;
+        let text = (!record.is_row).then_some(record.record.as_slice());
+        self.write(bad.line, record.position as u64, record.column.as_deref(), &record.reason, text)
+    }
+
+    /// Without a record a value became NULL.
     pub fn write(
         &mut self,
         line: u64,
         position: u64,
         column: Option<&str>,
         reason: &str,
-        record: &[u8],
+        record: Option<&[u8]>,
     ) -> Result<(), String> {
         let column = column.map_or(String::new(), |c| format!(", column \"{c}\""));
         let place = format!("line {line}, position {position}{column}: {reason}");
         match &mut self.file {
             Some((file, path)) => {
-                let end: &[u8] = if record.ends_with(b"\n") { b"" } else { b"\n" };
-                let written = writeln!(file, "# {place}").and_then(|()| file.write_all(&[record, end].concat()));
+                let text = match record {
+                    Some(record) if record.ends_with(b"\n") => record,
+                    Some(record) => &[record, b"\n"].concat(),
+                    None => b"",
+                };
+                let became = if record.is_none() { " became NULL" } else { "" };
+                let written = writeln!(file, "#{became} {place}").and_then(|()| file.write_all(text));
                 written.map_err(|e| format!("could not write {path}: {e}"))
             }
             None => {
                 self.shown += 1;
                 if self.shown <= SHOWN_MAX {
-                    eprintln!("left out: {place}");
+                    eprintln!("{}: {place}", if record.is_none() { "became NULL" } else { "left out" });
                 }
                 if self.shown == SHOWN_MAX {
                     eprintln!("more are not shown: --rejects FILE has all of them");
@@ -138,7 +150,7 @@ impl Rejects {
         }
     }
 
-    pub fn finish(&mut self) -> Result<(), String> {
+    pub fn flush(&mut self) -> Result<(), String> {
         match &mut self.file {
             Some((file, path)) => file.flush().map_err(|e| format!("could not write {path}: {e}")),
             None => Ok(()),

@@ -47,7 +47,7 @@ pub struct Source {
     is_url: bool,
 }
 
-pub type Reader = Box<dyn Read + Send>;
+pub use tidalite::import::Reader;
 
 impl Source {
     pub fn named(name: &str, asked: &Asked) -> Result<Source, String> {

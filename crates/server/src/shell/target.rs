@@ -20,8 +20,19 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 pub enum Target {
     Folder { database: Database, runtime: Runtime, name: String },
-    Server { agent: ureq::Agent, url: String, authorization: Option<String> },
+    Server(Server),
 }
+
+/// Clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Server {
+    agent: ureq::Agent,
+    url: String,
+    authorization: Option<String>,
+}
+
+/// Connections that are kept to be used again.
+pub const CONNECTIONS: usize = 8;
 
 #[derive(Debug, Deserialize)]
 pub struct Column {
@@ -142,19 +153,22 @@ impl Target {
         let (credentials, host) = rest.rsplit_once('@').map_or((None, rest), |(c, h)| (Some(c), h));
         let user = user.or(credentials).map(|u| format!("Basic {}", STANDARD.encode(u)));
         let authorization = user.or_else(|| token.map(|t| format!("Bearer {t}")));
-        let mut config = ureq::Agent::config_builder().http_status_as_error(false).timeout_connect(Some(CONNECT));
+        let mut config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(CONNECT))
+            .max_idle_connections_per_host(CONNECTIONS);
         if let Some(file) = ca_file {
             config = config.tls_config(TlsConfig::builder().root_certs(authorities(file)?).build());
         }
         let url = format!("{scheme}://{}", host.trim_end_matches('/'));
-        Ok(Target::Server { agent: config.build().into(), url, authorization })
+        Ok(Target::Server(Server { agent: config.build().into(), url, authorization }))
     }
 
     #[must_use]
     pub fn name(&self) -> String {
         match self {
             Target::Folder { name, .. } => format!("data folder {name}"),
-            Target::Server { url, .. } => url.clone(),
+            Target::Server(server) => server.url.clone(),
         }
     }
 
@@ -165,7 +179,9 @@ impl Target {
             Target::Folder { database, runtime, .. } => {
                 runtime.block_on(ask_folder(database, sql)).map_err(|e| message(sql, &with_hint(&e), e.position))?
             }
-            Target::Server { agent, url, authorization } => ask_server(agent, url, authorization.as_deref(), sql)?,
+            Target::Server(server) => {
+                server.post("/exec?quoteNotFinite=true", "text/plain; charset=utf-8", sql.as_bytes())?
+            }
         };
         let reply: Reply = serde_json::from_str(&json).map_err(|e| {
             let start: String = json.chars().take(200).collect();
@@ -190,9 +206,7 @@ impl Target {
     pub fn post(&self, path: &str, content_type: &str, body: &[u8]) -> Result<String, String> {
         match self {
             Target::Folder { name, .. } => Err(format!("{name} is no server")),
-            Target::Server { agent, url, authorization } => {
-                send(agent, &format!("{url}{path}"), authorization.as_deref(), content_type, body)
-            }
+            Target::Server(server) => server.post(path, content_type, body),
         }
     }
 
@@ -201,35 +215,33 @@ impl Target {
     pub fn close(self) -> Result<(), String> {
         match self {
             Target::Folder { database, .. } => database.close().map_err(|e| format!("could not close the folder: {e}")),
-            Target::Server { .. } => Ok(()),
+            Target::Server(_) => Ok(()),
         }
     }
 }
 
-fn ask_server(agent: &ureq::Agent, url: &str, authorization: Option<&str>, sql: &str) -> Result<String, String> {
-    send(agent, &format!("{url}/exec?quoteNotFinite=true"), authorization, "text/plain; charset=utf-8", sql.as_bytes())
-}
-
-fn send(
-    agent: &ureq::Agent,
-    url: &str,
-    authorization: Option<&str>,
-    content_type: &str,
-    body: &[u8],
-) -> Result<String, String> {
-    let mut request = agent.post(url).content_type(content_type);
-    if let Some(authorization) = authorization {
-        request = request.header("Authorization", authorization);
-    }
-    let mut response = request.send(body).map_err(|e| {
-        format!("could not reach {url}: {e}; is a server running? `tidalite serve` starts one, `tidalite demo` one with data")
-    })?;
-    let status = response.status().as_u16();
-    let text = response.body_mut().with_config().limit(REPLY_BYTES_MAX).read_to_string();
-    let text = text.map_err(|e| format!("the answer broke off: {e}"))?;
-    match status {
-        401 => Err("the server wants to know who you are: give --user or --token".to_owned()),
-        _ => Ok(text),
+impl Server {
+    /// # Errors
+    /// As [`Target::post`].
+    pub fn post(&self, path: &str, content_type: &str, body: &[u8]) -> Result<String, String> {
+        let url = format!("{}{path}", self.url);
+        let mut request = self.agent.post(&url).content_type(content_type);
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let mut response = request.send(body).map_err(|e| {
+            format!(
+                "could not reach {}: {e}; is a server running? `tidalite serve` starts one, `tidalite demo` one with data",
+                self.url
+            )
+        })?;
+        let status = response.status().as_u16();
+        let text = response.body_mut().with_config().limit(REPLY_BYTES_MAX).read_to_string();
+        let text = text.map_err(|e| format!("the answer broke off: {e}"))?;
+        match status {
+            401 => Err("the server wants to know who you are: give --user or --token".to_owned()),
+            _ => Ok(text),
+        }
     }
 }
 
@@ -279,12 +291,13 @@ mod tests {
 
     #[test]
     fn addresses_may_carry_who_asks() {
-        let Ok(Target::Server { url, authorization, .. }) = Target::connect("http://u:p@db:9000/", Access::default())
+        let Ok(Target::Server(Server { url, authorization, .. })) =
+            Target::connect("http://u:p@db:9000/", Access::default())
         else {
             panic!("no server")
         };
         assert_eq!((url.as_str(), authorization.as_deref()), ("http://db:9000", Some("Basic dTpw")));
-        let Ok(Target::Server { url, .. }) = Target::connect("https://db", Access::default()) else {
+        let Ok(Target::Server(Server { url, .. })) = Target::connect("https://db", Access::default()) else {
             panic!("no server")
         };
         assert_eq!(url, "https://db");

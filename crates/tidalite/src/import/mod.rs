@@ -6,24 +6,20 @@
 //!
 //! Always: pieces are committed in their order, so that rows of one time keep the order they have in the file. When a
 //! record is bad and that ends the import, the rows of the pieces before it stay.
-//! The caller's thread commits; one thread reads and cuts, `threads` parse.
+//! The caller's thread commits; one thread reads and cuts, `threads` parse. Nobody waits for them when an import ends
+//! early: the input may never end.
+//!
+//! Reading order: [`plan`] what will be done; [`pieces`] cuts the text; [`pipeline`]; [`window`] bounds it.
 
+mod pieces;
 mod pipeline;
 mod plan;
+mod window;
 
-pub use pipeline::{Bad, Progress, import_csv};
+pub use pieces::{Piece, Pieces, RECORD_BYTES_MAX, Reader};
+pub use pipeline::{Bad, Progress, import_csv, parse_csv};
 pub use plan::CsvPlan;
-pub use tidalite_ingest::csv::{CsvColumn, CsvFormat, CsvParser, Detected, Known, Splitter, is_readable};
-
-/// What a record that is no row does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnBad {
-    /// It ends the import.
-    #[default]
-    Abort,
-    /// It is handed to the caller and left out.
-    Skip,
-}
+pub use tidalite_ingest::csv::{CsvColumn, CsvFormat, CsvParser, Detected, Known, OnBad, is_readable, lines_of};
 
 /// Bytes at the beginning of a file that are looked at for what it is.
 pub const SAMPLE_BYTES: usize = 4 << 20;

@@ -1,20 +1,19 @@
 //! Pieces of a file through reader, parsers and commits.
 
+use super::pieces::{Piece, Pieces, Reader};
+use super::window::Window;
 use super::{CsvPlan, OnBad};
 use crate::{Error, ErrorKind, Result};
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, VecDeque};
-use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use tidalite_ingest::csv::{BadRecord, CsvParser, Parsed, Splitter};
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_ingest::csv::{BadRecord, CsvParser, Parsed};
 use tidalite_types::Batch;
 
 /// Text that is parsed and committed at a time.
 const PIECE_BYTES: usize = 2 << 20;
-/// A record, or a field in quotes that is never closed, may be so long.
-const RECORD_BYTES_MAX: usize = 256 << 20;
 /// Commits under way.
 const COMMITS_MAX: usize = 8;
 
@@ -25,10 +24,13 @@ pub struct Progress {
     pub bytes: u64,
     /// Committed and acknowledged.
     pub rows: u64,
+    /// Records left out.
     pub bad: u64,
+    /// Values of rows that became NULL because they were none of their column, or missing.
+    pub nulled: u64,
 }
 
-/// A record that is no row, with its line in the file, from 1.
+/// A record that is no row, or a value that became NULL, with its line in the file, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
     pub line: u64,
@@ -45,46 +47,99 @@ impl std::fmt::Display for Bad {
     }
 }
 
-struct Piece {
+/// What a parser made of a piece, or of the beginning of what is left of it.
+struct Part {
+    piece: u64,
     number: u64,
-    text: Vec<u8>,
+    is_last: bool,
+    /// Lines of the file before it.
+    lines_before: u64,
+    parsed: Parsed,
 }
-
-type Done = (u64, usize, Parsed);
 
 /// Imports what `reader` gives behind [`CsvPlan::skipped_bytes`]. `commit` takes batches in order; `told` hears of bad
 /// records in order and of progress, and ends the import by an error.
 ///
 /// # Errors
-/// Of the reader, of a commit, of `told`; the first bad record under [`OnBad::Abort`].
+/// Of the reader, of a commit, of `told`; the first bad record under [`OnBad::Abort`]. The hint says how many rows are
+/// in the table all the same.
 pub fn import_csv(
     plan: &CsvPlan,
-    reader: &mut (dyn Read + Send),
+    reader: Reader,
     threads: usize,
     on_bad: OnBad,
     mut commit: impl FnMut(Batch) -> BoxFuture<'static, Result<()>>,
     mut told: impl FnMut(Option<&Bad>, Progress) -> Result<()>,
 ) -> Result<Progress> {
     let threads = threads.max(1);
-    let parsers: Vec<CsvParser> = (0..threads).map(|i| parser(plan, i as u64)).collect::<Result<_>>()?;
     let (to_parsers, pieces) = sync_channel::<Piece>(threads);
-    let (to_commit, parsed) = sync_channel::<Done>(threads);
-    let pieces = Mutex::new(pieces);
-    std::thread::scope(|scope| {
-        let reading = scope.spawn(|| read_pieces(reader, Splitter::new(&plan.detected.format), to_parsers));
-        for parser in parsers {
-            let (pieces, to_commit) = (&pieces, to_commit.clone());
-            scope.spawn(move || parse_pieces(parser, pieces, &to_commit));
+    let (to_commit, parsed) = sync_channel::<Part>(threads);
+    let (to_end, end) = sync_channel(1);
+    let all = Pieces::new(reader, &plan.detected.format, plan.lines_before, PIECE_BYTES);
+    start("tidalite-import-read", move || {
+        // Nobody listens when the import ended early.
+        let _ = to_end.send(read_pieces(all, &to_parsers));
+    })?;
+    let pieces = Arc::new(Mutex::new(pieces));
+    let window = Arc::new(Window::new(2 * threads + COMMITS_MAX));
+    for number in 0..threads {
+        let parser = parser(plan, number as u64)?;
+        let (pieces, window, to_commit) = (pieces.clone(), window.clone(), to_commit.clone());
+        start("tidalite-import", move || parse_pieces(parser, on_bad, &pieces, &window, &to_commit))?;
+    }
+    drop(to_commit);
+    let done = commit_pieces(&parsed, &end, &window, on_bad, &mut commit, &mut told);
+    window.close();
+    done
+}
+
+/// The rows of a text that is in memory, behind [`CsvPlan::skipped_bytes`], for commits to come; one batch unless very
+/// much is bad. The progress counts them as committed.
+///
+/// # Errors
+/// The first bad record under [`OnBad::Abort`].
+pub fn parse_csv(
+    plan: &CsvPlan,
+    text: &[u8],
+    on_bad: OnBad,
+    mut told: impl FnMut(&Bad),
+) -> Result<(Vec<Batch>, Progress)> {
+    let mut parser = parser(plan, 0)?;
+    let (mut batches, mut progress) = (Vec::new(), Progress::default());
+    let (mut at, mut lines_before) = (0, plan.lines_before);
+    while at < text.len() {
+        let Parsed { batch, bytes, lines, bad } = parser.parse(&text[at..], on_bad);
+        for record in bad {
+            let bad = progress.found(lines_before, record, on_bad)?;
+            told(&bad);
         }
-        drop(to_commit);
-        let first_line = plan.detected.header_lines as u64;
-        let done = commit_pieces(parsed, first_line, on_bad, &mut commit, &mut told);
-        // The parsers have seen that nobody listens, or the end; the reader must not wait for them for ever.
-        drop(std::mem::replace(&mut *pieces.lock().unwrap_or_else(PoisonError::into_inner), sync_channel(1).1));
-        let read = reading.join().unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "reading the file panicked")));
-        let done = done?;
-        read.map(|()| done)
-    })
+        at += bytes;
+        lines_before += lines;
+        progress.rows += batch.rows as u64;
+        if batch.rows > 0 {
+            batches.push(batch);
+        }
+    }
+    progress.bytes = text.len() as u64;
+    Ok((batches, progress))
+}
+
+impl Progress {
+    /// Counts what is bad, unless that ends the import.
+    fn found(&mut self, lines_before: u64, record: BadRecord, on_bad: OnBad) -> Result<Bad> {
+        let bad = Bad { line: lines_before + record.line + 1, record };
+        if on_bad == OnBad::Abort {
+            return Err(aborted(&bad));
+        }
+        let count = if bad.record.is_row { &mut self.nulled } else { &mut self.bad };
+        *count += 1;
+        Ok(bad)
+    }
+}
+
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+    started.map(|_| ()).map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start a thread: {e}")))
 }
 
 fn parser(plan: &CsvPlan, number: u64) -> Result<CsvParser> {
@@ -99,50 +154,41 @@ fn seed() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-fn read_pieces(reader: &mut (dyn Read + Send), mut splitter: Splitter, to: SyncSender<Piece>) -> Result<()> {
-    let mut held: Vec<u8> = Vec::with_capacity(2 * PIECE_BYTES);
-    let mut number = 0;
-    loop {
-        let wanted = held.len() + PIECE_BYTES;
-        let is_end = fill(reader, &mut held, wanted)?;
-        let whole = if is_end { held.len() } else { splitter.split(&held) };
-        if held.len() - whole > RECORD_BYTES_MAX {
-            let message =
-                format!("a record, or a quoted field that is not closed, is longer than {RECORD_BYTES_MAX} bytes");
-            return Err(Error::new(ErrorKind::Invalid, message));
+/// How many pieces there are.
+fn read_pieces(pieces: Pieces, to: &SyncSender<Piece>) -> Result<u64> {
+    let mut count = 0;
+    for piece in pieces {
+        if to.send(piece?).is_err() {
+            break;
         }
-        if whole > 0 {
-            let mut rest = Vec::with_capacity(2 * PIECE_BYTES);
-            rest.extend_from_slice(&held[whole..]);
-            held.truncate(whole);
-            let text = std::mem::replace(&mut held, rest);
-            // Nobody listens when the import ended early.
-            if to.send(Piece { number, text }).is_err() {
-                return Ok(());
-            }
-            number += 1;
-        }
-        if is_end {
-            return Ok(());
-        }
+        count += 1;
     }
+    Ok(count)
 }
 
-/// Reads until `held` has `wanted` bytes; true at the end of the file.
-fn fill(reader: &mut (dyn Read + Send), held: &mut Vec<u8>, wanted: usize) -> Result<bool> {
-    let missing = wanted.saturating_sub(held.len()) as u64;
-    let read = reader.take(missing).read_to_end(held);
-    let read = read.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not be read: {e}")))?;
-    Ok((read as u64) < missing)
-}
-
-fn parse_pieces(mut parser: CsvParser, pieces: &Mutex<Receiver<Piece>>, to: &SyncSender<Done>) {
+fn parse_pieces(
+    mut parser: CsvParser,
+    on_bad: OnBad,
+    pieces: &Mutex<Receiver<Piece>>,
+    window: &Window,
+    to: &SyncSender<Part>,
+) {
     loop {
         let next = pieces.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Piece { number, text }) = next else { return };
-        let parsed = parser.parse(&text);
-        if to.send((number, text.len(), parsed)).is_err() {
-            return;
+        let Ok(Piece { number: piece, mut lines_before, text }) = next else { return };
+        let (mut at, mut number) = (0, 0);
+        while at < text.len() {
+            if !window.wait(piece, number) {
+                return;
+            }
+            let parsed = parser.parse(&text[at..], on_bad);
+            at += parsed.bytes;
+            let lines = parsed.lines;
+            if to.send(Part { piece, number, is_last: at >= text.len(), lines_before, parsed }).is_err() {
+                return;
+            }
+            lines_before += lines;
+            number += 1;
         }
     }
 }
@@ -154,63 +200,77 @@ struct UnderWay {
 }
 
 fn commit_pieces(
-    parsed: Receiver<Done>,
-    first_line: u64,
+    parsed: &Receiver<Part>,
+    end: &Receiver<Result<u64>>,
+    window: &Window,
     on_bad: OnBad,
     commit: &mut impl FnMut(Batch) -> BoxFuture<'static, Result<()>>,
     told: &mut impl FnMut(Option<&Bad>, Progress) -> Result<()>,
 ) -> Result<Progress> {
     let mut progress = Progress::default();
-    let (mut early, mut next, mut line) = (BTreeMap::new(), 0, first_line);
     let mut under_way: VecDeque<UnderWay> = VecDeque::new();
-    let mut failed = None;
-    'pieces: for (number, bytes, piece) in parsed.iter() {
-        early.insert(number, (bytes, piece));
-        while let Some((bytes, piece)) = early.remove(&next) {
-            next += 1;
-            let Parsed { batch, lines, bad } = piece;
-            for record in bad {
-                let bad = Bad { line: line + record.line + 1, record };
-                progress.bad += 1;
-                let refused = match on_bad {
-                    OnBad::Skip => told(Some(&bad), progress).err(),
-                    OnBad::Abort => Some(aborted(&bad)),
-                };
-                if refused.is_some() {
-                    failed = refused;
-                    break 'pieces;
-                }
-            }
-            line += lines;
-            let (rows, bytes) = (batch.rows as u64, bytes as u64);
-            let done: BoxFuture<'static, Result<()>> =
-                if rows == 0 { Box::pin(async { Ok(()) }) } else { commit(batch) };
-            under_way.push_back(UnderWay { rows, bytes, done });
-            while under_way.len() > COMMITS_MAX {
-                if let Err(error) = acknowledge(&mut under_way, &mut progress, told) {
-                    failed = Some(error);
-                    break 'pieces;
-                }
-            }
-        }
+    let mut done = commit_in_order(parsed, window, on_bad, commit, told, &mut progress, &mut under_way);
+    if let Ok(committed) = done {
+        done = all_read(end, committed).map(|()| committed);
     }
-    // The parsers must not wait for somebody who takes what they made.
-    drop(parsed);
     while !under_way.is_empty() {
-        if let Err(error) = acknowledge(&mut under_way, &mut progress, told) {
-            failed.get_or_insert(error);
-        }
+        let acknowledged = acknowledge(&mut under_way, &mut progress, told);
+        done = done.and_then(|count| acknowledged.map(|()| count));
     }
-    match failed {
-        None => Ok(progress),
-        Some(mut error) => {
+    match done {
+        Ok(_) => Ok(progress),
+        Err(mut error) => {
             if progress.rows > 0 {
-                let rows = progress.rows;
-                error.hint = Some(format!("{rows} rows of it are in the table"));
+                error.hint = Some(format!("{} rows of it are in the table", progress.rows));
             }
             Err(error)
         }
     }
+}
+
+/// Whether the file was read to its end, and what was read is committed.
+fn all_read(end: &Receiver<Result<u64>>, committed: u64) -> Result<()> {
+    let panicked = |what: &str| Err(Error::new(ErrorKind::Internal, format!("{what} the file panicked")));
+    match end.recv() {
+        Ok(Ok(count)) if count == committed => Ok(()),
+        Ok(Ok(_)) => panicked("parsing"),
+        Ok(Err(error)) => Err(error),
+        Err(_) => panicked("reading"),
+    }
+}
+
+/// How many pieces were committed when the parsers have no more.
+fn commit_in_order(
+    parsed: &Receiver<Part>,
+    window: &Window,
+    on_bad: OnBad,
+    commit: &mut impl FnMut(Batch) -> BoxFuture<'static, Result<()>>,
+    told: &mut impl FnMut(Option<&Bad>, Progress) -> Result<()>,
+    progress: &mut Progress,
+    under_way: &mut VecDeque<UnderWay>,
+) -> Result<u64> {
+    let (mut early, mut next) = (BTreeMap::new(), (0, 0));
+    for part in parsed {
+        early.insert((part.piece, part.number), part);
+        while let Some(Part { piece, number, is_last, lines_before, parsed }) = early.remove(&next) {
+            next = if is_last { (piece + 1, 0) } else { (piece, number + 1) };
+            if is_last {
+                window.move_to(next.0);
+            }
+            for record in parsed.bad {
+                let bad = progress.found(lines_before, record, on_bad)?;
+                told(Some(&bad), *progress)?;
+            }
+            let (rows, bytes) = (parsed.batch.rows as u64, parsed.bytes as u64);
+            let done: BoxFuture<'static, Result<()>> =
+                if rows == 0 { Box::pin(async { Ok(()) }) } else { commit(parsed.batch) };
+            under_way.push_back(UnderWay { rows, bytes, done });
+            while under_way.len() > COMMITS_MAX {
+                acknowledge(under_way, progress, told)?;
+            }
+        }
+    }
+    Ok(next.0)
 }
 
 fn aborted(bad: &Bad) -> Error {

@@ -1,8 +1,8 @@
 //! What will be done with a file, before it is.
 
-use super::{Detected, Known};
+use super::{CsvColumn, Detected, Known};
 use crate::{Error, ErrorKind, Result};
-use tidalite_ingest::csv::{Splitter, detect};
+use tidalite_ingest::csv::{detect, is_readable};
 use tidalite_types::command::CreateTable;
 use tidalite_types::schema::{same_name, table_name_problem};
 use tidalite_types::{ColumnType, PartitionBy, TableSchema};
@@ -15,6 +15,8 @@ pub struct CsvPlan {
     pub create: Option<CreateTable>,
     /// Bytes before the first record: a byte order mark and the names.
     pub skipped_bytes: usize,
+    /// Lines of the file before it.
+    pub lines_before: u64,
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -36,8 +38,6 @@ impl CsvPlan {
             return Err(Error::new(ErrorKind::Invalid, problem));
         }
         let mark = if sample.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let text = &sample[mark..];
-        let whole = if is_whole { text.len() } else { Splitter::new(&super::CsvFormat::default()).split(text) };
         if let Some(schema) = schema {
             known.table = Some(schema.columns.iter().map(|c| (c.name.clone(), c.column_type)).collect());
             let designated = schema.timestamp().map(|(column, _)| column.name.clone());
@@ -51,7 +51,8 @@ impl CsvPlan {
             known.timestamp = designated;
             typed_as_table(&known, schema)?;
         }
-        let detected = detect(&text[..whole], &known)?;
+        let detected = detect(&sample[mark..], is_whole, &known)?;
+        are_readable(&detected)?;
         let create = schema.is_none().then(|| CreateTable {
             name: table.to_owned(),
             columns: detected.columns.iter().filter_map(|c| Some((c.name.clone(), c.column_type?))).collect(),
@@ -61,9 +62,9 @@ impl CsvPlan {
             dedup: Vec::new(),
             if_not_exists: false,
         });
-        let skipped_bytes = mark + detected.header_bytes;
+        let (skipped_bytes, lines_before) = (mark + detected.header_bytes, detected.header_lines as u64);
         let table = schema.map_or(table, |s| &s.name).to_owned();
-        Ok(CsvPlan { table, detected, create, skipped_bytes })
+        Ok(CsvPlan { table, detected, create, skipped_bytes, lines_before })
     }
 }
 
@@ -73,6 +74,15 @@ fn partition(detected: &Detected, given: Option<PartitionBy>) -> PartitionBy {
         (Some(_), Some(given)) => given,
         (Some(_), None) => detected.partition_by,
     }
+}
+
+fn are_readable(detected: &Detected) -> Result<()> {
+    let no = |c: &&CsvColumn| c.column_type.is_some_and(|t| !is_readable(t));
+    let Some((column, column_type)) = detected.columns.iter().find(no).and_then(|c| Some((c, c.column_type?))) else {
+        return Ok(());
+    };
+    let message = format!("column \"{}\" of type {column_type} cannot be read from CSV", column.name);
+    Err(Error::new(ErrorKind::Invalid, message))
 }
 
 /// A type that was given for a column that the table has with another.

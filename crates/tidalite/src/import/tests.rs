@@ -3,6 +3,7 @@ use crate::{Database, DatabaseConfig, Error, ErrorKind, Result};
 use futures::FutureExt;
 use futures::executor::block_on;
 use std::io::{Cursor, Read};
+use std::sync::mpsc::{Receiver, channel};
 use tidalite_types::{Command, PartitionBy, Values};
 
 /// About six pieces of rows that count.
@@ -19,7 +20,7 @@ fn plan_of(text: &str) -> CsvPlan {
 
 fn import(text: &str, on_bad: OnBad, threads: usize) -> (Result<Progress>, Vec<i64>, Vec<String>) {
     let plan = plan_of(text);
-    let mut reader = Cursor::new(&text.as_bytes()[plan.skipped_bytes..]);
+    let reader = Box::new(Cursor::new(text.as_bytes()[plan.skipped_bytes..].to_vec()));
     let (mut values, mut bad) = (Vec::new(), Vec::new());
     let commit = |batch: tidalite_types::Batch| {
         let Values::I64(longs) = &batch.columns[0].column.values else { panic!("no longs") };
@@ -30,7 +31,7 @@ fn import(text: &str, on_bad: OnBad, threads: usize) -> (Result<Progress>, Vec<i
         bad.extend(found.map(ToString::to_string));
         Ok(())
     };
-    let done = import_csv(&plan, &mut reader, threads, on_bad, commit, told);
+    let done = import_csv(&plan, reader, threads, on_bad, commit, told);
     (done, values, bad)
 }
 
@@ -40,7 +41,7 @@ fn pieces_are_committed_in_their_order() {
     for threads in [1, 3] {
         let (done, values, bad) = import(&text, OnBad::Abort, threads);
         let bytes = (text.len() - "n,text\n".len()) as u64;
-        assert_eq!(done.unwrap(), Progress { bytes, rows: 700_000, bad: 0 });
+        assert_eq!(done.unwrap(), Progress { bytes, rows: 700_000, ..Progress::default() });
         assert!(values.iter().copied().eq(0..700_000), "{threads} threads");
         assert!(bad.is_empty());
     }
@@ -80,11 +81,11 @@ fn a_reader_that_fails_and_a_commit_that_is_refused_end_the_import() {
     }
     let plan = plan_of("n\n1\n");
     let ready = |_| futures::future::ready(Ok(())).boxed();
-    let error = import_csv(&plan, &mut Broken(3), 2, OnBad::Skip, ready, |_, _| Ok(())).unwrap_err();
+    let error = import_csv(&plan, Box::new(Broken(3)), 2, OnBad::Skip, ready, |_, _| Ok(())).unwrap_err();
     assert_eq!(error.message, "could not be read: the disk is gone");
     let refuse = |_| futures::future::ready(Err(Error::new(ErrorKind::Unavailable, "no room"))).boxed();
     let text = "1\n".repeat(20 << 20);
-    let error = import_csv(&plan, &mut Cursor::new(text), 2, OnBad::Skip, refuse, |_, _| Ok(())).unwrap_err();
+    let error = import_csv(&plan, Box::new(Cursor::new(text)), 2, OnBad::Skip, refuse, |_, _| Ok(())).unwrap_err();
     assert_eq!(error.message, "no room");
 }
 
@@ -103,9 +104,9 @@ fn a_table_is_created_by_what_the_file_shows_and_found_again_by_the_next_file() 
             assert_eq!((create.designated.as_deref(), create.partition_by), (Some("ts"), PartitionBy::Month));
             block_on(database.command(Command::CreateTable(create))).unwrap();
         }
-        let mut reader = &text.as_bytes()[plan.skipped_bytes..];
+        let reader = Box::new(&text.as_bytes()[plan.skipped_bytes..]);
         let commit = |batch| database.commit(vec![batch]).map(|r| r.map(|_| ())).boxed();
-        let done = import_csv(&plan, &mut reader, 1, OnBad::Abort, commit, |_, _| Ok(())).unwrap();
+        let done = import_csv(&plan, reader, 1, OnBad::Abort, commit, |_, _| Ok(())).unwrap();
         assert_eq!(done.rows, 3);
     }
     let committed = database.metrics().into_iter().find(|m| m.name == "tidalite_rows_committed_total");
@@ -113,5 +114,93 @@ fn a_table_is_created_by_what_the_file_shows_and_found_again_by_the_next_file() 
     let types = Known { columns: vec![("v".to_owned(), tidalite_types::ColumnType::Long)], ..Known::default() };
     let error = CsvPlan::new(text.as_bytes(), true, "t", database.table("t").as_deref(), types, None).unwrap_err();
     assert_eq!(error.message, "column \"v\" of table \"t\" is of type DOUBLE, not LONG");
+    block_on(database.execute("ALTER TABLE t ADD COLUMN raw BINARY", crate::QueryOptions::default())).unwrap();
+    let text = b"ts,raw\n2026-01-01T00:00:00Z,x\n";
+    let error = CsvPlan::new(text, true, "t", database.table("t").as_deref(), Known::default(), None).unwrap_err();
+    assert_eq!(error.message, "column \"raw\" of type BINARY cannot be read from CSV");
     database.close().unwrap();
+}
+
+/// Gives what it has, then what comes, and does not end before its sender.
+struct Waiting(Cursor<Vec<u8>>, Receiver<Vec<u8>>);
+
+impl Read for Waiting {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.0.position() == self.0.get_ref().len() as u64 {
+            match self.1.recv() {
+                Ok(more) => self.0 = Cursor::new(more),
+                Err(_) => return Ok(0),
+            }
+        }
+        self.0.read(buffer)
+    }
+}
+
+#[test]
+fn an_import_that_ends_early_waits_for_no_input() {
+    let (more, comes) = channel();
+    let text = "1\n".repeat(2 << 20) + "x\n" + &"2\n".repeat(2 << 20);
+    let reader = Box::new(Waiting(Cursor::new(text.into_bytes()), comes));
+    let ready = |_| futures::future::ready(Ok(())).boxed();
+    let error = import_csv(&plan_of("n\n1\n"), reader, 2, OnBad::Abort, ready, |_, _| Ok(())).unwrap_err();
+    assert_eq!(error.line, Some((2 << 20) + 2));
+    // The sender lives up to here.
+    drop(more);
+}
+
+#[test]
+fn a_reader_that_fails_says_what_is_in_the_table() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("the disk is gone"))
+        }
+    }
+    let reader = Box::new(Cursor::new("1\n".repeat(1 << 20).into_bytes()).chain(Broken));
+    let ready = |_| futures::future::ready(Ok(())).boxed();
+    let error = import_csv(&plan_of("n\n1\n"), reader, 2, OnBad::Skip, ready, |_, _| Ok(())).unwrap_err();
+    assert_eq!(error.message, "could not be read: the disk is gone");
+    assert_eq!(error.hint.as_deref(), Some("1048576 rows of it are in the table"));
+}
+
+#[test]
+fn many_bad_records_are_told_in_parts_that_stay_in_order() {
+    let record = |i: i64| if i % 2 == 0 { format!("{i},x\n") } else { format!("{i}x,x\n") };
+    let text = "n,text\n1,a\n".to_owned() + &(0..400_000).map(record).collect::<String>();
+    let plan = plan_of("n,text\n1,a\n");
+    for on_bad in [OnBad::Skip, OnBad::Null] {
+        let (mut lines, mut rows) = (Vec::new(), 0);
+        let reader = Box::new(Cursor::new(text.as_bytes()[plan.skipped_bytes..].to_vec()));
+        let commit = |batch: tidalite_types::Batch| {
+            rows += batch.rows as u64;
+            futures::future::ready(Ok(())).boxed()
+        };
+        let told = |bad: Option<&Bad>, _| {
+            lines.extend(bad.map(|b| b.line));
+            Ok(())
+        };
+        let done = import_csv(&plan, reader, 3, on_bad, commit, told).unwrap();
+        assert!(lines.iter().copied().eq((0..200_000).map(|i| 2 * i + 4)), "{on_bad:?}");
+        let expected = match on_bad {
+            OnBad::Null => (400_001, 0, 200_000),
+            _ => (200_001, 200_000, 0),
+        };
+        assert_eq!((done.rows, done.bad, done.nulled), expected);
+        assert_eq!((rows, done.bytes), (done.rows, (text.len() - plan.skipped_bytes) as u64));
+    }
+}
+
+#[test]
+fn a_record_that_is_too_long_has_a_line() {
+    let text = "1,2\n3,\"".to_owned() + &"x".repeat(5_000);
+    let mut pieces = Pieces::new(Box::new(Cursor::new(text.into_bytes())), &CsvFormat::default(), 10, 1_000);
+    pieces.record_bytes_max = 2_000;
+    let first = pieces.next().unwrap().unwrap();
+    assert_eq!((first.text.as_slice(), first.lines_before), (&b"1,2\n"[..], 10));
+    let error = pieces.next().unwrap().unwrap_err();
+    assert_eq!(error.line, Some(12));
+    assert!(
+        error.message.starts_with("line 12: a record, or a quoted field in it that is not closed, is longer than 2000")
+    );
+    assert!(pieces.next().is_none());
 }

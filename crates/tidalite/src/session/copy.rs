@@ -95,10 +95,10 @@ pub(crate) fn rows_in(
     }
     let mut sink = Sink { host: host.clone(), held: Vec::new(), bytes: 0, has_committed: false };
     let on_bad = if copy.skips_bad { OnBad::Skip } else { OnBad::Abort };
-    let mut reader = std::io::Cursor::new(head.split_off(plan.skipped_bytes)).chain(text);
+    let reader = Box::new(std::io::Cursor::new(head.split_off(plan.skipped_bytes)).chain(text));
     let sink_of_pieces = &mut sink;
     let told = |_: Option<&Bad>, _: Progress| cancel.check().map_err(Error::from);
-    let done = import_csv(&plan, &mut reader, THREADS, on_bad, |batch| sink_of_pieces.push(batch), told);
+    let done = import_csv(&plan, reader, THREADS, on_bad, |batch| sink_of_pieces.push(batch), told);
     match done {
         Ok(progress) => {
             cancel.check()?;

@@ -1,0 +1,97 @@
+//! A text in pieces that end where records do.
+
+use crate::{Error, ErrorKind, Result};
+use std::io::Read;
+use tidalite_ingest::csv::{CsvFormat, Splitter, lines_of};
+
+pub type Reader = Box<dyn Read + Send>;
+
+/// A record, or a field in quotes that is never closed, may be so long.
+pub const RECORD_BYTES_MAX: usize = 256 << 20;
+
+#[derive(Debug)]
+pub struct Piece {
+    /// From 0.
+    pub number: u64,
+    /// Of the file, before it.
+    pub lines_before: u64,
+    pub text: Vec<u8>,
+}
+
+/// Ends after the last piece or the first error, which says how far the file is read.
+pub struct Pieces {
+    reader: Reader,
+    splitter: Splitter,
+    piece_bytes: usize,
+    pub(super) record_bytes_max: usize,
+    held: Vec<u8>,
+    number: u64,
+    lines: u64,
+    is_end: bool,
+}
+
+impl Pieces {
+    /// Pieces of about `piece_bytes`. `lines_before` stand before what `reader` gives.
+    #[must_use]
+    pub fn new(reader: Reader, format: &CsvFormat, lines_before: u64, piece_bytes: usize) -> Pieces {
+        Pieces {
+            reader,
+            splitter: Splitter::new(format),
+            piece_bytes,
+            record_bytes_max: RECORD_BYTES_MAX,
+            held: Vec::with_capacity(2 * piece_bytes),
+            number: 0,
+            lines: lines_before,
+            is_end: false,
+        }
+    }
+
+    /// Whole records, none of them only when there is no more.
+    fn read(&mut self) -> Result<Option<Piece>> {
+        while !self.is_end {
+            self.is_end = fill(&mut self.reader, &mut self.held, self.piece_bytes)?;
+            let whole = if self.is_end { self.held.len() } else { self.splitter.split(&self.held) };
+            if whole > 0 {
+                return Ok(Some(self.cut(whole)));
+            }
+            if self.held.len() > self.record_bytes_max {
+                let (line, max) = (self.lines + 1, self.record_bytes_max);
+                let message = format!(
+                    "line {line}: a record, or a quoted field in it that is not closed, is longer than {max} bytes"
+                );
+                let mut error = Error::new(ErrorKind::Invalid, message);
+                error.line = Some(line);
+                return Err(error);
+            }
+        }
+        Ok(None)
+    }
+
+    fn cut(&mut self, whole: usize) -> Piece {
+        let mut rest = Vec::with_capacity(2 * self.piece_bytes);
+        rest.extend_from_slice(&self.held[whole..]);
+        self.held.truncate(whole);
+        let text = std::mem::replace(&mut self.held, rest);
+        let piece = Piece { number: self.number, lines_before: self.lines, text };
+        self.number += 1;
+        self.lines += lines_of(&piece.text);
+        piece
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Result<Piece>;
+
+    fn next(&mut self) -> Option<Result<Piece>> {
+        let piece = self.read();
+        self.is_end |= piece.is_err();
+        piece.transpose()
+    }
+}
+
+/// Reads so many bytes more; true at the end of the file.
+fn fill(reader: &mut Reader, held: &mut Vec<u8>, bytes: usize) -> Result<bool> {
+    let read = reader.take(bytes as u64).read_to_end(held);
+    let read = read.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not be read: {e}")))?;
+    Ok(read < bytes)
+}

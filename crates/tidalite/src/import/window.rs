@@ -1,0 +1,77 @@
+//! How far parsers may be ahead of the commits: what they made waits in memory.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Parsers wait here, whoever commits moves it on. A piece that makes many parts gives only its first before its turn.
+#[derive(Debug)]
+pub(super) struct Window {
+    pieces: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The piece that is committed next.
+    next: u64,
+    is_closed: bool,
+}
+
+impl Window {
+    pub(super) fn new(pieces: usize) -> Window {
+        Window { pieces: pieces as u64, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Waits until the part of the piece may be made; false when nobody wants it any more.
+    pub(super) fn wait(&self, piece: u64, part: u64) -> bool {
+        let ahead = if part == 0 { self.pieces } else { 1 };
+        let mut state = self.lock();
+        while !state.is_closed && piece >= state.next + ahead {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.is_closed
+    }
+
+    pub(super) fn move_to(&self, next: u64) {
+        self.lock().next = next;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_piece_waits_for_those_far_before_it_and_its_further_parts_for_its_turn() {
+        let window = Window::new(3);
+        assert!(window.wait(0, 0) && window.wait(0, 9) && window.wait(2, 0));
+        std::thread::scope(|scope| {
+            let (done, came) = channel();
+            for (piece, part) in [(3, 0), (1, 1)] {
+                let (done, window) = (done.clone(), &window);
+                scope.spawn(move || done.send((piece, window.wait(piece, part))));
+            }
+            // Neither may go on before this; both do then.
+            window.move_to(1);
+            let mut both = [came.recv().unwrap(), came.recv().unwrap()];
+            both.sort_unstable();
+            assert_eq!(both, [(1, true), (3, true)]);
+            let window = &window;
+            scope.spawn(move || done.send((9, window.wait(9, 0))));
+            window.close();
+            assert_eq!(came.recv().unwrap(), (9, false));
+        });
+        assert!(!window.wait(0, 0));
+    }
+}
