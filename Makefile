@@ -68,8 +68,9 @@ $(VENV)/ready: tests/clients/requirements.txt tests/python/requirements.txt
 	touch $@
 
 .PHONY: fuzz
-fuzz: ## The line parser for a minute; SECONDS_EACH=600 for longer
+fuzz: ## The line parser for a minute, the CSV reader for 20 s; SECONDS_EACH=600 for longer
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh line $${SECONDS_EACH:-60}
+	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh csv $${SECONDS_EACH:-20}
 
 .PHONY: simulate
 simulate: ## Random clients, faults and power losses for a minute; MINUTES=30 FROM=1000 or SEED=7
