@@ -10,10 +10,9 @@ use crate::counters::add;
 use crate::lines::{Lines, incomplete_line, line_error};
 use crate::socket::Socket;
 use crate::stop::Stop;
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidalite::types::Txn;
 use tidalite::{Error, ErrorKind, Result};
 use tokio::io::AsyncReadExt;
@@ -22,8 +21,12 @@ use tokio::io::AsyncReadExt;
 const READ_BYTES_MIN: usize = 16 << 10;
 const READ_BYTES_MAX: usize = 256 << 10;
 
-/// What is still read when the server stops: what may have arrived already.
+/// What is still read when the server stops: what may have arrived already,
 const STOP_BYTES_MAX: usize = 64 << 20;
+/// while one piece follows the other like this,
+const STOP_PAUSE: Duration = Duration::from_millis(50);
+/// and no longer than this.
+const STOP_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The commit, and why rows from some line on were refused.
 type Commit = BoxFuture<'static, Result<(Txn, Option<Error>)>>;
@@ -79,7 +82,7 @@ impl Connection<'_> {
             tokio::select! {
                 biased;
                 done = finished(&mut self.under_way), if self.under_way.is_some() => self.acknowledged(done)?,
-                () = stop.wait() => return self.read_what_arrived(),
+                () = stop.wait() => return self.read_what_arrived().await,
                 () = until(due), if due.is_some() => {}
                 count = self.socket.read(&mut self.buffer), if !full => {
                     match count.map_err(|e| broken(&e))? {
@@ -113,11 +116,15 @@ impl Connection<'_> {
         if self.lines.is_within_line() { Err(Ended::Other(incomplete_line())) } else { Ok(()) }
     }
 
-    /// The server stops: takes what the system has received, and does not wait for more.
-    fn read_what_arrived(&mut self) -> Result<(), Ended> {
+    /// The server stops: takes what the system has received or is about to. What one look does not find may be there all
+    /// the same: the runtime takes a socket for empty that gave less than was asked for, and the sender's system hands on
+    /// bytes only as room for them is told.
+    async fn read_what_arrived(&mut self) -> Result<(), Ended> {
         let mut left = STOP_BYTES_MAX;
-        // Not waited for: what is not there at the first look is not there.
-        while let Some(read) = tokio::task::unconstrained(self.socket.read(&mut self.buffer)).now_or_never() {
+        let end = Instant::now() + STOP_TIME_MAX;
+        loop {
+            let pause = STOP_PAUSE.min(end.saturating_duration_since(Instant::now()));
+            let Ok(read) = tokio::time::timeout(pause, self.socket.read(&mut self.buffer)).await else { break };
             let count = read.map_err(|e| broken(&e))?;
             self.take(count)?;
             if count == 0 || count > left {
