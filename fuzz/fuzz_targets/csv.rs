@@ -28,11 +28,15 @@ const TYPES: [ColumnType; 16] = [
     ColumnType::Json,
     ColumnType::Byte,
 ];
-/// Stands for NULL, but in no input: with it the short ways are not taken.
+/// Stands for NULL, but in no input that is looked at: with it the short ways are not taken.
 const NEVER: &[u8] = b"\x01\x02\x03\x04never\x05";
 
 fuzz_target!(|input: &[u8]| {
     let [how, step, types, text @ ..] = input else { return };
+    // The fuzzer sees what is compared with, and puts it into its inputs.
+    if text.windows(NEVER.len()).any(|part| part == NEVER) {
+        return;
+    }
     let step = usize::from(*step) + 1;
     let on_bad = [OnBad::Skip, OnBad::Null, OnBad::Abort, OnBad::Skip][usize::from(how >> 3 & 3)];
     for is_whole in [true, false] {
