@@ -58,6 +58,11 @@ def test_parameters_find_their_types(server, table):
         assert one("SELECT count(*) FROM T WHERE l > %s", 5) == 4
         assert one("SELECT count(*) FROM T WHERE l > %s", "5") == 4
         assert one("SELECT l FROM T WHERE sym = %s", "'; --") == 3
+        assert one("SELECT sum(l) FROM T WHERE sym = ANY(%s)", ["s1", "'; --", 'a "b", {}', "s9"]) == 13
+        assert one("SELECT count(*) FROM T WHERE sym = ANY(%s)", []) == 0
+        assert one("SELECT sum(l) FROM T WHERE l = ANY(%s)", [2, 5]) == 7
+        assert one("SELECT count(*) FROM T WHERE sym <> ALL(%s)", ["s1", "s2"]) == 8
+        assert one("SELECT count(*) FROM T WHERE ts IN %s", "2024-01-01T00:00:03") == 1
         assert one("SELECT count(*) FROM T WHERE ts >= %s", dt.datetime(2024, 1, 1, 0, 0, 8)) == 2
         assert one("SELECT count(*) FROM T WHERE ts >= %s", "2024-01-01T00:00:08") == 2
         assert one("SELECT count(*) FROM T WHERE d = %s", 1.5) == 1

@@ -25,6 +25,62 @@ pub enum Parameter {
     List(Vec<Parameter>),
 }
 
+impl Parameter {
+    /// Lists within each other at most.
+    pub const DIMS_MAX: i32 = 32;
+
+    /// PostgreSQL's text of an array, `{1,NULL,"a b",{…}}`; `element` reads those in it.
+    #[must_use]
+    pub fn list_of_text(text: &str, element: &dyn Fn(&str) -> Option<Parameter>) -> Option<Parameter> {
+        let mut chars = text.chars().peekable();
+        let list = list(element, &mut chars, 0)?;
+        chars.next().is_none().then_some(list)
+    }
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+fn list(element: &dyn Fn(&str) -> Option<Parameter>, chars: &mut Chars, depth: i32) -> Option<Parameter> {
+    if depth >= Parameter::DIMS_MAX || chars.next()? != '{' {
+        return None;
+    }
+    let mut out = Vec::new();
+    if chars.next_if_eq(&'}').is_some() {
+        return Some(Parameter::List(out));
+    }
+    loop {
+        out.push(match chars.peek()? {
+            '{' => list(element, chars, depth + 1)?,
+            '"' => element(&quoted(chars)?)?,
+            _ => {
+                let mut word = String::new();
+                while let Some(c) = chars.next_if(|c| !matches!(c, ',' | '}')) {
+                    word.push(if c == '\\' { chars.next()? } else { c });
+                }
+                let word = word.trim();
+                if word.eq_ignore_ascii_case("null") { Parameter::Null } else { element(word)? }
+            }
+        });
+        match chars.next()? {
+            ',' => {}
+            '}' => return Some(Parameter::List(out)),
+            _ => return None,
+        }
+    }
+}
+
+fn quoted(chars: &mut Chars) -> Option<String> {
+    chars.next();
+    let mut out = String::new();
+    loop {
+        match chars.next()? {
+            '"' => return Some(out),
+            '\\' => out.push(chars.next()?),
+            c => out.push(c),
+        }
+    }
+}
+
 /// Digits that a double keeps.
 const DOUBLE_DIGITS: usize = 15;
 /// Of a DECIMAL.

@@ -2,8 +2,8 @@
 
 mod asked;
 
-use asked::{count, plan, rows, run};
-use tidalite::{Database, DatabaseConfig};
+use asked::{count, open, plan, rows, run};
+use tidalite::Database;
 
 const TABLE: &str =
     "CREATE TABLE t (ts TIMESTAMP, id LONG, sym SYMBOL, rare SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY DAY";
@@ -66,11 +66,7 @@ async fn check(database: &Database) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fast_operators_answer_as_sql_says() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut config = DatabaseConfig::new(folder.path());
-    config.durability = tidalite::config::Durability::Os;
-    config.has_background_jobs = false;
-    config.query_threads = 2;
-    let database = Database::open(config).expect("an empty folder opens");
+    let database = open(folder.path());
     run(&database, TABLE).await;
     check(&database).await;
     run(&database, &insert(0, 150_000, 1)).await;

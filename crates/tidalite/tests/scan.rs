@@ -4,8 +4,8 @@
 
 mod asked;
 
-use asked::{count, plan, rows, run};
-use tidalite::{Database, DatabaseConfig};
+use asked::{count, open, plan, rows, run};
+use tidalite::Database;
 
 const TABLE: &str = "CREATE TABLE t (ts TIMESTAMP, id LONG, b BOOLEAN, y BYTE, s SHORT, i INT, l LONG, far LONG, \
     step LONG, same LONG, f FLOAT, d DOUBLE, full DOUBLE, m DECIMAL(9,2), w DECIMAL(30,2), n TIMESTAMP_NS, day DATE, \
@@ -130,11 +130,7 @@ async fn check(database: &Database, rng: &mut fastrand::Rng, rounds: usize) -> u
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filters_of_the_scan_are_those_of_the_engine() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut config = DatabaseConfig::new(folder.path());
-    config.durability = tidalite::config::Durability::Os;
-    config.has_background_jobs = false;
-    config.query_threads = 2;
-    let database = Database::open(config).expect("an empty folder opens");
+    let database = open(folder.path());
     let mut rng = fastrand::Rng::with_seed(7);
     run(&database, TABLE).await;
     run(&database, &insert(0, 90_000, 1)).await;

@@ -36,6 +36,34 @@ pub trait GroupKey: Copy + Eq + Send + Sync + BitOr<Output = Self> + BitAnd<Outp
     fn with_bits(self, from: u32, mask: u32, bits: u32) -> Self;
 }
 
+/// What words of every width do alike.
+macro_rules! bits_of_word {
+    ($word:ty) => {
+        #[inline]
+        fn index(self, below: usize) -> Option<usize> {
+            (self < below as $word).then_some(self as usize)
+        }
+
+        fn span(self, other: $word) -> (u32, u32) {
+            let differing = self ^ other;
+            if differing == 0 {
+                (0, 0)
+            } else {
+                (differing.trailing_zeros(), differing.ilog2() + 1 - differing.trailing_zeros())
+            }
+        }
+
+        #[inline]
+        fn bits(self, from: u32, mask: u32) -> u32 {
+            (self >> from) as u32 & mask
+        }
+
+        fn with_bits(self, from: u32, mask: u32, bits: u32) -> $word {
+            self & !(<$word>::from(mask) << from) | <$word>::from(bits) << from
+        }
+    };
+}
+
 impl GroupKey for u64 {
     #[inline]
     fn hash(self, seed: u64) -> u64 {
@@ -43,28 +71,7 @@ impl GroupKey for u64 {
         (product as u64) ^ ((product >> 64) as u64)
     }
 
-    #[inline]
-    fn index(self, below: usize) -> Option<usize> {
-        (self < below as u64).then_some(self as usize)
-    }
-
-    fn span(self, other: u64) -> (u32, u32) {
-        let differing = self ^ other;
-        if differing == 0 {
-            (0, 0)
-        } else {
-            (differing.trailing_zeros(), differing.ilog2() + 1 - differing.trailing_zeros())
-        }
-    }
-
-    #[inline]
-    fn bits(self, from: u32, mask: u32) -> u32 {
-        (self >> from) as u32 & mask
-    }
-
-    fn with_bits(self, from: u32, mask: u32, bits: u32) -> u64 {
-        self & !(u64::from(mask) << from) | u64::from(bits) << from
-    }
+    bits_of_word!(u64);
 }
 
 impl GroupKey for u128 {
@@ -73,28 +80,7 @@ impl GroupKey for u128 {
         ((self >> 64) as u64).hash((self as u64).hash(seed).rotate_left(29))
     }
 
-    #[inline]
-    fn index(self, below: usize) -> Option<usize> {
-        (self < below as u128).then_some(self as usize)
-    }
-
-    fn span(self, other: u128) -> (u32, u32) {
-        let differing = self ^ other;
-        if differing == 0 {
-            (0, 0)
-        } else {
-            (differing.trailing_zeros(), differing.ilog2() + 1 - differing.trailing_zeros())
-        }
-    }
-
-    #[inline]
-    fn bits(self, from: u32, mask: u32) -> u32 {
-        (self >> from) as u32 & mask
-    }
-
-    fn with_bits(self, from: u32, mask: u32, bits: u32) -> u128 {
-        self & !(u128::from(mask) << from) | u128::from(bits) << from
-    }
+    bits_of_word!(u128);
 }
 
 /// Keys, their numbers, and the words of their groups.

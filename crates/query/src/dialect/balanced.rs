@@ -19,21 +19,11 @@ pub(super) fn expr(expr: &mut Expr) {
     }) {
         return;
     }
-    let mut rest = std::mem::replace(expr, Expr::Value(Value::Null.into()));
-    let mut parts = Vec::new();
-    loop {
-        match rest {
-            Expr::BinaryOp { left, op: of, right } if of == op => {
-                parts.push(*right);
-                rest = *left;
-            }
-            first => {
-                parts.push(first);
-                break;
-            }
-        }
-    }
-    parts.reverse();
+    let chain = std::mem::replace(expr, Expr::Value(Value::Null.into()));
+    let parts = taken_apart(chain, |part| match part {
+        Expr::BinaryOp { left, op: of, right } if of == op => Ok((*left, *right)),
+        first => Err(first),
+    });
     let join = |left, right| Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) };
     if let Some(balanced) = halves(parts, &join) {
         *expr = balanced;
@@ -53,23 +43,15 @@ pub(super) fn union(body: &mut SetExpr) {
     }) {
         return;
     }
-    let mut rest = std::mem::replace(body, SetExpr::Values(empty()));
-    let mut parts = Vec::new();
-    loop {
-        match rest {
-            SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right }
-                if set_quantifier == quantifier =>
-            {
-                parts.push(*right);
-                rest = *left;
-            }
-            first => {
-                parts.push(first);
-                break;
-            }
+    let chain = std::mem::replace(body, SetExpr::Values(empty()));
+    let parts = taken_apart(chain, |part| match part {
+        SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right }
+            if set_quantifier == quantifier =>
+        {
+            Ok((*left, *right))
         }
-    }
-    parts.reverse();
+        first => Err(first),
+    });
     let join = |left, right| SetExpr::SetOperation {
         op: SetOperator::Union,
         set_quantifier: quantifier,
@@ -83,6 +65,24 @@ pub(super) fn union(body: &mut SetExpr) {
 
 fn empty() -> datafusion::sql::sqlparser::ast::Values {
     datafusion::sql::sqlparser::ast::Values { explicit_row: false, value_keyword: false, rows: Vec::new() }
+}
+
+/// The parts of a chain in their order; `split` gives the chain before an operator and what is behind it, or the first part.
+fn taken_apart<T>(mut chain: T, split: impl Fn(T) -> Result<(T, T), T>) -> Vec<T> {
+    let mut parts = Vec::new();
+    loop {
+        match split(chain) {
+            Ok((before, part)) => {
+                parts.push(part);
+                chain = before;
+            }
+            Err(first) => {
+                parts.push(first);
+                parts.reverse();
+                return parts;
+            }
+        }
+    }
 }
 
 fn is_long<T>(mut node: &T, left: impl Fn(&T) -> Option<&T>) -> bool {

@@ -10,45 +10,23 @@ use std::ops::ControlFlow;
 pub(super) fn rewritten(select: &mut Select) {
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            let _ = super::visit::visit_mut(expr, &mut Rewriter { depth: 0 });
+            super::visit::change_own(expr, &mut counted);
         }
     }
 }
 
-struct Rewriter {
-    depth: usize,
-}
-
-impl VisitorMut for Rewriter {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
-        let (found, negated) = match expr {
-            Expr::Exists { subquery, negated } => (exists(subquery), *negated),
-            Expr::InSubquery { expr, subquery, negated } => (is_in(expr, subquery), *negated),
-            _ => return ControlFlow::Continue(()),
+fn counted(expr: &mut Expr) {
+    let (found, negated) = match expr {
+        Expr::Exists { subquery, negated } => (exists(subquery), *negated),
+        Expr::InSubquery { expr, subquery, negated } => (is_in(expr, subquery), *negated),
+        _ => return,
+    };
+    if let Some(found) = found {
+        *expr = if negated {
+            Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(found))) }
+        } else {
+            found
         };
-        if let Some(found) = found {
-            *expr = if negated {
-                Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(found))) }
-            } else {
-                found
-            };
-        }
-        ControlFlow::Continue(())
     }
 }
 

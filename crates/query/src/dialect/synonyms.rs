@@ -2,6 +2,7 @@
 //!
 //! They are put into their place after columns have got their names, which stay those that were written.
 
+use crate::Parameter;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, ObjectName, Query, UnaryOperator, Value, VisitorMut,
@@ -89,6 +90,7 @@ fn loosened(expr: &mut Expr) {
 }
 
 /// `x = ANY (ARRAY[…])` is `x IN (…)`, `x <> ALL (ARRAY[…])` its contrary: so text finds the type of what it stands beside.
+/// The array may be PostgreSQL's text of one, as which clients send lists.
 fn listed(expr: &mut Expr) {
     let (left, right, negated) = match expr {
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (left, right, false),
@@ -99,8 +101,13 @@ fn listed(expr: &mut Expr) {
     while let Expr::Nested(nested) = inner {
         inner = nested;
     }
-    let Expr::Array(array) = inner else { return };
-    let list = std::mem::take(&mut array.elem);
+    let list = match inner {
+        Expr::Array(array) => std::mem::take(&mut array.elem),
+        other => match super::text(other).and_then(|text| array_of_text(&text)) {
+            Some(list) => list,
+            None => return,
+        },
+    };
     let left = std::mem::replace(left, Box::new(Expr::Value(Value::Null.into())));
     *expr = if list.is_empty() {
         // Nothing is equal to one of none.
@@ -108,6 +115,18 @@ fn listed(expr: &mut Expr) {
     } else {
         Expr::InList { expr: left, list, negated }
     };
+}
+
+fn array_of_text(text: &str) -> Option<Vec<Expr>> {
+    let Parameter::List(items) = Parameter::list_of_text(text, &|text| Some(Parameter::Text(text.to_owned())))? else {
+        return None;
+    };
+    let value = |item| match item {
+        Parameter::Text(text) => Some(Value::SingleQuotedString(text)),
+        Parameter::Null => Some(Value::Null),
+        _ => None,
+    };
+    items.into_iter().map(|item| Some(Expr::Value(value(item)?.into()))).collect()
 }
 
 fn named(function: &mut Function) {

@@ -22,6 +22,38 @@ pub(crate) fn visit_mut<V: VisitorMut>(node: &mut impl VisitMut, visitor: &mut V
     kept.broke_with.map_or(ControlFlow::Continue(()), ControlFlow::Break)
 }
 
+/// Changes an expression's own parts, the inner ones first: not those of sub-queries in it.
+pub(crate) fn change_own(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr)) {
+    let _ = visit_mut(expr, &mut Own { change, depth: 0 });
+}
+
+struct Own<'a> {
+    change: &'a mut dyn FnMut(&mut Expr),
+    /// Queries that are open.
+    depth: usize,
+}
+
+impl VisitorMut for Own<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if self.depth == 0 {
+            (self.change)(expr);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// A visitor whose break says nothing, and what it broke with.
 struct Kept<'a, V: Visitor> {
     visitor: &'a mut V,

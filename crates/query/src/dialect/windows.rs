@@ -2,20 +2,25 @@
 //! stock planner takes only what stands in the parentheses; what the named window says is put there.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, NamedWindowDefinition, NamedWindowExpr, Query, Select, SelectItem, VisitorMut, WindowSpec, WindowType,
+    Expr, NamedWindowDefinition, NamedWindowExpr, Select, SelectItem, WindowSpec, WindowType,
 };
-use std::ops::ControlFlow;
 
 pub(super) fn resolved(select: &mut Select) {
     let named = std::mem::take(&mut select.named_window);
-    let mut resolver = Resolver { named: &named, depth: 0 };
+    let mut resolve = |expr: &mut Expr| {
+        if let Expr::Function(function) = expr
+            && let Some(WindowType::WindowSpec(spec)) = &mut function.over
+        {
+            build(spec, &named);
+        }
+    };
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            let _ = super::visit::visit_mut(expr, &mut resolver);
+            super::visit::change_own(expr, &mut resolve);
         }
     }
     if let Some(qualify) = &mut select.qualify {
-        let _ = super::visit::visit_mut(qualify, &mut resolver);
+        super::visit::change_own(qualify, &mut resolve);
     }
     // They may build on each other, each on one before it.
     let mut done: Vec<NamedWindowDefinition> = Vec::new();
@@ -54,33 +59,5 @@ fn build(spec: &mut WindowSpec, named: &[NamedWindowDefinition]) {
             Some(NamedWindowExpr::NamedWindow(other)) => spec.window_name = Some(other.clone()),
             None => return,
         }
-    }
-}
-
-struct Resolver<'a> {
-    named: &'a [NamedWindowDefinition],
-    depth: usize,
-}
-
-impl VisitorMut for Resolver<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let (0, Expr::Function(function)) = (self.depth, expr)
-            && let Some(WindowType::WindowSpec(spec)) = &mut function.over
-        {
-            build(spec, self.named);
-        }
-        ControlFlow::Continue(())
     }
 }

@@ -175,52 +175,54 @@ struct Place {
 struct Latest {
     /// By code; the last is that of NULL.
     found: Vec<Option<Place>>,
-    /// Codes whose row may still be found, or one that is later.
-    open: Vec<u32>,
-    /// The same as bits, without NULL.
-    open_bits: Vec<u64>,
+    /// Codes without a row so far; how many they are.
+    missing: usize,
+    /// Codes with a row, beside which a later one may still be found.
+    recent: Vec<u32>,
+    /// All codes that a row is looked for, as bits, without NULL.
+    open: Vec<u64>,
 }
 
 impl Latest {
     fn new(codes: usize) -> Latest {
-        let mut open_bits = vec![u64::MAX; codes.div_ceil(64)];
-        if let Some(last) = open_bits.last_mut()
+        let mut open = vec![u64::MAX; codes.div_ceil(64)];
+        if let Some(last) = open.last_mut()
             && codes % 64 > 0
         {
             *last = (1 << (codes % 64)) - 1;
         }
-        Latest { found: vec![None; codes + 1], open: (0..=codes as u32).collect(), open_bits }
+        Latest { found: vec![None; codes + 1], missing: codes + 1, recent: Vec::new(), open }
     }
 
     /// Whether no row up to a time can be one of those wanted.
     fn is_complete(&mut self, last: i64) -> bool {
-        let (found, bits) = (&self.found, &mut self.open_bits);
-        self.open.retain(|code| {
-            let is_open = found[*code as usize].is_none_or(|place| place.time <= last);
-            if !is_open && let Some(word) = bits.get_mut(*code as usize / 64) {
+        let (found, open) = (&self.found, &mut self.open);
+        self.recent.retain(|code| {
+            let is_open = found[*code as usize].is_some_and(|place| place.time <= last);
+            if !is_open && let Some(word) = open.get_mut(*code as usize / 64) {
                 *word &= !(1 << (code % 64));
             }
             is_open
         });
-        self.open.is_empty()
+        self.missing == 0 && self.recent.is_empty()
     }
 
-    /// Whether a piece may have a row of an open code.
+    /// Whether a piece may have a row of a code that is looked for.
     fn may_have(&self, reader: &Reader, piece: Piece, key: usize) -> Result<bool> {
         let Piece::Block { segment, block } = piece else { return Ok(true) };
         let null = self.found.len() - 1;
-        if self.open.len() == self.found.len() || null > CODES_MAX {
+        if self.missing + self.recent.len() == self.found.len() || null > CODES_MAX {
             return Ok(true);
         }
         let (segment, column) = (&reader.snapshot.segments[segment], reader.column(key).id);
         let named = |e| reader.snapshot.named(e);
-        if self.open.last() == Some(&(null as u32)) {
+        if self.found[null].is_none() || self.recent.contains(&(null as u32)) {
             let zone = segment.zone(column, block).map_err(named)?;
             if zone.is_none_or(|zone| zone.null_count > 0) {
                 return Ok(true);
             }
         }
-        Ok(segment.codes_present(column).map_err(named)?.has_any(block, &self.open_bits))
+        Ok(segment.codes_present(column).map_err(named)?.has_any(block, &self.open))
     }
 
     fn add(&mut self, reader: &Reader, piece: Piece, time: usize, key: usize) -> Result<()> {
@@ -248,9 +250,14 @@ impl Latest {
                 Some(codes) if codes.is_valid(row) => codes.value(row) as usize,
                 _ => null,
             };
-            let place = Some(Place { time: rows.times.value(row), source, row: first + row as u32 });
+            let place = Place { time: rows.times.value(row), source, row: first + row as u32 };
             match self.found.get_mut(code) {
-                Some(found) if place > *found => *found = place,
+                Some(found) if found.is_none_or(|found| place > found) => {
+                    if found.replace(place).is_none() {
+                        self.missing -= 1;
+                        self.recent.push(code as u32);
+                    }
+                }
                 Some(_) => {}
                 None => return Err(rows.unknown(code)),
             }

@@ -14,7 +14,6 @@ use tidalite::types::time::{TimeUnit, format_timestamp};
 const EPOCH_US: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i64 = 10_957;
 const DAY_US: i64 = 86_400_000_000;
-const DIMS_MAX: i32 = 32;
 
 /// `number` is the parameter's, from 1, for errors; `oid` 0 stands for no type.
 ///
@@ -64,7 +63,10 @@ fn from_text(pg_type: PgType, text: &str) -> Option<Parameter> {
         pg_type::FLOAT4 | pg_type::FLOAT8 => Parameter::Double(trimmed.parse().ok()?),
         pg_type::NUMERIC => decimal(trimmed)?,
         pg_type::BYTEA => Parameter::Bytes(hex(trimmed.strip_prefix("\\x")?)?),
-        pg_type if pg_type.element != 0 => array_of_text(pg_type::by_oid(pg_type.element)?, trimmed)?,
+        pg_type if pg_type.element != 0 => {
+            let element = pg_type::by_oid(pg_type.element)?;
+            Parameter::list_of_text(trimmed, &|text| from_text(element, text))?
+        }
         pg_type => typed(pg_type, text.to_owned()),
     })
 }
@@ -152,7 +154,7 @@ fn array_of_bytes(bytes: &[u8]) -> Option<Parameter> {
         Some(i32::from_be_bytes(*word))
     };
     let (dims, _, element) = (word()?, word()?, word()? as u32);
-    if !(0..=DIMS_MAX).contains(&dims) {
+    if !(0..=Parameter::DIMS_MAX).contains(&dims) {
         return None;
     }
     let element = pg_type::by_oid(element).filter(|t| t.element == 0)?;
@@ -187,56 +189,6 @@ fn items(rest: &mut &[u8], element: PgType, lengths: &[usize]) -> Option<Paramet
         list.push(items(rest, element, inner)?);
     }
     Some(Parameter::List(list))
-}
-
-/// `{1,NULL,"a b",{…}}`.
-fn array_of_text(element: PgType, text: &str) -> Option<Parameter> {
-    let mut chars = text.chars().peekable();
-    let list = list(element, &mut chars, 0)?;
-    chars.next().is_none().then_some(list)
-}
-
-type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
-
-fn list(element: PgType, chars: &mut Chars, depth: i32) -> Option<Parameter> {
-    if depth >= DIMS_MAX || chars.next()? != '{' {
-        return None;
-    }
-    let mut out = Vec::new();
-    if chars.next_if_eq(&'}').is_some() {
-        return Some(Parameter::List(out));
-    }
-    loop {
-        out.push(match chars.peek()? {
-            '{' => list(element, chars, depth + 1)?,
-            '"' => from_text(element, &quoted(chars)?)?,
-            _ => {
-                let mut word = String::new();
-                while let Some(c) = chars.next_if(|c| !matches!(c, ',' | '}')) {
-                    word.push(if c == '\\' { chars.next()? } else { c });
-                }
-                let word = word.trim();
-                if word.eq_ignore_ascii_case("null") { Parameter::Null } else { from_text(element, word)? }
-            }
-        });
-        match chars.next()? {
-            ',' => {}
-            '}' => return Some(Parameter::List(out)),
-            _ => return None,
-        }
-    }
-}
-
-fn quoted(chars: &mut Chars) -> Option<String> {
-    chars.next();
-    let mut out = String::new();
-    loop {
-        match chars.next()? {
-            '"' => return Some(out),
-            '\\' => out.push(chars.next()?),
-            c => out.push(c),
-        }
-    }
 }
 
 #[cfg(test)]

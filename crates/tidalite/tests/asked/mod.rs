@@ -4,7 +4,8 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::StreamExt;
-use tidalite::{Database, QueryOptions, Response};
+use std::path::Path;
+use tidalite::{Database, DatabaseConfig, QueryOptions, Response};
 
 async fn batches(database: &Database, sql: &str) -> Vec<RecordBatch> {
     let answer = database.execute(sql, QueryOptions::default()).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
@@ -43,4 +44,13 @@ pub async fn plan(database: &Database, sql: &str) -> String {
 /// For what it does.
 pub async fn run(database: &Database, sql: &str) {
     batches(database, sql).await;
+}
+
+/// An empty folder as a database that merges only when it is told to.
+pub fn open(folder: &Path) -> Database {
+    let mut config = DatabaseConfig::new(folder);
+    config.durability = tidalite::config::Durability::Os;
+    config.has_background_jobs = false;
+    config.query_threads = 2;
+    Database::open(config).expect("an empty folder opens")
 }
