@@ -57,9 +57,11 @@ class System:
     def command(self):
         raise NotImplementedError
 
-    def start(self):
-        shutil.rmtree(self.data, ignore_errors=True)
-        self.data.mkdir(parents=True)
+    def start(self, fresh=True):
+        """`fresh`: over an empty folder, not over what an earlier one left."""
+        if fresh:
+            shutil.rmtree(self.data, ignore_errors=True)
+        self.data.mkdir(parents=True, exist_ok=True)
         self.http_port, self.ilp_port, self.health_port = free_port(), free_port(), free_port()
         log = open(self.scratch / f"{self.name}.log", "wb")
         self.process = subprocess.Popen(
@@ -79,7 +81,7 @@ class System:
                 raise TimeoutError(f"{self.name} does not answer")
             time.sleep(0.05)
 
-    def stop(self):
+    def stop(self, keep=False):
         if self.process is None:
             return
         self.process.send_signal(signal.SIGTERM)
@@ -90,7 +92,8 @@ class System:
             self.process.wait()
         self.process = None
         self._connection = None
-        shutil.rmtree(self.data, ignore_errors=True)
+        if not keep:
+            shutil.rmtree(self.data, ignore_errors=True)
 
     _connection = None
 
@@ -194,7 +197,7 @@ class QuestDB(System):
 
     def command(self):
         conf = self.data / "conf"
-        conf.mkdir()
+        conf.mkdir(exist_ok=True)
         (conf / "server.conf").write_text(
             f"http.net.bind.to=127.0.0.1:{self.http_port}\nline.tcp.net.bind.to=127.0.0.1:{self.ilp_port}\n"
             "http.min.enabled=false\nline.udp.enabled=false\npg.enabled=false\ntelemetry.enabled=false\n"
@@ -218,7 +221,8 @@ class QuestDB(System):
 
     def disk(self, tables):
         names = tuple(f"{os.sep}{t}~" for t in tables)
-        parts = {t: folder_bytes(self.data / "db", lambda folder, t=t: f"/{t}~" in folder + "~") for t in tables}
+        # A table with a log lies in "name~7", one without in "name".
+        parts = {t: folder_bytes(self.data / "db", lambda folder, t=t: f"/{t}~" in folder + "~" or f"/{t}/" in folder + "/") for t in tables}
         parts["of it WAL"] = folder_bytes(self.data / "db", lambda folder: any(n in folder for n in names) and "/wal" in folder)
         return sum(parts[t] for t in tables), parts
 

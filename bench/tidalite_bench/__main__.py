@@ -32,6 +32,11 @@ class Out:
         what = " ".join(str(record[key]) for key in ("workload", "case", "system", "threads", "run") if key in record)
         print(f"  {what}: {time:.3f} s" if time is not None else f"  {what}", file=sys.stderr, flush=True)
 
+    def disagree(self, case, name, what):
+        """An answer that the others do not give: no time of it, and a record that says so."""
+        self.record({"workload": case.split()[0], "case": case, "system": name, "invalid": what})
+        self.skip(f"{name}, {case},", what)
+
     def skip(self, name, error):
         note = f"{name} was not measured: {error}"
         if note not in self.notes:

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import systems  # noqa: E402
 
-from . import install  # noqa: E402
+from . import install, machine  # noqa: E402
 from .worker import ENGINES  # noqa: E402
 
 
@@ -24,6 +24,7 @@ class Engine:
     """In a process of its own, over a pipe."""
 
     clock = "within its process"
+    reads_lines = False
 
     def __init__(self, name, scratch, threads):
         self.name, self.threads = name, threads
@@ -33,6 +34,9 @@ class Engine:
 
     def open(self):
         shutil.rmtree(self.folder, ignore_errors=True)
+        return self.start()
+
+    def start(self):
         command = [str(install.environment()), str(Path(__file__).parent / "worker.py"), self.name, str(self.folder), str(self.threads)]
         log = open(self.folder.parent / f"{self.name}.log", "wb")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
@@ -58,14 +62,19 @@ class Engine:
         answer = self.call("import_csv", table=table, path=str(path), columns=columns)
         return answer["seconds"], answer["value"]
 
-    def import_parquet(self, table, path, timestamp="ts"):
-        answer = self.call("import_parquet", table=table, path=str(path), timestamp=timestamp)
+    def import_parquet(self, table, path, timestamp="ts", key=None):
+        """`key`: what rows are ordered by before the timestamp, in systems that are told an order."""
+        answer = self.call("import_parquet", table=table, path=str(path), timestamp=timestamp, key=key)
         return answer["seconds"], answer["value"]
 
     def query(self, sql):
         """(seconds, rows)."""
         answer = self.call("query", sql=sql)
         return answer["seconds"], answer["value"]
+
+    def time(self, sql):
+        """Seconds alone: the rows are read, but do not come over the pipe."""
+        return self.call("query", sql=sql, unsaid=True)["seconds"]
 
     def cpu_seconds(self):
         """Of the process and of those that it started: Hyper is a server of its own."""
@@ -77,11 +86,21 @@ class Engine:
     def disk(self):
         return {"data": self.call("disk")["value"]}
 
-    def close(self):
+    def end(self):
         if self.process:
             self.process.stdin.close()
             self.process.wait(60)
             self.process = None
+
+    def restart(self):
+        """A new process over the same folder, and nothing of that in the page cache; says how that was done."""
+        self.end()
+        how = machine.forget(self.folder)
+        self.start()
+        return how
+
+    def close(self):
+        self.end()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -168,7 +187,9 @@ def parquet_columns(path):
 
 
 class Server:
-    """A server over HTTP."""
+    """A server over HTTP, which reads line protocol."""
+
+    reads_lines = True
 
     clock = "over HTTP, kept alive, the whole answer read"
 
@@ -193,6 +214,9 @@ class Server:
             raise RuntimeError(f"{self.name}: {answer['error']}")
         return seconds, answer.get("dataset")
 
+    def time(self, sql):
+        return self.query(sql)[0]
+
     def warm(self):
         """As a server is that has run for a while: lines of other tables, which are gone when the clock starts."""
         import ingest
@@ -202,6 +226,9 @@ class Server:
         text = data.tsbs("cpu-only", 1000, 1451606400, 1451606400 + 1500, 10).read_bytes()
         ingest.warm_up(self.system, text)
 
+    def picked(self, path):
+        return "*"
+
     # What CREATE TABLE ends with, and what stands behind INSERT.
     create_end = insert_as = ""
 
@@ -209,15 +236,21 @@ class Server:
         """The file as the server is to call it."""
         return path
 
-    def import_parquet(self, table, path, timestamp="ts"):
+    def import_parquet(self, table, path, timestamp="ts", key=None):
         source = self.readable(path)
 
         def load():
             self.query(f"create table {table} ({parquet_columns(path)}) timestamp({timestamp}) partition by day{self.create_end}")
-            self.query(f"insert {self.insert_as}into {table} select * from read_parquet('{source}')")
+            self.query(f"insert {self.insert_as}into {table} select {self.picked(path)} from read_parquet('{source}')")
 
         seconds, _ = seconds_of(load)
         return seconds, self.query(f"select count(*) from {table}")[1][0][0]
+
+    def restart(self):
+        self.system.stop(keep=True)
+        how = machine.forget(self.system.data)
+        self.system.start(fresh=False)
+        return how
 
     def close(self):
         self.system.stop()
@@ -292,6 +325,12 @@ class QuestDbServer(Server):
         root.mkdir(exist_ok=True)
         shutil.copy(path, root / path.name)
         return path.name
+
+    def picked(self, path):
+        """It has no text without characters in mind: its queries take such for NULL, as its entry of ClickBench does."""
+        import pyarrow.parquet as pq
+
+        return ", ".join(f"nullif({f.name}, '')" if str(f.type) == "string" else f.name for f in pq.read_schema(path))
 
     def settle(self, tables):
         """What import_parquet made bypasses the log: nothing is left to do when the statement ends."""

@@ -81,3 +81,24 @@ def busy_seconds():
 
 def own_seconds():
     return sum(os.times()[:4])
+
+
+def forget(folder):
+    """Takes what lies below the folder out of the page cache; says how."""
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3")
+        return "page cache dropped"
+    except OSError:
+        pass
+    for root, _, files in os.walk(folder):
+        for name in files:
+            try:
+                fd = os.open(Path(root) / name, os.O_RDONLY)
+            except OSError:
+                continue
+            try:
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(fd)
+    return "files evicted from the page cache"

@@ -40,6 +40,8 @@ def beside(name, seconds, groups):
 
 def close(a, b, relative=1e-9):
     """Whether two answers agree: rows in any order, floats nearly."""
+    if isinstance(a, str) != isinstance(b, str):
+        return False
     if isinstance(a, float) or isinstance(b, float):
         if a is None or b is None:
             return a is b

@@ -1,19 +1,23 @@
 """The Time Series Benchmark Suite: cpu-only, devops or iot by line protocol with W connections, then its queries.
 
 The lines are those of the original generator, byte for byte (its seed 123). They are in memory before the clock starts.
-Each system keeps what the last load left for the queries: windows and hosts are the original's, too; both systems get the
-same text over HTTP, the answers are compared, and a query's time is the client's with the whole answer read.
+Systems that read no lines import the same rows as Parquet, and take no part in the curve over W. Each keeps what the last
+load left for the queries: windows, hosts and fleets are the original's, too, the text is each system's own (`tsbs_queries`).
+All answers of a type, names and times as well as numbers, agree before it is timed; its time is the client's with the whole
+answer read, over HTTP or within the process (said below).
 """
 
 import json
 import subprocess
 
-from . import data, engines, install, late
-from .measure import Disagreement, beside, close, middle, spread, turns
+from . import answers as answers_of
+from . import data, dialects, engines, install, late, lines_to_parquet, tsbs_queries
+from .measure import beside, middle, spread, turns
 
-SYSTEMS = ["tidalite-server", "questdb"]
+SYSTEMS = ["tidalite-server", "questdb", "duckdb", "clickhouse", "hyper"]
 START = 1451606400
-METRICS = [f"usage_{name}" for name in "user system idle nice iowait irq softirq steal guest guest_nice".split()]
+# Of what each system orders its rows by, where it is told: as the suite's loader for it does.
+KEYS = {"cpu": "hostname", "readings": "name", "diagnostics": "name"}
 
 
 def arguments(parser):
@@ -23,43 +27,23 @@ def arguments(parser):
     parser.add_argument("--hours", type=float, default=4)
     parser.add_argument("--interval", type=int, default=10, help="seconds between two readings of a host")
     parser.add_argument("--workers", default="1,2,4")
-    parser.add_argument("--queries", type=int, default=100, help="of each type; 0 for none")
+    parser.add_argument("--queries", type=int, default=100, help="of each type; 0 for none (types without anything drawn: at most 5)")
     parser.add_argument("--types", default="", help="only these, e.g. lastpoint,high-cpu-1")
 
 
-def kinds():
-    """{type: (metrics, hosts, hours, SQL of one query)}; hosts 0 are all, hours 0 is no window."""
-    maxima = lambda n: ", ".join(f"max({m}) AS max_{m}" for m in METRICS[:n])  # noqa: E731
-    means = lambda n: ", ".join(f"avg({m}) AS avg_{m}" for m in METRICS[:n])  # noqa: E731
-    window = "timestamp >= '{start}' AND timestamp < '{end}'"
-    hosts = "hostname IN ({hosts}) AND "
-    found = {}
-    for name in ("1-1-1", "1-1-12", "1-8-1", "5-1-1", "5-1-12", "5-8-1"):
-        metrics, count, hours = map(int, name.split("-"))
-        found[f"single-groupby-{name}"] = (count, hours, f"SELECT timestamp, {maxima(metrics)} FROM cpu WHERE {hosts}{window} SAMPLE BY 1m")
-    for name, count, hours in (("1", 1, 8), ("8", 8, 8), ("32-24", 32, 24)):
-        found[f"cpu-max-all-{name}"] = (count, hours, f"SELECT timestamp, {maxima(10)} FROM cpu WHERE {hosts}{window} SAMPLE BY 1h")
-    for name, metrics in (("1", 1), ("5", 5), ("all", 10)):
-        found[f"double-groupby-{name}"] = (0, 12, f"SELECT timestamp, hostname, {means(metrics)} FROM cpu WHERE {window} SAMPLE BY 1h")
-    found["groupby-orderby-limit"] = (0, 1, "SELECT timestamp, max(usage_user) FROM cpu WHERE timestamp < '{end}' SAMPLE BY 1m ORDER BY timestamp DESC LIMIT 5")
-    found["high-cpu-1"] = (1, 12, f"SELECT * FROM cpu WHERE usage_user > 90.0 AND {hosts}{window}")
-    found["high-cpu-all"] = (0, 12, f"SELECT * FROM cpu WHERE usage_user > 90.0 AND {window}")
-    found["lastpoint"] = (0, 0, "SELECT * FROM cpu LATEST ON timestamp PARTITION BY hostname")
-    return found
-
-
-def texts(hosts, hours, sql, options, end_s):
-    """The queries of one type. A window longer than the data is all of them."""
-    window = min(hours, options.hours)
-    command = [install.binary("tidalite-generate"), "queries", "--scale", options.scale, "--start-s", START, "--end-s", end_s + 1,
-               "--window-s", int(window * 3600), "--hosts", hosts, "--count", options.queries]
-    drawn = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
-    from datetime import datetime, timezone
-
-    time = lambda ns: datetime.fromtimestamp(ns // 10**9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: E731
-    for query in map(json.loads, drawn.splitlines()):
-        names = ", ".join(f"'host_{i}'" for i in query["hosts"])
-        yield sql.format(start=time(query["from_ns"]), end=time(query["to_ns"]), hosts=names)
+def drawn(kind, options, end_s):
+    """What the original draws for the queries of one type. A window longer than the data is all of them."""
+    hours = min(kind.hours, options.hours)
+    fleet = kind.hosts == tsbs_queries.FLEET
+    # A fleet is drawn like a host of four.
+    scale, hosts = (len(tsbs_queries.FLEETS), 1) if fleet else (options.scale, kind.hosts)
+    command = [install.binary("tidalite-generate"), "queries", "--scale", scale, "--start-s", START, "--end-s", end_s + 1,
+               "--window-s", int(hours * 3600), "--hosts", hosts, "--count", options.queries]
+    lines = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout.splitlines()
+    prefix = "truck" if options.use_case == "iot" else "host"
+    for query in map(json.loads, lines):
+        names = [] if fleet else [f"{prefix}_{i}" for i in query["hosts"]]
+        yield tsbs_queries.Drawn(query["from_ns"], query["to_ns"], names, tsbs_queries.FLEETS[query["hosts"][0]] if fleet else None, hours)
 
 
 def run(options, out):
@@ -70,12 +54,13 @@ def run(options, out):
     text, digest = path.read_bytes(), data.md5(path)
     blocks, expected = list(senders.cut(text, 4 << 20)), senders.table_rows(text)
     records, made = [], engines.made(options.systems, options.scratch, 2, out)
-    plan = [(workers, number, system) for workers in map(int, options.workers.split(",")) for number, system in turns(made, options.runs)]
+    asked = options.queries > 0
+    plan = [(workers, number, system) for workers in map(int, options.workers.split(",")) for number, system in turns([s for s in made if s.reads_lines], options.runs)]
     last = {system.name: i for i, (_, _, system) in enumerate(plan)}
     loaded = []
     try:
         for i, (workers, number, system) in enumerate(plan):
-            keeps = i == last[system.name] and options.use_case == "cpu-only" and options.queries > 0
+            keeps = i == last[system.name] and asked
             try:
                 system.open()
                 record = load(system, senders, text, blocks, expected, workers)
@@ -89,12 +74,33 @@ def run(options, out):
             finally:
                 if system not in loaded:
                     system.close()
+        del text, blocks
+        for system in made if asked else []:
+            if not system.reads_lines:
+                loaded += import_tables(system, path, expected, options, out)
         if loaded:
-            records += ask(loaded, options, end_s, out)
+            records += ask([s for s in made if s in loaded], options, end_s, out)
     finally:
         for system in loaded:
             system.close()
     return records
+
+
+def import_tables(system, path, expected, options, out):
+    try:
+        system.open()
+        seconds = 0.0
+        for name, file in lines_to_parquet.tables(path).items():
+            took, rows = system.import_parquet(name, file, "timestamp", KEYS.get(name))
+            seconds += took
+            if rows != expected[name]:
+                raise RuntimeError(f"{rows} rows of {name}, not {expected[name]}")
+        out.record(dict(workload="tsbs", case=f"{options.use_case} as Parquet", system=system.name, run=0, seconds=seconds, rows=sum(expected.values()), disk=system.disk()))
+        return [system]
+    except (RuntimeError, OSError, TimeoutError) as error:
+        out.skip(system.name, error)
+        system.close()
+        return []
 
 
 def load(system, senders, text, blocks, expected, workers):
@@ -116,32 +122,50 @@ def load(system, senders, text, blocks, expected, workers):
 
 
 def ask(loaded, options, end_s, out):
+    """All types, the systems in turns; a type that a system cannot answer is left out for it and said."""
     records = []
     wanted = set(filter(None, options.types.split(",")))
-    for kind, (hosts, hours, sql) in kinds().items():
-        if wanted and kind not in wanted:
+    for name, kind in tsbs_queries.of(options.use_case).items():
+        if wanted and name not in wanted:
             continue
-        queries = list(texts(hosts, hours, sql, options, end_s))
-        answers = {}
+        questions = list(drawn(kind, options, end_s))
+        if kind.hosts == 0 and kind.hours == 0:
+            # Nothing is drawn: the same text every time.
+            questions = questions[:max(1, min(len(questions), 5))]
+        if name in tsbs_queries.LARGE:
+            questions = questions[:3]
+        texts, answers = {}, {}
         for system in loaded:
-            system.query(queries[-1])
-        for number in range(options.runs):
-            for system in loaded:
-                times = []
-                for i, query in enumerate(queries):
-                    seconds, rows = system.query(query)
-                    times.append(seconds)
-                    if number == 0:
-                        answers.setdefault(system.name, []).extend([i, *(v for v in row if isinstance(v, (int, float)))] for row in rows)
-                record = dict(workload="tsbs", case=kind, system=system.name, run=number, seconds=middle(times), p95_s=sorted(times)[int(len(times) * 0.95)],
-                              queries=len(queries), answer_rows=len(answers[system.name]))
-                records.append(record)
-                out.record(record)
-        first = next(iter(answers))
-        for name, answer in answers.items():
-            if not close(sorted(answers[first]), sorted(answer), 1e-9):
-                raise Disagreement(f"{kind}: {first} and {name} answer differently: {str(sorted(answers[first]))[:200]} and {str(sorted(answer))[:200]}")
+            texts[system.name] = [kind.text(dialect(system.name), question) for question in questions]
+            try:
+                answers[system.name] = [answers_of.plain(system.query(sql)[1]) for sql in texts[system.name]]
+            except RuntimeError as error:
+                out.skip(f"{system.name}, {name},", error)
+        kept = agreeing(name, answers, texts, out)
+        for number, system in turns([s for s in loaded if s.name in kept], options.runs):
+            times = [system.time(sql) for sql in texts[system.name]]
+            record = dict(workload="tsbs", case=name, system=system.name, run=number, seconds=middle(times), p95_s=sorted(times)[int(len(times) * 0.95)],
+                          queries=len(times), answer_rows=sum(map(len, answers[system.name])), sql=texts[system.name][0], version=system.version(),
+                          clock=system.clock, settings=system.settings)
+            records.append(record)
+            out.record(record)
     return records
+
+
+def dialect(name):
+    return dialects.DIALECTS[name]
+
+
+def agreeing(name, answers, texts, out):
+    """The systems that may be timed: those whose answers to all texts are the same; what another says is a line of the report."""
+    kept = answers_of.majority(answers, lambda a, b: all(map(answers_of.same, a, b)))
+    for other in (n for n in answers if n not in kept):
+        first = kept[0] if kept else next(n for n in answers if n != other)
+        i = next(i for i, (a, b) in enumerate(zip(answers[first], answers[other])) if not answers_of.same(a, b))
+        ours, theirs = answers[first][i], answers[other][i]
+        where = next((pair for pair in zip(sorted(ours, key=str), sorted(theirs, key=str)) if not answers_of.same(*pair)), "")
+        out.disagree(f"tsbs {name}", other, f"it answers {len(theirs)} rows where {first} has {len(ours)}, first unlike: {str(where)[:300]}; {texts[other][i]}")
+    return kept
 
 
 def table(records):

@@ -34,7 +34,7 @@ class DuckDb:
         self.connection.execute("checkpoint")
         return self.query(f"select count(*) from {table}")[0][0]
 
-    def import_parquet(self, table, path, timestamp):
+    def import_parquet(self, table, path, timestamp, key=None):
         self.connection.execute(f"create table {table} as select * from read_parquet('{path}')")
         self.connection.execute("checkpoint")
         return self.query(f"select count(*) from {table}")[0][0]
@@ -45,7 +45,7 @@ class DuckDb:
 
 class ChDb:
     durability = "fsync_after_insert = 1"
-    settings = "MergeTree ordered by the timestamp, LZ4, no condition cache; size after OPTIMIZE FINAL"
+    settings = "MergeTree ordered by the timestamp (in tsbs by host or truck before it), LZ4, no condition cache; size after OPTIMIZE FINAL"
 
     def __init__(self, folder, threads):
         import chdb
@@ -72,8 +72,11 @@ class ChDb:
         self.session.query(f"insert into {table} select * from file('{path}', CSVWithNames, '{quoted}') settings date_time_input_format = 'best_effort'")
         return self.query(f"select toInt64(count()) from {table} settings output_format_json_quote_64bit_integers = 0")[0][0]
 
-    def import_parquet(self, table, path, timestamp):
-        self.session.query(f"create table {table} engine = MergeTree order by {timestamp} settings fsync_after_insert = 1, allow_nullable_key = 1 as select * from file('{path}', Parquet)")
+    def import_parquet(self, table, path, timestamp, key=None):
+        order = f"({key}, {timestamp})" if key else timestamp
+        listed = ", ".join(f"{name} {kind}" for name, kind in clickhouse_types(path))
+        self.session.query(f"create table {table} ({listed}) engine = MergeTree order by {order} settings fsync_after_insert = 1, allow_nullable_key = 1")
+        self.session.query(f"insert into {table} select * from file('{path}', Parquet)")
         return int(str(self.session.query(f"select count() from {table}")))
 
     def disk(self):
@@ -109,12 +112,34 @@ class Hyper:
         self.connection.execute_command(f"copy {table} from '{path}' with (format csv, delimiter ',', header)")
         return self.query(f"select count(*) from {table}")[0][0]
 
-    def import_parquet(self, table, path, timestamp):
-        self.connection.execute_command(f"create table {table} as (select * from external('{path}'))")
+    def import_parquet(self, table, path, timestamp, key=None):
+        import pyarrow.parquet as pq
+
+        # Names in small letters, so that queries need no quotes.
+        columns = ", ".join(f'"{name}" as "{name.lower()}"' for name in pq.read_schema(path).names)
+        self.connection.execute_command(f"create table {table} as (select {columns} from external('{path}'))")
         return self.query(f"select count(*) from {table}")[0][0]
 
     def disk(self):
         return self.path.stat().st_blocks * 512
+
+
+def clickhouse_types(path):
+    """Of a Parquet file's columns: texts with a dictionary have one, and only what lacks values may lack them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    plain = {"int64": "Int64", "int32": "Int32", "int16": "Int16", "double": "Float64", "date32[day]": "Date32"}
+    for i, field in enumerate(file.schema_arrow):
+        known = [g.column(i).statistics for g in groups]
+        whole = all(s is not None and s.null_count == 0 for s in known)
+        if pa.types.is_dictionary(field.type):
+            yield field.name, "LowCardinality(String)" if whole else "LowCardinality(Nullable(String))"
+        else:
+            kind = "DateTime64(6, 'UTC')" if pa.types.is_timestamp(field.type) else plain.get(str(field.type), "String")
+            yield field.name, kind if whole else f"Nullable({kind})"
 
 
 ENGINES = {"duckdb": DuckDb, "clickhouse": ChDb, "hyper": Hyper}
@@ -134,11 +159,11 @@ def main():
     engine = ENGINES[name](folder, threads)
     for line in sys.stdin:
         request = json.loads(line)
-        operation = getattr(engine, request.pop("op"))
+        operation, unsaid = getattr(engine, request.pop("op")), request.pop("unsaid", False)
         try:
             start = time.perf_counter()
             value = operation(**request)
-            answer = {"seconds": time.perf_counter() - start, "value": value}
+            answer = {"seconds": time.perf_counter() - start, "value": None if unsaid else value}
         except Exception as error:  # whatever an engine throws is its answer
             answer = {"error": f"{type(error).__name__}: {error}"[:500]}
         print(json.dumps(answer, default=plain), file=answers, flush=True)
