@@ -231,4 +231,71 @@ class QuestDB(System):
             [os.environ.get("JAVA", "java"), "-version"], capture_output=True, text=True).stderr.splitlines()[0] + f", heap {self.heap}"
 
 
+class InfluxDB(System):
+    """InfluxDB 1.x: lines over HTTP, questions in InfluxQL; `ilp_port` is None, for there is no plain connection."""
+
+    name = "influxdb"
+    settled_means = "the last write is acknowledged; compactions go on behind it"
+    durability = "write-ahead log synced before each answer (its default)"
+    binary = "influxd"
+    columns = ()
+
+    def command(self):
+        conf = self.data / "influxdb.conf"
+        conf.write_text(
+            f'reporting-disabled = true\nbind-address = "127.0.0.1:{self.health_port}"\n[meta]\n  dir = "{self.data}/meta"\n'
+            f'[data]\n  dir = "{self.data}/data"\n  wal-dir = "{self.data}/wal"\n  index-version = "tsi1"\n  query-log-enabled = false\n'
+            f'  max-series-per-database = 0\n  cache-max-memory-size = "4g"\n[http]\n  bind-address = "127.0.0.1:{self.http_port}"\n  log-enabled = false\n'
+            f'  max-body-size = 0\n[monitor]\n  store-enabled = false\n'
+        )
+        return [self.binary, "run", "-config", str(conf)]
+
+    def request(self, method, path, body=None):
+        for again in (True, False):
+            if self._connection is None:
+                self._connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=600)
+            try:
+                self._connection.request(method, path, body)
+                answer = self._connection.getresponse()
+                return answer.status, answer.read()
+            except (OSError, http.client.HTTPException):
+                self._connection = None
+                if not again:
+                    raise
+
+    def sql(self, query):
+        """In the shape of the others' answers. A series' tags stand between time and values; of `SELECT *` the columns are those that
+        `columns` says, the time last."""
+        if query == "select 1":
+            self.request("POST", "/query?" + urllib.parse.urlencode({"q": "create database bench"}))
+            return {"dataset": [[1]]}
+        status, body = self.request("GET", "/query?" + urllib.parse.urlencode({"q": query, "db": "bench"}))
+        answer = json.loads(body)
+        error = answer.get("error") or next((r["error"] for r in answer["results"] if "error" in r), None)
+        if status != 200 or error:
+            return {"error": error or f"status {status}"}
+        rows = []
+        for series in (s for r in answer["results"] for s in r.get("series", [])):
+            names, tags = series["columns"], series.get("tags", {})
+            for row in series["values"]:
+                if query.startswith("SELECT *"):
+                    found = dict(zip(names, row)) | tags
+                    rows.append([found.get(name) for name in self.columns] + [found["time"]])
+                else:
+                    rows.append([row[0], *tags.values(), *row[1:]])
+        return {"dataset": rows}
+
+    def count(self, table):
+        return max((row[1] for row in self.sql(f"select count(usage_user) from {table}").get("dataset", [])), default=0)
+
+    def is_settled(self, tables):
+        return True
+
+    def disk(self, tables):
+        return folder_bytes(self.data), {"of it WAL": folder_bytes(self.data / "wal")}
+
+    def version(self):
+        return subprocess.run([self.binary, "version"], capture_output=True, text=True).stdout.strip()
+
+
 SYSTEMS = {"questdb": QuestDB, "tidalite": Tidalite}

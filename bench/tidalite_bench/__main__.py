@@ -1,4 +1,4 @@
-"""The command: `python -m tidalite_bench ingress|filters|late|tsbs|frames|hits|all`.
+"""The command: `python -m tidalite_bench ingress|filters|late|tsbs|frames|hits|h2o|all`.
 
 Each workload gives records (lines of JSON in --out), a table on the terminal and a section of the page.
 """
@@ -12,11 +12,20 @@ import sys
 import tempfile
 from datetime import date
 from pathlib import Path
+from time import monotonic
 
 from . import install
 from .measure import Disagreement
 
-WORKLOADS = ["ingress", "filters", "late", "tsbs", "frames", "hits"]
+WORKLOADS = ["ingress", "filters", "late", "tsbs", "frames", "hits", "h2o"]
+# What `all` runs: the workload, the name of its section, and flags of its own.
+SUITE = [("frames", "frames", {}), ("tsbs", "tsbs cpu-only", {}), ("tsbs", "tsbs iot", {"use_case": "iot", "scale": 1000, "hours": 24, "interval": 60, "workers": "1,2,4"}),
+         ("filters", "filters", {"shapes": True}), ("hits", "hits", {}), ("ingress", "ingress", {}), ("late", "late", {}), ("h2o", "h2o", {})]
+# And with --small, within a quarter of an hour on two cores.
+SMALL = {
+    "ingress": dict(runs=2, threads="2"), "filters": dict(rows=1_000_000, runs=2, repeats=3, cold_runs=1), "late": dict(runs=2, rows=720_000),
+    "tsbs cpu-only": dict(runs=2, hours=0.5, queries=5, workers="1,2,4", scale=2000), "tsbs iot": dict(runs=2, queries=3, scale=200, workers="2"),
+    "frames": dict(row_count=200_000, runs=2), "hits": dict(rows=100_000), "h2o": dict(rows=100_000, runs=2)}
 
 
 class Out:
@@ -26,11 +35,22 @@ class Out:
         self.path, self.notes = path, []
 
     def record(self, record):
+        self.clear()
         with open(self.path, "a") as file:
             file.write(json.dumps(record) + "\n")
         time = record.get("seconds")
         what = " ".join(str(record[key]) for key in ("workload", "case", "system", "threads", "run") if key in record)
         print(f"  {what}: {time:.3f} s" if time is not None else f"  {what}", file=sys.stderr, flush=True)
+
+    def progress(self, what, done, total):
+        """A bar at a terminal, nothing elsewhere."""
+        if sys.stderr.isatty():
+            filled = 30 * done // max(total, 1)
+            print(f"\r\x1b[K  [{'#' * filled}{'.' * (30 - filled)}] {done} of {total} {what}", end="", file=sys.stderr, flush=True)
+
+    def clear(self):
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr)
 
     def disagree(self, case, name, what):
         """An answer that the others do not give: no time of it, and a record that says so."""
@@ -38,7 +58,8 @@ class Out:
         self.skip(f"{name}, {case},", what)
 
     def skip(self, name, error):
-        note = f"{name} was not measured: {error}"
+        # Some add pages of advice to what is wrong.
+        note = f"{name} was not measured: {(str(error).splitlines() or [repr(error)])[0][:400]}"
         if note not in self.notes:
             self.notes.append(note)
             print("  " + note, file=sys.stderr, flush=True)
@@ -60,14 +81,6 @@ def show(head, rows):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
 
 
-def small(options, workload):
-    """What finishes on two cores within the quarter of an hour that all of it may take."""
-    less = {"ingress": dict(runs=3, threads="2"), "filters": dict(rows=5_000_000, runs=3), "late": dict(runs=2, rows=1_440_000),
-            "tsbs": dict(runs=2, hours=0.5, queries=20, workers="1,2"), "frames": dict(row_count=300_000, runs=2), "hits": dict(rows=300_000, runs=2)}
-    for key, value in less[workload].items():
-        setattr(options, key, value)
-
-
 def main():
     parser = argparse.ArgumentParser(prog="tidalite-bench", description=__doc__)
     commands = parser.add_subparsers(dest="workload", required=True)
@@ -78,6 +91,8 @@ def main():
         command.add_argument("--scratch", help="where systems keep their data [default: a temporary folder]")
         command.add_argument("--out", default="results", help="where the records and the page go")
         command.add_argument("--small", action="store_true", help="less data and fewer runs")
+        if name == "all":
+            command.add_argument("--queries", help="of hits: FILE, or system=FILE,system=FILE; without it only load and size are measured")
         if name != "all":
             if not (Path(__file__).parent / f"{name}.py").exists():
                 continue
@@ -85,7 +100,6 @@ def main():
             modules[name].arguments(command)
     options = parser.parse_args()
     in_environment()
-    wanted = list(modules) if options.workload == "all" else [options.workload]
     from . import machine, page
 
     folder = Path(options.out)
@@ -95,38 +109,61 @@ def main():
     records_path.unlink(missing_ok=True)
     scratch = options.scratch or tempfile.mkdtemp(prefix="tidalite-bench-")
     described = machine.describe(scratch)
-    sections = []
+    plan, sections, failed = planned(parser, options), [], []
+    began = monotonic()
     try:
-        for name in wanted:
-            given = options
-            if options.workload == "all":
-                given = parser.parse_args([name, "--out", options.out, "--runs", str(options.runs)])
+        for number, (workload, title, given) in enumerate(plan):
             given.scratch = scratch
-            if options.small:
-                small(given, name)
-            out, module = Out(records_path), modules[name]
-            print(f"{name}: {module.__doc__.splitlines()[0]}", file=sys.stderr)
+            out, module = Out(records_path), modules[workload]
+            print(f"[{number + 1}/{len(plan)}] {title}: {module.__doc__.splitlines()[0]}", file=sys.stderr)
+            started = monotonic()
             try:
                 records = module.run(given, out)
-            except Disagreement as error:
-                out.record({"workload": name, "invalid": str(error)})
-                raise
+            except Exception as error:  # the others are measured all the same; the end says that this one was not
+                if options.workload != "all" and not isinstance(error, Disagreement):
+                    raise
+                out.record({"workload": workload, "invalid": f"{type(error).__name__}: {error}"})
+                failed.append(f"{title}: {error}")
+                continue
+            out.clear()
             if not records:
                 continue
-            head, rows = module.table(records)
-            show(head, rows)
+            tables = [module.table(records), *([module.details(records)] if hasattr(module, "details") else [])]
+            for head, rows in tables:
+                show(head, rows)
+            print(f"  {title} took {monotonic() - started:.0f} s, {monotonic() - began:.0f} s so far", file=sys.stderr)
             about = " ".join(module.__doc__.split())
             versions = sorted({f"{r['system']}: {r['version']}; {r.get('settings', '')}" for r in records if r.get("version")})
             clocks = sorted({f"clock of {r['system']}: {r['clock']}" for r in records if r.get("clock")})
-            sections.append((name, about, head, rows, module.charts(records), [*versions, *clocks, *out.notes]))
+            sections.append(page.Section(workload, title, about, tables, module.charts(records), [*versions, *clocks, *out.notes]))
     finally:
         if not options.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
     with open(records_path, "a") as file:
         file.write(json.dumps({"machine": described}) + "\n")
-    stem.with_suffix(".html").write_text(page.page(described, sections))
+    stem.with_suffix(".html").write_text(page.page(described, sections, failed))
     print(f"records: {records_path}\npage: {stem.with_suffix('.html')}")
+    return "\n".join(f"not measured, {what}" for what in failed) or None
+
+
+def planned(parser, options):
+    """[(workload, title, its options)]"""
+    wanted = SUITE if options.workload == "all" else [(options.workload, title_of(options), None)]
+    found = []
+    for workload, title, flags in wanted:
+        given = options if flags is None else parser.parse_args([workload, "--out", options.out, "--runs", str(options.runs)])
+        if options.workload == "all" and workload == "hits":
+            given.queries = options.queries
+        less = SMALL[title] if options.small else {}
+        for key, value in ((flags or {}) | less).items():
+            setattr(given, key, value)
+        found.append((workload, title, given))
+    return found
+
+
+def title_of(options):
+    return "tsbs iot" if getattr(options, "use_case", "") == "iot" else "tsbs cpu-only" if options.workload == "tsbs" else options.workload
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -217,6 +217,12 @@ class Server:
     def time(self, sql):
         return self.query(sql)[0]
 
+    def send(self, text, blocks, workers):
+        """Lines over plain connections; seconds until the last byte is out."""
+        import senders
+
+        return senders.send_raw(self.system.ilp_port, text, blocks, workers)
+
     def warm(self):
         """As a server is that has run for a while: lines of other tables, which are gone when the clock starts."""
         import ingest
@@ -340,7 +346,62 @@ class QuestDbServer(Server):
         return {"data": total - parts["of it WAL"], "log": parts["of it WAL"]}
 
 
-KINDS = {"tidalite": TidaliteFolder, "tidalite-server": TidaliteServer, "questdb": QuestDbServer}
+class InfluxServer(Server):
+    """InfluxDB 1.x: devops questions only, and lines by HTTP in posts of 10,000, as its loader in the suite does."""
+
+    name = "influxdb"
+    kind = systems.InfluxDB
+    settings = "index tsi1, cache of 4 GiB, else defaults; 10,000 lines a post"
+
+    def __init__(self, scratch, threads):
+        super().__init__(scratch, threads)
+        self.system.binary = install.influxd()
+
+    def warm(self):
+        """Its folder is fresh and has nothing to compile."""
+
+    def send(self, text, blocks, workers):
+        """Seconds until the last post is answered."""
+        import http.client
+        from concurrent.futures import ThreadPoolExecutor
+
+        lines = text.splitlines(keepends=True)
+        self.system.columns = columns_of(lines[0])
+        posts = [b"".join(lines[at:at + 10_000]) for at in range(0, len(lines), 10_000)]
+
+        def one(worker):
+            connection = http.client.HTTPConnection("127.0.0.1", self.system.http_port, timeout=600)
+            for post in posts[worker::workers]:
+                connection.request("POST", "/write?db=bench", post)
+                answer = connection.getresponse()
+                body = answer.read()
+                if answer.status != 204:
+                    raise RuntimeError(f"influxdb: {answer.status} {body[:200]}")
+
+        start = time.monotonic()
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(one, range(workers)))
+        return time.monotonic() - start
+
+    def disk(self):
+        total, parts = self.system.disk([])
+        return {"data": total - parts["of it WAL"], "log": parts["of it WAL"]}
+
+    def import_parquet(self, table, path, timestamp="ts", key=None):
+        raise RuntimeError("influxdb imports no Parquet")
+
+
+def columns_of(line):
+    """Tags and fields of a line, as they stand there."""
+    head, fields, _ = line.decode().rsplit(" ", 2)
+    return [part.split("=", 1)[0] for part in [*head.split(",")[1:], *fields.split(",")]]
+
+
+def timescaledb(scratch, threads):
+    raise RuntimeError("there is no driver: neither PyPI nor Debian has TimescaleDB, so that none could be tried")
+
+
+KINDS = {"tidalite": TidaliteFolder, "tidalite-server": TidaliteServer, "questdb": QuestDbServer, "influxdb": InfluxServer, "timescaledb": timescaledb}
 
 
 def made(names, scratch, threads, out):

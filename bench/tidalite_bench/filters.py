@@ -1,20 +1,37 @@
 """The filter queries of "4 billion rows a second", scaled: a narrow filter over all columns, the last ten matches, a count.
 
 Readings of moving trucks from one Parquet file for all. A query runs once to warm up and then --repeats times in a row; its
-time is the client's, with the whole answer read: servers over HTTP, engines within their process. Answers are compared
-before a time counts. "First" is the first time after the load. Not measured here: the page cache dropped.
+time is the client's, with the whole answer read: servers over HTTP, engines within their process. Answers are compared before
+a time counts, and who answers otherwise than most is not timed. "Cold" is the first time after a restart of the system with
+the page cache dropped (or its files evicted from it, where that is not allowed); starting it is not counted. --shapes adds
+what is asked of such data daily: sums, groups, buckets of time, last positions.
 """
 
-from . import data, engines
-from .measure import Disagreement, beside, close, middle, spread
+from . import answers as answers_of
+from . import data, dialects, engines
+from .measure import beside, middle, spread, turns
 
 SYSTEMS = ["tidalite-server", "questdb", "duckdb", "clickhouse", "hyper"]
 NARROW = "velocity > 90.0 AND latitude >= 7.75 AND latitude <= 7.80 AND longitude >= 14.90 AND longitude <= 14.95"
 MATCHES = "velocity > 75.0 AND fuel_consumption < 10.0"
-QUERIES = {
-    "1 narrow filter, all columns": f"SELECT * FROM readings WHERE {NARROW}",
-    "2 last ten matches": f"SELECT * FROM readings WHERE {MATCHES} ORDER BY ts DESC LIMIT 10",
-    "3 count": f"SELECT count(*) FROM readings WHERE {MATCHES}",
+LAST = "2 last ten matches"
+# A day in seconds since 1970, within the data.
+DAY = 1_704_067_200 * 10**9, 1_704_153_600 * 10**9
+
+FILTERS = {
+    "1 narrow filter, all columns": lambda d: f"SELECT * FROM readings WHERE {NARROW}",
+    LAST: lambda d: f"SELECT * FROM readings WHERE {MATCHES} {d.last_rows(10)}",
+    "3 count": lambda d: f"SELECT count(*) FROM readings WHERE {MATCHES}",
+}
+SHAPES = {
+    "sum": lambda d: "SELECT sum(velocity) AS s FROM readings",
+    "seven maxima": lambda d: "SELECT max(latitude), max(longitude), max(elevation), max(velocity), max(heading), max(grade), max(fuel_consumption) FROM readings",
+    "group by fleet": lambda d: "SELECT fleet, avg(velocity) AS a, count(*) AS n FROM readings GROUP BY fleet",
+    "group by name": lambda d: "SELECT name, avg(velocity) AS a, count(*) AS n FROM readings GROUP BY name",
+    "one truck": lambda d: "SELECT avg(velocity) AS a, max(fuel_consumption) AS m FROM readings WHERE name = 'truck_77'",
+    "a day's average": lambda d: f"SELECT avg(velocity) AS a FROM readings WHERE {d.window(*DAY, column='ts')}",
+    "hours by fleet": lambda d: d.sampled(60, ["fleet"], ["avg(velocity) AS a"], "readings", column="ts"),
+    "last of each truck": lambda d: d.latest("name, ts, longitude, latitude", "readings", "name", column="ts"),
 }
 
 
@@ -23,82 +40,93 @@ def arguments(parser):
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--threads", default="2", help="of engines within their process")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cold-runs", type=int, default=3, help="after a restart with the page cache dropped; 0 for none")
+    parser.add_argument("--shapes", action="store_true", help="sums, groups, buckets, last positions as well")
 
 
 def run(options, out):
     path = data.readings(options.rows)
-    records, answers, times = [], {}, {}
-    made = engines.made(options.systems, options.scratch, int(options.threads), out)
-    opened = []
+    records, opened = [], {}
     try:
-        for system in made:
+        for system in engines.made(options.systems, options.scratch, int(options.threads), out):
             try:
                 system.open()
                 load_s, rows = system.import_parquet("readings", path)
                 if hasattr(system, "settle"):
                     system.settle({"readings": rows})
-                opened.append((system, load_s, int(rows)))
+                opened[system] = int(rows)
                 out.record(dict(workload="filters", case="load", system=system.name, run=0, seconds=load_s, rows=int(rows), disk=system.disk()))
             except (RuntimeError, OSError, TimeoutError) as error:
                 out.skip(system.name, error)
                 system.close()
-        for case, sql in QUERIES.items():
-            for number in range(options.runs):
-                for system, load_s, rows in opened:
-                    query = sql.replace("ORDER BY ts DESC LIMIT 10", "LIMIT -10") if system.name == "questdb" else sql
-                    try:
-                        first, answer = system.query(query)
-                        hot = [system.time(query) for _ in range(options.repeats)]
-                    except RuntimeError as error:
-                        out.skip(f"{system.name}, query {case},", error)
-                        continue
-                    # Times of equal rows and types of text differ between systems: numbers are compared.
-                    # Ten of many rows of one timestamp may be any: of the last ones the times are.
-                    compared = [str(row[0]).replace("T", " ")[:19] for row in answer] if "last" in case else [[float(v) for v in row if isinstance(v, (int, float))] for row in answer]
-                    answers.setdefault(case, {})[system.name] = compared
-                    times.setdefault((case, system.name), []).append(first)
-                    record = dict(workload="filters", case=case, system=system.name, run=number, seconds=middle(hot), first_s=first, hot_s=hot, rows=rows,
-                                  version=system.version(), clock=system.clock, settings=system.settings, threads=system.threads, answer_rows=len(answer))
-                    records.append(record)
-                    out.record(record)
-        for case, found in answers.items():
-            check(case, found)
+        asked = FILTERS | SHAPES if options.shapes else FILTERS
+        for done, (case, text) in enumerate(asked.items()):
+            out.progress(case, done, len(asked))
+            records += measure(case, text, opened, options, out)
     finally:
-        for system, _, _ in opened:
+        for system in opened:
             system.close()
     return records
 
 
-def check(case, found):
-    names = list(found)
-    for name in names[1:]:
-        a, b = found[names[0]], found[name]
-        if sorted(a) != sorted(b) if "last" in case else not close(a, b, 1e-9):
-            raise Disagreement(f"{case}: {names[0]} and {name} do not agree: {str(a)[:200]} and {str(b)[:200]}")
+def measure(case, text, opened, options, out):
+    texts = {system.name: text(dialects.DIALECTS[system.name]) for system in opened}
+    answers, records = {}, []
+    for system in opened:
+        try:
+            answers[system.name] = comparable(case, system.query(texts[system.name])[1])
+        except RuntimeError as error:
+            out.skip(f"{system.name}, query {case},", error)
+    kept = answers_of.majority(answers)
+    for name in (n for n in answers if n not in kept):
+        out.disagree(f"filters {case}", name, f"{str(answers[name])[:200]} where {kept[0] if kept else 'another'} has {str(answers[kept[0]] if kept else answers)[:200]}; {texts[name]}")
+    timed = [system for system in opened if system.name in kept]
+    for number, system in turns(timed, options.runs):
+        hot = [system.time(texts[system.name]) for _ in range(options.repeats + 1)][1:]
+        records.append(about(case, system, number, opened, texts) | dict(seconds=middle(hot), hot_s=hot, answer_rows=len(answers[system.name])))
+        out.record(records[-1])
+    for number, system in turns(timed, options.cold_runs):
+        how = system.restart()
+        records.append(about(case, system, number, opened, texts) | dict(seconds=system.time(texts[system.name]), cold=how))
+        out.record(records[-1])
+    return records
+
+
+def about(case, system, number, opened, texts):
+    return dict(workload="filters", case=case, system=system.name, run=number, rows=opened[system], version=system.version(), clock=system.clock,
+                settings=system.settings, threads=system.threads, sql=texts[system.name])
+
+
+def comparable(case, rows):
+    """Of the last rows of one timestamp any may be the answer: their times are compared, whatever column they are."""
+    rows = answers_of.plain(rows)
+    return [[value for value in row if isinstance(value, str) and answers_of.TIME.fullmatch(value[:16])][:1] for row in rows] if case == LAST else rows
 
 
 def table(records):
     rows = []
-    for case in QUERIES:
-        groups = {}
-        for record in (r for r in records if r["case"] == case):
-            groups.setdefault(record["system"], []).append(record)
-        for name, group in sorted(groups.items(), key=lambda item: middle([r["seconds"] for r in item[1]])):
-            seconds = [r["seconds"] for r in group]
-            compared = beside(name, seconds, {n: [r["seconds"] for r in g] for n, g in groups.items()})
-            rows.append([case, name, f"{middle(seconds) * 1e3:.2f} ms", f"{spread(seconds):.0%}", f"{group[0]['first_s'] * 1e3:.1f} ms",
-                         f"{group[0]['rows'] / middle(seconds) / 1e6:,.0f} M rows/s", compared])
-    return ["query", "system", "hot", "spread", "first", "rows of the table by time", "as fast as the best other"], rows
+    for case in dict.fromkeys(r["case"] for r in records):
+        hot, cold = grouped(records, case, False), grouped(records, case, True)
+        size = next(r["rows"] for r in records if r["case"] == case)
+        for name, seconds in sorted(hot.items(), key=lambda item: middle(item[1])):
+            after = cold.get(name)
+            rows.append([case, name, f"{middle(seconds) * 1e3:.2f} ms", f"{spread(seconds):.0%}", f"{size / middle(seconds) / 1e6:,.0f} M rows/s", beside(name, seconds, hot),
+                         f"{middle(after) * 1e3:.1f} ms" if after else "", f"{spread(after):.0%}" if after else "", beside(name, after, cold) if after else ""])
+    return ["query", "system", "hot", "spread", "rows of the table by time", "as fast as the best other", "cold", "spread", "as fast as the best other"], rows
+
+
+def grouped(records, case, cold):
+    found = {}
+    for record in (r for r in records if r["case"] == case and ("cold" in r) == cold):
+        found.setdefault(record["system"], []).append(record["seconds"])
+    return found
 
 
 def charts(records):
-    from .page import bars
+    from .page import bars, pairs
 
     out = []
-    for case in QUERIES:
-        values = {}
-        for record in (r for r in records if r["case"] == case):
-            values.setdefault(record["system"], []).append(record["seconds"] * 1e3)
-        if values:
-            out.append(bars(f"Query {case}, ms hot", {name: middle(v) for name, v in values.items()}, less_is_better=True))
+    for case in dict.fromkeys(r["case"] for r in records):
+        hot, cold = ({n: middle(v) * 1e3 for n, v in grouped(records, case, c).items()} for c in (False, True))
+        out.append(pairs(f"Query {case}, ms", {"hot": hot, "cold": cold}) if cold else bars(f"Query {case}, ms hot", hot, less_is_better=True))
     return out

@@ -72,6 +72,7 @@ def run(options, out):
         texts = {system.name: texts_of(options.queries, system.name) for system in loaded}
         wanted = [int(n) for n in options.only.split(",") if n] or range(max(map(len, texts.values()), default=0))
         for number in wanted:
+            out.progress(f"query {number}", number, 43)
             records += ask(number, [(s, texts[s.name][number]) for s in loaded if number < len(texts[s.name])], counts, options, out)
     finally:
         for system in loaded:

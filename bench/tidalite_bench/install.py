@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 CACHE = Path(os.environ.get("TIDALITE_BENCH_CACHE", Path.home() / ".cache/tidalite/bench"))
-PACKAGES = ["duckdb==2.0.0", "chdb==4.4.0", "numpy==2.4.6", "pandas==3.1.1", "pyarrow==26.0.1", "questdb==6.0.0", "tableauhyperapi==0.0.26963"]
+PACKAGES = ["duckdb==2.0.0", "chdb==4.4.0", "datafusion==55.0.0", "numpy==2.4.6", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1", "questdb==6.0.0", "tableauhyperapi==0.0.26963"]
 QUESTDB = "9.3.4"
 
 
@@ -46,6 +46,22 @@ def questdb_jar():
             raise RuntimeError(f"no QuestDB: set QDB_JAR to questdb-{QUESTDB}.jar (org.questdb:questdb), or install Maven")
         subprocess.run(["mvn", "-q", "dependency:copy", f"-Dartifact=org.questdb:questdb:{QUESTDB}", f"-DoutputDirectory={CACHE}"], check=True)
     return jar
+
+
+def influxd():
+    """That of the path, else Debian's package laid out in the cache folder."""
+    found = shutil.which("influxd") or str(CACHE / "influxdb/usr/bin/influxd")
+    if not Path(found).exists():
+        if not shutil.which("apt-get") or not shutil.which("dpkg"):
+            raise RuntimeError("no InfluxDB: install influxd, or run where Debian's packages are to be had")
+        folder = CACHE / "influxdb"
+        folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(["apt-get", "download", "influxdb"], cwd=folder, capture_output=True, text=True)
+        packages = sorted(folder.glob("influxdb_*.deb"))
+        if done.returncode or not packages:
+            raise RuntimeError(f"no InfluxDB: apt-get download influxdb: {done.stderr.strip()[:200]}")
+        subprocess.run(["dpkg", "-x", packages[-1], folder], check=True)
+    return found
 
 
 def binary(name):

@@ -19,6 +19,11 @@ def spread(values):
     return (max(values) - min(values)) / middle(values) if len(values) > 1 and middle(values) else 0.0
 
 
+def told(seconds):
+    """For the report: the median in ms, and half the spread where there is more than one run."""
+    return f"{middle(seconds) * 1e3:.2f}" + (f" ±{spread(seconds) * 50:.0f} %" if len(seconds) > 1 else "")
+
+
 def ratio(ours, theirs):
     """How many times ours is theirs, or None: the spread of either is larger than what they differ by, or nobody knows it."""
     if len(ours) < 2 or len(theirs) < 2:

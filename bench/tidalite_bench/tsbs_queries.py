@@ -29,13 +29,9 @@ def maxima(count):
     return [f"max({m}) AS max_{m}" for m in METRICS[:count]]
 
 
-def named(drawn):
-    return "hostname IN (" + ", ".join(f"'{name}'" for name in drawn.names) + ")"
-
-
 def devops():
     def sampled(minutes, values):
-        return lambda d, q: d.sampled(minutes, [], values, "cpu", f"{named(q)} AND {d.window(q.from_ns, q.to_ns)}")
+        return lambda d, q: d.sampled(minutes, [], values, "cpu", f"{d.one_of('hostname', q.names)} AND {d.window(q.from_ns, q.to_ns)}")
 
     def twice(count):
         return lambda d, q: d.sampled(60, ["hostname"], [f"{d.mean(m)} AS avg_{m}" for m in METRICS[:count]], "cpu", d.window(q.from_ns, q.to_ns))
@@ -48,9 +44,9 @@ def devops():
         found[f"cpu-max-all-{name}"] = Kind(hosts, hours, sampled(60, maxima(10)))
     for name, metrics in (("1", 1), ("5", 5), ("all", 10)):
         found[f"double-groupby-{name}"] = Kind(0, 12, twice(metrics))
-    found["groupby-orderby-limit"] = Kind(0, 1, lambda d, q: d.last_buckets(5, 1, "max(usage_user) AS max_usage_user", "cpu", f"timestamp < {d.time(q.to_ns)}"))
-    found["high-cpu-1"] = Kind(1, 12, lambda d, q: f"SELECT * FROM cpu WHERE usage_user > 90 AND {named(q)} AND {d.window(q.from_ns, q.to_ns)}")
-    found["high-cpu-all"] = Kind(0, 12, lambda d, q: f"SELECT * FROM cpu WHERE usage_user > 90 AND {d.window(q.from_ns, q.to_ns)}")
+    found["groupby-orderby-limit"] = Kind(0, 1, lambda d, q: d.last_buckets(5, 1, "max(usage_user) AS max_usage_user", "cpu", d.before(q.to_ns)))
+    found["high-cpu-1"] = Kind(1, 12, lambda d, q: d.rows("cpu", f"usage_user > 90 AND {d.one_of('hostname', q.names)} AND {d.window(q.from_ns, q.to_ns)}"))
+    found["high-cpu-all"] = Kind(0, 12, lambda d, q: d.rows("cpu", f"usage_user > 90 AND {d.window(q.from_ns, q.to_ns)}"))
     found["lastpoint"] = Kind(0, 0, lambda d, q: d.latest("*", "cpu", "hostname"))
     return found
 

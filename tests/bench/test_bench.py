@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from tidalite_bench import hits, page  # noqa: E402
+from tidalite_bench import hits  # noqa: E402
 from tidalite_bench.measure import Disagreement, agree, beside, ratio, spread, turns  # noqa: E402
 
 
@@ -46,10 +46,3 @@ def test_the_score_is_the_official_one():
     assert hits.score({"a": {"q0": None}, "b": {"q0": None}}) == {"a": None, "b": None}
     # Loads below 5 s count as equal, sizes below 1 GB as twice the least.
     assert math.isclose(hits.combined(1, 1e8, 2.0, 3.0, 1, 1e8), math.exp(.1 * math.log(2) + .2 * math.log(2) + .6 * math.log(3)))
-
-
-def test_the_page_is_whole_and_loads_nothing():
-    text = page.page({"cpu": "<x86>"}, [("ingress", "about", ["system"], [["tidalite"]], [page.bars("rate", {"tidalite": 2.0, "other": 1.0}), page.lines("by workers", {"tidalite": {1: 1.0, 2: 2.0}}, "workers")], ["note"])])
-    assert text.startswith("<!doctype html>") and text.endswith("</html>\n")
-    assert "&lt;x86&gt;" in text and text.count("<svg") == 2
-    assert "src=" not in text and "<script" not in text and "http" not in text
