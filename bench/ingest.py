@@ -30,6 +30,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import report  # noqa: E402
 import senders  # noqa: E402
+import systems  # noqa: E402
 from systems import SYSTEMS  # noqa: E402
 
 PEERS = Path(os.environ.get("PEERS", "/tmp/peers"))
@@ -72,8 +73,8 @@ def warm_up(system, data):
     lines = senders.renamed(data[: data.find(b"\n", min(len(data) - 1, WARM_BYTES)) + 1], b"warm")
     blocks = list(senders.cut(lines, 1 << 20))
     half = max(1, len(blocks) // 2)
-    senders.send_raw(system.ilp_port, lines, blocks[:half], 1)
-    connection = http.client.HTTPConnection("127.0.0.1", system.http_port, timeout=120)
+    senders.send_raw(system.ilp_port, lines, blocks[:half], 1, systems.HOST)
+    connection = http.client.HTTPConnection(systems.HOST, system.http_port, timeout=120)
     for a, b in blocks[half:]:
         connection.request("POST", "/write", lines[a:b])
         answer = connection.getresponse()

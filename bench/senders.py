@@ -51,12 +51,12 @@ def renamed(data, suffix):
     return b"\n".join(re.sub(rb"^([a-z]+)", rb"\1" + suffix, line) for line in data.splitlines()) + b"\n"
 
 
-def send_raw(port, data, blocks, connections):
+def send_raw(port, data, blocks, connections, host="127.0.0.1"):
     """Only pushes bytes: connection k sends every k-th block. Threads, since `sendall` releases the interpreter."""
     view = memoryview(data)
 
     def push(k):
-        with socket.create_connection(("127.0.0.1", port)) as s:
+        with socket.create_connection((host, port)) as s:
             for a, b in blocks[k::connections]:
                 s.sendall(view[a:b])
 

@@ -1,7 +1,7 @@
 """The databases under measurement: a fresh data folder, start, ask, wait until settled, stop.
 
 In: where their binaries are (environment). Out: a `System` with the same face for each of them.
-Always: servers bind to loopback on free ports, live in a scratch folder, and are stopped by their own process id.
+Always: servers bind to loopback (or to a network namespace of ours, `HOST`) on free ports, live in a scratch folder, and are stopped by their own process id.
 """
 
 import http.client
@@ -17,6 +17,11 @@ import urllib.parse
 from pathlib import Path
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path.home() / ".cache/tidalite/target"))
+
+
+# Where servers listen, and what their commands begin with: `tidalite_bench.remote` puts them on a host of their own.
+HOST = "127.0.0.1"
+BEFORE = []
 
 
 def free_port():
@@ -65,7 +70,7 @@ class System:
         self.http_port, self.ilp_port, self.health_port = free_port(), free_port(), free_port()
         log = open(self.scratch / f"{self.name}.log", "wb")
         self.process = subprocess.Popen(
-            self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**{k: v for k, v in os.environ.items() if k != "TIDALITE_BIN"}, **self.extra_env}
+            [*BEFORE, *self.command()], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**{k: v for k, v in os.environ.items() if k != "TIDALITE_BIN"}, **self.extra_env}
         )
         log.close()
         deadline = time.monotonic() + 60
@@ -101,7 +106,7 @@ class System:
         """One kept-alive connection: a poll must not cost a handshake."""
         for again in (True, False):
             if self._connection is None:
-                self._connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=120)
+                self._connection = http.client.HTTPConnection(HOST, self.http_port, timeout=120)
             try:
                 self._connection.request("GET", "/exec?" + urllib.parse.urlencode({"query": query}))
                 answer = self._connection.getresponse()
@@ -155,15 +160,18 @@ class Tidalite(System):
         self.binary = os.environ.get("TIDALITE_BIN", str(TARGET / "release/tidalite"))
         # Less than the default, so that what is loaded is more than three times the limit and merges are measured, too.
         self.extra_env.setdefault("TIDALITE_STAGING_BYTES", "224MiB")
+        if HOST != "127.0.0.1":
+            # Nobody but this machine sees that address.
+            self.extra_env["TIDALITE_INSECURE_BIND"] = "true"
         delay = self.extra_env.get("TIDALITE_SYNC_DELAY_MS")
         self.durability = "sync (the default): acknowledged rows are synced; staging limit 224 MiB" + (f", {delay} ms added to every sync" if delay else "")
 
     def command(self):
-        return [self.binary, "serve", "--data", str(self.data), "--http", f"127.0.0.1:{self.http_port}",
-                "--pg", "off", "--ilp", f"127.0.0.1:{self.ilp_port}", "--health", f"127.0.0.1:{self.health_port}"]
+        return [self.binary, "serve", "--data", str(self.data), "--http", f"{HOST}:{self.http_port}",
+                "--pg", "off", "--ilp", f"{HOST}:{self.ilp_port}", "--health", f"{HOST}:{self.health_port}"]
 
     def metrics(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=60)
+        connection = http.client.HTTPConnection(HOST, self.health_port, timeout=60)
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
         connection.close()
@@ -199,7 +207,7 @@ class QuestDB(System):
         conf = self.data / "conf"
         conf.mkdir(exist_ok=True)
         (conf / "server.conf").write_text(
-            f"http.net.bind.to=127.0.0.1:{self.http_port}\nline.tcp.net.bind.to=127.0.0.1:{self.ilp_port}\n"
+            f"http.net.bind.to={HOST}:{self.http_port}\nline.tcp.net.bind.to={HOST}:{self.ilp_port}\n"
             "http.min.enabled=false\nline.udp.enabled=false\npg.enabled=false\ntelemetry.enabled=false\n"
         )
         return [os.environ.get("JAVA", "java"), "-XX:+UnlockExperimentalVMOptions", "-XX:+AlwaysPreTouch",
@@ -243,9 +251,9 @@ class InfluxDB(System):
     def command(self):
         conf = self.data / "influxdb.conf"
         conf.write_text(
-            f'reporting-disabled = true\nbind-address = "127.0.0.1:{self.health_port}"\n[meta]\n  dir = "{self.data}/meta"\n'
+            f'reporting-disabled = true\nbind-address = "{HOST}:{self.health_port}"\n[meta]\n  dir = "{self.data}/meta"\n'
             f'[data]\n  dir = "{self.data}/data"\n  wal-dir = "{self.data}/wal"\n  index-version = "tsi1"\n  query-log-enabled = false\n'
-            f'  max-series-per-database = 0\n  cache-max-memory-size = "4g"\n[http]\n  bind-address = "127.0.0.1:{self.http_port}"\n  log-enabled = false\n'
+            f'  max-series-per-database = 0\n  cache-max-memory-size = "4g"\n[http]\n  bind-address = "{HOST}:{self.http_port}"\n  log-enabled = false\n'
             f'  max-body-size = 0\n[monitor]\n  store-enabled = false\n'
         )
         return [self.binary, "run", "-config", str(conf)]
@@ -253,7 +261,7 @@ class InfluxDB(System):
     def request(self, method, path, body=None):
         for again in (True, False):
             if self._connection is None:
-                self._connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=600)
+                self._connection = http.client.HTTPConnection(HOST, self.http_port, timeout=600)
             try:
                 self._connection.request(method, path, body)
                 answer = self._connection.getresponse()

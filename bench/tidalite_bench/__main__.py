@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from datetime import date
@@ -90,6 +91,8 @@ def main():
         command.add_argument("--runs", type=int, default=3)
         command.add_argument("--scratch", help="where systems keep their data [default: a temporary folder]")
         command.add_argument("--out", default="results", help="where the records and the page go")
+        command.add_argument("--remote", action="store_true", help="servers on a host of their own: a network namespace behind a virtual cable (needs root)")
+        command.add_argument("--delay-ms", type=float, default=0.0, help="with --remote: what the cable adds to every packet, each way")
         command.add_argument("--small", action="store_true", help="less data and fewer runs")
         if name == "all":
             command.add_argument("--queries", help="of hits: FILE, or system=FILE,system=FILE; without it only load and size are measured")
@@ -100,18 +103,28 @@ def main():
             modules[name].arguments(command)
     options = parser.parse_args()
     in_environment()
-    from . import machine, page
+    # What is stopped from outside stops its servers and clears its folders, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    from . import machine, page, remote
 
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / f"{date.today().isoformat()}-{options.workload}"
     records_path = stem.with_suffix(".jsonl")
     records_path.unlink(missing_ok=True)
+    # Each workload's options name it from here on, so whose it is must be known before.
+    passing = not options.scratch
     scratch = options.scratch or tempfile.mkdtemp(prefix="tidalite-bench-")
     described = machine.describe(scratch)
     plan, sections, failed = planned(parser, options), [], []
-    began = monotonic()
+    began, other_host = monotonic(), None
     try:
+        if options.remote:
+            try:
+                other_host = remote.TwoHosts(options.delay_ms).connect()
+            except RuntimeError as error:
+                sys.exit(f"tidalite-bench: {error}")
+            described["client"] = other_host.described
         for number, (workload, title, given) in enumerate(plan):
             given.scratch = scratch
             out, module = Out(records_path), modules[workload]
@@ -137,7 +150,9 @@ def main():
             clocks = sorted({f"clock of {r['system']}: {r['clock']}" for r in records if r.get("clock")})
             sections.append(page.Section(workload, title, about, tables, module.charts(records), [*versions, *clocks, *out.notes]))
     finally:
-        if not options.scratch:
+        if other_host:
+            other_host.close()
+        if passing:
             shutil.rmtree(scratch, ignore_errors=True)
     with open(records_path, "a") as file:
         file.write(json.dumps({"machine": described}) + "\n")

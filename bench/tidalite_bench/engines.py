@@ -221,7 +221,7 @@ class Server:
         """Lines over plain connections; seconds until the last byte is out."""
         import senders
 
-        return senders.send_raw(self.system.ilp_port, text, blocks, workers)
+        return senders.send_raw(self.system.ilp_port, text, blocks, workers, systems.HOST)
 
     def warm(self):
         """As a server is that has run for a while: lines of other tables, which are gone when the clock starts."""
@@ -278,7 +278,7 @@ class TidaliteServer(Server):
 
     def import_csv(self, table, path, columns):
         self.warm()
-        command = [self.system.binary, "import", path, "--server", f"http://127.0.0.1:{self.system.http_port}", "--table", table, "--json", "--quiet", "--threads", str(self.threads)]
+        command = [self.system.binary, "import", path, "--server", f"http://{systems.HOST}:{self.system.http_port}", "--table", table, "--json", "--quiet", "--threads", str(self.threads)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr)
@@ -317,7 +317,7 @@ class QuestDbServer(Server):
         schema = json.dumps([{"name": timestamp, "type": "TIMESTAMP", "pattern": pattern}])
         query = urllib.parse.urlencode(dict(fmt="json", overwrite="true", name=table, timestamp=timestamp, partitionBy="MONTH", maxUncommittedRows=500000))
         start = time.perf_counter()
-        command = ["curl", "-s", "-F", f"schema={schema}", "-F", f"data=@{path}", f"http://127.0.0.1:{self.system.http_port}/imp?{query}"]
+        command = ["curl", "-s", "-F", f"schema={schema}", "-F", f"data=@{path}", f"http://{systems.HOST}:{self.system.http_port}/imp?{query}"]
         subprocess.run(command, capture_output=True, check=True)
         while self.system.count(table) < rows:
             if time.perf_counter() - start > 300:
@@ -370,7 +370,7 @@ class InfluxServer(Server):
         posts = [b"".join(lines[at:at + 10_000]) for at in range(0, len(lines), 10_000)]
 
         def one(worker):
-            connection = http.client.HTTPConnection("127.0.0.1", self.system.http_port, timeout=600)
+            connection = http.client.HTTPConnection(systems.HOST, self.system.http_port, timeout=600)
             for post in posts[worker::workers]:
                 connection.request("POST", "/write?db=bench", post)
                 answer = connection.getresponse()

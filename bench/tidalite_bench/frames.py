@@ -122,7 +122,7 @@ def send(system, parts, options):
 
     port = system.system.ilp_port if options.protocol == "tcp" else system.system.http_port
     # Of the version that the size is of.
-    conf = f"{options.protocol}::addr=127.0.0.1:{port};protocol_version=1;" + ("request_timeout=60000;auto_flush_rows=75000;" if options.protocol == "http" else "")
+    conf = f"{options.protocol}::addr={engines.systems.HOST}:{port};protocol_version=1;" + ("request_timeout=60000;auto_flush_rows=75000;" if options.protocol == "http" else "")
     senders = [Sender.from_conf(conf) for _ in parts]
     for sender in senders:
         sender.establish()

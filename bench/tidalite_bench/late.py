@@ -47,7 +47,7 @@ def run(options, out):
         for number, system in turns(made, options.runs):
             try:
                 system.open()
-                record = ingest(system, senders, text, blocks, count, options.connections)
+                record = ingest(system, text, blocks, count, options.connections)
                 row = system.query("select count(*), sum(usage_user), sum(usage_guest_nice) from cpu")[1][0]
                 answer = [float(v) for v in row]
                 agree({f"{system.name} before": answers.setdefault(system.name, answer), system.name: answer})
@@ -62,12 +62,12 @@ def run(options, out):
     return records
 
 
-def ingest(system, senders, text, blocks, count, connections):
+def ingest(system, text, blocks, count, connections):
     import time
 
     system.warm()
     start = time.monotonic()
-    sent = senders.send_raw(system.system.ilp_port, text, blocks, connections)
+    sent = system.send(text, blocks, connections)
     while system.system.count("cpu") < count:
         if time.monotonic() - start > 300:
             raise TimeoutError(f"{system.name} shows {system.system.count('cpu')} of {count} rows")

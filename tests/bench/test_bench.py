@@ -1,14 +1,18 @@
 """What tidalite-bench computes of its measurements: when it compares, what agrees, the score."""
 
 import math
+import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from tidalite_bench import hits  # noqa: E402
+from tidalite_bench import __main__ as command  # noqa: E402
+from tidalite_bench import engines, hits, lines_to_parquet, machine, remote  # noqa: E402
 from tidalite_bench.measure import Disagreement, agree, beside, ratio, spread, turns  # noqa: E402
 
 
@@ -46,3 +50,44 @@ def test_the_score_is_the_official_one():
     assert hits.score({"a": {"q0": None}, "b": {"q0": None}}) == {"a": None, "b": None}
     # Loads below 5 s count as equal, sizes below 1 GB as twice the least.
     assert math.isclose(hits.combined(1, 1e8, 2.0, 3.0, 1, 1e8), math.exp(.1 * math.log(2) + .2 * math.log(2) + .6 * math.log(3)))
+
+
+def test_a_client_on_another_host_is_refused_where_there_are_no_namespaces(monkeypatch):
+    monkeypatch.setattr(remote.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", "Operation not permitted"))
+    with pytest.raises(RuntimeError, match="two network namespaces, which cannot be had here: ip netns add .*Operation not permitted"):
+        remote.TwoHosts().connect()
+    assert remote.systems.HOST == "127.0.0.1" and remote.systems.BEFORE == []
+
+
+def test_a_file_that_is_forgotten_can_be_read_again(tmp_path):
+    (tmp_path / "a").write_bytes(b"x" * 5000)
+    assert machine.forget(tmp_path) in ("page cache dropped", "files evicted from the page cache")
+    assert (tmp_path / "a").read_bytes() == b"x" * 5000
+
+
+def test_the_columns_of_a_line_stand_as_in_it():
+    assert engines.columns_of(b"cpu,hostname=host_0,rack=6 usage_user=58i,usage_system=2i 1451606400000000000") == ["hostname", "rack", "usage_user", "usage_system"]
+
+
+def test_every_part_of_the_suite_has_a_small_form():
+    assert {title for _, title, _ in command.SUITE} == set(command.SMALL)
+    assert {workload for workload, _, _ in command.SUITE} == set(command.WORKLOADS)
+
+
+def test_lines_become_columns_and_what_a_line_lacks_is_null(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines_to_parquet.data, "folder", lambda: tmp_path)
+    path = tmp_path / "some.ilp"
+    path.write_text("readings,name=truck_0,fleet=South velocity=1.5,load=2i 1451606400000000000\n"
+                    "diagnostics,name=truck_0 status=3i 1451606400000000000\n"
+                    "readings,fleet=West velocity=2 1451606460000000000\n")
+    files = lines_to_parquet.tables(path, {"readings", "diagnostics"})
+    rows = [list(row.values()) for row in pq.read_table(files["readings"]).to_pylist()]
+    assert rows == [["truck_0", "South", 1.5, 2, datetime(2016, 1, 1)], [None, "West", 2.0, None, datetime(2016, 1, 1, 0, 1)]]
+    # Where every line has all, the places are taken; here they are, for diagnostics.
+    assert pq.read_table(files["diagnostics"]).to_pylist() == [{"name": "truck_0", "status": 3, "timestamp": datetime(2016, 1, 1)}]
+
+
+def test_queries_of_hits_are_found_by_the_name_or_its_beginning(tmp_path):
+    (tmp_path / "q").write_text("-- a note\nSELECT 1;\n\nSELECT 2;\n")
+    assert hits.texts_of(f"tidalite={tmp_path}/q,duckdb=/nowhere", "tidalite-server") == ["SELECT 1", "SELECT 2"]
+    assert hits.texts_of(f"duckdb={tmp_path}/q", "questdb") == [] and hits.texts_of(str(tmp_path / "q"), "anyone") == ["SELECT 1", "SELECT 2"]
