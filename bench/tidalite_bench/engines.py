@@ -291,7 +291,14 @@ class TidaliteServer(Server):
     def disk(self):
         for row in self.query("show tables")[1]:
             self.query(f'alter table "{row[0]}" seal')
-        return parts_of(self.system.data)
+        # What the seal replaced is removed in the background.
+        parts, deadline = parts_of(self.system.data), time.monotonic() + 30
+        while time.monotonic() < deadline:
+            time.sleep(1)
+            before, parts = parts, parts_of(self.system.data)
+            if parts["data"] == before["data"]:
+                break
+        return parts
 
 
 class QuestDbServer(Server):
