@@ -1,9 +1,9 @@
 """A DataFrame to line protocol and into a server: what `bench_pandas` of py-tsbs-benchmark measures, and when it is visible.
 
 Three blocks: Serialized (the frame into a buffer in memory), Sent (until the client is done; over TCP nobody answers) and
-Visible (from the first byte until a count over a new connection shows all rows), which the original leaves out. The sender
-is the official questdb client for every system; our own is measured by ../python_lines.py. The frame and the connections
-are made before the clock starts.
+Visible (from the first byte until a count over a new connection shows all rows), which the original leaves out. The official
+questdb client sends to every system, and our own sender beside it: the same frame, the same version of the protocol. The frame
+and the connections are made before the clock starts.
 """
 
 import pprint
@@ -11,7 +11,7 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from . import engines
+from . import engines, install
 from .measure import beside, middle, spread, turns
 
 SYSTEMS = ["tidalite-server", "questdb"]
@@ -23,6 +23,7 @@ FIELDS = [f"usage_{name}" for name in "user system idle nice iowait irq softirq 
 
 def arguments(parser):
     parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--clients", default="questdb,tidalite", help="whose sender")
     parser.add_argument("--row-count", type=int, default=10_000_000)
     parser.add_argument("--scale", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=None)
@@ -75,33 +76,45 @@ def chunks(frame, options):
     return [pieces[worker::options.workers] for worker in range(options.workers)]
 
 
-def new_buffer():
+def classes(client):
+    """(Buffer, Sender, TimestampNanos) of a client; ours lies in a folder that `make python` writes."""
     import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from questdb.ingress import Buffer
+        if client == "questdb":
+            import questdb
+            import questdb.ingress
+
+            return questdb.ingress.Buffer, questdb.Sender, questdb.TimestampNanos
+        if client != "tidalite":
+            raise RuntimeError("no such client: questdb, tidalite")
+        install.python_package()
+        from tidalite import sender
+
+        return sender.Buffer, sender.Sender, sender.TimestampNanos
+
+
+def new_buffer(client):
     # Text of floats, as everybody's line protocol was when the original was published.
-    return Buffer(protocol_version=1)
+    return classes(client)[0](protocol_version=1)
 
 
-def fill(target, frame, op):
+def fill(target, frame, op, client):
     """`target` is a buffer or a sender."""
-    from questdb import TimestampNanos
-
     if op == "dataframe":
         target.dataframe(frame, table_name="cpu", symbols=TAGS, at="timestamp")
         return
     rows = (row for _, row in frame.iterrows()) if op == "iterrows" else (row._asdict() for row in frame.itertuples(index=False))
     for row in rows:
-        target.row("cpu", symbols={t: row[t] for t in TAGS}, columns={f: row[f] for f in FIELDS}, at=TimestampNanos(row["timestamp"].value))
+        target.row("cpu", symbols={t: row[t] for t in TAGS}, columns={f: row[f] for f in FIELDS}, at=classes(client)[2](row["timestamp"].value))
 
 
-def serialize(parts, options, write=None):
+def serialize(parts, options, client, write=None):
     def one(pieces):
-        buffer, size = new_buffer(), 0
+        buffer, size = new_buffer(client), 0
         for piece in pieces:
-            fill(buffer, piece, options.op)
+            fill(buffer, piece, options.op, client)
             size += len(buffer)
             if write:
                 write(bytes(buffer))
@@ -116,21 +129,19 @@ def serialize(parts, options, write=None):
         return time.monotonic() - start, size
 
 
-def send(system, parts, options):
+def send(system, parts, options, client):
     """(seconds until sent, the moment of the first byte)."""
-    from questdb import Sender
-
     port = system.system.ilp_port if options.protocol == "tcp" else system.system.http_port
     # Of the version that the size is of.
-    conf = f"{options.protocol}::addr={engines.systems.HOST}:{port};protocol_version=1;" + ("request_timeout=60000;auto_flush_rows=75000;" if options.protocol == "http" else "")
-    senders = [Sender.from_conf(conf) for _ in parts]
+    conf = f"{options.protocol}::addr={engines.systems.HOST}:{port};protocol_version=1;" + ("request_timeout=60000;auto_flush_rows=75000;" if options.protocol == "http" else "auto_flush_rows=75000;")
+    senders = [classes(client)[1].from_conf(conf) for _ in parts]
     for sender in senders:
         sender.establish()
 
     def one(job):
         sender, pieces = job
         for piece in pieces:
-            fill(sender, piece, options.op)
+            fill(sender, piece, options.op, client)
         sender.flush()
         sender.close()
 
@@ -162,22 +173,23 @@ def run(options, out):
 
         file = sys.stdout.buffer if options.write_ilp == "-" else open(options.write_ilp, "wb")
         write = file.write
-    for number in range(options.runs):
-        seconds, size = serialize(parts, options, write if number == 0 else None)
-        record = dict(workload="frames", case="serialized", system="questdb client", run=number, seconds=seconds, rows=rows, bytes=size, version=client_version())
+    clients = usable(options.clients.split(","), out)
+    for number, client in turns(clients, options.runs):
+        seconds, size = serialize(parts, options, client, write if number == 0 and client == clients[0] else None)
+        record = dict(workload="frames", case="serialized", system=f"{client} client", run=number, seconds=seconds, rows=rows, bytes=size, version=client_version(client))
         records.append(record)
         out.record(record)
-        block("Serialized", rows, size, seconds)
+        block(f"Serialized by the {client} client", rows, size, seconds)
     if not options.send:
         print("Not sending. Leave out --no-send to send to the servers.")
         return records
     made = engines.made(options.systems, options.scratch, 2, out)
-    for number, system in turns(made, options.runs):
+    for number, (system, client) in turns([(system, client) for system in made for client in clients], options.runs):
         try:
             system.open()
             system.warm()
             create(system)
-            sent, start = send(system, parts, options)
+            sent, start = send(system, parts, options, client)
             while (seen := system.system.count("cpu")) != rows:
                 if seen > rows or time.monotonic() - start > options.validation_query_timeout + sent:
                     raise TimeoutError(f"{system.name} shows {seen} of {rows} rows")
@@ -185,11 +197,11 @@ def run(options, out):
             visible = time.monotonic() - start
             system.system.wait_settled({"cpu": rows}, 300)
             for case, seconds in (("sent", sent), ("visible", visible)):
-                record = dict(workload="frames", case=case, system=system.name, run=number, seconds=seconds, rows=rows, bytes=size, version=system.version(),
+                record = dict(workload="frames", case=case, system=f"{system.name}, {client} client", run=number, seconds=seconds, rows=rows, bytes=size, version=system.version(),
                               durability=system.durability, workers=options.workers, disk=system.disk() if case == "visible" else None)
                 records.append(record)
                 out.record(record)
-            block(f"Sent to {system.name}", rows, size, sent)
+            block(f"Sent to {system.name} by the {client} client", rows, size, sent)
             block(f"Visible in {system.name}", rows, size, visible)
         except (RuntimeError, OSError, TimeoutError) as error:
             out.skip(system.name, error)
@@ -198,10 +210,21 @@ def run(options, out):
     return records
 
 
-def client_version():
+def usable(clients, out):
+    found = []
+    for client in clients:
+        try:
+            classes(client)
+            found.append(client)
+        except (RuntimeError, ImportError) as error:
+            out.skip(f"{client} client", error)
+    return found
+
+
+def client_version(client):
     from importlib.metadata import version
 
-    return f"questdb client {version('questdb')}"
+    return f"{client} client {version(client)}"
 
 
 def create(system):

@@ -72,3 +72,13 @@ def binary(name):
     if not found.exists():
         raise RuntimeError(f"no {found}: cargo build --release --workspace, or set {variable}")
     return found
+
+
+def python_package():
+    """Makes our Python package importable: TIDALITE_PYTHON, else what `make python` wrote."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or Path.home() / ".cache/tidalite/target")
+    folder = Path(os.environ.get("TIDALITE_PYTHON") or target / "python")
+    if not (folder / "tidalite").exists():
+        raise RuntimeError(f"no package in {folder}: make python, or set TIDALITE_PYTHON")
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))

@@ -27,7 +27,7 @@ def arguments(parser):
     parser.add_argument("--scale", type=int, default=4000)
     parser.add_argument("--hours", type=float, default=4)
     parser.add_argument("--interval", type=int, default=10, help="seconds between two readings of a host")
-    parser.add_argument("--workers", default="1,2,4")
+    parser.add_argument("--workers", default="1,2,4,8,14")
     parser.add_argument("--queries", type=int, default=100, help="of each type; 0 for none (types without anything drawn: at most 5)")
     parser.add_argument("--types", default="", help="only these, e.g. lastpoint,high-cpu-1")
 

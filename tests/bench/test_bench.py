@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from tidalite_bench import __main__ as command  # noqa: E402
-from tidalite_bench import engines, hits, lines_to_parquet, machine, remote  # noqa: E402
+from tidalite_bench import engines, frames, hits, lines_to_parquet, machine, remote  # noqa: E402
 from tidalite_bench.measure import Disagreement, agree, beside, ratio, spread, turns  # noqa: E402
 
 
@@ -91,3 +91,26 @@ def test_queries_of_hits_are_found_by_the_name_or_its_beginning(tmp_path):
     (tmp_path / "q").write_text("-- a note\nSELECT 1;\n\nSELECT 2;\n")
     assert hits.texts_of(f"tidalite={tmp_path}/q,duckdb=/nowhere", "tidalite-server") == ["SELECT 1", "SELECT 2"]
     assert hits.texts_of(f"duckdb={tmp_path}/q", "questdb") == [] and hits.texts_of(str(tmp_path / "q"), "anyone") == ["SELECT 1", "SELECT 2"]
+
+
+class Notes:
+    def __init__(self):
+        self.said = []
+
+    def skip(self, name, error):
+        self.said.append(f"{name}: {error}")
+
+
+def test_a_client_that_is_not_there_is_left_out_and_said(monkeypatch, tmp_path):
+    monkeypatch.setenv("TIDALITE_PYTHON", str(tmp_path))
+    notes = Notes()
+    assert frames.usable(["questdb", "tidalite", "nobody"], notes) == ["questdb"]
+    assert notes.said == [f"tidalite client: no package in {tmp_path}: make python, or set TIDALITE_PYTHON", "nobody client: no such client: questdb, tidalite"]
+
+
+def test_one_frame_is_the_same_rows_for_either_way_of_sending():
+    frame = frames.frame_of(7, 3, 1)
+    whole, rows = frames.new_buffer("questdb"), frames.new_buffer("questdb")
+    frames.fill(whole, frame, "dataframe", "questdb")
+    frames.fill(rows, frame, "itertuples", "questdb")
+    assert bytes(whole) == bytes(rows) and bytes(whole).count(b"\n") == 7
