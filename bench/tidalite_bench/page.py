@@ -5,6 +5,8 @@ from html import escape
 
 # `tables` are (head, rows); `charts` are texts of SVG within a figure; `notes` lines below.
 Section = namedtuple("Section", "workload title about tables charts notes")
+# Charts of a section that are seen at once.
+FIRST = 4
 # For who sees such a thing for the first time.
 EXPLAINED = {
     "frames": "A table in Python's memory is turned into lines of text and sent to the server. Serialized is the turning alone, sent is until the client "
@@ -89,9 +91,13 @@ def pairs(title, values):
 
 def table(head, rows):
     cells = lambda row, tag: "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in row)  # noqa: E731
-    ours = lambda row: ' class="ours"' if any(str(cell).startswith("tidalite") for cell in row[:3]) else ""  # noqa: E731
+    ours = lambda row: ' class="ours"' if any(str(cell).startswith("tidalite") and "--" not in str(cell) for cell in row[:3]) else ""  # noqa: E731
     body = "".join(f"<tr{ours(row)}>{cells(row, 'td')}</tr>" for row in rows)
     return f"<div class=\"wide\"><table><tr>{cells(head, 'th')}</tr>{body}</table></div>"
+
+
+def more(charts):
+    return f"<details><summary>{len(charts)} more charts</summary>{''.join(charts)}</details>" if charts else ""
 
 
 def page(machine, sections, failed=()):
@@ -103,9 +109,9 @@ def page(machine, sections, failed=()):
              "as a part of the median. Where that is larger than the difference of two systems, no ratio is given. What a system loses is shown like what it wins. "
              "Bars of Tidalite are green.</p>", f"<nav>{links}</nav>",
              *(f'<p class="failed">Not measured: {escape(what)}</p>' for what in failed),
-             table(["machine", ""], [[key, value] for key, value in machine.items()])]
+             f"<details><summary>The machine, its speed, and the command</summary>{table(['machine', ''], [[key, value] for key, value in machine.items()])}</details>"]
     for section in sections:
-        parts.append(f'<h2 id="{escape(section.title.replace(" ", "-"))}">{escape(section.title)}</h2><p>{escape(EXPLAINED[section.workload])}</p>{"".join(section.charts)}'
+        parts.append(f'<h2 id="{escape(section.title.replace(" ", "-"))}">{escape(section.title)}</h2><p>{escape(EXPLAINED[section.workload])}</p>{"".join(section.charts[:FIRST])}{more(section.charts[FIRST:])}'
                      f'{"".join(table(head, rows) for head, rows in section.tables if rows)}<p class="note">How it is done: {escape(section.about)}</p>')
         parts.extend(f'<p class="note">{escape(note)}</p>' for note in section.notes)
     return "".join(parts) + "</html>\n"

@@ -176,23 +176,36 @@ def table(records):
     return late.table([r for r in records if "workers" in r])
 
 
-def details(records):
-    """The queries: a row a type, and at the end the geometric mean of how long the others take for one of ours."""
-    asked, rows, means = {}, [], {}
+def asked_of(records):
+    """{type: {system: [seconds of each run]}}"""
+    found = {}
     for record in (r for r in records if "queries" in r):
-        asked.setdefault(record["case"], {}).setdefault(record["system"], []).append(record)
-    systems = list(dict.fromkeys(r["system"] for r in records if "queries" in r))
-    for case, groups in asked.items():
-        seconds = {name: [r["seconds"] for r in group] for name, group in groups.items()}
-        ours = " ".join(beside(name, seconds[name], seconds) for name in seconds if name.startswith("tidalite"))
-        cells = [told(seconds[n]) if n in seconds else "–" for n in systems]
-        rows.append([case, groups[next(iter(groups))][0]["queries"], *cells, ours])
+        found.setdefault(record["case"], {}).setdefault(record["system"], []).append(record["seconds"])
+    return found
+
+
+def relative(records):
+    """{system: geometric mean over the types that it answers of its time by the best other's}"""
+    logs = {}
+    for seconds in asked_of(records).values():
         for name in seconds:
-            best = min(middle(s) for n, s in seconds.items() if n != name) if len(seconds) > 1 else None
-            if best:
-                means.setdefault(name, []).append(math.log(middle(seconds[name]) / best))
+            others = [middle(s) for n, s in seconds.items() if n != name]
+            if others:
+                logs.setdefault(name, []).append(math.log(middle(seconds[name]) / min(others)))
+    return {name: math.exp(sum(found) / len(found)) for name, found in logs.items()}
+
+
+def details(records):
+    """The queries: a row a type, and at the end the geometric means."""
+    systems = list(dict.fromkeys(r["system"] for r in records if "queries" in r))
+    counts = {r["case"]: r["queries"] for r in records if "queries" in r}
+    rows = []
+    for case, seconds in asked_of(records).items():
+        cells = [told(seconds[n]) if n in seconds else "–" for n in systems]
+        rows.append([case, counts[case], *cells, " ".join(beside(n, s, seconds) for n, s in seconds.items() if n.startswith("tidalite"))])
+    means = relative(records)
     if rows:
-        rows.append(["geometric mean, × the best other", "", *(f"{math.exp(sum(means[n]) / len(means[n])):.2f}" if n in means else "" for n in systems), ""])
+        rows.append(["geometric mean, × the best other", "", *(f"{means[n]:.2f}" if n in means else "" for n in systems), ""])
     return ["type", "queries", *(f"{name}, ms" for name in systems), "ours as fast as the best other"], rows
 
 
@@ -203,7 +216,7 @@ def charts(records):
     for record in (r for r in records if "workers" in r):
         series.setdefault(record["system"], {}).setdefault(record["workers"], []).append(record["rows_s"] / 1e6)
     out = [lines("Ingest by connections, million rows a second until visible", {n: {w: middle(v) for w, v in s.items()} for n, s in series.items()}, "connections")]
-    values = {}
-    for record in (r for r in records if "queries" in r):
-        values.setdefault(record["case"], {}).setdefault(record["system"], []).append(record["seconds"] * 1e3)
-    return out + [bars(f"{case}, ms", {n: middle(v) for n, v in found.items()}, less_is_better=True) for case, found in values.items()]
+    means = relative(records)
+    if means:
+        out.append(bars("All questions: time by the best other's, geometric mean", means, less_is_better=True))
+    return out + [bars(f"{case}, ms", {n: middle(v) * 1e3 for n, v in found.items()}, less_is_better=True) for case, found in asked_of(records).items()]

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from tidalite_bench import __main__ as command  # noqa: E402
-from tidalite_bench import engines, frames, hits, lines_to_parquet, machine, remote  # noqa: E402
+from tidalite_bench import engines, frames, hits, lines_to_parquet, machine, remote, tsbs  # noqa: E402
 from tidalite_bench.measure import Disagreement, agree, beside, ratio, spread, turns  # noqa: E402
 
 
@@ -114,3 +114,11 @@ def test_one_frame_is_the_same_rows_for_either_way_of_sending():
     frames.fill(whole, frame, "dataframe", "questdb")
     frames.fill(rows, frame, "itertuples", "questdb")
     assert bytes(whole) == bytes(rows) and bytes(whole).count(b"\n") == 7
+
+
+def test_the_mean_over_types_is_by_the_best_other():
+    record = lambda case, system, seconds: dict(case=case, system=system, seconds=seconds, queries=1)  # noqa: E731
+    records = [record("a", "tidalite-server", 2.0), record("a", "questdb", 1.0), record("b", "tidalite-server", 2.0), record("b", "questdb", 4.0), record("b", "duckdb", 16.0)]
+    means = tsbs.relative(records)
+    assert math.isclose(means["tidalite-server"], math.sqrt(2 / 1 * 2 / 4)) and math.isclose(means["duckdb"], 8.0)
+    assert tsbs.details(records)[1][-1][2:5] == ["1.00", "1.00", "8.00"]
