@@ -1,6 +1,8 @@
 """What tidalite-bench computes of its measurements: when it compares, what agrees, the score."""
 
+import ctypes
 import math
+import mmap
 import subprocess
 import sys
 from datetime import datetime
@@ -59,10 +61,23 @@ def test_a_client_on_another_host_is_refused_where_there_are_no_namespaces(monke
     assert remote.systems.HOST == "127.0.0.1" and remote.systems.BEFORE == []
 
 
-def test_a_file_that_is_forgotten_can_be_read_again(tmp_path):
-    (tmp_path / "a").write_bytes(b"x" * 5000)
-    assert machine.forget(tmp_path) in ("page cache dropped", "files evicted from the page cache")
-    assert (tmp_path / "a").read_bytes() == b"x" * 5000
+def cached_pages(path):
+    """How many pages of a file the page cache holds, as the kernel says."""
+    size = path.stat().st_size
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), size) as mapped:
+        pages, view = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))(), ctypes.c_char.from_buffer(mapped)
+        assert ctypes.CDLL(None, use_errno=True).mincore(ctypes.c_void_p(ctypes.addressof(view)), ctypes.c_size_t(size), pages) == 0
+        del view
+        return sum(page & 1 for page in pages)
+
+
+def test_what_is_forgotten_must_come_from_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDALITE_BENCH_EVICT", "1")
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 500_000)
+    assert cached_pages(path) == 123
+    assert machine.forget(tmp_path) == "files evicted from the page cache"
+    assert cached_pages(path) == 0 and path.read_bytes() == b"x" * 500_000
 
 
 def test_the_columns_of_a_line_stand_as_in_it():
