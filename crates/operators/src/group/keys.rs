@@ -4,7 +4,7 @@
 //! the smallest one for NULL, and a batch that really has it gives the whole attempt up ([`Overflow`]). Texts are
 //! numbered, see [`super::texts`].
 
-use super::texts::{TextNumbers, Texts};
+use super::texts::{TEXT_BITS, TextNumbers, Texts};
 use super::times::{TIME_BITS, TimeNumbers, Times};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray, UInt64Array};
 use arrow::compute::{cast, take};
@@ -125,8 +125,7 @@ impl KeyKind {
             DataType::Int16 | DataType::UInt16 => 16,
             DataType::Int32 | DataType::UInt32 | DataType::Date32 => 32,
             DataType::Int64 | DataType::Timestamp(..) => 64,
-            // See TEXTS_MAX.
-            DataType::Utf8View => 16,
+            DataType::Utf8View => TEXT_BITS - 1,
             _ => return None,
         })
     }

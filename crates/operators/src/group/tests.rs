@@ -142,9 +142,28 @@ fn the_smallest_integer_beside_null_is_given_up() {
 }
 
 #[test]
-fn too_many_texts_are_given_up() {
-    let texts: StringViewArray = (0..70_000).map(|n| Some(format!("text {n}"))).collect();
-    assert!(grouped(&[Arc::new(texts)], &vec![0; 70_000]).is_err());
+fn texts_are_numbered_however_many_and_wherever_they_lie() {
+    let text =
+        |n: usize| if n % 3 == 0 { format!("{n}") } else { format!("a text longer than twelve bytes, number {n}") };
+    let texts: StringViewArray = (0..200_000).map(|n| (n % 1_000 != 7).then(|| text(n * 7_919 % 90_001))).collect();
+    check(&[Arc::new(texts)]);
+    // Equal in length, in the first bytes, and in where they lie in buffers of their own.
+    let alike = |last: char| StringViewArray::from(vec![format!("begins alike, ends in {last}"); 2]);
+    let kinds = vec![KeyKind::of(&DataType::Utf8View, false).expect("a key")];
+    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), 5);
+    let mut worker = grouping.worker();
+    for last in ['a', 'b', 'a', 'c'] {
+        worker.add(&[Arc::new(alike(last))], &[], 2).expect("texts are numbered");
+    }
+    let names = [Field::new("k", DataType::Utf8View, false), Field::new("n", DataType::Int64, false)];
+    let schema: SchemaRef = Arc::new(Schema::new(names.to_vec()));
+    let outputs = [Output { kind: OutputKind::Count(0), data_type: DataType::Int64 }];
+    let parts = grouping.parts(worker.finish().into_iter().collect());
+    let batch = grouping.batches(&parts[0], &outputs, &schema).remove(0).expect("two columns");
+    let (keys, counts) = (batch.column(0).as_string_view(), batch.column(1).as_primitive::<Int64Type>());
+    let mut found: Vec<_> = keys.iter().flatten().zip(counts.values().iter().copied()).collect();
+    found.sort_unstable();
+    assert_eq!(found, [("begins alike, ends in a", 4), ("begins alike, ends in b", 2), ("begins alike, ends in c", 2)]);
 }
 
 #[test]

@@ -1,141 +1,248 @@
-//! Texts as numbers, counted from 1 over all threads of a query; 0 is NULL.
+//! Texts as numbers, from 1, over all threads of a query; 0 is NULL.
 //!
 //! A thread looks a text up in a small cache by its view, which says a short text wholly and a long one within the
-//! buffers of its array; then in a table of its own; and the first time in the one that all share.
+//! buffers of its array. What is not there is looked up in tables that all threads share, each for a part of the texts by
+//! their hash: a batch's rows are dealt out to the parts first, so that a part is locked once a batch and its table is near
+//! the processor while it is asked.
 
 use super::keys::Overflow;
-use arrow::array::{Array, ArrayRef, StringViewArray, StringViewBuilder, UInt64Array};
-use arrow::buffer::Buffer;
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray, UInt64Array};
+use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::compute::take;
 use arrow::error::ArrowError;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Different texts of one query above which they are left to an operator that does not copy them.
-const TEXTS_MAX: usize = 1 << 16;
+/// Bits of a number.
+pub(super) const TEXT_BITS: u32 = 31;
+const PART_BITS: u32 = 6;
+const PARTS: usize = 1 << PART_BITS;
+/// Of one part.
+const TEXTS_MAX: usize = 1 << (TEXT_BITS - PART_BITS - 1);
+/// Of the first buffer of a part, and of the largest: each is twice as large as the one before, and none grows.
+const BUFFER_BYTES: (usize, usize) = (4 << 10, 4 << 20);
 /// Pairs of places, of which a view has one.
 const CACHE_BITS: u32 = 12;
 /// The longest text that a view holds itself.
 const INLINE_BYTES: u32 = 12;
+const OFFSET: u32 = 96;
+const BUFFER: u32 = 64;
 
 /// The texts of one column of keys.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Texts {
-    shared: Mutex<Shared>,
-    /// All of them, once there come no more.
-    array: OnceLock<StringViewArray>,
+    parts: Vec<Mutex<Part>>,
+    hasher: DefaultHashBuilder,
+    bytes: AtomicUsize,
+    /// All of them, once there come no more, and where each part begins.
+    all: OnceLock<Result<(StringViewArray, Vec<u64>), String>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    numbers: HashMap<Arc<str>, u32>,
-    texts: Vec<Arc<str>>,
-    bytes: usize,
+struct Part {
+    /// Places among the texts.
+    table: HashTable<u32>,
+    texts: Vec<Text>,
+    /// What long ones point into.
+    buffers: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    hash: u64,
+    view: u128,
 }
 
 /// What one thread knows of them.
 pub(super) struct TextNumbers {
     texts: Arc<Texts>,
-    known: HashMap<Arc<str>, u32>,
     /// A view, what tells its buffers from others, and the number.
     cache: Vec<[(u128, u32, u32); 2]>,
     /// Whose buffers long views of this generation point into.
     buffers: Vec<Buffer>,
     generation: u32,
+    /// Rows whose text is to be looked up, and its hash, by part.
+    missed: Vec<Vec<(u32, u64)>>,
+}
+
+impl Default for Texts {
+    fn default() -> Texts {
+        Texts {
+            parts: (0..PARTS).map(|_| Mutex::default()).collect(),
+            hasher: DefaultHashBuilder::default(),
+            bytes: AtomicUsize::new(0),
+            all: OnceLock::new(),
+        }
+    }
 }
 
 impl Texts {
     /// Memory that they take.
     pub fn bytes(&self) -> usize {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).bytes
+        self.bytes.load(Ordering::Relaxed)
     }
 
-    fn number(&self, text: &str) -> Result<(Arc<str>, u32), Overflow> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((text, number)) = shared.numbers.get_key_value(text) {
-            return Ok((text.clone(), *number));
-        }
-        if shared.texts.len() >= TEXTS_MAX {
-            return Err(Overflow);
-        }
-        let text: Arc<str> = text.into();
-        shared.texts.push(text.clone());
-        shared.bytes += text.len() + 64;
-        let number = shared.texts.len() as u32;
-        shared.numbers.insert(text.clone(), number);
-        Ok((text, number))
+    fn part(&self, part: usize) -> MutexGuard<'_, Part> {
+        self.parts[part].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The texts of numbers, when all rows have theirs.
     pub fn array(&self, numbers: impl Iterator<Item = u64>) -> Result<ArrayRef, ArrowError> {
-        let all = self.array.get_or_init(|| {
-            let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut all = StringViewBuilder::with_capacity(shared.texts.len());
-            shared.texts.iter().for_each(|text| all.append_value(text));
-            all.finish()
-        });
-        let places: UInt64Array = numbers.map(|number| number.checked_sub(1)).collect();
-        take(all, &places, None)
+        let all = self.all.get_or_init(|| self.collect().map_err(|e| e.to_string()));
+        let (all, starts) = all.as_ref().map_err(|e| ArrowError::ComputeError(e.clone()))?;
+        let place = |number: u64| starts[number as usize % PARTS] + number / PARTS as u64;
+        let places: UInt64Array = numbers.map(|number| number.checked_sub(1).map(place)).collect();
+        // With text of its own: what all rows share would be counted as each batch's memory.
+        Ok(Arc::new(take(all, &places, None)?.as_string_view().gc()))
     }
+
+    fn collect(&self) -> Result<(StringViewArray, Vec<u64>), ArrowError> {
+        let (mut views, mut buffers, mut starts) = (Vec::new(), Vec::new(), Vec::with_capacity(PARTS));
+        for part in 0..PARTS {
+            let Part { texts, buffers: own, .. } = std::mem::take(&mut *self.part(part));
+            starts.push(views.len() as u64);
+            let before = buffers.len() as u128;
+            let is_long = |view: u128| view as u32 > INLINE_BYTES;
+            views.extend(texts.iter().map(|t| if is_long(t.view) { t.view + (before << BUFFER) } else { t.view }));
+            buffers.extend(own.into_iter().map(Buffer::from_vec));
+        }
+        Ok((StringViewArray::try_new(ScalarBuffer::from(views), buffers, None)?, starts))
+    }
+}
+
+impl Part {
+    fn bytes(&self) -> usize {
+        let text: usize = self.buffers.iter().map(Vec::capacity).sum();
+        text + self.texts.capacity() * size_of::<Text>() + self.table.capacity() * (size_of::<u32>() + 1)
+    }
+
+    /// The place of a text, which is added if it is new.
+    fn place(&mut self, text: &[u8], view: u128, hash: u64) -> Result<usize, Overflow> {
+        let Part { table, texts, buffers } = self;
+        let is_long = view as u32 > INLINE_BYTES;
+        let is_same = |place: &u32| {
+            let known = &texts[*place as usize];
+            // The low half has the length and the first bytes.
+            match is_long {
+                true => known.hash == hash && known.view as u64 == view as u64 && long(known.view, buffers) == text,
+                false => known.view == view,
+            }
+        };
+        if let Some(place) = table.find(hash, is_same) {
+            return Ok(*place as usize);
+        }
+        let place = texts.len();
+        if place >= TEXTS_MAX {
+            return Err(Overflow);
+        }
+        let view = if is_long { kept(text, view, buffers) } else { view };
+        texts.push(Text { hash, view });
+        table.insert_unique(hash, place as u32, |place| texts[*place as usize].hash);
+        Ok(place)
+    }
+}
+
+/// The bytes of a long text.
+fn long(view: u128, buffers: &[Vec<u8>]) -> &[u8] {
+    let from = (view >> OFFSET) as usize;
+    &buffers[(view >> BUFFER) as u32 as usize][from..from + view as u32 as usize]
+}
+
+/// Keeps a long text; gives the view of it.
+fn kept(text: &[u8], view: u128, buffers: &mut Vec<Vec<u8>>) -> u128 {
+    if buffers.last().is_none_or(|last| last.len() + text.len() > last.capacity()) {
+        let bytes = buffers.last().map_or(BUFFER_BYTES.0, |last| (2 * last.capacity()).min(BUFFER_BYTES.1));
+        buffers.push(Vec::with_capacity(bytes.max(text.len())));
+    }
+    let buffer = buffers.len() - 1;
+    let from = buffers[buffer].len();
+    buffers[buffer].extend_from_slice(text);
+    u128::from(view as u64) | (buffer as u128) << BUFFER | (from as u128) << OFFSET
 }
 
 impl TextNumbers {
     pub fn new(texts: Arc<Texts>) -> TextNumbers {
         let cache = vec![[(0, u32::MAX, 0); 2]; 1 << CACHE_BITS];
-        TextNumbers { texts, known: HashMap::new(), cache, buffers: Vec::new(), generation: 0 }
+        TextNumbers { texts, cache, buffers: Vec::new(), generation: 0, missed: vec![Vec::new(); PARTS] }
     }
 
-    /// Gives the number of each row.
+    /// Gives the number of each row, in no order.
     pub fn number(&mut self, column: &StringViewArray, mut put: impl FnMut(usize, u32)) -> Result<(), Overflow> {
-        let has_same_buffers = self.buffers.len() == column.data_buffers().len()
-            && self
-                .buffers
-                .iter()
-                .zip(column.data_buffers())
-                .all(|(a, b)| a.as_ptr() == b.as_ptr() && a.len() == b.len());
-        if !has_same_buffers {
-            // Kept, so that nothing else comes to lie where they are.
-            self.buffers = column.data_buffers().to_vec();
-            self.generation = self.generation.wrapping_add(1) % (u32::MAX - 1);
-        }
+        self.note_buffers(column);
         let has_nulls = column.null_count() > 0;
         for (row, view) in column.views().iter().enumerate() {
             if has_nulls && column.is_null(row) {
                 put(row, 0);
                 continue;
             }
-            // A short text is the same wherever it came from.
-            let generation = if *view as u32 <= INLINE_BYTES { 0 } else { self.generation + 1 };
-            let place = place(*view);
-            let [first, second] = self.cache[place];
+            let generation = self.generation_of(*view);
+            let [first, second] = self.cache[cached_at(*view)];
             if first.0 == *view && first.1 == generation {
                 put(row, first.2);
-                continue;
-            }
-            if second.0 == *view && second.1 == generation {
+            } else if second.0 == *view && second.1 == generation {
                 put(row, second.2);
-                continue;
+            } else {
+                let hash = self.texts.hasher.hash_one(column.value(row).as_bytes());
+                // Tables use the other bits.
+                self.missed[(hash >> 32) as usize % PARTS].push((row as u32, hash));
             }
-            let number = self.look_up(column.value(row))?;
-            self.cache[place] = [(*view, generation, number), first];
-            put(row, number);
         }
+        (0..PARTS).try_for_each(|part| self.look_up(part, column, &mut put))
+    }
+
+    fn look_up(
+        &mut self,
+        number: usize,
+        column: &StringViewArray,
+        put: &mut impl FnMut(usize, u32),
+    ) -> Result<(), Overflow> {
+        if self.missed[number].is_empty() {
+            return Ok(());
+        }
+        let mut missed = std::mem::take(&mut self.missed[number]);
+        let texts = self.texts.clone();
+        let mut part = texts.part(number);
+        let before = part.bytes();
+        for (row, hash) in missed.drain(..) {
+            let view = column.views()[row as usize];
+            let place = part.place(column.value(row as usize).as_bytes(), view, hash)?;
+            let code = (place << PART_BITS | number) as u32 + 1;
+            let cached = &mut self.cache[cached_at(view)];
+            *cached = [(view, generation_of(self.generation, view), code), cached[0]];
+            put(row as usize, code);
+        }
+        texts.bytes.fetch_add(part.bytes().saturating_sub(before), Ordering::Relaxed);
+        self.missed[number] = missed;
         Ok(())
     }
 
-    #[cold]
-    fn look_up(&mut self, text: &str) -> Result<u32, Overflow> {
-        if let Some(number) = self.known.get(text) {
-            return Ok(*number);
+    /// Tells buffers from those before.
+    fn note_buffers(&mut self, column: &StringViewArray) {
+        let is_same = |(a, b): (&Buffer, &Buffer)| a.as_ptr() == b.as_ptr() && a.len() == b.len();
+        let count = self.buffers.len();
+        if count != column.data_buffers().len() || !self.buffers.iter().zip(column.data_buffers()).all(is_same) {
+            // Kept, so that nothing else comes to lie where they are.
+            self.buffers = column.data_buffers().to_vec();
+            self.generation = self.generation.wrapping_add(1) % (u32::MAX - 1);
         }
-        let (text, number) = self.texts.number(text)?;
-        self.known.insert(text, number);
-        Ok(number)
+    }
+
+    #[inline]
+    fn generation_of(&self, view: u128) -> u32 {
+        generation_of(self.generation, view)
     }
 }
 
+/// A short text is the same wherever it came from.
 #[inline]
-fn place(view: u128) -> usize {
+fn generation_of(generation: u32, view: u128) -> u32 {
+    if view as u32 <= INLINE_BYTES { 0 } else { generation + 1 }
+}
+
+#[inline]
+fn cached_at(view: u128) -> usize {
     let folded = (view as u64) ^ ((view >> 64) as u64).rotate_left(32);
     (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - CACHE_BITS)) as usize
 }
