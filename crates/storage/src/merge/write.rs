@@ -179,6 +179,8 @@ impl Output<'_> {
         self.writing.check_cancelled()?;
         for (at, block) in plan.blocks.iter().enumerate() {
             let encoded = builder.block(plan.columns[column], plan.old, self.new, block, self.writing.effort)?;
+            // A commit that somebody waits for should not wait for the rest of this thread's slice, too.
+            std::thread::yield_now();
             if !self.hand_over(task, encoded, at + 1 == plan.blocks.len())? {
                 return Ok(false);
             }
