@@ -1,10 +1,10 @@
 //! Opens a segment and reads its blocks.
 //!
 //! Always: bytes are checked when they enter the cache, by checksum and then by structure; what is in the cache is
-//! trusted. A damaged file is an error of kind Corrupt that names file, column, block and offset.
+//! trusted, and what is compressed in the file is not there. A damaged file is an error of kind Corrupt that names file, column, block and offset.
 
 use super::buffer::AlignedBuffer;
-use super::encoding::{self, EncodedBlock};
+use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::store::SegmentStore;
 use crate::cache::BlockKey;
@@ -147,14 +147,14 @@ impl Segment {
 
     /// As [`Segment::zone`] for each vector of the block, whose bytes it reads.
     pub fn vector_zones(&self, column: ColumnId, block: usize) -> Result<Option<Vec<Zone>>> {
-        let Some(encoded) = self.read_encoded(column, block)? else { return Ok(None) };
+        let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
         encoding::zones::of_vectors(&encoded).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
     /// Reads, checks and decodes a column's block; `None` when the segment has no such column.
     pub fn read(&self, column: ColumnId, block: usize) -> Result<Option<Block>> {
-        let Some(encoded) = self.read_encoded(column, block)? else { return Ok(None) };
+        let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
         encoded.decode().map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
@@ -178,7 +178,7 @@ impl Segment {
                 mask.fill(0);
                 Ok(())
             }
-            _ => match self.read_encoded(column, block)? {
+            _ => match self.read_opened(column, block)? {
                 None => Ok(()),
                 Some(encoded) => {
                     let offset = encoded.entry.offset;
@@ -191,20 +191,46 @@ impl Segment {
 
     /// As [`Segment::read`], only the rows of `mask`.
     pub fn take(&self, column: ColumnId, block: usize, mask: &[u64]) -> Result<Option<Block>> {
-        let Some(encoded) = self.read_encoded(column, block)? else { return Ok(None) };
+        let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
         encoded.take(mask).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
     /// Reads and checks a column's block, and leaves it as it is: to copy it to another segment.
     pub fn read_encoded(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
-        let Some((physical, entry)) = self.find(column, block)? else { return Ok(None) };
-        let mut encoded = EncodedBlock { rows: self.block_rows(block), physical, entry, bytes: Bytes::new() };
-        if entry.encoding != Encoding::Nulls {
-            let key = BlockKey { segment: self.meta.id, column, block: block as u32 };
-            encoded.bytes = self.store.cached(key, || self.load(column, block, &encoded))?;
+        let Some(encoded) = self.described(column, block)? else { return Ok(None) };
+        let bytes = match encoded.entry.encoding {
+            Encoding::Nulls => Bytes::new(),
+            // The cache has it otherwise.
+            encoding if opened::is_opened(encoding) => self.load(column, block, &encoded)?,
+            _ => self.cached(column, block, || self.load(column, block, &encoded))?,
+        };
+        Ok(Some(EncodedBlock { bytes, ..encoded }))
+    }
+
+    /// Reads and checks a column's block, as memory keeps it: to be decoded, compared, or read in part.
+    fn read_opened(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
+        let Some(encoded) = self.described(column, block)? else { return Ok(None) };
+        if !opened::is_opened(encoded.entry.encoding) {
+            return self.read_encoded(column, block);
         }
-        Ok(Some(encoded))
+        let damaged = |problem: String| self.damaged(column, block, encoded.entry.offset, &problem);
+        let bytes = self.cached(column, block, || {
+            let bytes = self.load(column, block, &encoded)?;
+            opened::open(&EncodedBlock { bytes, ..encoded.clone() }).map_err(damaged)
+        })?;
+        opened::opened(encoded.clone(), &bytes).map(Some).map_err(damaged)
+    }
+
+    /// What the footer says of a column's block, without its bytes.
+    fn described(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
+        let found = self.find(column, block)?;
+        let rows = self.block_rows(block);
+        Ok(found.map(|(physical, entry)| EncodedBlock { rows, physical, entry, bytes: Bytes::new() }))
+    }
+
+    fn cached(&self, column: ColumnId, block: usize, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
+        self.store.cached(BlockKey { segment: self.meta.id, column, block: block as u32 }, load)
     }
 
     /// Past the cache.

@@ -19,7 +19,7 @@
 //! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`choice`] which encoding; [`fixed`]
 //! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
 //! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] any of
-//! them; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only; [`retain`] the
+//! them; [`opened`] what memory keeps instead; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only; [`retain`] the
 //! rows whose value is in a set.
 
 mod alp;
@@ -36,6 +36,7 @@ mod frames;
 mod fsst;
 mod narrow;
 mod nulls;
+pub mod opened;
 mod packed;
 mod plain;
 mod planes;

@@ -117,14 +117,22 @@ pub(super) fn decode(layout: &Layout, block: &EncodedBlock) -> Result<BlockData,
     let strings = strings(layout, block)?;
     let mut views = match block.entry.encoding {
         Encoding::Text => strings,
-        _ => {
-            let codes = planes::read(layout.payload(&block.bytes), block.rows)?;
-            let view = |code: u64| strings.get(usize::try_from(code).ok()?).copied();
-            codes.into_iter().map(view).collect::<Option<_>>().ok_or("a code past its dictionary")?
-        }
+        _ => codes(layout, block)?.into_iter().map(|code| strings[usize::from(code)]).collect(),
     };
     nulls::zero_nulls(&mut views, layout.validity(&block.bytes));
     Ok(BlockData::Views { views: share(views), data: layout.data_bytes(&block.bytes) })
+}
+
+/// Views of the distinct strings of a dictionary, and the code of each row.
+pub(super) fn dictionary(layout: &Layout, block: &EncodedBlock) -> Result<(Vec<u128>, Vec<u16>), String> {
+    Ok((strings(layout, block)?, codes(layout, block)?))
+}
+
+/// Below the number of distinct strings.
+fn codes(layout: &Layout, block: &EncodedBlock) -> Result<Vec<u16>, String> {
+    let codes = planes::read(layout.payload(&block.bytes), block.rows)?;
+    let code = |code: u64| u16::try_from(code).ok().filter(|code| u32::from(*code) < block.entry.parameter);
+    Ok(codes.into_iter().map(code).collect::<Option<_>>().ok_or("a code past its dictionary")?)
 }
 
 /// The rows of a dictionary whose string is `is_wanted`.

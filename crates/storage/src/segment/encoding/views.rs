@@ -78,7 +78,7 @@ fn sealed(source: ViewsRef<'_>, given: ViewsRef<'_>, compresses: bool) -> Payloa
         .expect("plain at least")
 }
 
-fn with_views(encoding: Encoding, parameter: u32, views: Vec<u128>, data: Vec<u8>) -> Payload<'static> {
+pub(super) fn with_views(encoding: Encoding, parameter: u32, views: Vec<u128>, data: Vec<u8>) -> Payload<'static> {
     let data_bytes = data.len() as u32;
     let sections = vec![bytemuck::cast_slice(&views).to_vec().into(), data.into()];
     Payload { encoding, parameter, data_bytes, sections }

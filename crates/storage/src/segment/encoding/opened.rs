@@ -1,0 +1,195 @@
+//! A block as memory keeps it, where that is not as the file has it.
+//!
+//! What is compressed is undone as a whole, and a dictionary in symbols as a whole, too. A query that wants one row of
+//! each block would pay for all of them, again and again; so the block cache holds such blocks opened: in the
+//! encoding inside, or, where that one is written only to be compressed, in one that is read row by row and compared in its
+//! bits. It takes more memory, and disks stay as full as they were.
+//!
+//! ```text
+//! chunk      of the other encoding
+//! encoding   u8: its tag
+//! flags      u8: 1 has validity, 2 has zones
+//! zeros      2
+//! parameter  u32, as in [`Entry`]
+//! data       u32: bytes of data that views point into
+//! zeros      4
+//! ```
+
+use super::chunk::Layout;
+use super::views::with_views;
+use super::{Chunk, EncodedBlock, compressed, dict, encode, fsst, text, to_column};
+use crate::Bounds;
+use crate::segment::buffer::{AlignedBuffer, collect};
+use crate::segment::format::{Encoding, Entry, u32_at};
+use crate::segment::{Effort, encoding::choice::Payload};
+use bytes::Bytes;
+use tidalite_types::column_type::Physical;
+use tidalite_types::{Bitmap, ColumnType, TimeUnit};
+
+const TAIL_BYTES: usize = 16;
+const HAS_VALIDITY: u8 = 1;
+const HAS_ZONES: u8 = 2;
+
+/// Whether memory keeps blocks of this encoding otherwise than files.
+#[must_use]
+pub fn is_opened(encoding: Encoding) -> bool {
+    matches!(encoding, Encoding::Compressed | Encoding::FsstDict)
+}
+
+/// The bytes to keep. What is damaged is refused.
+pub fn open(block: &EncodedBlock) -> Result<Bytes, String> {
+    let inflated = match block.entry.encoding {
+        Encoding::Compressed => compressed::inflate(block)?,
+        _ => block.clone(),
+    };
+    let opened = match inflated.entry.encoding {
+        Encoding::Text | Encoding::TextDict | Encoding::FsstDict => with_text(&inflated)?,
+        Encoding::Planes | Encoding::Dict | Encoding::Narrow => {
+            let column = to_column(&inflated.decode()?);
+            encode(column_type(&inflated), &column, 0, inflated.rows, Effort::Fresh)
+        }
+        _ => inflated,
+    };
+    let Entry { encoding, parameter, data_bytes, .. } = opened.entry;
+    let mut buffer = AlignedBuffer::zeroed(opened.bytes.len() + TAIL_BYTES);
+    let (chunk, tail) = buffer.as_mut_slice().split_at_mut(opened.bytes.len());
+    chunk.copy_from_slice(&opened.bytes);
+    tail[0] = encoding as u8;
+    tail[1] =
+        if opened.entry.has_validity { HAS_VALIDITY } else { 0 } | if opened.entry.has_zones { HAS_ZONES } else { 0 };
+    tail[4..8].copy_from_slice(&parameter.to_le_bytes());
+    tail[8..12].copy_from_slice(&data_bytes.to_le_bytes());
+    Ok(buffer.freeze())
+}
+
+/// The block whose bytes [`open`] gave; `closed` is what its file's footer says of it.
+pub fn opened(closed: EncodedBlock, bytes: &Bytes) -> Result<EncodedBlock, String> {
+    let end = bytes.len().checked_sub(TAIL_BYTES).ok_or("an opened block without its end")?;
+    let tail = &bytes[end..];
+    let entry = Entry {
+        encoding: Encoding::from_tag(tail[0]).ok_or("an opened block of an unknown encoding")?,
+        bytes: end as u32,
+        has_validity: tail[1] & HAS_VALIDITY != 0,
+        has_zones: tail[1] & HAS_ZONES != 0,
+        parameter: u32_at(tail, 4),
+        data_bytes: u32_at(tail, 8),
+        ..closed.entry
+    };
+    Ok(EncodedBlock { entry, bytes: bytes.slice(..end), ..closed })
+}
+
+/// Text as views, or as a dictionary of them.
+fn with_text(block: &EncodedBlock) -> Result<EncodedBlock, String> {
+    let layout = block.check_length()?;
+    let payload = match block.entry.encoding {
+        Encoding::Text => {
+            with_views(Encoding::Plain, 0, text::strings(&layout, block)?, layout.data(&block.bytes).to_vec())
+        }
+        Encoding::TextDict => {
+            let (strings, codes) = text::dictionary(&layout, block)?;
+            let codes = dict::packed(&codes, strings.len());
+            with_codes(strings, layout.data(&block.bytes).to_vec(), codes)
+        }
+        _ => {
+            let (distinct, data) = fsst::distinct(&layout, block).ok_or("a dictionary that is cut off")?;
+            with_codes(distinct, data, layout.codes(&block.bytes).to_vec())
+        }
+    };
+    Ok(chunk_of(block, &layout, &payload))
+}
+
+fn with_codes(distinct: Vec<u128>, data: Vec<u8>, codes: Vec<u8>) -> Payload<'static> {
+    let count = distinct.len() as u32;
+    let mut payload = with_views(Encoding::PackedDict, count, distinct, data);
+    payload.sections.push(codes.into());
+    payload
+}
+
+/// With the NULLs and bounds of `block`.
+fn chunk_of(block: &EncodedBlock, layout: &Layout, payload: &Payload<'_>) -> EncodedBlock {
+    let validity = layout.validity(&block.bytes);
+    let validity = (!validity.is_empty()).then(|| Bitmap::from_words(collect(validity), block.rows));
+    let mut chunk = Chunk::new(block.rows, validity, block.entry.zone.null_count as usize, false);
+    chunk.set_bounds(block.entry.zone.bounds);
+    chunk.write(payload);
+    chunk.finish(block.physical)
+}
+
+/// A type whose values lie in memory as these do; whether they have an order is what their bounds say.
+fn column_type(block: &EncodedBlock) -> ColumnType {
+    match block.physical {
+        Physical::Bit => ColumnType::Boolean,
+        Physical::I8 => ColumnType::Byte,
+        Physical::I16 => ColumnType::Short,
+        Physical::I32 => ColumnType::Int,
+        Physical::I64 => ColumnType::Timestamp(TimeUnit::Micros),
+        Physical::I128 => ColumnType::Decimal { precision: 38, scale: 0 },
+        Physical::F32 => ColumnType::Float,
+        Physical::F64 => ColumnType::Double,
+        Physical::U32 if block.entry.zone.bounds == Bounds::None => ColumnType::Symbol,
+        Physical::U32 => ColumnType::Ipv4,
+        Physical::B16 => ColumnType::Uuid,
+        Physical::Views => ColumnType::Varchar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::encoding::tests::{TYPES, random_column, shapes};
+    use tidalite_types::{Column, Values};
+
+    fn check(column_type: ColumnType, column: &Column, seen: &mut Vec<Encoding>) {
+        let block = encode(column_type, column, 0, column.len(), Effort::Sealed);
+        if !is_opened(block.entry.encoding) {
+            return;
+        }
+        let bytes = open(&block).unwrap();
+        let opened = opened(block.clone(), &bytes).unwrap();
+        opened.check().unwrap();
+        assert!(!is_opened(opened.entry.encoding), "{:?}", opened.entry.encoding);
+        // In words: NaN, for no upper bound, is not equal to itself.
+        assert_eq!(format!("{:?}", opened.entry.zone), format!("{:?}", block.entry.zone));
+        let (found, expected) = (to_column(&opened.decode().unwrap()), to_column(&block.decode().unwrap()));
+        let rows = 0..column.len();
+        assert!(rows.clone().all(|row| found.is_valid(row) == expected.is_valid(row)));
+        match (&found.values, &expected.values) {
+            (Values::F64(a), Values::F64(b)) => assert!(rows.clone().all(|row| a[row].to_bits() == b[row].to_bits())),
+            (Values::F32(a), Values::F32(b)) => assert!(rows.clone().all(|row| a[row].to_bits() == b[row].to_bits())),
+            (Values::Views(a), Values::Views(b)) => assert!(rows.clone().all(|row| a.get(row) == b.get(row))),
+            (a, b) => assert_eq!(a, b),
+        }
+        seen.push(opened.entry.encoding);
+    }
+
+    #[test]
+    fn opened_blocks_have_the_same_rows_and_are_read_row_by_row() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        let mut seen = Vec::new();
+        for round in 0..20 {
+            for column_type in TYPES {
+                check(column_type, &random_column(&mut rng, column_type, [70, 3_000, 20_000][round % 3]), &mut seen);
+            }
+        }
+        for (_, column_type, column) in shapes(&mut rng, 40_000) {
+            check(column_type, &column, &mut seen);
+        }
+        assert!(seen.contains(&Encoding::PackedDict) && seen.contains(&Encoding::Plain), "{seen:?}");
+    }
+
+    #[test]
+    fn what_is_damaged_is_refused() {
+        let mut rng = fastrand::Rng::with_seed(6);
+        let mut refused = 0;
+        for (_, column_type, column) in shapes(&mut rng, 5_000) {
+            let block = encode(column_type, &column, 0, column.len(), Effort::Sealed);
+            for _ in 0..if is_opened(block.entry.encoding) { 20 } else { 0 } {
+                let mut bytes = block.bytes.to_vec();
+                let at = rng.usize(..bytes.len());
+                bytes[at] ^= 1 << rng.u8(..8);
+                refused += usize::from(open(&EncodedBlock { bytes: bytes.into(), ..block.clone() }).is_err());
+            }
+        }
+        assert!(refused > 0);
+    }
+}
