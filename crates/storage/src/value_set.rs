@@ -1,8 +1,9 @@
-//! Sets of values of a column, as a WHERE clause describes them: ranges of numbers, or texts that are listed.
+//! Sets of values of a column, as a WHERE clause describes them: ranges of numbers, texts that are listed, or texts that
+//! match a pattern.
 //!
 //! NULL is in no set. Always: ranges ascend, do not overlap, and are not empty; texts ascend.
 
-use crate::Bounds;
+use crate::{Bounds, TextPattern};
 use std::cmp::Ordering;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,11 @@ pub enum ValueSet {
     Texts {
         texts: Vec<Vec<u8>>,
         is_listed: bool,
+    },
+    /// Texts that match, or all others. Not combined with other sets.
+    Like {
+        pattern: TextPattern,
+        is_matching: bool,
     },
 }
 
@@ -154,10 +160,13 @@ impl ValueSet {
             ValueSet::Ints(ranges) => ValueSet::Ints(outside(ranges)),
             ValueSet::Floats(ranges) => ValueSet::Floats(outside(ranges)),
             ValueSet::Texts { texts, is_listed } => ValueSet::Texts { texts: texts.clone(), is_listed: !is_listed },
+            ValueSet::Like { pattern, is_matching } => {
+                ValueSet::Like { pattern: pattern.clone(), is_matching: !is_matching }
+            }
         }
     }
 
-    /// The values of either; `None` when they are of different kinds.
+    /// The values of either; `None` when they are of different kinds or not combined.
     #[must_use]
     pub fn union(&self, other: &ValueSet) -> Option<ValueSet> {
         Some(match (self, other) {
@@ -180,7 +189,7 @@ impl ValueSet {
         })
     }
 
-    /// The values of both; `None` when they are of different kinds.
+    /// The values of both; `None` when they are of different kinds or not combined.
     #[must_use]
     pub fn intersection(&self, other: &ValueSet) -> Option<ValueSet> {
         Some(self.complement().union(&other.complement())?.complement())
@@ -215,6 +224,7 @@ impl ValueSet {
                 };
                 is_found == *is_listed
             }
+            ValueSet::Like { pattern, is_matching } => pattern.matcher().matches(value) == *is_matching,
             _ => false,
         }
     }

@@ -10,8 +10,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator};
-use tidalite_storage::{ValueSet, Zone};
+use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Like, Operator};
+use tidalite_storage::{TextPattern, ValueSet, Zone};
 use tidalite_types::{ColumnId, ColumnSchema, ColumnType, TableSchema, TimeUnit};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ impl Predicate {
         Some(Predicate { column, values, null, text })
     }
 
-    /// The same rows asked for with one predicate a column.
+    /// The same rows asked for with one predicate a column, where they can be combined.
     pub fn joined(predicates: impl Iterator<Item = Predicate>) -> Vec<Predicate> {
         let mut joined: Vec<Predicate> = Vec::new();
         for predicate in predicates {
@@ -146,6 +146,11 @@ impl Condition {
                 let values = from.intersection(&column.compared(Operator::LtEq, constant(high)?)?)?;
                 let condition = Condition::of_values(values);
                 (column.id, if *negated { condition.negated() } else { condition })
+            }
+            Expr::Like(Like { negated, expr, pattern, escape_char: None, case_insensitive: false }) => {
+                let column = Operand::of(expr, schema).filter(|column| column.kind == Kind::Texts)?;
+                let pattern = TextPattern::of_like(string(constant(pattern)?)?)?;
+                (column.id, Condition::of_values(ValueSet::Like { pattern, is_matching: !negated }))
             }
             Expr::InList(InList { expr, list, negated }) => {
                 let column = Operand::of(expr, schema)?;
@@ -283,7 +288,7 @@ impl Operand {
                 ValueSet::Ints(ranges) => ints.extend(ranges),
                 ValueSet::Floats(ranges) => doubles.extend(ranges),
                 ValueSet::Texts { texts: listed, .. } => texts.extend(listed),
-                ValueSet::Nothing | ValueSet::All => return None,
+                ValueSet::Like { .. } | ValueSet::Nothing | ValueSet::All => return None,
             }
         }
         Some(match self.kind {

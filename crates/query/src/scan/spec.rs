@@ -13,7 +13,7 @@ pub(crate) struct ScanSpec {
     pub segments: Vec<SegmentId>,
     /// Columns in the order they come out.
     pub projection: Vec<ColumnId>,
-    /// Only rows that satisfy all of these come out; at most one a column.
+    /// Only rows that satisfy all of these come out; one a column, but for those that are not combined.
     pub predicates: Vec<Predicate>,
     /// Rows after these need not come out.
     pub limit: Option<usize>,

@@ -4,13 +4,16 @@
 //! value is not in the set. Vectors without a wanted row are not looked at, so the order of several filters decides
 //! what they cost together.
 
+use super::chunk::Layout;
 use super::compare::{Interval, WORDS, fits};
 use super::plain::{Limited, in_vector};
-use super::{EncodedBlock, compressed, to_column};
-use crate::ValueSet;
+use super::{EncodedBlock, compressed, dict, to_column};
+use crate::segment::buffer::collect;
 use crate::segment::format::Encoding;
-use tidalite_kernels::{f64_in_range, keep_bits};
+use crate::{TextPattern, ValueSet};
+use tidalite_kernels::{count_picked, f64_in_range, keep_bits};
 use tidalite_types::column_type::Physical;
+use tidalite_types::views::view_bytes;
 use tidalite_types::{Bitmap, Column, VECTOR_ROWS, Values};
 
 /// So many ranges or texts are each compared where the values lie; for more, the wanted rows are decoded and looked up.
@@ -53,6 +56,7 @@ impl EncodedBlock {
                 self.in_any(ranges.iter().map(|(lo, hi)| Interval::Floats(*lo, *hi)).collect(), mask)?
             }
             ValueSet::Texts { texts, is_listed } => self.one_of(texts, *is_listed, mask)?,
+            ValueSet::Like { pattern, is_matching } => self.like(pattern, *is_matching, mask)?,
             ValueSet::Nothing | ValueSet::All => None,
         };
         match found {
@@ -93,6 +97,30 @@ impl EncodedBlock {
         }
         if !is_listed {
             found.iter_mut().for_each(|word| *word = !*word);
+        }
+        Ok(Some(found))
+    }
+
+    /// A dictionary is asked once for each of its texts; `None` where there is none, or fewer rows are wanted than it has
+    /// texts.
+    fn like(&self, pattern: &TextPattern, is_matching: bool, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
+        if self.physical != Physical::Views {
+            return Err(format!("text among values of {:?}", self.physical));
+        }
+        let distinct = self.entry.parameter as usize;
+        if self.entry.encoding != Encoding::PackedDict || count_picked(mask) < distinct {
+            return Ok(None);
+        }
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        let (views, data) = (collect::<u128>(layout.first(&self.bytes)), layout.data(&self.bytes));
+        let matcher = pattern.matcher();
+        let is_hit: Vec<bool> = views.iter().map(|v| matcher.matches(view_bytes(v, data)) == is_matching).collect();
+        let mut found = vec![0; mask.len()];
+        if is_hit.contains(&true) {
+            let codes = dict::unpacked(layout.codes(&self.bytes), distinct, self.rows);
+            for (word, codes) in found.iter_mut().zip(codes.chunks(64)) {
+                *word = codes.iter().enumerate().fold(0, |w, (i, code)| w | u64::from(is_hit[usize::from(*code)]) << i);
+            }
         }
         Ok(Some(found))
     }
@@ -143,6 +171,11 @@ fn hits(values: &Values, from: usize, to: usize, set: &ValueSet) -> Hits {
         (ValueSet::Ints(_), Values::Bit(bits)) => of_bits(&bits.words()[from / 64..to.div_ceil(64)], set),
         (ValueSet::Floats(ranges), Values::F64(v)) => doubles(&v[from..to], ranges, set),
         (ValueSet::Floats(_), Values::F32(v)) => each(&v[from..to], |v| set.has_float(f64::from(*v))),
+        (ValueSet::Like { pattern, is_matching }, Values::Views(views)) => {
+            let (mut rows, matcher) = (from..to, pattern.matcher());
+            let is_match = |row| matcher.matches(views.get(row)) == *is_matching;
+            each(&views.views()[from..to], |_| rows.next().is_some_and(is_match))
+        }
         (ValueSet::Texts { .. }, Values::Views(views)) => {
             let mut rows = from..to;
             each(&views.views()[from..to], |_| rows.next().is_some_and(|row| set.has_text(views.get(row))))

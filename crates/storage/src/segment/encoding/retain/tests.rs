@@ -28,6 +28,7 @@ fn random_sets(rng: &mut fastrand::Rng, column: &Column) -> Vec<ValueSet> {
             Values::B16(_) => return sets,
             Values::Views(views) => {
                 let mut texts: Vec<Vec<u8>> = (0..count).map(|_| views.get(rows()).to_vec()).collect();
+                sets.extend(texts.iter().flat_map(|text| patterns(text)));
                 texts.push(b"nowhere".to_vec());
                 ValueSet::texts(texts)
             }
@@ -62,6 +63,18 @@ fn random_sets(rng: &mut fastrand::Rng, column: &Column) -> Vec<ValueSet> {
         sets.push(set);
     }
     sets
+}
+
+/// Of a text, its middle, its ends, and its contrary.
+fn patterns(text: &[u8]) -> Vec<ValueSet> {
+    let text = String::from_utf8_lossy(text);
+    let (start, middle): (String, String) = (text.chars().take(2).collect(), text.chars().skip(1).take(3).collect());
+    let patterns = [format!("{start}%"), format!("%{middle}%"), format!("%{middle}"), format!("{start}%{middle}%")];
+    let of = |pattern: &String| {
+        let set = ValueSet::Like { pattern: TextPattern::of_like(pattern)?, is_matching: true };
+        Some([set.complement(), set])
+    };
+    patterns.iter().filter_map(of).flatten().collect()
 }
 
 fn check(rng: &mut fastrand::Rng, column_type: ColumnType, column: &Column, effort: Effort) {
