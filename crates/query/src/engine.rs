@@ -4,6 +4,7 @@
 //! read, a few batches ahead. Dropping the stream, or its token, stops the work within a block. A panic inside an
 //! operator ends that query with an error and nothing else.
 
+mod bound;
 mod describe;
 mod explain;
 mod files;
@@ -408,12 +409,12 @@ impl Engine {
         let logical = plan::numbered_sets(state.statement_to_plan(statement).await?)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
-        let logical = plan::in_order_of_time(logical)?;
+        let logical = plan::limits_from_end(plan::in_order_of_time(logical)?)?;
         let logical = match query.tail {
             Some(rows) => plan::last_rows(logical, rows)?,
             None => plan::in_time_order(logical)?,
         };
-        let logical = plan::shown(logical)?;
+        let logical = plan::unnested(plan::shown(logical)?)?;
         Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
     }
 

@@ -328,17 +328,23 @@ impl Session {
             true => sql.clone(),
             false => format!("{sql}\0{values:?}"),
         };
+        // And what is planned for all values.
+        let for_all = if values.is_empty() || text.is_empty() { String::new() } else { format!("{sql}\0") };
         let catalog = self.catalog();
-        let known = self.engine()?.known(&catalog, &text, &cancel);
-        let known = until_cancelled(&cancel, async { Ok(known.await) }).await?;
-        if let Some(result) = known {
-            return Ok(Response::Rows(self.rows(result?, entry, watch)));
+        for (key, values) in [(&for_all, &values[..]), (&text, &[])] {
+            let known = self.engine()?.known(&catalog, key, values, &cancel);
+            if let Some(result) = until_cancelled(&cancel, async { Ok(known.await) }).await? {
+                return Ok(Response::Rows(self.rows(result?, entry, watch)));
+            }
         }
         let statement = self.engine()?.parse(&sql, &values, &cancel).await?;
         match statement {
             Statement::Query(query) => {
                 let planned = self.engine()?.query_kept(self.catalog(), query, &text, cancel.clone());
                 let result = until_cancelled(&cancel, planned).await?;
+                if !for_all.is_empty() {
+                    self.engine()?.learn(&catalog, &sql, &for_all, &cancel).await;
+                }
                 Ok(Response::Rows(self.rows(result, entry, watch)))
             }
             Statement::Explain { query, is_analyze } => {

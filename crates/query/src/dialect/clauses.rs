@@ -110,6 +110,9 @@ impl<'a> Mover<'a> {
                 self.at += 1;
                 return Ok(());
             }
+            if self.sees(0, "timestamp") && self.timed() {
+                return Ok(());
+            }
             let is_distinct_on = self.at > 0 && is_word(&self.tokens[self.at - 1].token, "distinct");
             if self.sees(0, "on") && !is_distinct_on && self.names_in_parentheses(self.at + 1) {
                 let span = self.span(0);

@@ -1,22 +1,28 @@
-//! Joins whose right side looks at the left one, in two shapes that the planner does not take apart itself.
+//! Joins whose right side looks at the left one, in shapes that the planner does not know or that are better so.
 //!
 //! - `t, UNNEST(t.a) AS u(v)` becomes `(SELECT *, unnest(t.a) AS v FROM t) AS t`.
 //! - `t, LATERAL (SELECT … FROM q WHERE q.k = t.k AND … ORDER BY o LIMIT n) l` becomes
 //!   `t JOIN (SELECT …, q.k AS __key0, row_number() OVER (PARTITION BY q.k ORDER BY o) AS __rank FROM q WHERE …) l
 //!   ON l.__key0 = t.k AND l.__rank <= n`.
+//! - `t, generate_series(1, t.n) g(x)` becomes `t, LATERAL (SELECT unnest(generate_series(1, t.n)) AS x) g`.
 //!
-//! What fits neither goes on as it is.
+//! What fits none goes on as it is ([`crate::plan`] takes LATERAL apart).
 
 use super::TidaliteDialect;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, ExcludeSelectItem, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
-    ObjectName, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
+    self, BinaryOperator, ExcludeSelectItem, Expr, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
+    ObjectName, Query, Select, SelectItem, SetExpr, TableFactor, TableFunctionArgs, TableWithJoins, Value, Values,
+    Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 
 /// Gives what renames columns of an UNNEST around the SELECT, in its ORDER BY.
 pub(super) fn rewritten(select: &mut Select) -> Option<Renamer> {
+    for (n, table) in select.from.iter_mut().enumerate() {
+        made_of_columns(&mut table.relation, n > 0);
+        table.joins.iter_mut().for_each(|join| made_of_columns(&mut join.relation, true));
+    }
     commas(select);
     let mut hidden = Vec::new();
     for table in &mut select.from {
@@ -54,6 +60,43 @@ fn commas(select: &mut Select) {
         before.push(Join { relation, global: false, join_operator: operator });
         before.extend(joins);
     }
+}
+
+/// Numbers or times up to a column of an outer row, and lists of values of it, as a query of that row.
+fn made_of_columns(factor: &mut TableFactor, is_lateral: bool) {
+    let (name, args, alias) = match factor {
+        TableFactor::Table { name, args: Some(TableFunctionArgs { args, .. }), alias, .. }
+        | TableFactor::Function { name, args, alias, .. } => (name.to_string(), args, alias),
+        TableFactor::Derived { subquery, .. } => {
+            if let SetExpr::Values(values) = subquery.body.as_ref()
+                && values.rows.iter().any(|row| row.content.iter().any(has_column))
+            {
+                listed(values).into_iter().for_each(|query| *subquery.body = *query.body);
+            }
+            return;
+        }
+        _ => return,
+    };
+    let is_of_columns = |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if has_column(e));
+    if !args.iter().any(is_of_columns) || !["generate_series", "range"].contains(&name.as_str()) {
+        return;
+    }
+    let mut alias = alias.take();
+    let column = match alias.as_mut().map(|alias| (std::mem::take(&mut alias.columns), &alias.name)) {
+        Some((columns, name)) => columns.into_iter().next().map_or_else(|| name.clone(), |column| column.name),
+        None => Ident::new(&name),
+    };
+    let list = args.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let Some(query) = parsed(&format!("SELECT unnest({name}({list})) AS {}", quoted(&column))) else { return };
+    *factor = TableFactor::Derived { lateral: is_lateral, subquery: Box::new(query), alias, sample: None };
+}
+
+fn listed(values: &Values) -> Option<Query> {
+    let row = |row: &ast::Parens<Vec<Expr>>| {
+        let items = row.content.iter().enumerate().map(|(n, expr)| format!("{expr} AS column{}", n + 1));
+        format!("SELECT {}", items.collect::<Vec<_>>().join(", "))
+    };
+    parsed(&values.rows.iter().map(row).collect::<Vec<_>>().join(" UNION ALL "))
 }
 
 fn has_column(expr: &Expr) -> bool {

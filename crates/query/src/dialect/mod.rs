@@ -4,7 +4,7 @@
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
 //! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
-//! [`joins`] and [`pivot`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
+//! [`joins`], [`timed`] and [`pivot`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
 //! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
 //! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`not_in`], [`windows`], [`relations`], [`sequences`], [`templates`] and [`synonyms`].
 
@@ -29,6 +29,7 @@ mod statements;
 mod subqueries;
 mod synonyms;
 mod templates;
+mod timed;
 mod types;
 mod view;
 mod visit;
@@ -41,6 +42,7 @@ pub(crate) use relations::{
     relation, table, text, time_join, window_join,
 };
 pub(crate) use synonyms::AGGREGATE_NAMES;
+pub(crate) use timed::TIMED;
 pub(crate) use types::SqlTypes;
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};

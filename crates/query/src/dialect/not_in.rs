@@ -1,7 +1,8 @@
 //! `x NOT IN (SELECT y FROM … WHERE … = outer.k)` among the conditions of WHERE, as `NOT EXISTS`.
 //!
 //! The stock planner asks whether any row of all is NULL, not of those that belong to the outer row. Said as it is meant:
-//! there is no row of them whose value is equal, or unknown beside this one.
+//! there is no row of them whose value is equal, or unknown beside this one. And `(x, y) IN (SELECT a, b …)`, which it
+//! does not know: a row exists that is equal.
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, UnaryOperator,
@@ -24,6 +25,13 @@ fn conditions(expr: &mut Expr, outer: Option<&Ident>) {
             conditions(right, outer);
         }
         Expr::Nested(inner) => conditions(inner, outer),
+        Expr::InSubquery { expr: row, subquery, negated } if matches!(row.as_ref(), Expr::Tuple(_)) => {
+            if let Expr::Tuple(values) = row.as_ref()
+                && let Some(found) = row_exists(values, subquery, *negated)
+            {
+                *expr = found;
+            }
+        }
         Expr::InSubquery { expr: value, subquery, negated: true } => {
             if let Some(found) = not_exists(value, subquery, outer) {
                 *expr = found;
@@ -76,6 +84,30 @@ fn not_exists(value: &Expr, subquery: &Query, outer: Option<&Ident>) -> Option<E
         },
     });
     Some(Expr::Exists { subquery: Box::new(query), negated: true })
+}
+
+/// `(x, y) IN (SELECT …)`; NOT IN when no row is equal or may be.
+fn row_exists(values: &[Expr], subquery: &Query, negated: bool) -> Option<Expr> {
+    let names: Vec<String> = (0..values.len()).map(|n| format!("__item{n}")).collect();
+    let mut exists =
+        super::subqueries::parsed(&format!("EXISTS (SELECT 1 FROM __rows AS __in({}))", names.join(", ")))?;
+    super::subqueries::put(&mut exists, subquery, None);
+    let binary = |left, op, right| Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) };
+    let hit = |(value, name): (&Expr, &String)| {
+        let (item, value) = (Expr::Identifier(Ident::new(name)), Expr::Nested(Box::new(value.clone())));
+        let is_equal = binary(item.clone(), BinaryOperator::Eq, value.clone());
+        if !negated {
+            return is_equal;
+        }
+        let is_unknown = binary(Expr::IsNull(Box::new(item)), BinaryOperator::Or, Expr::IsNull(Box::new(value)));
+        Expr::Nested(Box::new(binary(is_equal, BinaryOperator::Or, is_unknown)))
+    };
+    let hits = values.iter().zip(&names).map(hit).reduce(|a, b| binary(a, BinaryOperator::And, b));
+    let Expr::Exists { subquery, negated: is_negated } = &mut exists else { return None };
+    let SetExpr::Select(select) = subquery.body.as_mut() else { return None };
+    select.selection = hits;
+    *is_negated = negated;
+    Some(exists)
 }
 
 /// How the only table of a FROM is called.

@@ -154,19 +154,26 @@ fn fetch(query: &mut Query) {
 
 /// QuestDB's `LIMIT lo, hi` are the rows after `lo` up to `hi`; the stock parser reads MySQL's offset and count.
 fn limit(query: &mut Query) -> Result<()> {
-    if let Some(LimitClause::LimitOffset { limit: Some(limit), .. }) = &query.limit_clause
+    if let Some(LimitClause::LimitOffset { limit: Some(limit), offset: Some(_), .. }) = &query.limit_clause
         && negative(limit).is_some()
     {
-        return Err(Error::invalid("LIMIT -n is supported only at the end of a statement and without OFFSET"));
+        return Err(Error::invalid("LIMIT -n is supported only without OFFSET").with_hint("LIMIT -n, -m leaves out the last m"));
     }
     if let Some(LimitClause::OffsetCommaLimit { offset, limit }) = &query.limit_clause {
-        let (Some(lo), Some(hi)) = (integer(offset), integer(limit)) else {
-            return Err(Error::invalid("LIMIT lo, hi takes two numbers that are not negative"));
-        };
         let number = |n: u64| Expr::Value(Value::Number(n.to_string(), false).into());
+        let (limit, skipped) = match (integer(offset), integer(limit), negative(offset), negative(limit)) {
+            (Some(lo), Some(hi), ..) => (number(hi.saturating_sub(lo)), lo),
+            // From the end: the plan turns a negative limit round.
+            (.., Some(from), Some(to)) if from > to => {
+                let rows = Box::new(number(from - to));
+                (Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr: rows }, to)
+            }
+            (.., Some(_), Some(_)) => (number(0), 0),
+            _ => return Err(Error::invalid("LIMIT lo, hi takes two numbers, both from the start or both from the end")),
+        };
         query.limit_clause = Some(LimitClause::LimitOffset {
-            limit: Some(number(hi.saturating_sub(lo))),
-            offset: Some(Offset { value: number(lo), rows: OffsetRows::None }),
+            limit: Some(limit),
+            offset: Some(Offset { value: number(skipped), rows: OffsetRows::None }),
             limit_by: Vec::new(),
         });
     }

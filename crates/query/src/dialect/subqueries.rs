@@ -30,7 +30,7 @@ fn counted(expr: &mut Expr) {
     }
 }
 
-fn parsed(sql: &str) -> Option<Expr> {
+pub(super) fn parsed(sql: &str) -> Option<Expr> {
     Parser::new(&TidaliteDialect).try_with_sql(sql).and_then(|mut parser| parser.parse_expr()).ok()
 }
 
@@ -78,7 +78,7 @@ fn is_in(value: &Expr, query: &Query) -> Option<Expr> {
 }
 
 /// Puts the query and the value into their places.
-fn put(template: &mut Expr, query: &Query, value: Option<&Expr>) {
+pub(super) fn put(template: &mut Expr, query: &Query, value: Option<&Expr>) {
     let _ = super::visit::visit_mut(template, &mut Places { query, value });
 }
 

@@ -1,11 +1,14 @@
-//! Plans of queries that were asked before: the same text with the same values of its parameters, over tables whose
-//! columns are as they were, is not understood and optimised again.
+//! Plans of queries that were asked before: the same text, over tables whose columns are as they were, is not understood
+//! and optimised again. With parameters, the plan is one for all their values ([`super::bound`]) where that can be, else
+//! of the same values only.
 //!
 //! What is kept is the optimised logical plan with its tables taken out ([`Unpinned`]), so that it holds no version of a
 //! table back; they are put in again as they are now, and operators are chosen for them. Queries whose plan depends on
 //! more than that are not kept: on the time, on chance, on views, files, or what is asked of the database itself.
 
+use super::bound::Parameters;
 use super::{Engine, Planned, QueryResult};
+use crate::Parameter;
 use crate::scan::spec::Order;
 use crate::scan::table::NativeTable;
 use crate::statement::Query;
@@ -13,7 +16,7 @@ use crate::{CancelToken, Catalog, Error, Result};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result as DFResult;
+use datafusion::common::{Result as DFResult, ScalarValue};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableType};
@@ -54,19 +57,29 @@ pub(super) struct Plans(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    plans: HashMap<String, Arc<Plan>>,
+    plans: HashMap<String, Entry>,
     /// Counts uses; the plan used least lately goes first.
     clock: u64,
     used: HashMap<String, u64>,
 }
 
+#[derive(Clone, Debug)]
+enum Entry {
+    /// A statement with parameters that was run once: the next time a plan for all values is made.
+    Met,
+    /// There is no such plan.
+    None,
+    Plan(Arc<Plan>),
+}
+
 #[derive(Debug)]
-struct Plan {
-    query: Query,
+pub(super) struct Plan {
+    pub query: Query,
     /// Optimised.
-    logical: LogicalPlan,
+    pub logical: LogicalPlan,
     /// Of the rows, before it was optimised.
-    schema: SchemaRef,
+    pub schema: SchemaRef,
+    pub parameters: Parameters,
 }
 
 impl Plans {
@@ -76,16 +89,32 @@ impl Plans {
 
     fn get(&self, text: &str) -> Option<Arc<Plan>> {
         let mut kept = self.lock();
-        let plan = kept.plans.get(text)?.clone();
+        let Entry::Plan(plan) = kept.plans.get(text)?.clone() else { return None };
         kept.clock += 1;
         let now = kept.clock;
-        kept.used.insert(text.to_owned(), now);
+        if let Some(used) = kept.used.get_mut(text) {
+            *used = now;
+        }
         Some(plan)
     }
 
-    fn put(&self, text: String, plan: Plan) {
+    /// Whether a statement with parameters is met for the second time.
+    pub(super) fn meet(&self, text: &str) -> bool {
+        match self.lock().plans.get(text) {
+            Some(entry) => return matches!(entry, Entry::Met),
+            None => {}
+        }
+        self.enter(text.to_owned(), Entry::Met);
+        false
+    }
+
+    pub(super) fn put(&self, text: String, plan: Option<Plan>) {
+        self.enter(text, plan.map_or(Entry::None, |plan| Entry::Plan(Arc::new(plan))));
+    }
+
+    fn enter(&self, text: String, entry: Entry) {
         let mut kept = self.lock();
-        if kept.plans.len() >= PLANS_MAX {
+        if kept.plans.len() >= PLANS_MAX && !kept.plans.contains_key(&text) {
             let oldest = kept.used.iter().min_by_key(|(_, used)| **used).map(|(text, _)| text.clone());
             if let Some(oldest) = oldest {
                 kept.plans.remove(&oldest);
@@ -95,7 +124,7 @@ impl Plans {
         kept.clock += 1;
         let now = kept.clock;
         kept.used.insert(text.clone(), now);
-        kept.plans.insert(text, Arc::new(plan));
+        kept.plans.insert(text, entry);
     }
 
     fn forget(&self, text: &str) {
@@ -106,7 +135,7 @@ impl Plans {
 }
 
 /// Whether the plan of a text may be kept. `text` is the statement and the values of its parameters.
-fn is_lasting(text: &str) -> bool {
+pub(super) fn is_lasting(text: &str) -> bool {
     if text.len() > TEXT_BYTES_MAX {
         return false;
     }
@@ -116,19 +145,24 @@ fn is_lasting(text: &str) -> bool {
 }
 
 impl Engine {
-    /// The rows of a query that was asked before, if its plan still holds.
+    /// The rows of a query that was asked before, if its plan still holds and takes these values.
     pub fn known<'a>(
         &'a self,
         catalog: &'a Arc<dyn Catalog>,
         text: &'a str,
+        values: &'a [Parameter],
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Option<Result<QueryResult>>> {
         async move {
             let plan = self.plans.get(text)?;
-            let Some(logical) = pinned(&plan.logical, catalog) else {
+            let bound = plan.parameters.constants(values)?;
+            let Some(logical) = pinned(&plan.logical, catalog, &bound) else {
                 self.plans.forget(text);
                 return None;
             };
+            if !bound.is_empty() && !super::bound::is_understood(&logical) {
+                return None;
+            }
             let state = self.state(catalog, cancel);
             let made = self.physical(&logical, &state).await;
             let started = made.and_then(|physical| {
@@ -146,7 +180,8 @@ impl Engine {
         if is_lasting(text)
             && let Ok(Some(logical)) = unpinned(logical)
         {
-            self.plans.put(text.to_owned(), Plan { query: query.clone(), logical, schema: schema.clone() });
+            let (query, schema, parameters) = (query.clone(), schema.clone(), Parameters::default());
+            self.plans.put(text.to_owned(), Some(Plan { query, logical, schema, parameters }));
         }
     }
 }
@@ -186,7 +221,7 @@ impl TableProvider for Unpinned {
 }
 
 /// The plan without its tables; `None` when there is more in it than our tables and what is computed of them.
-fn unpinned(plan: &LogicalPlan) -> DFResult<Option<LogicalPlan>> {
+pub(super) fn unpinned(plan: &LogicalPlan) -> DFResult<Option<LogicalPlan>> {
     let mut is_ours = true;
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
@@ -212,8 +247,9 @@ fn unpinned(plan: &LogicalPlan) -> DFResult<Option<LogicalPlan>> {
     Ok(is_ours.then_some(done.data))
 }
 
-/// The plan with its tables as they are now, all of one instant; `None` when one is another than it was.
-fn pinned(plan: &LogicalPlan, catalog: &Arc<dyn Catalog>) -> Option<LogicalPlan> {
+/// The plan with its tables as they are now, all of one instant, and values for its parameters; `None` when a table is
+/// another than it was.
+fn pinned(plan: &LogicalPlan, catalog: &Arc<dyn Catalog>, values: &[ScalarValue]) -> Option<LogicalPlan> {
     let mut names: Vec<String> = Vec::new();
     let walked = plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node
@@ -230,7 +266,8 @@ fn pinned(plan: &LogicalPlan, catalog: &Arc<dyn Catalog>) -> Option<LogicalPlan>
     let found: HashMap<&str, _> = wanted.iter().copied().zip(catalog.snapshots(&wanted)).collect();
     let mut is_same = true;
     let done = plan.clone().transform_up_with_subqueries(|node| {
-        let LogicalPlan::TableScan(mut scan) = node else { return Ok(Transformed::no(node)) };
+        let node = if values.is_empty() { node } else { super::bound::with_values(node, values)? };
+        let LogicalPlan::TableScan(mut scan) = node else { return Ok(Transformed::yes(node)) };
         let provider = source_as_provider(&scan.source)?;
         let table = provider.downcast_ref::<Unpinned>();
         let now = table.and_then(|table| found.get(table.table.name.as_str()).cloned().flatten());

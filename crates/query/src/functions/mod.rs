@@ -15,6 +15,7 @@ mod json;
 pub(crate) mod meta;
 mod mode;
 mod now;
+pub(crate) mod one_row;
 mod partitions;
 pub(crate) mod paths;
 mod patterns;
@@ -71,6 +72,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         ipv4::FUNCTIONS,
         sequence::FUNCTIONS,
         floats::FUNCTIONS,
+        one_row::FUNCTIONS,
         text_times::FUNCTIONS,
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);

@@ -120,7 +120,7 @@ pub(super) fn typed_text(like: &Expr, value: Expr, schema: &DFSchema) -> Result<
 }
 
 /// `None` when the field is of another type.
-fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>> {
+pub(crate) fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>> {
     let refused = || {
         let mut error = Error::invalid(format!("invalid input for type {}: \"{text}\"", door::type_name(field)));
         error.subject = Some(format!("'{text}"));

@@ -1,4 +1,5 @@
-//! What we do to a plan, one change per file: to the logical one before it is optimised, and [`TiesInOrder`],
+//! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
+//! last), and [`TiesInOrder`],
 //! [`CodedKeys`] and [`LatestFromEnd`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`mod@group`] replaces aggregations, [`physical`] gives them their operators.
@@ -26,6 +27,7 @@ mod tail;
 mod ties;
 mod time_join;
 mod time_order;
+mod unnest;
 mod window_join;
 
 pub(crate) use coded_keys::CodedKeys;
@@ -35,7 +37,7 @@ pub(crate) use fill::{Fill, FillSpec};
 pub(crate) use group::grouped;
 pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;
-pub(crate) use literals::typed_literals;
+pub(crate) use literals::{constant as constant_of, typed_literals};
 pub(crate) use multiset::numbered_sets;
 pub(crate) use operators::Operators;
 pub(crate) use ordered_aggregates::in_order_of_time;
@@ -45,10 +47,11 @@ pub(crate) use sample_by::fixed_buckets;
 pub(crate) use settled::Settled;
 pub(crate) use shown::shown;
 pub(crate) use size::size;
-pub(crate) use tail::last_rows;
+pub(crate) use tail::{last_rows, limits_from_end};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_join::{Kind, TimeJoinColumns, TimeJoinSpec, filters_on_left};
 pub(crate) use time_order::in_time_order;
+pub(crate) use unnest::unnested;
 pub(crate) use window_join::{WindowJoinColumns, WindowJoinSpec};
 
 use datafusion::common::{Column, Result as DFResult};

@@ -85,6 +85,14 @@ fn without_time(mut factor: TableFactor) -> (TableFactor, Option<String>) {
         }
         _ => return (factor, None),
     };
+    if let Some(named) = alias
+        && let [mark, time] = &named.columns[..]
+        && mark.name.value == crate::dialect::TIMED
+    {
+        let time = time.name.value.clone();
+        named.columns.clear();
+        return (factor, Some(time));
+    }
     let names_time = alias.as_ref().is_some_and(|a| {
         !a.explicit && a.name.quote_style.is_none() && a.name.value == "timestamp" && a.columns.len() == 1
     });

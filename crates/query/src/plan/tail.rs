@@ -1,14 +1,56 @@
-//! `LIMIT -n`: the last n rows, in the order of the query.
+//! `LIMIT -n`: the last n rows, in the order of the query; `LIMIT -n, -m`: those of them but the last m.
 
 use super::in_time_order;
 use crate::{Error, Result};
-use datafusion::common::Column;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::{Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::logical_expr::{Expr, ExprFunctionExt, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SortExpr};
+
+/// How many rows, and how many after them are left out.
+#[derive(Clone, Copy)]
+struct Last {
+    rows: usize,
+    after: usize,
+}
+
+/// At the end of a statement.
+pub(crate) fn last_rows(plan: LogicalPlan, rows: u64) -> Result<LogicalPlan> {
+    last(plan, Last { rows: usize::try_from(rows).unwrap_or(usize::MAX), after: 0 })
+}
+
+/// In sub-queries, and where the number was not written: limits that are negative.
+pub(crate) fn limits_from_end(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let done = plan.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::Limit(Limit { skip, fetch: Some(fetch), input }) => {
+            let Some(rows) = negative(&fetch) else {
+                return Ok(Transformed::no(LogicalPlan::Limit(Limit { skip, fetch: Some(fetch), input })));
+            };
+            let limit = Limit { skip, fetch: None, input };
+            let SkipType::Literal(after) = limit.get_skip_type()? else {
+                return Err(Error::invalid("LIMIT -n takes numbers").into());
+            };
+            Ok(Transformed::yes(last(limit.input.as_ref().clone(), Last { rows, after })?))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(done.data)
+}
+
+fn negative(fetch: &Expr) -> Option<usize> {
+    let rows = match fetch {
+        Expr::Negative(inner) => match inner.as_ref() {
+            Expr::Literal(ScalarValue::Int64(Some(rows)), _) => *rows,
+            _ => return None,
+        },
+        Expr::Literal(ScalarValue::Int64(Some(rows)), _) => rows.checked_neg()?,
+        _ => return None,
+    };
+    usize::try_from(rows).ok().filter(|rows| *rows > 0)
+}
 
 /// The rows are sorted backwards, cut off, and sorted again; by time, the first sort is a scan from the end.
-pub(crate) fn last_rows(plan: LogicalPlan, rows: u64) -> Result<LogicalPlan> {
-    let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+fn last(plan: LogicalPlan, rows: Last) -> Result<LogicalPlan> {
     let ordered = in_time_order(plan)?;
     match cut(&ordered, rows)? {
         Some(plan) => Ok(plan),
@@ -16,7 +58,7 @@ pub(crate) fn last_rows(plan: LogicalPlan, rows: u64) -> Result<LogicalPlan> {
     }
 }
 
-fn cut(plan: &LogicalPlan, rows: usize) -> Result<Option<LogicalPlan>> {
+fn cut(plan: &LogicalPlan, rows: Last) -> Result<Option<LogicalPlan>> {
     match plan {
         LogicalPlan::Projection(_) => {
             let inputs = plan.inputs();
@@ -28,7 +70,7 @@ fn cut(plan: &LogicalPlan, rows: usize) -> Result<Option<LogicalPlan>> {
         LogicalPlan::Sort(sort) => {
             let backwards = sort.expr.iter().map(|e| SortExpr::new(e.expr.clone(), !e.asc, !e.nulls_first));
             let backwards = LogicalPlanBuilder::from(sort.input.as_ref().clone()).sort(backwards)?.build()?;
-            let last = LogicalPlanBuilder::from(in_time_order(backwards)?).limit(0, Some(rows))?;
+            let last = LogicalPlanBuilder::from(in_time_order(backwards)?).limit(rows.after, Some(rows.rows))?;
             Ok(Some(last.sort(sort.expr.clone())?.build()?))
         }
         plan if is_in_order(plan) => numbered(plan, rows).map(Some),
@@ -48,7 +90,7 @@ fn is_in_order(plan: &LogicalPlan) -> bool {
 }
 
 /// The last rows by their numbers.
-fn numbered(plan: &LogicalPlan, rows: usize) -> Result<LogicalPlan> {
+fn numbered(plan: &LogicalPlan, rows: Last) -> Result<LogicalPlan> {
     const NUMBER: &str = "__number";
     let columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
     let time = plan.schema().iter().find(|(_, field)| crate::door::is_designated(field)).map(Column::from);
@@ -60,6 +102,6 @@ fn numbered(plan: &LogicalPlan, rows: usize) -> Result<LogicalPlan> {
     let with_number = columns.iter().cloned().chain([Expr::Column(Column::new_unqualified(name)).alias(NUMBER)]);
     let number_column = || Expr::Column(Column::new_unqualified(NUMBER));
     let numbered = LogicalPlanBuilder::from(plan.clone()).window([number])?.project(with_number.collect::<Vec<_>>())?;
-    let last = numbered.sort([number_column().sort(false, false)])?.limit(0, Some(rows))?;
+    let last = numbered.sort([number_column().sort(false, false)])?.limit(rows.after, Some(rows.rows))?;
     Ok(last.sort([number_column().sort(true, false)])?.project(columns)?.build()?)
 }

@@ -9,9 +9,9 @@ use crate::door;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result;
-use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Result, ScalarValue, Statistics};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -73,6 +73,11 @@ impl NativeTable {
         Some(Predicate { column, values, null: None, text: format!("times in [{lo}, {hi})") })
     }
 
+    /// Whether the scan answers all that the filters say.
+    pub fn answers(&self, filters: &[Expr]) -> bool {
+        self.predicates(filters).1
+    }
+
     /// A predicate that no row satisfies.
     fn nothing(&self) -> Option<Predicate> {
         let column = self.snapshot.schema.columns.first()?.id;
@@ -104,7 +109,8 @@ impl TableProvider for NativeTable {
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let of = |filter: &&Expr| {
             let parts = split_conjunction(filter);
-            let known = parts.iter().filter(|part| Predicate::of(part, &self.snapshot.schema).is_some()).count();
+            let is_known = |part: &Expr| Predicate::of(&with_some_values(part), &self.snapshot.schema).is_some();
+            let known = parts.iter().filter(|part| is_known(part)).count();
             match known {
                 0 => TableProviderFilterPushDown::Unsupported,
                 all if all == parts.len() => TableProviderFilterPushDown::Exact,
@@ -154,11 +160,30 @@ impl TableProvider for NativeTable {
     }
 }
 
+/// A filter whose parameters have no values yet, with some: what is understood of those is of all.
+fn with_some_values(filter: &Expr) -> std::borrow::Cow<'_, Expr> {
+    let is_parameter = |e: &Expr| matches!(e, Expr::Placeholder(_));
+    if !filter.exists(|e| Ok(is_parameter(e))).unwrap_or(true) {
+        return std::borrow::Cow::Borrowed(filter);
+    }
+    let done = filter.clone().transform_up(|e| {
+        let value = match &e {
+            Expr::Placeholder(of) => of.field.as_ref().and_then(|f| ScalarValue::new_default(f.data_type()).ok()),
+            _ => None,
+        };
+        Ok(match value {
+            Some(value) => Transformed::yes(Expr::Literal(value, None)),
+            None => Transformed::no(e),
+        })
+    });
+    done.map_or(std::borrow::Cow::Borrowed(filter), |done| std::borrow::Cow::Owned(done.data))
+}
+
 fn is_never(filter: &Expr) -> bool {
     matches!(
         filter,
         Expr::Literal(
-            datafusion::common::ScalarValue::Boolean(Some(false) | None) | datafusion::common::ScalarValue::Null,
+            ScalarValue::Boolean(Some(false) | None) | ScalarValue::Null,
             _
         )
     )

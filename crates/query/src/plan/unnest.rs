@@ -1,0 +1,423 @@
+//! Sub-queries that look at the row around them, as joins, where the stock rules have no answer: an inequality, LIMIT,
+//! UNION, values computed of the outer row, several rows where one is asked for.
+//!
+//! After Neumann and Kemper, "Unnesting Arbitrary Queries". The *domain* is the set of different values that the columns
+//! have which the sub-query looks at. Put beside the rows of its tables ([`push`]), each domain value has a sub-query's
+//! rows of its own: groups, numbers and windows are those of one value. The result is joined to the outer rows by the
+//! value.
+//!
+//! Always: what stock rules take apart soundly is left to them ([`simple`]), as their joins need no domain.
+
+mod push;
+mod references;
+mod simple;
+
+use crate::functions::one_row;
+use crate::{Error, Result};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchemaRef, ExprSchema, JoinType, Result as DFResult, ScalarValue};
+use datafusion::functions::expr_fn::coalesce;
+use datafusion::functions_aggregate::count::count;
+use datafusion::functions_aggregate::first_last::first_value;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    Aggregate, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery, SubqueryAlias, lit, when,
+};
+use references::free;
+use std::sync::Arc;
+
+/// Before anything is optimised; sub-queries within others come after those around them.
+pub(crate) fn unnested(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut looks_out = false;
+    plan.apply_with_subqueries(|node| {
+        looks_out |= node.contains_outer_reference();
+        Ok(if looks_out { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(if looks_out { Unnesting::default().walk(plan)? } else { plan })
+}
+
+/// The different values of the columns that a sub-query looks at.
+struct Domain {
+    /// One column for each of `outer`, by the names that [`Unnesting::beside`] gives.
+    plan: LogicalPlan,
+    outer: Vec<Column>,
+}
+
+/// A sub-query's rows for every value of the domain, and the columns that are the value.
+struct Pushed {
+    plan: LogicalPlan,
+    value: Vec<Column>,
+}
+
+#[derive(Default)]
+struct Unnesting {
+    names: usize,
+}
+
+impl Unnesting {
+    fn name(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+
+    fn walk(&mut self, plan: LogicalPlan) -> DFResult<LogicalPlan> {
+        let plan = match plan {
+            LogicalPlan::Join(join) => match self.lateral(join)? {
+                Ok(done) => return Ok(done),
+                Err(join) => LogicalPlan::Join(join),
+            },
+            other => other,
+        };
+        let plan = plan.map_children(|child| Ok(Transformed::yes(self.walk(child)?)))?.data;
+        let plan = match plan {
+            LogicalPlan::Filter(filter) => self.filter(filter)?,
+            LogicalPlan::Projection(projection) => self.projection(projection)?,
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate)?,
+            LogicalPlan::Sort(sort) => self.sort(sort)?,
+            other => other,
+        };
+        self.nested(plan)
+    }
+
+    /// What is nested in sub-queries that stay such.
+    fn nested(&mut self, plan: LogicalPlan) -> DFResult<LogicalPlan> {
+        let done = plan.map_subqueries(|subquery| {
+            let LogicalPlan::Subquery(of) = subquery else { return Ok(Transformed::no(subquery)) };
+            let subquery = Arc::new(self.walk(of.subquery.as_ref().clone())?);
+            Ok(Transformed::yes(LogicalPlan::Subquery(Subquery { subquery, ..of })))
+        })?;
+        Ok(done.data)
+    }
+
+    fn filter(&mut self, filter: Filter) -> DFResult<LogicalPlan> {
+        if !is_ours(&filter.predicate, filter.input.schema(), Place::Filter)? {
+            return Ok(LogicalPlan::Filter(filter));
+        }
+        let schema = filter.input.schema().clone();
+        // What needs no sub-query leaves fewer rows to ask it for.
+        let (mut ours, mut others) = (Vec::new(), Vec::new());
+        for part in split_conjunction_owned(filter.predicate) {
+            let is_ours = is_ours(&part, &schema, Place::Filter)?;
+            (if is_ours { &mut ours } else { &mut others }).push(part);
+        }
+        let mut input = filter.input.as_ref().clone();
+        if let Some(rest) = conjunction(others) {
+            input = self.nested(LogicalPlan::Filter(Filter::try_new(rest, Arc::new(input))?))?;
+        }
+        let found = self.answered(ours, &mut input, Place::Filter)?;
+        let mut plan = LogicalPlanBuilder::from(input);
+        if let Some(rest) = conjunction(found) {
+            plan = plan.filter(rest)?;
+        }
+        plan.project(schema.columns().into_iter().map(Expr::Column))?.build()
+    }
+
+    fn projection(&mut self, projection: Projection) -> DFResult<LogicalPlan> {
+        let whole = LogicalPlan::Projection(projection);
+        let LogicalPlan::Projection(projection) = &whole else { return Ok(whole) };
+        if !any_is_ours(&projection.expr, projection.input.schema(), Place::Projection)? {
+            return Ok(whole);
+        }
+        let names = NamePreserver::new(&whole);
+        // Rows that are in order stay so when they are sorted after the join.
+        let (mut input, order) = match projection.input.as_ref() {
+            LogicalPlan::Sort(Sort { expr, input, fetch: None }) => (input.as_ref().clone(), Some(expr.clone())),
+            other => (other.clone(), None),
+        };
+        let kept: Vec<_> = projection.expr.iter().map(|expr| names.save(expr)).collect();
+        let found = self.answered(projection.expr.clone(), &mut input, Place::Projection)?;
+        let found = found.into_iter().zip(kept).map(|(expr, name)| name.restore(expr)).collect();
+        if let Some(order) = order {
+            input = LogicalPlanBuilder::from(input).sort(order)?.build()?;
+        }
+        Ok(LogicalPlan::Projection(Projection::try_new(found, Arc::new(input))?))
+    }
+
+    fn aggregate(&mut self, aggregate: Aggregate) -> DFResult<LogicalPlan> {
+        let schema = aggregate.input.schema();
+        if !any_is_ours(&aggregate.group_expr, schema, Place::Other)?
+            && !any_is_ours(&aggregate.aggr_expr, schema, Place::Other)?
+        {
+            return Ok(LogicalPlan::Aggregate(aggregate));
+        }
+        let groups = aggregate.group_expr.len();
+        let exprs: Vec<Expr> = aggregate.group_expr.into_iter().chain(aggregate.aggr_expr).collect();
+        let named: Vec<String> = exprs.iter().map(|expr| expr.schema_name().to_string()).collect();
+        let mut input = aggregate.input.as_ref().clone();
+        let found = self.answered(exprs.clone(), &mut input, Place::Other)?;
+        let with_name = |((found, old), name): ((Expr, Expr), String)| if found == old { found } else { found.alias(name) };
+        let mut found: Vec<Expr> = found.into_iter().zip(exprs).zip(named).map(with_name).collect();
+        let values = found.split_off(groups);
+        Ok(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), found, values)?))
+    }
+
+    fn sort(&mut self, sort: Sort) -> DFResult<LogicalPlan> {
+        let keys: Vec<Expr> = sort.expr.iter().map(|key| key.expr.clone()).collect();
+        if !any_is_ours(&keys, sort.input.schema(), Place::Other)? {
+            return Ok(LogicalPlan::Sort(sort));
+        }
+        let columns = sort.input.schema().columns();
+        let mut input = sort.input.as_ref().clone();
+        let found = self.answered(keys, &mut input, Place::Other)?;
+        let expr = sort.expr.into_iter().zip(found).map(|(key, expr)| key.with_expr(expr)).collect();
+        let sorted = LogicalPlan::Sort(Sort { expr, input: Arc::new(input), fetch: sort.fetch });
+        LogicalPlanBuilder::from(sorted).project(columns.into_iter().map(Expr::Column))?.build()
+    }
+
+    /// The expressions with columns in the place of our sub-queries; `input` gets those columns.
+    fn answered(&mut self, exprs: Vec<Expr>, input: &mut LogicalPlan, place: Place) -> DFResult<Vec<Expr>> {
+        let mut out = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            let done = expr.transform_down(|e| {
+                if !is_one_of_ours(&e, input.schema(), place)? {
+                    return Ok(Transformed::no(e));
+                }
+                let answer = match e {
+                    Expr::ScalarSubquery(subquery) => self.scalar(&subquery.subquery, input)?,
+                    Expr::Exists(Exists { subquery, negated }) => {
+                        let found = self.exists(&subquery.subquery, input)?;
+                        if negated { found.is_null() } else { found.is_not_null() }
+                    }
+                    Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                        let found = self.is_in(*expr, &subquery.subquery, input)?;
+                        if negated { Expr::Not(Box::new(found)) } else { found }
+                    }
+                    other => other,
+                };
+                Ok(Transformed::new(answer, true, TreeNodeRecursion::Jump))
+            })?;
+            out.push(done.data);
+        }
+        Ok(out)
+    }
+
+    /// A column of `input` with the one value of a sub-query, NULL where it has no row.
+    fn scalar(&mut self, subquery: &LogicalPlan, input: &mut LogicalPlan) -> DFResult<Expr> {
+        let value = first_column(subquery)?;
+        let (domain, pushed) = self.pushed(subquery, input, true)?;
+        let pushed = if at_most_one(subquery) { pushed } else { one_of_each(pushed, &value)? };
+        self.joined(input, &domain, pushed, Expr::Column(value))
+    }
+
+    /// A column that is not NULL where a sub-query has rows.
+    fn exists(&mut self, subquery: &LogicalPlan, input: &mut LogicalPlan) -> DFResult<Expr> {
+        let (domain, pushed) = self.pushed(subquery, input, false)?;
+        let columns = pushed.value.iter().cloned().map(Expr::Column);
+        let plan = LogicalPlanBuilder::from(pushed.plan).project(columns)?.distinct()?.build()?;
+        self.joined(input, &domain, Pushed { plan, value: pushed.value }, lit(true))
+    }
+
+    /// True when one is equal, else NULL when one is unknown beside the value, else false.
+    fn is_in(&mut self, value: Expr, subquery: &LogicalPlan, input: &mut LogicalPlan) -> DFResult<Expr> {
+        let (_, field) = value.to_field(input.schema())?;
+        let name = self.name("__value");
+        let columns = input.schema().columns().into_iter().map(Expr::Column).chain([value.alias(&name)]);
+        *input = LogicalPlanBuilder::from(input.clone()).project(columns)?.build()?;
+        let outer = Expr::OuterReferenceColumn(field, Column::new_unqualified(&name));
+        let is_equal = Expr::Column(first_column(subquery)?).eq(outer);
+        let hit = when(is_equal.clone(), lit(1)).end()?;
+        let counts = [count(hit).alias("__hits"), count(is_equal).alias("__known"), count(lit(1)).alias("__rows")];
+        let counted = LogicalPlanBuilder::from(subquery.clone()).aggregate(Vec::<Expr>::new(), counts)?.build()?;
+        let column = |name: &str| Expr::Column(Column::new_unqualified(name));
+        let answer = when(column("__hits").gt(lit(0)), lit(true))
+            .when(column("__known").lt(column("__rows")), lit(ScalarValue::Boolean(None)))
+            .otherwise(lit(false))?;
+        let answered = LogicalPlanBuilder::from(counted).project([answer.alias("__is_in")])?.build()?;
+        self.scalar(&answered, input)
+    }
+
+    fn pushed(
+        &mut self,
+        subquery: &LogicalPlan,
+        input: &LogicalPlan,
+        may_lose_empty: bool,
+    ) -> DFResult<(Domain, Pushed)> {
+        let domain = domain(subquery, input)?;
+        let Some(pushed) = self.push(subquery, &domain, may_lose_empty)? else { return Err(refused(&domain)) };
+        // Sub-queries within it now look at what is in it only.
+        let plan = self.walk(pushed.plan)?;
+        Ok((domain, Pushed { plan, value: pushed.value }))
+    }
+
+    /// Joins what was found for each value to the rows with that value; gives the column of `answer`.
+    fn joined(&mut self, input: &mut LogicalPlan, domain: &Domain, found: Pushed, answer: Expr) -> DFResult<Expr> {
+        let (alias, answered) = (self.name("__found"), "__answer");
+        let names: Vec<String> = (0..found.value.len()).map(|n| format!("__key{n}")).collect();
+        let keys = found.value.iter().zip(&names).map(|(column, name)| Expr::Column(column.clone()).alias(name));
+        let columns: Vec<Expr> = keys.chain([answer.alias(answered)]).collect();
+        let right = LogicalPlanBuilder::from(found.plan).project(columns)?.alias(&alias)?.build()?;
+        let keys = names.iter().map(|name| Column::new(Some(alias.as_str()), name));
+        let on = same_values(domain, keys, input.schema())?;
+        *input = LogicalPlanBuilder::from(input.clone()).join_on(right, JoinType::Left, on)?.build()?;
+        Ok(Expr::Column(Column::new(Some(alias), answered)))
+    }
+
+    /// A join whose right side looks at the left one; the join as it was if it is none of ours.
+    fn lateral(&mut self, join: Join) -> DFResult<std::result::Result<LogicalPlan, Join>> {
+        let is_asked = references::is_lateral(&join.right) && matches!(join.join_type, JoinType::Inner | JoinType::Left);
+        if !is_asked || !looks_at(&join.right, join.left.schema())? || simple::is_lateral_for_stock(&join)? {
+            return Ok(Err(join));
+        }
+        let left = self.walk(join.left.as_ref().clone())?;
+        let inner = without_marker(&join.right)?;
+        let columns: Vec<Column> = join.schema.columns();
+        let (domain, pushed) = self.pushed(&inner, &left, false)?;
+        let same = same_values(&domain, pushed.value.iter().cloned(), left.schema())?;
+        let mut on: Vec<Expr> = join.on.into_iter().map(|(l, r)| l.eq(r)).chain(join.filter).collect();
+        let mut joined = LogicalPlanBuilder::from(left);
+        if join.join_type == JoinType::Left {
+            on.splice(0..0, same);
+            joined = joined.join_on(pushed.plan, JoinType::Left, on)?;
+        } else {
+            joined = joined.join_on(pushed.plan, JoinType::Inner, same)?;
+            if let Some(on) = conjunction(on) {
+                joined = joined.filter(on)?;
+            }
+        }
+        Ok(Ok(joined.project(columns.into_iter().map(Expr::Column))?.build()?))
+    }
+}
+
+/// Where a sub-query stands: the stock rules know two places.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Filter,
+    Projection,
+    Other,
+}
+
+fn any_is_ours(exprs: &[Expr], schema: &DFSchemaRef, place: Place) -> DFResult<bool> {
+    for expr in exprs {
+        if is_ours(expr, schema, place)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn is_ours(expr: &Expr, schema: &DFSchemaRef, place: Place) -> DFResult<bool> {
+    expr.exists(|e| is_one_of_ours(e, schema, place))
+}
+
+fn is_one_of_ours(expr: &Expr, schema: &DFSchemaRef, place: Place) -> DFResult<bool> {
+    let plan = match expr {
+        Expr::ScalarSubquery(of) => &of.subquery,
+        Expr::Exists(of) => &of.subquery.subquery,
+        Expr::InSubquery(of) => &of.subquery.subquery,
+        _ => return Ok(false),
+    };
+    Ok(looks_at(plan, schema)? && !simple::is_for_stock(expr, plan, place)?)
+}
+
+fn looks_at(plan: &LogicalPlan, schema: &DFSchemaRef) -> DFResult<bool> {
+    Ok(free(plan)?.iter().any(|column| schema.has_column(column)))
+}
+
+/// The different values that the columns of `input` have which the sub-query looks at.
+fn domain(subquery: &LogicalPlan, input: &LogicalPlan) -> DFResult<Domain> {
+    let mut outer: Vec<Column> = Vec::new();
+    for column in free(subquery)? {
+        if input.schema().has_column(&column) && !outer.contains(&column) {
+            outer.push(column);
+        }
+    }
+    let mut is_volatile = false;
+    input.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            is_volatile |= expr.is_volatile();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    if is_volatile {
+        let message = "a sub-query cannot look at rows that are made by chance";
+        return Err(Error::invalid(message).with_hint("create a table of these rows first").into());
+    }
+    let columns = outer.iter().enumerate().map(|(n, column)| Expr::Column(column.clone()).alias(format!("__key{n}")));
+    let columns: Vec<Expr> = columns.collect();
+    let plan = LogicalPlanBuilder::from(input.clone()).project(columns)?.distinct()?.build()?;
+    Ok(Domain { plan, outer })
+}
+
+fn refused(domain: &Domain) -> datafusion::common::DataFusionError {
+    let name = domain.outer.first().map_or("", |column| column.name.as_str());
+    let mut error = Error::invalid(format!("this sub-query cannot look at \"{name}\" of the query around it"));
+    error.subject = Some(name.to_owned());
+    error.hint = Some("a join, or a sub-query without clauses by time, can".to_owned());
+    error.into()
+}
+
+/// That the outer columns have the values of `keys`. As plain equalities, by which rows are hashed, that hold for NULL,
+/// too: no other condition of the join is then taken for one that does.
+fn same_values(domain: &Domain, keys: impl Iterator<Item = Column>, schema: &DFSchemaRef) -> DFResult<Vec<Expr>> {
+    let mut out = Vec::new();
+    for (outer, key) in domain.outer.iter().zip(keys) {
+        let field = schema.field_from_column(outer)?;
+        let (left, right) = (Expr::Column(outer.clone()), Expr::Column(key));
+        if !field.is_nullable() {
+            out.push(left.eq(right));
+            continue;
+        }
+        match ScalarValue::new_default(field.data_type()) {
+            Ok(default) if !field.data_type().is_nested() => {
+                let known = |side: &Expr| coalesce(vec![side.clone(), lit(default.clone())]);
+                out.push(known(&left).eq(known(&right)));
+                out.push(left.is_null().eq(right.is_null()));
+            }
+            _ => out.push(datafusion::logical_expr::binary_expr(
+                left,
+                datafusion::logical_expr::Operator::IsNotDistinctFrom,
+                right,
+            )),
+        }
+    }
+    Ok(out)
+}
+
+fn first_column(plan: &LogicalPlan) -> DFResult<Column> {
+    let Some(column) = plan.schema().columns().into_iter().next() else {
+        return Err(Error::invalid("a sub-query has to give a column here").into());
+    };
+    match plan.schema().fields().len() {
+        1 => Ok(column),
+        count => Err(Error::invalid(format!("a sub-query has to give one column here, not {count}")).into()),
+    }
+}
+
+/// Whether a sub-query has one row at most whatever is in its tables.
+fn at_most_one(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(Projection { input, .. })
+        | LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. })
+        | LogicalPlan::Sort(Sort { input, .. })
+        | LogicalPlan::Filter(Filter { input, .. }) => at_most_one(input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(_) => true,
+        LogicalPlan::Limit(_) => plan.max_rows().is_some_and(|rows| rows <= 1),
+        _ => false,
+    }
+}
+
+/// The only row of each domain value, an error if there are more.
+fn one_of_each(pushed: Pushed, value: &Column) -> DFResult<Pushed> {
+    let keys = pushed.value.iter().cloned().map(Expr::Column);
+    let (first, rows) = (first_value(Expr::Column(value.clone()), Vec::new()), count(lit(1)));
+    let found = LogicalPlanBuilder::from(pushed.plan)
+        .aggregate(keys.clone(), [first.alias("__first"), rows.alias("__rows")])?
+        .build()?;
+    let column = |name: &str| Expr::Column(Column::new_unqualified(name));
+    let one = one_row::call(column("__first"), column("__rows"))?.alias_qualified(value.relation.clone(), &value.name);
+    let plan = LogicalPlanBuilder::from(found).project(keys.chain([one]))?.build()?;
+    Ok(Pushed { plan, value: pushed.value })
+}
+
+/// The plan of a lateral table without the node that says so.
+fn without_marker(plan: &LogicalPlan) -> DFResult<LogicalPlan> {
+    let done = plan.clone().transform_down(|node| match node {
+        LogicalPlan::Subquery(of) => Ok(Transformed::new(of.subquery.as_ref().clone(), true, TreeNodeRecursion::Jump)),
+        LogicalPlan::SubqueryAlias(_) => Ok(Transformed::no(node)),
+        other => Ok(Transformed::new(other, false, TreeNodeRecursion::Jump)),
+    })?;
+    Ok(done.data)
+}

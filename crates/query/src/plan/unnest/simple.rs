@@ -1,0 +1,107 @@
+//! Sub-queries that the stock rules take apart, and soundly: their condition is moved up into a join with the outer
+//! rows, and groups, if any, are those of columns it compares with `=`.
+
+use super::Place;
+use super::references::free;
+use datafusion::common::Result;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{
+    BinaryExpr, Distinct, Expr, FetchType, Filter, Join, LogicalPlan, Operator, Projection, SkipType, Sort, Subquery,
+    SubqueryAlias,
+};
+
+pub(super) fn is_for_stock(expr: &Expr, plan: &LogicalPlan, place: Place) -> Result<bool> {
+    match expr {
+        Expr::ScalarSubquery(_) if place != Place::Other => is_aggregate(plan),
+        Expr::Exists(_) if place == Place::Filter => rows_asked_for(plan, true),
+        Expr::InSubquery(_) if place == Place::Filter => rows_asked_for(plan, false),
+        _ => Ok(false),
+    }
+}
+
+pub(super) fn is_lateral_for_stock(join: &Join) -> Result<bool> {
+    let mut plan = join.right.as_ref();
+    while let LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) = plan {
+        plan = input;
+    }
+    let LogicalPlan::Subquery(Subquery { subquery, .. }) = plan else { return Ok(false) };
+    Ok(is_filtered(subquery, false)? || is_aggregate(subquery)?)
+}
+
+fn looks_out(exprs: &[Expr]) -> bool {
+    exprs.iter().any(|e| e.contains_outer() || has_subquery(e))
+}
+
+fn has_subquery(expr: &Expr) -> bool {
+    let is_one = |e: &Expr| matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
+    expr.exists(|e| Ok(is_one(e))).unwrap_or(true)
+}
+
+/// One row of all.
+fn is_aggregate(plan: &LogicalPlan) -> Result<bool> {
+    match plan {
+        LogicalPlan::Projection(Projection { expr, input, .. }) => Ok(!looks_out(expr) && is_aggregate(input)?),
+        LogicalPlan::Aggregate(of) => {
+            Ok(of.group_expr.is_empty() && !looks_out(&of.aggr_expr) && is_filtered(&of.input, true)?)
+        }
+        _ => Ok(false),
+    }
+}
+
+fn rows_asked_for(plan: &LogicalPlan, is_exists: bool) -> Result<bool> {
+    match plan {
+        LogicalPlan::Projection(Projection { expr, input, .. }) => {
+            Ok(!looks_out(expr) && rows_asked_for(input, is_exists)?)
+        }
+        LogicalPlan::Distinct(Distinct::All(input)) | LogicalPlan::Sort(Sort { input, fetch: None, .. }) => rows_asked_for(input, is_exists),
+        LogicalPlan::Limit(limit) => {
+            let keeps_one = matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
+                && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(None | Some(1..))));
+            Ok(is_exists && keeps_one && rows_asked_for(&limit.input, is_exists)?)
+        }
+        other => is_filtered(other, false),
+    }
+}
+
+/// Rows of plans that look at nothing, under conditions that may; `only_equal` allows `=` alone.
+fn is_filtered(plan: &LogicalPlan, only_equal: bool) -> Result<bool> {
+    if free(plan)?.is_empty() {
+        return Ok(true);
+    }
+    match plan {
+        LogicalPlan::Filter(Filter { predicate, input, .. }) => {
+            let is_allowed = |part: &Expr| {
+                if has_subquery(part) {
+                    return is_own(part, plan);
+                }
+                Ok(!part.contains_outer() || !only_equal || is_equality(part))
+            };
+            for part in split_conjunction(predicate) {
+                if !is_allowed(part)? {
+                    return Ok(false);
+                }
+            }
+            is_filtered(input, only_equal)
+        }
+        LogicalPlan::Projection(Projection { expr, input, .. }) => {
+            Ok(!looks_out(expr) && is_filtered(input, only_equal)?)
+        }
+        // Not a sub-query in FROM: columns of the condition would have to come through its names.
+        _ => Ok(false),
+    }
+}
+
+/// Whether the sub-queries of a condition look at the rows that it is a condition of, no further.
+fn is_own(part: &Expr, plan: &LogicalPlan) -> Result<bool> {
+    let LogicalPlan::Filter(filter) = plan else { return Ok(false) };
+    let alone = LogicalPlan::Filter(Filter::new(part.clone(), filter.input.clone()));
+    Ok(!part.contains_outer() && free(&alone)?.len() == free(&filter.input)?.len())
+}
+
+fn is_equality(part: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
+    let is_outer = |side: &Expr| side.contains_outer() && side.column_refs().is_empty();
+    let is_inner = |side: &Expr| !side.contains_outer() && !side.column_refs().is_empty();
+    (is_outer(left) && is_inner(right)) || (is_inner(left) && is_outer(right))
+}
