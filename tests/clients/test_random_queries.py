@@ -111,7 +111,12 @@ class Maker:
         key = r.choice(["a", "s", "b"])
         forms = ["EXISTS (SELECT 1 FROM {u} i WHERE i.{key} = o.{key} AND {c})", "NOT EXISTS (SELECT 1 FROM {u} i WHERE i.{key} = o.{key} AND {c})",
                  "o.{key} IN (SELECT i.{key} FROM {u} i WHERE {c})", "o.{key} NOT IN (SELECT i.{key} FROM {u} i WHERE {c})",
-                 "(SELECT max(i.a) FROM {u} i WHERE i.{key} = o.{key} AND {c}) > o.a", "(SELECT count(*) FROM {u} i WHERE i.{key} = o.{key}) > 2"]
+                 "(SELECT max(i.a) FROM {u} i WHERE i.{key} = o.{key} AND {c}) > o.a", "(SELECT count(*) FROM {u} i WHERE i.{key} = o.{key}) > 2",
+                 "(SELECT max(i.a) FROM {u} i WHERE i.{key} < o.{key} AND {c}) > o.a", "(SELECT count(*) FROM {u} i WHERE i.ts < o.ts AND {c}) > 3",
+                 "EXISTS (SELECT 1 FROM {u} i WHERE i.{key} < o.{key} AND {c})", "o.a IN (SELECT i.a FROM {u} i WHERE i.{key} <> o.{key} AND {c})",
+                 "(SELECT i.a FROM {u} i WHERE i.{key} = o.{key} AND {c} ORDER BY i.a LIMIT 1) > o.b",
+                 "(SELECT sum(g.c) FROM (SELECT i.b, count(*) AS c FROM {u} i WHERE i.{key} <= o.{key} GROUP BY i.b) g WHERE g.b < o.b) > 1",
+                 "(SELECT count(*) FROM (SELECT i.a FROM {u} i WHERE i.a < o.a UNION SELECT i.b FROM {u} i WHERE {c}) w) > o.b"]
         chosen = r.choice(forms)
         form = lambda i: chosen.replace("{u}", u).replace("{key}", key).replace("{c}", inner[i])
         if r.random() < 0.5:
@@ -119,6 +124,18 @@ class Maker:
             return [f"SELECT o.a, {e[i]} AS c, {form(i)} AS found FROM {t} o" for i in (0, 1)]
         where = self.expr("bool", names, 1)
         return [f"SELECT o.a, o.b, o.s FROM {t} o WHERE {form(i)} AND {where[i]}" for i in (0, 1)]
+
+    def lateral(self):
+        """Tables that look at the one before them."""
+        r = self.r
+        t, u = r.choice(self.tables), r.choice(self.tables)
+        inner = self.expr("bool", [f"i.{n}" for n in COLUMNS] + [f"o.{n}" for n in COLUMNS], 2)
+        value = self.expr("long", [f"i.{n}" for n in COLUMNS] + [f"o.{n}" for n in COLUMNS], 1)
+        form = r.choice(["SELECT max({v}) AS v, count(*) AS n FROM {u} i WHERE {c}", "SELECT {v} AS v, 1 AS n FROM {u} i WHERE {c} AND i.a = o.a",
+                         "SELECT {v} AS v, 1 AS n FROM {u} i WHERE {c} ORDER BY 1 NULLS LAST LIMIT 2", "SELECT i.s, count({v}) AS v, 2 AS n FROM {u} i WHERE {c} GROUP BY i.s"])
+        join = r.choice(["CROSS JOIN LATERAL ({q}) l", "LEFT JOIN LATERAL ({q}) l ON true", ", LATERAL ({q}) l"])
+        query = lambda i: join.replace("{q}", form.replace("{u}", u).replace("{v}", value[i]).replace("{c}", inner[i]))
+        return [f"SELECT o.ts, o.a, l.v, l.n FROM {t} o {query(i)}" for i in (0, 1)]
 
     def limited(self):
         """Some rows of an order that is whole."""
@@ -159,8 +176,8 @@ class Maker:
         ours, theirs, names = self.source()
         where = self.expr("bool", names) if r.random() < 0.7 else ("true", "true")
         tail = [f" FROM {ours} WHERE {where[0]}", f" FROM {theirs} WHERE {where[1]}"]
-        shape = r.choice(["plain", "grouped", "distinct", "window", "total", "several", "asked", "limited", "latest", "sampled"])
-        if shape in ("several", "asked", "limited", "latest", "sampled"):
+        shape = r.choice(["plain", "grouped", "distinct", "window", "total", "several", "asked", "lateral", "limited", "latest", "sampled"])
+        if shape in ("several", "asked", "lateral", "limited", "latest", "sampled"):
             return getattr(self, shape)()
         kinds = [r.choice(["long", "double", "text", "bool", "time"]) for _ in range(r.randrange(1, 4))]
         items = [self.expr(k, names) for k in kinds]

@@ -13,6 +13,7 @@ mod pivots;
 mod planners;
 mod plans;
 mod views;
+mod written;
 
 pub use describe::Described;
 pub(crate) use planners::planning_of;

@@ -222,6 +222,11 @@ pub(crate) fn bind_types(tokens: Vec<TokenWithSpan>, types: &[Option<ColumnType>
             continue;
         };
         let mut words = Vec::new();
+        // As its value comes: whole numbers are LONG.
+        let column_type = match column_type {
+            ColumnType::Byte | ColumnType::Short | ColumnType::Int => ColumnType::Long,
+            other => other,
+        };
         cast(&mut words, Token::make_keyword("null"), &sql_name(column_type));
         out.extend(words.into_iter().map(|word| TokenWithSpan::new(word, token.span)));
     }

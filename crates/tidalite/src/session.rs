@@ -56,6 +56,8 @@ pub struct QueryOptions {
 pub struct Described {
     /// The types of `$1`, `$2`, …, as far as the statement says; the others are constants whose place decides.
     pub parameters: Vec<Option<ColumnType>>,
+    /// The parameters, counted from 0, that are lists of values of their type.
+    pub lists: Vec<usize>,
     /// `None` when it returns no rows.
     pub columns: Option<(Vec<OutputColumn>, SchemaRef)>,
 }
@@ -378,7 +380,7 @@ impl Session {
             }
             (columns, _) => columns.map(|(columns, schema)| (named(columns), schema)),
         };
-        Ok(Described { parameters: found.parameters, columns })
+        Ok(Described { parameters: found.parameters, lists: found.lists, columns })
     }
 
     /// Statements that write.

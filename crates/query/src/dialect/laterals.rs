@@ -10,9 +10,9 @@
 
 use super::TidaliteDialect;
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, ExcludeSelectItem, Expr, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
-    ObjectName, Query, Select, SelectItem, SetExpr, TableFactor, TableFunctionArgs, TableWithJoins, Value, Values,
-    Visitor, VisitorMut,
+    self, BinaryOperator, ExcludeSelectItem, Expr, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join,
+    JoinConstraint, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem, SetExpr, TableFactor,
+    TableFunctionArgs, TableWithJoins, Value, Values, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
@@ -77,7 +77,8 @@ fn made_of_columns(factor: &mut TableFactor, is_lateral: bool) {
         }
         _ => return,
     };
-    let is_of_columns = |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if has_column(e));
+    let is_of_columns =
+        |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if has_column(e));
     if !args.iter().any(is_of_columns) || !["generate_series", "range"].contains(&name.as_str()) {
         return;
     }

@@ -157,7 +157,9 @@ fn limit(query: &mut Query) -> Result<()> {
     if let Some(LimitClause::LimitOffset { limit: Some(limit), offset: Some(_), .. }) = &query.limit_clause
         && negative(limit).is_some()
     {
-        return Err(Error::invalid("LIMIT -n is supported only without OFFSET").with_hint("LIMIT -n, -m leaves out the last m"));
+        return Err(
+            Error::invalid("LIMIT -n is supported only without OFFSET").with_hint("LIMIT -n, -m leaves out the last m")
+        );
     }
     if let Some(LimitClause::OffsetCommaLimit { offset, limit }) = &query.limit_clause {
         let number = |n: u64| Expr::Value(Value::Number(n.to_string(), false).into());
@@ -169,7 +171,9 @@ fn limit(query: &mut Query) -> Result<()> {
                 (Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr: rows }, to)
             }
             (.., Some(_), Some(_)) => (number(0), 0),
-            _ => return Err(Error::invalid("LIMIT lo, hi takes two numbers, both from the start or both from the end")),
+            _ => {
+                return Err(Error::invalid("LIMIT lo, hi takes two numbers, both from the start or both from the end"));
+            }
         };
         query.limit_clause = Some(LimitClause::LimitOffset {
             limit: Some(limit),

@@ -9,10 +9,53 @@ pub(crate) const TIMED: &str = "__timestamp";
 
 /// Words that may follow TIMESTAMP(ts) and are no alias.
 const FOLLOW: &[&str] = &[
-    "align", "anti", "asof", "bypass", "cross", "dedup", "except", "fetch", "fill", "for", "from", "full", "group",
-    "having", "in", "inner", "intersect", "join", "lateral", "latest", "left", "limit", "lt", "maxuncommittedrows",
-    "natural", "o3maxlag", "offset", "on", "order", "owned", "partition", "pivot", "qualify", "right", "sample",
-    "semi", "set", "splice", "tolerance", "ttl", "union", "unpivot", "using", "volume", "wal", "where", "window",
+    "align",
+    "anti",
+    "asof",
+    "bypass",
+    "cross",
+    "dedup",
+    "except",
+    "fetch",
+    "fill",
+    "for",
+    "from",
+    "full",
+    "group",
+    "having",
+    "in",
+    "inner",
+    "intersect",
+    "join",
+    "lateral",
+    "latest",
+    "left",
+    "limit",
+    "lt",
+    "maxuncommittedrows",
+    "natural",
+    "o3maxlag",
+    "offset",
+    "on",
+    "order",
+    "owned",
+    "partition",
+    "pivot",
+    "qualify",
+    "right",
+    "sample",
+    "semi",
+    "set",
+    "splice",
+    "tolerance",
+    "ttl",
+    "union",
+    "unpivot",
+    "using",
+    "volume",
+    "wal",
+    "where",
+    "window",
     "with",
 ];
 
@@ -27,7 +70,8 @@ impl Mover<'_> {
             let has_as = self.sees(4, "as");
             let at = 4 + usize::from(has_as);
             let Token::Word(alias) = self.token(at) else { return false };
-            if alias.quote_style.is_none() && (is_one_of(self.token(at), FOLLOW) || *self.token(at + 1) == Token::LParen)
+            if alias.quote_style.is_none()
+                && (is_one_of(self.token(at), FOLLOW) || *self.token(at + 1) == Token::LParen)
             {
                 return false;
             }

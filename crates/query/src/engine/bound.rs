@@ -4,8 +4,8 @@
 //! all values, and ranges of time prune as those of a constant. A value has to be of the column's type without loss.
 //! Everything else is planned with its values, as if they were written.
 
-use super::plans::{Plan, is_lasting, unpinned};
 use super::Engine;
+use super::plans::{Plan, is_lasting, unpinned};
 use crate::parameters::number;
 use crate::plan::constant_of;
 use crate::scan::table::NativeTable;
@@ -230,8 +230,8 @@ impl Visitor for Count<'_> {
         self.places.all += usize::from(parameter(expr).is_some());
         self.places.compared += match expr {
             ast::Expr::BinaryOp { left, op, right } if is_comparison(op) => {
-                let is_one = (is_column(left) && parameter(right).is_some())
-                    || (parameter(left).is_some() && is_column(right));
+                let is_one =
+                    (is_column(left) && parameter(right).is_some()) || (parameter(left).is_some() && is_column(right));
                 usize::from(is_one)
             }
             ast::Expr::InList { expr, list, .. } if is_column(expr) => {

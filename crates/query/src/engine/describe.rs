@@ -3,6 +3,7 @@
 //! A parameter has the type that was given for it, else that of a cast around it, of the column it is written to or
 //! compared with, or of its place (LIMIT); else none, and then it is text, whose place decides what it means.
 
+use super::written::{self, fill, placeholder};
 use super::{Engine, OutputColumn, output_column};
 use crate::parameters::number;
 use crate::scan::table::NativeTable;
@@ -11,10 +12,9 @@ use crate::{CancelToken, Catalog, Result, dialect, door};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::sql::sqlparser::ast::{self, Expr, LimitClause, SelectItem, SetExpr, Value, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, SelectItem, SetExpr};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use tidalite_types::{ColumnType, TableSchema};
 
@@ -22,6 +22,8 @@ use tidalite_types::{ColumnType, TableSchema};
 pub struct Described {
     /// Those of `$1`, `$2`, …
     pub parameters: Vec<Option<ColumnType>>,
+    /// The parameters, counted from 0, that are lists of values of their type.
+    pub lists: Vec<usize>,
     /// `None` when it returns no rows.
     pub columns: Option<(Vec<OutputColumn>, SchemaRef)>,
     pub statement: Statement,
@@ -39,7 +41,17 @@ impl Engine {
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<Described>> {
         async move {
-            let (untyped, typed) = dialect::parse_unbound(sql, &mut types)?;
+            let (mut untyped, mut typed) = dialect::parse_unbound(sql, &mut types)?;
+            let mut lists = written::lists(&mut untyped);
+            if let Some(query) = asked(&untyped)
+                && written::types(&query.ast, &mut types)
+            {
+                // Some functions are planned only when the types of their arguments are known.
+                typed = dialect::parse_unbound(sql, &mut types)?.1;
+            }
+            lists.extend(written::lists(&mut typed));
+            lists.sort_unstable();
+            lists.dedup();
             let columns = match &typed {
                 Statement::Query(query) => {
                     Some(self.describe_query(&catalog, query, asked(&untyped), &mut types, cancel).await?)
@@ -58,7 +70,7 @@ impl Engine {
                     }
                 }
             };
-            Ok(Described { parameters: types, columns, statement: untyped })
+            Ok(Described { parameters: types, lists, columns, statement: untyped })
         }
         .boxed()
     }
@@ -72,7 +84,7 @@ impl Engine {
         cancel: &CancelToken,
     ) -> Result<(Vec<OutputColumn>, SchemaRef)> {
         if let Some(untyped) = untyped {
-            written_types(&untyped.ast, types);
+            written::types(&untyped.ast, types);
         }
         let logical = self.planned_query(catalog, query, &[], cancel).await?;
         planned_types(&logical, types);
@@ -92,7 +104,7 @@ impl Engine {
     ) -> Result<()> {
         match (typed, untyped) {
             (Statement::Insert(insert), Statement::Insert(untyped)) => {
-                written_types(&untyped.query.ast, types);
+                written::types(&untyped.query.ast, types);
                 if let Some(table) = catalog.snapshots(&[&insert.table]).pop().flatten() {
                     assigned(&inserted(untyped, &table.schema), &untyped.query.ast.body, 0, types);
                 }
@@ -102,7 +114,7 @@ impl Engine {
                 }
             }
             (Statement::CreateTableAs(create), Statement::CreateTableAs(untyped)) => {
-                written_types(&untyped.query.ast, types);
+                written::types(&untyped.query.ast, types);
                 planned_types(&self.planned_query(catalog, &create.query, &[], cancel).await?, types);
             }
             (Statement::Delete(delete), Statement::Delete(untyped)) => {
@@ -137,7 +149,7 @@ impl Engine {
         types: &mut Types,
         cancel: &CancelToken,
     ) -> Result<()> {
-        written_types(&untyped.ast, types);
+        written::types(&untyped.ast, types);
         let Some(snapshot) = catalog.snapshots(&[&table.text]).pop().flatten() else { return Ok(()) };
         let of = |name: &Name| snapshot.schema.column(&name.text).map(|c| c.column_type);
         let targets: Vec<_> = columns.iter().map(of).collect();
@@ -223,60 +235,6 @@ fn assigned(targets: &[Option<ColumnType>], body: &SetExpr, skip: usize, types: 
             }
         }
         _ => {}
-    }
-}
-
-fn fill(types: &mut Types, n: usize, known: Option<ColumnType>) {
-    if let Some(slot) = types.get_mut(n - 1)
-        && slot.is_none()
-    {
-        *slot = known;
-    }
-}
-
-fn placeholder(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Value(value) => match &value.value {
-            Value::Placeholder(name) => number(name),
-            _ => None,
-        },
-        Expr::Nested(inner) => placeholder(inner),
-        _ => None,
-    }
-}
-
-/// What the text says: casts and limits.
-fn written_types(query: &ast::Query, types: &mut Types) {
-    let _ = dialect::visit(query, &mut Written { types });
-}
-
-struct Written<'a> {
-    types: &'a mut Types,
-}
-
-impl Visitor for Written<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
-        if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
-            for expr in limit.iter().chain(offset.iter().map(|o| &o.value)) {
-                if let Some(n) = placeholder(expr) {
-                    fill(self.types, n, Some(ColumnType::Long));
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if let Expr::Cast { expr, data_type, .. } = expr
-            && let Some(n) = placeholder(expr)
-        {
-            let name = data_type.to_string();
-            let name = name.split('(').next().unwrap_or_default().trim();
-            fill(self.types, n, ColumnType::from_sql_name(name));
-        }
-        ControlFlow::Continue(())
     }
 }
 

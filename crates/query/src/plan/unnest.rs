@@ -23,7 +23,8 @@ use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Aggregate, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery, SubqueryAlias, lit, when,
+    Aggregate, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery,
+    SubqueryAlias, lit, when,
 };
 use references::free;
 use std::sync::Arc;
@@ -51,15 +52,38 @@ struct Pushed {
     value: Vec<Column>,
 }
 
+/// Nodes of domains in all: each stands in several places, and sub-queries within others would multiply them.
+const NODES_MAX: usize = 5_000;
+
 #[derive(Default)]
 struct Unnesting {
     names: usize,
+    nodes: usize,
+}
+
+/// The rows that sub-queries are asked for: as they came, which the domains are taken of, and with the answers.
+struct Asked {
+    rows: LogicalPlan,
+    answered: LogicalPlan,
 }
 
 impl Unnesting {
     fn name(&mut self, prefix: &str) -> String {
         self.names += 1;
         format!("{prefix}{}", self.names)
+    }
+
+    /// Counts a plan that is put in once more.
+    fn copied(&mut self, plan: &LogicalPlan) -> DFResult<()> {
+        plan.apply_with_subqueries(|_| {
+            self.nodes += 1;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if self.nodes > NODES_MAX {
+            let message = "the statement is too large: its sub-queries are within each other too often";
+            return Err(Error::invalid(message).into());
+        }
+        Ok(())
     }
 
     fn walk(&mut self, plan: LogicalPlan) -> DFResult<LogicalPlan> {
@@ -147,7 +171,8 @@ impl Unnesting {
         let named: Vec<String> = exprs.iter().map(|expr| expr.schema_name().to_string()).collect();
         let mut input = aggregate.input.as_ref().clone();
         let found = self.answered(exprs.clone(), &mut input, Place::Other)?;
-        let with_name = |((found, old), name): ((Expr, Expr), String)| if found == old { found } else { found.alias(name) };
+        let with_name =
+            |((found, old), name): ((Expr, Expr), String)| if found == old { found } else { found.alias(name) };
         let mut found: Vec<Expr> = found.into_iter().zip(exprs).zip(named).map(with_name).collect();
         let values = found.split_off(groups);
         Ok(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), found, values)?))
@@ -169,11 +194,13 @@ impl Unnesting {
     /// The expressions with columns in the place of our sub-queries; `input` gets those columns.
     fn answered(&mut self, exprs: Vec<Expr>, input: &mut LogicalPlan, place: Place) -> DFResult<Vec<Expr>> {
         let mut out = Vec::with_capacity(exprs.len());
+        let mut asked = Asked { rows: input.clone(), answered: input.clone() };
         for expr in exprs {
             let done = expr.transform_down(|e| {
-                if !is_one_of_ours(&e, input.schema(), place)? {
+                if !is_one_of_ours(&e, asked.rows.schema(), place)? {
                     return Ok(Transformed::no(e));
                 }
+                let input = &mut asked;
                 let answer = match e {
                     Expr::ScalarSubquery(subquery) => self.scalar(&subquery.subquery, input)?,
                     Expr::Exists(Exists { subquery, negated }) => {
@@ -190,31 +217,35 @@ impl Unnesting {
             })?;
             out.push(done.data);
         }
+        *input = asked.answered;
         Ok(out)
     }
 
     /// A column of `input` with the one value of a sub-query, NULL where it has no row.
-    fn scalar(&mut self, subquery: &LogicalPlan, input: &mut LogicalPlan) -> DFResult<Expr> {
+    fn scalar(&mut self, subquery: &LogicalPlan, input: &mut Asked) -> DFResult<Expr> {
         let value = first_column(subquery)?;
-        let (domain, pushed) = self.pushed(subquery, input, true)?;
+        let (domain, pushed) = self.pushed(subquery, &input.rows, true)?;
         let pushed = if at_most_one(subquery) { pushed } else { one_of_each(pushed, &value)? };
         self.joined(input, &domain, pushed, Expr::Column(value))
     }
 
     /// A column that is not NULL where a sub-query has rows.
-    fn exists(&mut self, subquery: &LogicalPlan, input: &mut LogicalPlan) -> DFResult<Expr> {
-        let (domain, pushed) = self.pushed(subquery, input, false)?;
+    fn exists(&mut self, subquery: &LogicalPlan, input: &mut Asked) -> DFResult<Expr> {
+        let (domain, pushed) = self.pushed(subquery, &input.rows, false)?;
         let columns = pushed.value.iter().cloned().map(Expr::Column);
         let plan = LogicalPlanBuilder::from(pushed.plan).project(columns)?.distinct()?.build()?;
         self.joined(input, &domain, Pushed { plan, value: pushed.value }, lit(true))
     }
 
     /// True when one is equal, else NULL when one is unknown beside the value, else false.
-    fn is_in(&mut self, value: Expr, subquery: &LogicalPlan, input: &mut LogicalPlan) -> DFResult<Expr> {
-        let (_, field) = value.to_field(input.schema())?;
+    fn is_in(&mut self, value: Expr, subquery: &LogicalPlan, input: &mut Asked) -> DFResult<Expr> {
+        let (_, field) = value.to_field(input.rows.schema())?;
         let name = self.name("__value");
-        let columns = input.schema().columns().into_iter().map(Expr::Column).chain([value.alias(&name)]);
-        *input = LogicalPlanBuilder::from(input.clone()).project(columns)?.build()?;
+        let value = value.alias(&name);
+        for plan in [&mut input.rows, &mut input.answered] {
+            let columns = plan.schema().columns().into_iter().map(Expr::Column).chain([value.clone()]);
+            *plan = LogicalPlanBuilder::from(plan.clone()).project(columns.collect::<Vec<_>>())?.build()?;
+        }
         let outer = Expr::OuterReferenceColumn(field, Column::new_unqualified(&name));
         let is_equal = Expr::Column(first_column(subquery)?).eq(outer);
         let hit = when(is_equal.clone(), lit(1)).end()?;
@@ -242,21 +273,23 @@ impl Unnesting {
     }
 
     /// Joins what was found for each value to the rows with that value; gives the column of `answer`.
-    fn joined(&mut self, input: &mut LogicalPlan, domain: &Domain, found: Pushed, answer: Expr) -> DFResult<Expr> {
+    fn joined(&mut self, input: &mut Asked, domain: &Domain, found: Pushed, answer: Expr) -> DFResult<Expr> {
         let (alias, answered) = (self.name("__found"), "__answer");
         let names: Vec<String> = (0..found.value.len()).map(|n| format!("__key{n}")).collect();
         let keys = found.value.iter().zip(&names).map(|(column, name)| Expr::Column(column.clone()).alias(name));
         let columns: Vec<Expr> = keys.chain([answer.alias(answered)]).collect();
         let right = LogicalPlanBuilder::from(found.plan).project(columns)?.alias(&alias)?.build()?;
         let keys = names.iter().map(|name| Column::new(Some(alias.as_str()), name));
-        let on = same_values(domain, keys, input.schema())?;
-        *input = LogicalPlanBuilder::from(input.clone()).join_on(right, JoinType::Left, on)?.build()?;
+        let on = same_values(domain, keys, input.rows.schema())?;
+        let rows = LogicalPlanBuilder::from(input.answered.clone());
+        input.answered = rows.join_on(right, JoinType::Left, on)?.build()?;
         Ok(Expr::Column(Column::new(Some(alias), answered)))
     }
 
     /// A join whose right side looks at the left one; the join as it was if it is none of ours.
     fn lateral(&mut self, join: Join) -> DFResult<std::result::Result<LogicalPlan, Join>> {
-        let is_asked = references::is_lateral(&join.right) && matches!(join.join_type, JoinType::Inner | JoinType::Left);
+        let is_asked =
+            references::is_lateral(&join.right) && matches!(join.join_type, JoinType::Inner | JoinType::Left);
         if !is_asked || !looks_at(&join.right, join.left.schema())? || simple::is_lateral_for_stock(&join)? {
             return Ok(Err(join));
         }

@@ -180,13 +180,7 @@ fn with_some_values(filter: &Expr) -> std::borrow::Cow<'_, Expr> {
 }
 
 fn is_never(filter: &Expr) -> bool {
-    matches!(
-        filter,
-        Expr::Literal(
-            ScalarValue::Boolean(Some(false) | None) | ScalarValue::Null,
-            _
-        )
-    )
+    matches!(filter, Expr::Literal(ScalarValue::Boolean(Some(false) | None) | ScalarValue::Null, _))
 }
 
 fn address_column() -> ColumnSchema {

@@ -38,8 +38,15 @@ impl Prepared {
     /// The type of a parameter, counted from 0; 0 when none is known.
     pub fn oid(&self, index: usize) -> u32 {
         let given = self.oids.get(index).copied().filter(|oid| *oid != 0);
-        let found = || self.described.get()?.parameters.get(index).copied().flatten();
-        given.or_else(|| found().map(|t| pg_type::of(t).oid)).unwrap_or(0)
+        let found = || {
+            let described = self.described.get()?;
+            let found = described.parameters.get(index).copied().flatten().map(pg_type::of);
+            if described.lists.contains(&index) {
+                return Some(found.unwrap_or(pg_type::TEXT).array).filter(|oid| *oid != 0);
+            }
+            found.map(|of| of.oid)
+        };
+        given.or_else(found).unwrap_or(0)
     }
 
     /// Those of all parameters: what is not known is text.

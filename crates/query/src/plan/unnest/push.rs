@@ -17,12 +17,7 @@ use std::sync::Arc;
 impl Unnesting {
     /// `None` when the plan looks at outer columns where it cannot be helped. With `may_lose_empty`, a value for which
     /// all would be NULL may have no row.
-    pub(super) fn push(
-        &mut self,
-        plan: &LogicalPlan,
-        domain: &Domain,
-        may_lose_empty: bool,
-    ) -> Result<Option<Pushed>> {
+    pub(super) fn push(&mut self, plan: &LogicalPlan, domain: &Domain, may_lose_empty: bool) -> Result<Option<Pushed>> {
         if !looks_at(plan, domain)? {
             return self.beside(plan, domain).map(Some);
         }
@@ -67,6 +62,7 @@ impl Unnesting {
 
     /// The domain under names that nothing else has.
     fn instance(&mut self, domain: &Domain) -> Result<Pushed> {
+        self.copied(&domain.plan)?;
         let alias = self.name("__domain");
         let columns = domain.plan.schema().columns().into_iter().enumerate();
         let columns: Vec<Expr> = columns.map(|(n, c)| Expr::Column(c).alias(format!("{alias}_{n}"))).collect();
@@ -125,7 +121,8 @@ impl Unnesting {
         };
         let Some(pushed) = self.push(base, domain, false)? else { return Ok(None) };
         let renames = renames(domain, &pushed);
-        let order = order.into_iter().map(|key| Ok(key.with_expr(resolved(key.expr.clone(), &renames, base.schema())?)));
+        let order =
+            order.into_iter().map(|key| Ok(key.with_expr(resolved(key.expr.clone(), &renames, base.schema())?)));
         let order = order.collect::<Result<Vec<SortExpr>>>()?;
         let number = row_number().partition_by(columns(&pushed.value).collect());
         let number = if order.is_empty() { number.build()? } else { number.order_by(order).build()? };
@@ -211,7 +208,8 @@ impl Unnesting {
         let (mut exprs, mut selected) = (Vec::new(), columns(&input.plan.schema().columns()).collect::<Vec<_>>());
         for expr in &of.window_expr {
             let name = expr.schema_name().to_string();
-            let Expr::WindowFunction(mut function) = resolved(expr.clone().unalias(), &renames, of.input.schema())? else {
+            let Expr::WindowFunction(mut function) = resolved(expr.clone().unalias(), &renames, of.input.schema())?
+            else {
                 return Ok(None);
             };
             function.params.partition_by.extend(columns(&input.value));

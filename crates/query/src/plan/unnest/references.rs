@@ -90,10 +90,12 @@ fn renamed(plan: LogicalPlan, renames: &Renames, bound: &mut Vec<DFSchemaRef>) -
     let done = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let done = expr.transform_up(|e| match e {
-            Expr::OuterReferenceColumn(field, column) if !is_bound(bound, &column) => Ok(match new_name(renames, &column) {
-                Some(new) => Transformed::yes(Expr::OuterReferenceColumn(field, new)),
-                None => Transformed::no(Expr::OuterReferenceColumn(field, column)),
-            }),
+            Expr::OuterReferenceColumn(field, column) if !is_bound(bound, &column) => {
+                Ok(match new_name(renames, &column) {
+                    Some(new) => Transformed::yes(Expr::OuterReferenceColumn(field, new)),
+                    None => Transformed::no(Expr::OuterReferenceColumn(field, column)),
+                })
+            }
             other => nested(other, renames, bound, &inputs),
         })?;
         Ok(done.update_data(|expr| name.restore(expr)))
@@ -115,8 +117,9 @@ fn nested(
     bound.push(inputs.clone());
     let done = match expr {
         Expr::ScalarSubquery(of) => subquery(of, renames, bound).map(|of| Transformed::yes(Expr::ScalarSubquery(of))),
-        Expr::Exists(Exists { subquery: of, negated }) => subquery(of, renames, bound)
-            .map(|subquery| Transformed::yes(Expr::Exists(Exists { subquery, negated }))),
+        Expr::Exists(Exists { subquery: of, negated }) => {
+            subquery(of, renames, bound).map(|subquery| Transformed::yes(Expr::Exists(Exists { subquery, negated })))
+        }
         Expr::InSubquery(InSubquery { expr, subquery: of, negated }) => subquery(of, renames, bound)
             .map(|subquery| Transformed::yes(Expr::InSubquery(InSubquery { expr, subquery, negated }))),
         other => Ok(Transformed::no(other)),

@@ -54,7 +54,9 @@ fn rows_asked_for(plan: &LogicalPlan, is_exists: bool) -> Result<bool> {
         LogicalPlan::Projection(Projection { expr, input, .. }) => {
             Ok(!looks_out(expr) && rows_asked_for(input, is_exists)?)
         }
-        LogicalPlan::Distinct(Distinct::All(input)) | LogicalPlan::Sort(Sort { input, fetch: None, .. }) => rows_asked_for(input, is_exists),
+        LogicalPlan::Distinct(Distinct::All(input)) | LogicalPlan::Sort(Sort { input, fetch: None, .. }) => {
+            rows_asked_for(input, is_exists)
+        }
         LogicalPlan::Limit(limit) => {
             let keeps_one = matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
                 && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(None | Some(1..))));
