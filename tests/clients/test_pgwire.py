@@ -205,3 +205,41 @@ def test_a_restart_keeps_what_was_written(servers, table):
     own.start()
     with connect(own) as c:
         assert c.execute(f"SELECT v FROM {table}").fetchone() == (5,)
+
+
+def test_a_plan_serves_all_values(server, table):
+    """Each statement with values as parameters, three times over, beside the same with values that are written."""
+    day = lambda n: dt.datetime(2024, 1, n)
+    forms = [("k = %s", [("a",), ("b",), ("z",), (None,)]), ("n = %s", [(2,), (3,), (2.0,), (99999999999,), (2.5,)]),
+             ("ts >= %s AND ts < %s", [(day(1), day(2)), ("2024", "2024-01-01T02"), ("2024-01-02", "2025")]),
+             ("ts BETWEEN %s AND %s", [("2024-01-01", "2024-01-01T02"), ("2024-01-01T02", "2024-01-01"), (day(2), day(3))]),
+             ("v > %s", [(1,), (0,), (1.5,), (-0.0,), (2,), (float("inf"),)]), ("n IN (%s, %s)", [(2, 3), (1, 1), (7, 8)]), ("b = %s", [(True,), (False,)])]
+    written = lambda v: {None: "NULL"}.get(v, str(v).lower() if isinstance(v, bool) else f"'{v}'::double" if v == float("inf") else repr(v) if isinstance(v, (int, float)) else f"'{v}'")
+    with connect(server) as c:
+        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, k SYMBOL, v DOUBLE, n INT, b BOOLEAN) TIMESTAMP(ts) PARTITION BY DAY")
+        c.execute(f"INSERT INTO {table} VALUES ('2024-01-01', 'a', 1.5, 1, true), ('2024-01-01T01', 'b', 0, 2, false), ('2024-01-02', 'a', NULL, 3, NULL), ('2024-01-03', NULL, 4.5, NULL, true)")
+        for condition, all_values in forms:
+            sql = f"SELECT count(*), max(n) FROM {table} WHERE {condition}"
+            for _ in range(3):
+                for values in all_values:
+                    expected = c.execute(sql % tuple(map(written, values))).fetchall()
+                    assert c.execute(sql, values, prepare=True).fetchall() == expected, (condition, values)
+        c.execute(f"INSERT INTO {table} VALUES ('2024-01-04', 'c', 1, 77, true)")
+        rows = lambda: c.execute(f"SELECT * FROM {table} WHERE n = %s", (77,)).fetchall()
+        assert [rows() for _ in range(4)] == [[(day(4), "c", 1.0, 77, True)]] * 4
+        c.execute(f"ALTER TABLE {table} ADD COLUMN z INT")
+        assert rows() == [(day(4), "c", 1.0, 77, True, None)]
+
+
+def test_lists_and_arguments_are_described(server, table):
+    async def asked():
+        c = await asyncpg.connect(**arguments(server))
+        await c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, k SYMBOL, n INT) TIMESTAMP(ts) PARTITION BY DAY")
+        await c.execute(f"INSERT INTO {table} VALUES ('2024-01-01', 'a', 1), ('2024-01-02', 'b', 2), ('2024-01-03', 'c', 3)")
+        one = lambda sql, *values: c.fetchval(sql.replace(" T", " " + table, 1), *values)
+        found = [await one("SELECT count(*) FROM T WHERE k = ANY($1)", ["a", "c"]), await one("SELECT count(*) FROM T WHERE n = ANY($1)", [1, 2, 9]),
+                 await one("SELECT count(*) FROM T WHERE n <> ALL($1)", [1, 2]), await one("SELECT substring('abcd', $1, $2)", 2, 2), await one("SELECT round(1.256, $1)", 1),
+                 await one("SELECT n FROM T ORDER BY ts LIMIT $1", -1), await one("SELECT dateadd('d', $1, ts) FROM T WHERE n = 1", 2)]
+        await c.close()
+        return found
+    assert asyncio.run(asked()) == [2, 2, 1, "bc", 1.3, 3, dt.datetime(2024, 1, 3)]

@@ -220,7 +220,10 @@ fn limited(join: &mut Join) -> Option<Vec<Ident>> {
     let Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by }) = &subquery.limit_clause else {
         return None;
     };
-    if !*lateral || !limit_by.is_empty() || has_column(limit) {
+    // Rows from the end are counted by the plan.
+    let is_count =
+        matches!(limit, Expr::Value(value) if matches!(&value.value, Value::Number(n, _) if !n.starts_with('-')));
+    if !*lateral || !limit_by.is_empty() || !is_count {
         return None;
     }
     let limit = limit.clone();
