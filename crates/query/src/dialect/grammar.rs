@@ -58,6 +58,9 @@ pub(super) fn with_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut begins_query = true;
+    // Behind AS stands a query once, in CREATE … AS; else a name, which may have WHERE behind it.
+    let mut names = !tokens.first().is_some_and(|t| keyword(&t.token) == Some(Keyword::CREATE));
+    let mut is_named = false;
     for (at, token) in tokens.iter().enumerate() {
         let keyword = keyword(&token.token);
         let is_from = keyword == Some(Keyword::FROM) && !has_select(&tokens[at + 1..]);
@@ -69,7 +72,7 @@ fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             Some(Token::Word(w)) if w.quote_style.is_none() => w.value.as_str(),
             _ => "",
         };
-        let is_bare = begins_query && is_name && at > 0 && ["sort", "where"].contains(&follows);
+        let is_bare = begins_query && !is_named && is_name && at > 0 && ["sort", "where"].contains(&follows);
         if is_bare {
             out.push(TokenWithSpan::new(Token::make_keyword("select"), token.span));
             out.push(TokenWithSpan::new(Token::Mul, token.span));
@@ -85,6 +88,8 @@ fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             continue;
         }
         if !matches!(token.token, Token::Whitespace(_)) {
+            is_named = names && keyword == Some(Keyword::AS);
+            names |= keyword == Some(Keyword::AS);
             begins_query = matches!(token.token, Token::LParen | Token::SemiColon)
                 || matches!(
                     keyword,
