@@ -158,13 +158,11 @@ impl Mover<'_> {
             if !self.take(&["name"]) {
                 return self.refused("NAME");
             }
-            name = Some((self.at, self.at + 1));
-            self.at += 1;
+            name = Some(self.name()?);
             if !self.take(&["value"]) {
                 return self.refused("VALUE");
             }
-            value = Some((self.at, self.at + 1));
-            self.at += 1;
+            value = Some(self.name()?);
         }
         self.word("select", span);
         self.symbol(Token::Mul, span);
@@ -185,6 +183,15 @@ impl Mover<'_> {
         self.symbol(Token::RParen, span);
         self.symbol(Token::RParen, span);
         Ok(())
+    }
+
+    /// The name that comes.
+    fn name(&mut self) -> Result<Range> {
+        if !matches!(self.token(0), Token::Word(_)) {
+            return self.refused("a name");
+        }
+        self.at += 1;
+        Ok((self.at - 1, self.at))
     }
 
     fn range_or(&mut self, range: Option<Range>, word: &str, span: Span) -> Result<()> {
