@@ -4,6 +4,7 @@ Servers are those of ../systems.py; engines within a process live in a worker of
 the threads of another. What is loaded is gone after `close`.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -422,6 +423,28 @@ def made(names, scratch, threads, out):
         except RuntimeError as error:
             out.skip(name, error)
     return found
+
+
+@contextlib.contextmanager
+def loaded(workload, table, path, options, out):
+    """Systems that have taken a Parquet file and are at rest, each with its rows; closed at the end."""
+    found = {}
+    try:
+        for system in made(options.systems, options.scratch, int(options.threads), out):
+            try:
+                system.open()
+                seconds, rows = system.import_parquet(table, path)
+                if hasattr(system, "settle"):
+                    system.settle({table: rows})
+                found[system] = int(rows)
+                out.record(dict(workload=workload, case="load", system=system.name, run=0, seconds=seconds, rows=int(rows), disk=system.disk()))
+            except (RuntimeError, OSError, TimeoutError) as error:
+                out.skip(system.name, error)
+                system.close()
+        yield found
+    finally:
+        for system in found:
+            system.close()
 
 
 def make(name, scratch, threads):

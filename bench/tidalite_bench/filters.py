@@ -46,26 +46,12 @@ def arguments(parser):
 
 def run(options, out):
     path = data.readings(options.rows)
-    records, opened = [], {}
-    try:
-        for system in engines.made(options.systems, options.scratch, int(options.threads), out):
-            try:
-                system.open()
-                load_s, rows = system.import_parquet("readings", path)
-                if hasattr(system, "settle"):
-                    system.settle({"readings": rows})
-                opened[system] = int(rows)
-                out.record(dict(workload="filters", case="load", system=system.name, run=0, seconds=load_s, rows=int(rows), disk=system.disk()))
-            except (RuntimeError, OSError, TimeoutError) as error:
-                out.skip(system.name, error)
-                system.close()
+    records = []
+    with engines.loaded("filters", "readings", path, options, out) as opened:
         asked = FILTERS | SHAPES if options.shapes else FILTERS
         for done, (case, text) in enumerate(asked.items()):
             out.progress(case, done, len(asked))
             records += measure(case, text, opened, options, out)
-    finally:
-        for system in opened:
-            system.close()
     return records
 
 

@@ -69,25 +69,11 @@ def write(path, rows, k, seed=108):
 
 def run(options, out):
     path = made(options.rows, options.k)
-    records, opened = [], []
-    try:
-        for system in engines.made(options.systems, options.scratch, int(options.threads), out):
-            try:
-                system.open()
-                seconds, rows = system.import_parquet("x", path)
-                if hasattr(system, "settle"):
-                    system.settle({"x": rows})
-                opened.append(system)
-                out.record(dict(workload="h2o", case="load", system=system.name, run=0, seconds=seconds, rows=int(rows), disk=system.disk()))
-            except (RuntimeError, OSError, TimeoutError) as error:
-                out.skip(system.name, error)
-                system.close()
+    records = []
+    with engines.loaded("h2o", "x", path, options, out) as opened:
         for done, question in enumerate(STANDARD):
             out.progress(question, done, len(STANDARD))
             records += ask(question, opened, options, out)
-    finally:
-        for system in opened:
-            system.close()
     return records
 
 

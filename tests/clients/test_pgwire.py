@@ -213,7 +213,8 @@ def test_a_plan_serves_all_values(server, table):
     forms = [("k = %s", [("a",), ("b",), ("z",), (None,)]), ("n = %s", [(2,), (3,), (2.0,), (99999999999,), (2.5,)]),
              ("ts >= %s AND ts < %s", [(day(1), day(2)), ("2024", "2024-01-01T02"), ("2024-01-02", "2025")]),
              ("ts BETWEEN %s AND %s", [("2024-01-01", "2024-01-01T02"), ("2024-01-01T02", "2024-01-01"), (day(2), day(3))]),
-             ("v > %s", [(1,), (0,), (1.5,), (-0.0,), (2,), (float("inf"),)]), ("n IN (%s, %s)", [(2, 3), (1, 1), (7, 8)]), ("b = %s", [(True,), (False,)])]
+             ("v > %s", [(1,), (0,), (1.5,), (-0.0,), (2,), (float("inf"),)]), ("n IN (%s, %s)", [(2, 3), (1, 1), (7, 8)]), ("b = %s", [(True,), (False,)]),
+             ("n > (%s) AND k = (%s)", [(1, "b"), (0, "a"), (9, "b")])]
     written = lambda v: {None: "NULL"}.get(v, str(v).lower() if isinstance(v, bool) else f"'{v}'::double" if v == float("inf") else repr(v) if isinstance(v, (int, float)) else f"'{v}'")
     with connect(server) as c:
         c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, k SYMBOL, v DOUBLE, n INT, b BOOLEAN) TIMESTAMP(ts) PARTITION BY DAY")

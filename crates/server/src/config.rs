@@ -368,7 +368,14 @@ pub const SETTINGS: &[Setting] = &[
         DURATION,
         "A partition without new rows for this long is written again for size. 0 turns it off.",
     ),
-    setting("cache.bytes", "cache-bytes", "BYTES", "1GiB", BYTES, "Memory for blocks read from the disk."),
+    setting(
+        "cache.bytes",
+        "cache-bytes",
+        "BYTES",
+        "1GiB",
+        BYTES,
+        "Memory for blocks read from the disk; what is compressed there is kept opened.",
+    ),
     setting(
         "staging.bytes",
         "staging-bytes",

@@ -6,6 +6,7 @@
 
 use super::Engine;
 use super::plans::{Plan, is_lasting, unpinned};
+use super::written::placeholder;
 use crate::parameters::number;
 use crate::plan::constant_of;
 use crate::scan::table::NativeTable;
@@ -16,7 +17,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result as DFResult, ScalarValue};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, TryCast};
-use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Value, Visitor, VisitorMut};
+use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Visitor, VisitorMut};
 use futures::FutureExt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -93,6 +94,7 @@ impl Engine {
         let mut types = Vec::new();
         let (untyped, _) = dialect::parse_unbound(sql, &mut types)?;
         let Statement::Query(mut query) = untyped else { return Ok(None) };
+        // `$1` is a parameter. Another `$` begins a word of time, as in '$today', which is one of those also without it.
         let without = sql.split('$').map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
         if !is_lasting(&without.collect::<String>()) {
             return Ok(None);
@@ -186,13 +188,7 @@ fn is_column(expr: &ast::Expr) -> bool {
 
 /// The number of a parameter, from 0.
 fn parameter(expr: &ast::Expr) -> Option<usize> {
-    match expr {
-        ast::Expr::Value(value) => match &value.value {
-            Value::Placeholder(name) => Some(number(name)? - 1),
-            _ => None,
-        },
-        _ => None,
-    }
+    placeholder(expr).map(|n| n - 1)
 }
 
 fn is_comparison(op: &BinaryOperator) -> bool {
@@ -227,7 +223,8 @@ impl Visitor for Count<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-        self.places.all += usize::from(parameter(expr).is_some());
+        // One in parentheses is counted within them.
+        self.places.all += usize::from(matches!(expr, ast::Expr::Value(_)) && parameter(expr).is_some());
         self.places.compared += match expr {
             ast::Expr::BinaryOp { left, op, right } if is_comparison(op) => {
                 let is_one =

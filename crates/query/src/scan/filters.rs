@@ -122,12 +122,13 @@ impl Filter {
                 let set = ValueSet::ints(ids);
                 if *is_listed { (set, share) } else { (set.complement(), 1.0 - share) }
             }
-            (values @ ValueSet::Like { .. }, Some(symbols)) => {
-                let texts = symbols.strings();
-                let ids = (0..texts.len()).filter(|id| values.has_text(texts.get(*id)));
-                let ids: Vec<(i128, i128)> = ids.map(|id| (id as i128, id as i128)).collect();
-                let share = (ids.len() as f64 / texts.len().max(1) as f64).min(1.0);
-                (ValueSet::ints(ids), share)
+            (ValueSet::Like { pattern, is_matching }, Some(symbols)) => {
+                let (texts, matcher) = (symbols.strings(), pattern.matcher());
+                let ids = (0..texts.len()).filter(|id| matcher.matches(texts.get(*id)) == *is_matching);
+                let ids: Vec<usize> = ids.collect();
+                // Neighbours as one range: blocks compare few ranges in their bits.
+                let ranges = ids.chunk_by(|a, b| a + 1 == *b).map(|run| (run[0] as i128, run[run.len() - 1] as i128));
+                (ValueSet::ints(ranges.collect()), ids.len() as f64 / texts.len().max(1) as f64)
             }
             (values, _) => (values.clone(), if matches!(values, ValueSet::All) { 1.0 } else { 0.3 }),
         };

@@ -23,6 +23,7 @@ use crate::segment::buffer::{AlignedBuffer, collect};
 use crate::segment::format::{Encoding, Entry, u32_at};
 use crate::segment::{Effort, encoding::choice::Payload};
 use bytes::Bytes;
+use std::borrow::Cow;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, ColumnType, TimeUnit};
 
@@ -82,23 +83,21 @@ pub fn opened(closed: EncodedBlock, bytes: &Bytes) -> Result<EncodedBlock, Strin
 fn with_text(block: &EncodedBlock) -> Result<EncodedBlock, String> {
     let layout = block.check_length()?;
     let payload = match block.entry.encoding {
-        Encoding::Text => {
-            with_views(Encoding::Plain, 0, text::strings(&layout, block)?, layout.data(&block.bytes).to_vec())
-        }
+        Encoding::Text => with_views(Encoding::Plain, 0, text::strings(&layout, block)?, layout.data(&block.bytes)),
         Encoding::TextDict => {
             let (strings, codes) = text::dictionary(&layout, block)?;
             let codes = dict::packed(&codes, strings.len());
-            with_codes(strings, layout.data(&block.bytes).to_vec(), codes)
+            with_codes(strings, layout.data(&block.bytes), codes)
         }
         _ => {
             let (distinct, data) = fsst::distinct(&layout, block).ok_or("a dictionary that is cut off")?;
-            with_codes(distinct, data, layout.codes(&block.bytes).to_vec())
+            with_codes(distinct, data, layout.codes(&block.bytes))
         }
     };
     Ok(chunk_of(block, &layout, &payload))
 }
 
-fn with_codes(distinct: Vec<u128>, data: Vec<u8>, codes: Vec<u8>) -> Payload<'static> {
+fn with_codes<'a>(distinct: Vec<u128>, data: impl Into<Cow<'a, [u8]>>, codes: impl Into<Cow<'a, [u8]>>) -> Payload<'a> {
     let count = distinct.len() as u32;
     let mut payload = with_views(Encoding::PackedDict, count, distinct, data);
     payload.sections.push(codes.into());

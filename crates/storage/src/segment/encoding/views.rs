@@ -7,6 +7,7 @@ use crate::BlockData;
 use crate::segment::buffer::{collect, share};
 use crate::segment::format::Encoding;
 use hashbrown::HashTable;
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 use tidalite_types::ViewsRef;
 use tidalite_types::views::{INLINE_BYTES, view_bytes};
@@ -78,9 +79,15 @@ fn sealed(source: ViewsRef<'_>, given: ViewsRef<'_>, compresses: bool) -> Payloa
         .expect("plain at least")
 }
 
-pub(super) fn with_views(encoding: Encoding, parameter: u32, views: Vec<u128>, data: Vec<u8>) -> Payload<'static> {
+pub(super) fn with_views<'a>(
+    encoding: Encoding,
+    parameter: u32,
+    views: Vec<u128>,
+    data: impl Into<Cow<'a, [u8]>>,
+) -> Payload<'a> {
+    let data = data.into();
     let data_bytes = data.len() as u32;
-    let sections = vec![bytemuck::cast_slice(&views).to_vec().into(), data.into()];
+    let sections = vec![bytemuck::cast_slice(&views).to_vec().into(), data];
     Payload { encoding, parameter, data_bytes, sections }
 }
 
