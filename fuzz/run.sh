@@ -15,7 +15,16 @@ build="${CARGO_TARGET_DIR:-target}"
 export CARGO_TARGET_DIR="$build"
 cargo build --release --target "$host" --bin "$target"
 
-mkdir -p "artifacts/$target" "findings/$target"
+mkdir -p "artifacts/$target" "findings/$target" "corpus/$target"
+# The dialect starts from the statements of all SQL tests.
+if [ "$target" = dialect ]; then
+  awk -v RS='' -F'\n' '{
+    text = ""
+    for (i = 1; i <= NF && $i ~ /^(#|onlyif|skipif)/; i++);
+    for (i++; i <= NF && $i != "----"; i++) text = text (text == "" ? "" : "\n") $i
+    if (text != "") { file = sprintf("findings/dialect/slt-%05d", NR); printf "0%s", text > file; close(file) }
+  }' ../tests/slt/*.slt
+fi
 exec "$build/$host/release/$target" "findings/$target" "corpus/$target" \
   -dict="$target.dict" -artifact_prefix="artifacts/$target/" \
   -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1

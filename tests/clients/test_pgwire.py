@@ -208,12 +208,12 @@ def test_a_restart_keeps_what_was_written(servers, table):
 
 
 def test_a_plan_serves_all_values(server, table):
-    """Each statement with values as parameters, three times over, beside the same with values that are written."""
+    """Each statement with values as parameters, and as constants, three times over, beside the same with values in parentheses, which are planned as they are."""
     day = lambda n: dt.datetime(2024, 1, n)
     forms = [("k = %s", [("a",), ("b",), ("z",), (None,)]), ("n = %s", [(2,), (3,), (2.0,), (99999999999,), (2.5,)]),
              ("ts >= %s AND ts < %s", [(day(1), day(2)), ("2024", "2024-01-01T02"), ("2024-01-02", "2025")]),
              ("ts BETWEEN %s AND %s", [("2024-01-01", "2024-01-01T02"), ("2024-01-01T02", "2024-01-01"), (day(2), day(3))]),
-             ("v > %s", [(1,), (0,), (1.5,), (-0.0,), (2,), (float("inf"),)]), ("n IN (%s, %s)", [(2, 3), (1, 1), (7, 8)]), ("b = %s", [(True,), (False,)]),
+             ("v > %s", [(1,), (0,), (1.5,), (-0.0,), (2,), (float("inf"),)]), ("n IN (%s, %s)", [(2, 3), (1, 1), (7, 8)]), ("k IN (%s)", [("a",), ("b",), ("z",)]), ("b = %s", [(True,), (False,)]),
              ("n > (%s) AND k = (%s)", [(1, "b"), (0, "a"), (9, "b")])]
     written = lambda v: {None: "NULL"}.get(v, str(v).lower() if isinstance(v, bool) else f"'{v}'::double" if v == float("inf") else repr(v) if isinstance(v, (int, float)) else f"'{v}'")
     with connect(server) as c:
@@ -223,8 +223,10 @@ def test_a_plan_serves_all_values(server, table):
             sql = f"SELECT count(*), max(n) FROM {table} WHERE {condition}"
             for _ in range(3):
                 for values in all_values:
-                    expected = c.execute(sql % tuple(map(written, values))).fetchall()
+                    constants = tuple(map(written, values))
+                    expected = c.execute(sql % tuple(f"({constant})" for constant in constants)).fetchall()
                     assert c.execute(sql, values, prepare=True).fetchall() == expected, (condition, values)
+                    assert c.execute(sql % constants).fetchall() == expected, (condition, values)
         c.execute(f"INSERT INTO {table} VALUES ('2024-01-04', 'c', 1, 77, true)")
         rows = lambda: c.execute(f"SELECT * FROM {table} WHERE n = %s", (77,)).fetchall()
         assert [rows() for _ in range(4)] == [[(day(4), "c", 1.0, 77, True)]] * 4

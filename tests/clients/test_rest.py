@@ -108,6 +108,9 @@ ERRORS = [
     ("create table {t} (a int)", "exists", None), ("create table rest_bad (a nosuchtype)", "nosuchtype", 25), ("create table rest_bad (a int) timestamp(a)", "a", None),
     ("drop table nosuch", "nosuch", None), ("insert into {t} (nosuch) values (1)", "nosuch", None), ("alter table {t} drop column nosuch", "nosuch", None),
     ("rename table nosuch to other", "nosuch", None), ("select 1; select 2", "", None),
+    ("select 1/0", "division by zero", 8), ("select 5, 'abc'::int", "abc", 10), ("select 7, @x", "@x", 10), ("select 1, abs('a', 1)", "abs", 10),
+    ("select price from {t} group by sym", "price", 7), ("select 1 a order by 77", "77", 20), ("select 1 limit 2, -3", "LIMIT", 9), ("select 1, 300::byte", "300", 10),
+    ("select 1, 'a' ~ '('", "regular expression", 16), ("select 2, 1::nosuchtype", "nosuchtype", 13), ("select 1, sum('a'::varchar)", "sum", 10),
 ]
 
 

@@ -8,9 +8,10 @@ import os
 import random
 
 from server import SqlError
-from test_random_queries import Maker, comparable, literal
+from random_queries import COLUMNS, TYPES, Maker, literal
+from test_random_queries import comparable
 
-KINDS = ["time", "long", "long", "double", "text", "bool"]
+KINDS = list(COLUMNS.values())
 # Name, partitions, type of the text, whether rows come in order, rows of one INSERT, whether they are merged in between.
 TABLES = [("by_day", "DAY", "SYMBOL", True, 1000, False), ("by_hour", "HOUR", "SYMBOL", False, 37, True), ("by_none", "NONE", "VARCHAR", False, 1000, True),
           ("by_month", "MONTH", "SYMBOL", False, 11, False), ("by_week", "WEEK", "VARCHAR", True, 100, True)]
@@ -38,7 +39,8 @@ def clause(r):
 
 def fill(server, rows, table):
     name, partitions, text, is_ordered, size, is_settled = table
-    server.exec(f"CREATE TABLE {name} (ts TIMESTAMP, a LONG, b LONG, x DOUBLE, s {text}, f BOOLEAN) TIMESTAMP(ts) PARTITION BY {partitions}")
+    columns = ", ".join(f"{c} {text if c == 's' else TYPES[c]}" for c in COLUMNS)
+    server.exec(f"CREATE TABLE {name} ({columns}) TIMESTAMP(ts) PARTITION BY {partitions}")
     rows = list(rows)
     if not is_ordered:
         random.Random(5).shuffle(rows)
@@ -54,15 +56,15 @@ def test_answers_do_not_hang_on_how_rows_are_kept(servers):
     r = random.Random(seed)
     maker = Maker(r, [])
     # Times differ, so that there is one latest row and one order.
-    rows = sorted({(maker.value("time"), *[None if r.random() < 0.15 else maker.value(k) for k in KINDS[1:]]) for _ in range(400)}, key=lambda row: row[0])
-    rows = [row for row, before in zip(rows, [None, *rows]) if before is None or row[0] != before[0]]
+    times = sorted({maker.value("time") for _ in range(400)})
+    rows = [(n, ts, *[None if r.random() < 0.15 else maker.value(k) for k in KINDS[2:]]) for n, ts in enumerate(times)]
     running = [servers(env=settings).start() for settings in SETTINGS]
     for server in running:
         for table in TABLES:
             fill(server, rows, table)
     queries = Maker(r, ["{t}"])
     for number in range(count):
-        query = queries.query()[0] if r.random() < 0.6 else clause(r)
+        query = queries.query().ours if r.random() < 0.6 else clause(r)
         answers = {}
         for place, server in enumerate(running):
             # All tables on one server, one on each of the others.

@@ -36,7 +36,7 @@ fn main() {
 fn report(name: &str, batches: &[Vec<ArrayRef>], values: &ArrayRef) {
     let kinds = batches[0].iter().filter_map(|key| KeyKind::of(key.data_type(), false)).collect();
     let folds = vec![Fold::Rows, Fold::SumFloat(0), Fold::Present(0)];
-    let grouping = Grouping::new(folds, kinds, vec![Some(true)], random_seed());
+    let grouping = Grouping::new(folds, kinds, vec![Some(true)], None, random_seed());
     let mut worker = grouping.worker();
     let started = Instant::now();
     for keys in batches {

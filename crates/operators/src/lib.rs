@@ -1,7 +1,8 @@
 //! The loops of operators over Arrow's columns, fully optimised: what is generic in them is compiled here, not in
 //! `query`, which is compiled for its size. Knows Arrow, neither DataFusion nor tables.
 //!
-//! [`group`] makes groups of rows.
+//! [`group`] makes groups of rows; [`text`] looks at texts.
 #![forbid(unsafe_code)]
 
 pub mod group;
+pub mod text;

@@ -5,17 +5,21 @@
 //! operator ends that query with an error and nothing else.
 
 mod bound;
+mod conflicts;
 mod describe;
 mod explain;
 mod files;
 mod globs;
+mod lifted;
 mod pivots;
 mod planners;
 mod plans;
 mod views;
 mod written;
 
+pub use conflicts::Conflicting;
 pub use describe::Described;
+pub use lifted::{Lifted, lifted};
 pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part};
 
@@ -45,6 +49,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 use tidalite_storage::TableSnapshot;
 use tidalite_types::{ColumnType, ErrorKind};
 use tokio::sync::mpsc;
@@ -147,6 +152,13 @@ impl Engine {
         for function in functions::aggregates() {
             datafusion::execution::FunctionRegistry::register_udaf(&mut base, function)?;
         }
+        let aggregates: Vec<_> =
+            base.aggregate_functions().iter().map(|(name, of)| (name.clone(), of.clone())).collect();
+        for (name, of) in aggregates {
+            for function in functions::excluding::functions(&name, &of) {
+                datafusion::execution::FunctionRegistry::register_udwf(&mut base, Arc::new(function))?;
+            }
+        }
         Ok(Arc::new(Engine {
             runtime: Some(runtime),
             planning: Some(planning),
@@ -205,14 +217,17 @@ impl Engine {
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
+            let started = Instant::now();
             let planned = self.plan(&catalog, &query, &[], "", &cancel).await?;
             let physical = planned.physical.clone();
             if is_analyze {
-                let mut rows = self.start(planned, &query, cancel)?.stream;
+                let (planned_in, started) = (started.elapsed(), Instant::now());
+                let (mut rows, mut count) = (self.start(planned, &query, cancel)?.stream, 0);
                 while let Some(batch) = rows.next().await {
-                    batch?;
+                    count += batch?.num_rows();
                 }
-                return lines(&explain::text(physical.as_ref(), true));
+                let total = format!("total: {count} rows in {:.1?}, planned in {planned_in:.1?}", started.elapsed());
+                return lines(&(explain::text(physical.as_ref(), true) + &total));
             }
             lines(&explain::text(physical.as_ref(), false))
         }
@@ -421,17 +436,31 @@ impl Engine {
 
     /// Operators for an optimised plan.
     async fn physical(&self, logical: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
-        let grouped = if self.fast_operators { plan::grouped(logical.clone())? } else { logical.clone() };
-        let planned = state.query_planner().create_physical_plan(&grouped, state).await;
-        match planned {
-            Err(error) if error.to_string().contains("does not satisfy order requirements") => {
-                match plan::without_equalities(logical.clone())? {
-                    Some(again) => Ok(state.query_planner().create_physical_plan(&again, state).await?),
-                    None => Err(error.into()),
-                }
+        let planned = self.physical_once(logical, state).await;
+        let Err(mut error) = planned else { return planned };
+        let mut logical = logical.clone();
+        let (order, rows) = ("does not satisfy order requirements", "Selectivity is out of limit");
+        for (what, hidden) in [
+            (rows, plan::without_bounds as fn(LogicalPlan) -> _),
+            (order, plan::without_equalities),
+            (order, plan::keys_as_columns),
+        ] {
+            if !error.to_string().contains(what) {
+                continue;
             }
-            planned => Ok(planned?),
+            let Some(again) = hidden(logical.clone())? else { continue };
+            logical = again;
+            match self.physical_once(&logical, state).await {
+                Err(e) => error = e,
+                planned => return planned,
+            }
         }
+        Err(error)
+    }
+
+    async fn physical_once(&self, logical: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
+        let grouped = if self.fast_operators { plan::grouped(logical.clone())? } else { logical.clone() };
+        Ok(state.query_planner().create_physical_plan(&grouped, state).await?)
     }
 
     fn start(&self, planned: Planned, query: &Query, cancel: CancelToken) -> Result<QueryResult> {
@@ -506,7 +535,6 @@ fn settings(threads: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_create_default_catalog_and_schema(false)
-        .with_information_schema(true)
         .with_target_partitions(threads.max(1));
     let options = config.options_mut();
     // Words are folded before they are parsed.
@@ -669,10 +697,8 @@ fn placed(error: Error, query: &Query, catalog: &Arc<dyn Catalog>) -> Error {
 }
 
 fn placed_late(mut error: Error, query: &Query) -> Error {
-    if error.position.is_none()
-        && let Some(subject) = &error.subject
-    {
-        error.position = query.words.place_of(subject);
+    if error.position.is_none() {
+        error.position = query.words.place_of_error(&error);
     }
     error
 }

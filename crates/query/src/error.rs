@@ -1,5 +1,7 @@
 //! What can go wrong between a statement's text and its rows.
 
+mod reworded;
+
 use datafusion::common::{DataFusionError, SchemaError};
 use std::sync::Arc;
 use tidalite_types::ErrorKind;
@@ -48,6 +50,13 @@ impl Error {
         self
     }
 
+    /// What it is about, by its folded name.
+    #[must_use]
+    pub(crate) fn about(mut self, subject: impl Into<String>) -> Error {
+        self.subject = Some(subject.into());
+        self
+    }
+
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
@@ -80,12 +89,20 @@ impl From<DataFusionError> for Error {
 }
 
 fn from_datafusion(error: &DataFusionError) -> Error {
+    if let DataFusionError::Plan(text)
+    | DataFusionError::Execution(text)
+    | DataFusionError::NotImplemented(text)
+    | DataFusionError::Internal(text) = error
+        && let Some(known) = reworded::reworded(text)
+    {
+        return known;
+    }
     match error {
         DataFusionError::External(inner) => match inner.downcast_ref::<Error>() {
             Some(ours) => ours.clone(),
             None => match inner.downcast_ref::<DataFusionError>() {
                 Some(theirs) => from_datafusion(theirs),
-                None => Error::internal(worded(&inner.to_string())),
+                None => unknown(&inner.to_string()),
             },
         },
         DataFusionError::ArrowError(arrow, _) => from_arrow(arrow),
@@ -104,29 +121,56 @@ fn from_datafusion(error: &DataFusionError) -> Error {
                 .with_hint("raise the memory limit of queries, or ask for less at a time")
         }
         DataFusionError::IoError(error) => Error::new(ErrorKind::Unavailable, worded(&error.to_string())),
-        other => Error::internal(worded(&other.strip_backtrace())),
+        other => unknown(&other.strip_backtrace()),
     }
+}
+
+/// What comes from below the planner: of a kind that is known by its text, or a bug.
+fn unknown(text: &str) -> Error {
+    reworded::reworded(text).unwrap_or_else(|| Error::internal(worded(text)))
 }
 
 fn from_arrow(error: &arrow::error::ArrowError) -> Error {
     use arrow::error::ArrowError;
+    if let ArrowError::CastError(text)
+    | ArrowError::ParseError(text)
+    | ArrowError::ComputeError(text)
+    | ArrowError::InvalidArgumentError(text)
+    | ArrowError::ArithmeticOverflow(text) = error
+        && let Some(known) = reworded::reworded(text)
+    {
+        return known;
+    }
     match error {
         ArrowError::ExternalError(inner) => match inner.downcast_ref::<DataFusionError>() {
             Some(theirs) => from_datafusion(theirs),
-            None => Error::internal(worded(&inner.to_string())),
+            None => unknown(&inner.to_string()),
         },
         ArrowError::DivideByZero => Error::invalid("division by zero"),
         ArrowError::CastError(m)
         | ArrowError::ParseError(m)
         | ArrowError::ComputeError(m)
         | ArrowError::ArithmeticOverflow(m) => Error::invalid(worded(m)),
-        other => Error::invalid(worded(&other.to_string())),
+        other => {
+            let text = other.to_string();
+            reworded::reworded(&text).unwrap_or_else(|| Error::invalid(worded(&text)))
+        }
     }
 }
 
 fn from_schema(error: &SchemaError) -> Error {
     match error {
         SchemaError::FieldNotFound { field, valid_fields } => {
+            // The column of a table that is not there.
+            if let Some(table) = &field.relation
+                && valid_fields.iter().any(|known| known.name == field.name)
+                && !valid_fields.iter().any(|known| known.relation.as_ref().is_some_and(|r| r.table() == table.table()))
+            {
+                let message = format!("missing FROM-clause entry for table \"{}\"", table.table());
+                let mut error = Error::new(ErrorKind::NotFound, message);
+                error.subject = Some(table.table().to_owned());
+                return error;
+            }
             let mut error = Error::new(ErrorKind::NotFound, format!("column \"{}\" does not exist", field.name));
             error.subject = Some(field.name.clone());
             let names = valid_fields.iter().map(|c| c.name.as_str());

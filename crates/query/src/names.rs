@@ -7,10 +7,11 @@
 use crate::dialect::TidaliteDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use std::collections::HashMap;
+use std::sync::Arc;
 use tidalite_types::schema::fold_name;
 
 /// The words of one statement.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Words {
     pub(crate) sql: String,
     /// The spelling of a folded word; one written after AS wins, else the first.
@@ -43,6 +44,14 @@ impl Words {
         words
     }
 
+    /// The same words, for a text that differs in its constants only.
+    pub(crate) fn of_text(self: &Arc<Self>, sql: &str) -> Arc<Words> {
+        if self.sql == sql {
+            return self.clone();
+        }
+        Arc::new(Words { sql: sql.to_owned(), line_starts: line_starts(sql), ..Words::clone(self) })
+    }
+
     /// Byte offset of a place that the tokenizer counted in lines and characters.
     pub(crate) fn offset(&self, location: Location) -> Option<usize> {
         (location.line > 0).then(|| offset(&self.sql, &self.line_starts, location))
@@ -61,9 +70,38 @@ impl Words {
         let found = tokens.into_iter().find(|token| match &token.token {
             Token::Word(word) => fold_name(&word.value) == name,
             Token::SingleQuotedString(text) => name.strip_prefix('\'') == Some(text),
+            Token::Number(number, _) => number == name,
             _ => false,
         });
         self.offset(found?.span.start)
+    }
+
+    /// The place of an error that has none: where what it is about stands, the clause that its text begins with, or the
+    /// only division.
+    pub(crate) fn place_of_error(&self, error: &crate::Error) -> Option<usize> {
+        if let Some(found) = error.subject.as_deref().and_then(|subject| self.place_of(subject)) {
+            return Some(found);
+        }
+        let text = error.to_string();
+        if text == "division by zero" {
+            return self.place_of_division();
+        }
+        let clause = text.split(' ').next().filter(|w| w.len() > 2 && w.bytes().all(|b| b.is_ascii_uppercase()))?;
+        self.place_of(&clause.to_lowercase())
+    }
+
+    fn place_of_division(&self) -> Option<usize> {
+        let tokens = Tokenizer::new(&TidaliteDialect, &self.sql).tokenize_with_location().ok()?;
+        let divides = |token: &Token| match token {
+            Token::Div | Token::Mod | Token::DuckIntDiv => true,
+            Token::Word(word) => ["mod", "div"].contains(&fold_name(&word.value).as_str()),
+            _ => false,
+        };
+        let mut found = tokens.iter().filter(|t| divides(&t.token));
+        match (found.next(), found.next()) {
+            (Some(only), None) => self.offset(only.span.start),
+            _ => None,
+        }
     }
 
     /// How a column of the result is to be spelled: as an alias that was written, else as the table has it, else

@@ -114,7 +114,7 @@ impl SchemaProvider for PgCatalog {
     }
 }
 
-fn long(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+pub(crate) fn long(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values))
 }
 
@@ -122,11 +122,11 @@ fn short(values: impl IntoIterator<Item = i16>) -> ArrayRef {
     Arc::new(Int16Array::from_iter_values(values))
 }
 
-fn text<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
+pub(crate) fn text<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
     Arc::new(StringViewArray::from_iter_values(values))
 }
 
-fn no_text(rows: usize) -> ArrayRef {
+pub(crate) fn no_text(rows: usize) -> ArrayRef {
     Arc::new(StringViewArray::new_null(rows))
 }
 
@@ -135,7 +135,7 @@ fn flag(values: impl IntoIterator<Item = bool>) -> ArrayRef {
 }
 
 /// The same in every row.
-fn all<T: Clone>(rows: usize, value: T) -> impl Iterator<Item = T> {
+pub(crate) fn all<T: Clone>(rows: usize, value: T) -> impl Iterator<Item = T> {
     std::iter::repeat_n(value, rows)
 }
 

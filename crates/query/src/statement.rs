@@ -180,6 +180,8 @@ pub enum CopyFormat {
     /// PostgreSQL's: tabs between fields, `\\N` for NULL, backslashes before what would be misread.
     Text,
     Parquet,
+    /// PostgreSQL's, from and to clients only.
+    Binary,
 }
 
 #[derive(Clone, Debug)]
@@ -190,6 +192,8 @@ pub struct Insert {
     pub query: Query,
     /// The table's place in the text.
     pub table_position: usize,
+    /// What expressions call the table.
+    pub alias: String,
     pub conflict: Option<OnConflict>,
     /// Gives what is returned of the rows written.
     pub returning: Option<Query>,
@@ -203,8 +207,18 @@ pub struct OnConflict {
     pub position: usize,
     /// The keys, when they are named.
     pub keys: Vec<Name>,
-    /// The columns that are assigned from EXCLUDED; `None` when the rows that are there stay.
-    pub update: Option<Vec<Name>>,
+    /// What becomes of the rows that are there; `None` when they stay.
+    pub update: Option<Assigned>,
+}
+
+/// `SET column = expression, … [WHERE …]` of ON CONFLICT DO UPDATE.
+#[derive(Clone, Debug)]
+pub struct Assigned {
+    pub columns: Vec<Name>,
+    /// Whether every column is assigned from its own in EXCLUDED, and that always.
+    pub is_plain: bool,
+    /// Selects the expressions, in the order of `columns`, and has the condition.
+    pub query: Query,
 }
 
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! The tables of one query as DataFusion's catalog: `tidalite.public.*`, pinned together before planning.
 
+use crate::information_schema::{self, InformationSchema};
 use crate::pg_catalog::{self, PgCatalog};
 use crate::scan::table::NativeTable;
 use crate::scan::view::ViewColumns;
@@ -128,7 +129,7 @@ pub fn in_schema<'a>(table: &'a str, schema: &str) -> Option<&'a str> {
 pub(crate) fn full_name(schema: Option<&str>, table: &str) -> Option<String> {
     match schema {
         None | Some(SCHEMA) => Some(table.to_owned()),
-        Some(pg_catalog::SCHEMA | "information_schema") => None,
+        Some(pg_catalog::SCHEMA | information_schema::SCHEMA) => None,
         Some(schema) => Some(format!("{schema}.{table}")),
     }
 }
@@ -147,7 +148,7 @@ impl CatalogProvider for QueryTables {
         match name {
             SCHEMA => Some(Arc::new(self.clone())),
             pg_catalog::SCHEMA => Some(Arc::new(PgCatalog::new(self.0.catalog.clone()))),
-            "information_schema" => None,
+            information_schema::SCHEMA => Some(Arc::new(InformationSchema::new(self))),
             other => {
                 let schema = Prefixed { tables: self.clone(), schema: other.to_owned() };
                 let has_any = self.0.catalog.table_names().iter().any(|name| in_schema(name, other).is_some());

@@ -3,16 +3,19 @@
 //! In: a key and a way to load its bytes. Out: shared bytes, from memory when they are there. Segments are
 //! immutable, so nothing is ever invalidated.
 //!
+//! Beside its bytes a block keeps what a reader once made of them ([`Made`]), which goes when they go.
+//!
 //! Always: readers that want the same missing block wait for one load. What readers still hold after eviction is
 //! not counted: it belongs to their query. No lock is held while a block is loaded but that of its cell.
 
 use crate::Result;
 use bytes::Bytes;
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tidalite_types::{ColumnId, SegmentId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +30,45 @@ impl BlockKey {
     #[must_use]
     pub fn footer(segment: SegmentId) -> BlockKey {
         BlockKey { segment, column: ColumnId(u32::MAX), block: u32::MAX }
+    }
+}
+
+/// A block in memory.
+#[derive(Clone, Debug)]
+pub struct Cached {
+    pub bytes: Bytes,
+    pub made: Made,
+}
+
+impl From<Bytes> for Cached {
+    fn from(bytes: Bytes) -> Cached {
+        Cached { bytes, made: Made::default() }
+    }
+}
+
+/// What a reader made of a block's bytes once, for those who come after it: what was checked need not be checked again.
+/// Not counted, so it is to share the bytes rather than to copy them.
+#[derive(Clone, Default)]
+pub struct Made(Arc<OnceLock<Arc<dyn Any + Send + Sync>>>);
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Made({})", self.0.get().is_some())
+    }
+}
+
+impl Made {
+    /// What was made, or what `make` gives.
+    pub fn get_or_make<T: Any + Send + Sync, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
+        if let Some(made) = self.0.get()
+            && let Ok(made) = made.clone().downcast()
+        {
+            return Ok(made);
+        }
+        let made = Arc::new(make()?);
+        // Somebody may have been faster: then there are two that are equal.
+        let _ = self.0.set(made.clone());
+        Ok(made)
     }
 }
 
@@ -58,13 +100,13 @@ pub struct BlockCache {
 
 #[derive(Debug)]
 struct Shard {
-    blocks: Clock<BlockKey, Bytes>,
+    blocks: Clock<BlockKey, Cached>,
     /// Blocks being loaded now.
     loading: HashMap<BlockKey, Arc<Cell>>,
 }
 
 /// Locked while its block is loaded; empty when that failed.
-type Cell = Mutex<Option<Bytes>>;
+type Cell = Mutex<Option<Cached>>;
 
 impl BlockCache {
     #[must_use]
@@ -80,20 +122,20 @@ impl BlockCache {
         }
     }
 
-    /// The bytes of `key`, by `load` when they are not in memory.
-    pub fn get_or_load(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
+    /// What there is of `key`, by `load` when it is not in memory.
+    pub fn get_or_load(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Cached> {
         let cell = {
             let mut shard = self.shard(&key);
-            if let Some(bytes) = shard.blocks.get(&key) {
+            if let Some(cached) = shard.blocks.get(&key) {
                 self.hits.fetch_add(1, Ordering::Relaxed);
-                return Ok(bytes);
+                return Ok(cached);
             }
             shard.loading.entry(key).or_default().clone()
         };
         let mut loaded = lock(&cell);
-        if let Some(bytes) = &*loaded {
+        if let Some(cached) = &*loaded {
             self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(bytes.clone());
+            return Ok(cached.clone());
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
         let result = load();
@@ -102,11 +144,12 @@ impl BlockCache {
         if shard.loading.get(&key).is_some_and(|c| Arc::ptr_eq(c, &cell)) {
             shard.loading.remove(&key);
         }
-        let bytes = result?;
-        self.loaded_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        *loaded = Some(bytes.clone());
-        shard.blocks.insert(key, bytes.clone(), bytes.len() + ENTRY_BYTES);
-        Ok(bytes)
+        let cached = Cached::from(result?);
+        let bytes = cached.bytes.len();
+        self.loaded_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        *loaded = Some(cached.clone());
+        shard.blocks.insert(key, cached.clone(), bytes + ENTRY_BYTES);
+        Ok(cached)
     }
 
     /// Drops the blocks of a segment.
@@ -273,7 +316,7 @@ mod tests {
         for round in 0..3 {
             for block in 0..100 {
                 let load = || if round == 0 { Ok(Bytes::from(vec![block as u8; 100])) } else { unreachable!() };
-                assert_eq!(cache.get_or_load(key(1, block), load).unwrap()[0], block as u8);
+                assert_eq!(cache.get_or_load(key(1, block), load).unwrap().bytes[0], block as u8);
             }
         }
         let stats = cache.stats();
@@ -283,10 +326,24 @@ mod tests {
     }
 
     #[test]
+    fn what_was_made_of_a_block_is_found_again() {
+        let cache = BlockCache::new(1 << 20);
+        let load = || Ok(Bytes::from_static(b"12"));
+        let made =
+            |number: u64| cache.get_or_load(key(1, 0), load).unwrap().made.get_or_make(|| Ok::<_, Error>(number));
+        assert_eq!(*made(12).unwrap(), 12);
+        assert_eq!(*made(13).unwrap(), 12);
+        let other = cache.get_or_load(key(1, 0), load).unwrap().made.get_or_make(|| Ok::<_, Error>("twelve"));
+        assert_eq!(*other.unwrap(), "twelve", "another kind is made anew");
+        cache.forget(SegmentId(1));
+        assert_eq!(*made(13).unwrap(), 13);
+    }
+
+    #[test]
     fn a_failed_load_is_tried_again() {
         let cache = BlockCache::new(1 << 20);
         assert!(cache.get_or_load(key(1, 0), || Err(Error::corrupt("no"))).is_err());
-        assert_eq!(cache.get_or_load(key(1, 0), || Ok(Bytes::from_static(b"yes"))).unwrap(), "yes");
+        assert_eq!(cache.get_or_load(key(1, 0), || Ok(Bytes::from_static(b"yes"))).unwrap().bytes, "yes");
     }
 
     #[test]
@@ -301,7 +358,7 @@ mod tests {
                             loads.fetch_add(1, Ordering::Relaxed);
                             Ok(Bytes::from(vec![block as u8; 10]))
                         };
-                        assert_eq!(cache.get_or_load(key(0, block), load).unwrap()[0], block as u8);
+                        assert_eq!(cache.get_or_load(key(0, block), load).unwrap().bytes[0], block as u8);
                     }
                 });
             }

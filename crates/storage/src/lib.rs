@@ -3,7 +3,7 @@
 //!
 //! Reading order, each file one step above the ones before it:
 //! [`fs`] every file operation; [`block`] a column's rows as read; [`value_set`] and `text_pattern` what a filter asks for; [`cache`] blocks in memory by budget;
-//! [`segment`] the immutable file; [`symbol`] dictionaries and [`symbol_file`] theirs on disk; [`staging`] committed
+//! [`tally`] what reading took; [`segment`] the immutable file; [`symbol`] dictionaries and [`symbol_file`] theirs on disk; [`staging`] committed
 //! rows in memory; [`codec`] and [`manifest`] the switch; [`dead`] which rows were deleted, [`locate`] where they are now; [`snapshot`] what a reader pins; [`tables`] the current
 //! version of every table; [`merge`] staging into partitions; [`expiry`] partitions past their time.
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ pub mod staging;
 pub mod symbol;
 pub mod symbol_file;
 pub mod tables;
+pub mod tally;
 mod text_pattern;
 pub mod value_set;
 
@@ -36,5 +37,6 @@ pub use snapshot::TableSnapshot;
 pub use staging::Run;
 pub use symbol::SymbolMap;
 pub use tables::Tables;
+pub use tally::Tally;
 pub use text_pattern::TextPattern;
 pub use value_set::ValueSet;

@@ -1,6 +1,9 @@
 //! What LIKE says of texts: which parts they have, one after the other.
 
 use memchr::memmem::Finder;
+use std::ops::Range;
+use tidalite_types::ViewsRef;
+use tidalite_types::views::INLINE_BYTES;
 
 /// A pattern of LIKE whose only wildcard is `%`. Texts are compared byte by byte, as LIKE does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +18,17 @@ pub struct TextPattern {
 pub struct TextMatcher<'a> {
     pattern: &'a TextPattern,
     parts: Vec<Finder<'a>>,
+    /// Of what a text must have, what is rarest: without it there is no need to look closer.
+    longest: Finder<'a>,
+    /// Shorter texts do not match.
+    min_bytes: usize,
+}
+
+/// Where data has the next place of a literal, as far as it was looked for.
+struct Ahead<'a> {
+    data: &'a [u8],
+    /// There is none that begins before the end of it, and at the end one or the data's end.
+    free: Range<usize>,
 }
 
 impl TextPattern {
@@ -32,7 +46,14 @@ impl TextPattern {
 
     #[must_use]
     pub fn matcher(&self) -> TextMatcher<'_> {
-        TextMatcher { pattern: self, parts: self.parts.iter().map(|part| Finder::new(part)).collect() }
+        let literals = || [&self.first, &self.last].into_iter().chain(&self.parts);
+        let longest = literals().max_by_key(|literal| literal.len()).map_or(&[][..], |literal| literal);
+        TextMatcher {
+            pattern: self,
+            parts: self.parts.iter().map(|part| Finder::new(part)).collect(),
+            longest: Finder::new(longest),
+            min_bytes: literals().map(Vec::len).sum(),
+        }
     }
 }
 
@@ -50,11 +71,66 @@ impl TextMatcher<'_> {
         }
         true
     }
+
+    /// Which of the texts with a bit in `wanted` match; of the others it says nothing.
+    ///
+    /// Where most are wanted their data is searched as one text: what a search costs each time is more than
+    /// what it takes to pass over a text.
+    ///
+    /// # Panics
+    /// When `wanted` is shorter than the texts.
+    #[must_use]
+    pub fn matching(&self, texts: ViewsRef<'_>, wanted: &[u64]) -> Vec<u64> {
+        let rows = texts.views.len();
+        let is_dense = 2 * tidalite_kernels::count_picked(wanted) >= rows && !self.longest.needle().is_empty();
+        let mut ahead = Ahead { data: texts.data, free: 0..0 };
+        let mut matches = |row: usize| {
+            let view = texts.views[row];
+            let bytes = view as u32 as usize;
+            if bytes < self.min_bytes {
+                return false;
+            }
+            if is_dense && bytes > INLINE_BYTES {
+                let from = (view >> 96) as usize;
+                if ahead.next(&self.longest, from) + self.longest.needle().len() > from + bytes {
+                    return false;
+                }
+            }
+            self.matches(texts.get(row))
+        };
+        let words = wanted[..rows.div_ceil(64)].iter().enumerate();
+        words
+            .map(|(at, word)| {
+                let (mut left, mut hits) = (*word, 0);
+                if rows - at * 64 < 64 {
+                    left &= (1 << (rows % 64)) - 1;
+                }
+                while left != 0 {
+                    let bit = left.trailing_zeros();
+                    hits |= u64::from(matches(at * 64 + bit as usize)) << bit;
+                    left &= left - 1;
+                }
+                hits
+            })
+            .collect()
+    }
+}
+
+impl Ahead<'_> {
+    /// Where the first one begins that is not before `from`, or the end.
+    fn next(&mut self, literal: &Finder<'_>, from: usize) -> usize {
+        if from < self.free.start || from > self.free.end {
+            let found = literal.find(&self.data[from..]);
+            self.free = from..found.map_or(self.data.len(), |at| from + at);
+        }
+        self.free.end
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidalite_types::Views;
 
     /// As the standard defines it, one character after the other.
     fn like(pattern: &[u8], text: &[u8]) -> bool {
@@ -85,5 +161,39 @@ mod tests {
         assert!(matched > seen / 10 && matched < seen);
         assert_eq!(TextPattern::of_like("a_%"), None);
         assert_eq!(TextPattern::of_like(r"100\%%"), None);
+    }
+
+    #[test]
+    fn texts_that_lie_together_match_as_each_does() {
+        let mut rng = fastrand::Rng::with_seed(2);
+        let mut matched = 0;
+        for round in 0..300 {
+            let mut texts = Views::new();
+            for _ in 0..rng.usize(1..200) {
+                let text: Vec<u8> = (0..rng.usize(..40)).map(|_| b"abc"[rng.usize(..3)]).collect();
+                texts.push(&text);
+            }
+            if round % 3 == 0 {
+                let mut order: Vec<u32> = (0..texts.len() as u32).collect();
+                rng.shuffle(&mut order);
+                texts = texts.reordered(&order);
+            }
+            let literal = |rng: &mut fastrand::Rng| -> String {
+                (0..rng.usize(..5)).map(|_| b"abc"[rng.usize(..3)] as char).collect()
+            };
+            let pattern = format!("{}%{}%{}", literal(&mut rng), literal(&mut rng), literal(&mut rng));
+            let pattern = TextPattern::of_like(&pattern).expect("it has wildcards");
+            let matcher = pattern.matcher();
+            let wanted: Vec<u64> = (0..texts.len().div_ceil(64))
+                .map(|_| if round % 2 == 0 { u64::MAX } else { rng.u64(..) & rng.u64(..) })
+                .collect();
+            let hits = matcher.matching(texts.as_ref(), &wanted);
+            for row in (0..texts.len()).filter(|row| wanted[row / 64] >> (row % 64) & 1 == 1) {
+                let is_hit = hits[row / 64] >> (row % 64) & 1 == 1;
+                assert_eq!(is_hit, matcher.matches(texts.get(row)), "{pattern:?} {:?}", texts.get(row));
+                matched += usize::from(is_hit);
+            }
+        }
+        assert!(matched > 500, "{matched}");
     }
 }

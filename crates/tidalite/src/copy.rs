@@ -4,7 +4,7 @@ use crate::{Error, ErrorKind, Result};
 use futures::channel::oneshot;
 use std::io::Read;
 use tidalite_query::CancelToken;
-pub use tidalite_query::statement::{Copy, CopyFormat, CopyWhat};
+pub use tidalite_query::statement::{Copy, CopyFormat, CopyWhat, Name};
 use tidalite_query::statement::{CopyPlace, Statement};
 use tokio::sync::mpsc;
 

@@ -5,6 +5,7 @@
 //! threads, never on the caller's. What runs is listed in [`running`] until its rows are read to the end or dropped.
 
 mod change;
+mod conflict;
 mod copy;
 mod copy_text;
 mod refresh;
@@ -31,7 +32,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
 use tidalite_query::{
-    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, QueryResult, Statement, TableMetrics, ViewMetrics,
+    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, Lifted, QueryResult, Statement, TableMetrics,
+    ViewMetrics,
 };
 
 pub use tidalite_query::{Frame, Parameter};
@@ -330,11 +332,17 @@ impl Session {
             true => sql.clone(),
             false => format!("{sql}\0{values:?}"),
         };
-        // And what is planned for all values.
-        let for_all = if values.is_empty() || text.is_empty() { String::new() } else { format!("{sql}\0") };
+        // And what is planned for all values; constants are such, too.
+        let template = match values.is_empty() {
+            _ if text.is_empty() => None,
+            true => tidalite_query::lifted(&sql),
+            false => Some(Lifted { sql: sql.clone(), values: values.clone() }),
+        };
+        let template = template.unwrap_or_else(|| Lifted { sql: String::new(), values: Vec::new() });
+        let for_all = if template.sql.is_empty() { String::new() } else { format!("{}\0", template.sql) };
         let catalog = self.catalog();
-        for (key, values) in [(&for_all, &values[..]), (&text, &[])] {
-            let known = self.engine()?.known(&catalog, key, values, &cancel);
+        for (key, values) in [(&text, &[][..]), (&for_all, &template.values)] {
+            let known = self.engine()?.known(&catalog, (key, &sql), values, &cancel);
             if let Some(result) = until_cancelled(&cancel, async { Ok(known.await) }).await? {
                 return Ok(Response::Rows(self.rows(result?, entry, watch)));
             }
@@ -345,7 +353,7 @@ impl Session {
                 let planned = self.engine()?.query_kept(self.catalog(), query, &text, cancel.clone());
                 let result = until_cancelled(&cancel, planned).await?;
                 if !for_all.is_empty() {
-                    self.engine()?.learn(&catalog, &sql, &for_all, &cancel).await;
+                    self.engine()?.learn(&catalog, &template.sql, &for_all, &cancel).await;
                 }
                 Ok(Response::Rows(self.rows(result, entry, watch)))
             }

@@ -1,6 +1,7 @@
 //! A column of a batch while it grows.
 
 use super::field::Field;
+use super::nested;
 use super::number::{self, LastDay};
 use crate::convert::decimal::decimal_values;
 use crate::convert::{Problem, decimal_of, json, text};
@@ -31,6 +32,8 @@ enum Data {
     Date(Vec<i32>),
     Symbol(Vec<u32>, Box<Symbols>),
     Text(Views),
+    /// Bytes and arrays, as they are stored.
+    Nested(Views),
     Uuid(Vec<[u8; 16]>),
     Ipv4(Vec<u32>),
 }
@@ -77,6 +80,7 @@ impl Builder {
             Some(ColumnType::Symbol) => Data::Symbol(Vec::new(), Box::new(Symbols { epoch: 1, ..Symbols::default() })),
             Some(ColumnType::Uuid) => Data::Uuid(Vec::new()),
             Some(ColumnType::Ipv4) => Data::Ipv4(Vec::new()),
+            Some(ColumnType::Binary | ColumnType::DoubleArray { .. }) => Data::Nested(Views::new()),
             Some(_) => Data::Text(Views::new()),
         };
         let column_type = column_type.unwrap_or(ColumnType::Varchar);
@@ -98,7 +102,7 @@ impl Builder {
 
     pub(super) fn reserve(&mut self, rows: usize) {
         match &mut self.data {
-            Data::Skipped | Data::Boolean(_) | Data::Text(_) => {}
+            Data::Skipped | Data::Boolean(_) | Data::Text(_) | Data::Nested(_) => {}
             Data::Byte(v) => v.reserve(rows),
             Data::Short(v) => v.reserve(rows),
             Data::Int(v) | Data::Date(v) => v.reserve(rows),
@@ -205,7 +209,7 @@ impl Builder {
             Data::Double(v) => v.push(0.0),
             Data::Decimal(v, ..) => v.push(0),
             Data::Symbol(v, _) | Data::Ipv4(v) => v.push(0),
-            Data::Text(v) => v.push_empty(1),
+            Data::Text(v) | Data::Nested(v) => v.push_empty(1),
             Data::Uuid(v) => v.push([0; 16]),
         }
         self.nulls.push(row);
@@ -247,6 +251,17 @@ impl Builder {
             Data::Date(v) => v.push(text::date(text)?),
             Data::Uuid(v) => v.push(text::uuid(text)?),
             Data::Ipv4(v) => v.push(text::ipv4(text)?),
+            Data::Nested(v) => {
+                let value = match self.column_type {
+                    ColumnType::DoubleArray { dims } => nested::array(text, dims),
+                    _ => nested::bytes(text),
+                };
+                let value = value.ok_or(Problem::Syntax)?;
+                if !v.has_room(value.len()) {
+                    return Err(Problem::Room);
+                }
+                v.push(&value);
+            }
             Data::Symbol(..) | Data::Text(_) => {
                 if self.column_type == ColumnType::Json && !json::is_valid(text) {
                     return Err(Problem::Syntax);
@@ -280,7 +295,7 @@ impl Builder {
             Data::Double(v) => v.truncate(rows),
             Data::Decimal(v, ..) => v.truncate(rows),
             Data::Ipv4(v) => v.truncate(rows),
-            Data::Text(v) => v.truncate(rows),
+            Data::Text(v) | Data::Nested(v) => v.truncate(rows),
             Data::Uuid(v) => v.truncate(rows),
             Data::Symbol(v, symbols) => {
                 v.truncate(rows);
@@ -316,7 +331,7 @@ impl Builder {
             Data::Float(v) => Values::F32(std::mem::take(v)),
             Data::Double(v) => Values::F64(std::mem::take(v)),
             Data::Decimal(v, ..) => decimal_values(std::mem::take(v), self.column_type),
-            Data::Text(v) => Values::Views(std::mem::take(v)),
+            Data::Text(v) | Data::Nested(v) => Values::Views(std::mem::take(v)),
             Data::Uuid(v) => Values::B16(std::mem::take(v)),
             Data::Ipv4(v) => Values::U32(std::mem::take(v)),
             Data::Symbol(v, symbols) => {

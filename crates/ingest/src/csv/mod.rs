@@ -16,6 +16,7 @@
 mod column;
 mod detect;
 mod field;
+mod nested;
 mod number;
 mod parser;
 mod split;
@@ -66,10 +67,4 @@ pub struct CsvColumn {
     pub name: String,
     /// `None` leaves the column out.
     pub column_type: Option<ColumnType>,
-}
-
-/// Whether values of the type can be read from CSV.
-#[must_use]
-pub fn is_readable(column_type: ColumnType) -> bool {
-    !matches!(column_type, ColumnType::Binary | ColumnType::DoubleArray { .. })
 }

@@ -2,8 +2,7 @@
 
 use super::column::Builder;
 use super::field::{End, blank, end_at, field, skip_record};
-use super::{CsvColumn, CsvFormat, OnBad, is_readable, lines_of};
-use crate::{Error, Result};
+use super::{CsvColumn, CsvFormat, OnBad, lines_of};
 use tidalite_types::{Batch, BatchTimestamps};
 
 /// Bad records and values that one call tells of, but for those of the last record: what can be said about 2 MiB of
@@ -68,26 +67,17 @@ struct Found {
 impl CsvParser {
     /// `designated` is the name of the designated timestamp, if it is among the columns. `seed` makes its hash tables
     /// unlike those of others.
-    ///
-    /// # Errors
-    /// A column of a type that cannot be read from text.
     pub fn new(
         format: &CsvFormat,
         table: &str,
         columns: &[CsvColumn],
         designated: Option<&str>,
         seed: u64,
-    ) -> Result<CsvParser> {
-        for column in columns {
-            if let Some(column_type) = column.column_type.filter(|t| !is_readable(*t)) {
-                let message = format!("column \"{}\" of type {column_type} cannot be read from CSV", column.name);
-                return Err(Error::invalid(message));
-            }
-        }
+    ) -> CsvParser {
         let is_designated = |c: &CsvColumn| designated.is_some_and(|d| d == c.name) && c.column_type.is_some();
         let builder = |c: &CsvColumn| Builder::new(&c.name, c.column_type, is_designated(c), seed);
         let builders: Vec<Builder> = columns.iter().map(builder).collect();
-        Ok(CsvParser {
+        CsvParser {
             format: format.clone(),
             table: table.to_owned(),
             designated: columns.iter().position(is_designated),
@@ -98,7 +88,7 @@ impl CsvParser {
             rows: 0,
             row_bytes: 64,
             noted: Vec::new(),
-        })
+        }
     }
 
     #[cfg(test)]
@@ -138,7 +128,7 @@ impl CsvParser {
 
     /// Where the next record begins.
     #[inline]
-    fn record(&mut self, input: &[u8], start: usize, is_plain: bool, on_bad: OnBad) -> std::result::Result<usize, Bad> {
+    fn record(&mut self, input: &[u8], start: usize, is_plain: bool, on_bad: OnBad) -> Result<usize, Bad> {
         let (delimiter, quote) = (self.format.delimiter, self.format.quote);
         let (row, count) = (self.rows as u32, self.columns.len());
         let mut at = start;
@@ -188,7 +178,7 @@ impl CsvParser {
 
     /// A record of only so many fields, which may be a row all the same.
     #[cold]
-    fn ends_early(&mut self, input: &[u8], at: usize, fields: usize, on_bad: OnBad) -> std::result::Result<usize, Bad> {
+    fn ends_early(&mut self, input: &[u8], at: usize, fields: usize, on_bad: OnBad) -> Result<usize, Bad> {
         let Some(End::Record(next)) = end_at(input, at, self.format.delimiter) else {
             return Err((at, None, CARRIAGE_RETURN.to_owned()));
         };
@@ -265,7 +255,7 @@ fn general(
     format: &CsvFormat,
     scratch: &mut Vec<u8>,
     row: u32,
-) -> std::result::Result<usize, Refusal> {
+) -> Result<usize, Refusal> {
     let field =
         field(input, at, format, scratch).map_err(|e| Refusal { at: e.at, reason: e.message.to_owned(), end: None })?;
     let end = field.end;

@@ -12,7 +12,7 @@ fn columns(types: &[(&str, ColumnType)]) -> Vec<CsvColumn> {
 
 fn parse(types: &[(&str, ColumnType)], designated: Option<&str>, text: &str) -> Parsed {
     let format = CsvFormat::default();
-    CsvParser::new(&format, "t", &columns(types), designated, 7).unwrap().parse(text.as_bytes(), OnBad::Skip)
+    CsvParser::new(&format, "t", &columns(types), designated, 7).parse(text.as_bytes(), OnBad::Skip)
 }
 
 fn texts(column: &BatchColumn) -> Vec<Option<String>> {
@@ -66,7 +66,7 @@ fn texts_of_any_kind_come_back_however_the_input_is_cut() {
             text.truncate(text.len() - end.len());
         }
         let format = CsvFormat::default();
-        let mut parser = CsvParser::new(&format, "t", &columns(&types), None, seed).unwrap();
+        let mut parser = CsvParser::new(&format, "t", &columns(&types), None, seed);
         let mut splitter = Splitter::new(&format);
         let (mut held, mut found, mut lines) = (Vec::new(), Vec::new(), 0);
         let mut take = |piece: &[u8]| {
@@ -244,7 +244,7 @@ fn a_bad_record_leaves_no_trace_and_says_where_it_is() {
 fn bytes_that_are_no_utf8_and_a_text_for_null_are_noticed() {
     let format = CsvFormat { null: b"NA".to_vec(), ..CsvFormat::default() };
     let types = columns(&[("a", ColumnType::Long), ("b", ColumnType::Varchar)]);
-    let mut parser = CsvParser::new(&format, "t", &types, None, 1).unwrap();
+    let mut parser = CsvParser::new(&format, "t", &types, None, 1);
     let parsed = parser.parse(b"NA,NA\n1,\"NA\"\n2,\xff\n", OnBad::Skip);
     assert_eq!(texts(&parsed.batch.columns[1]), [None, Some("NA".to_owned())]);
     assert_eq!(parsed.batch.columns[0].column.null_count(), 1);
@@ -406,7 +406,7 @@ fn a_record_with_broken_quotes_is_bad_as_a_whole() {
 fn reading_stops_at_the_first_bad_record_or_after_many() {
     let format = CsvFormat::default();
     let types = columns(&[("v", ColumnType::Long)]);
-    let mut parser = CsvParser::new(&format, "t", &types, None, 1).unwrap();
+    let mut parser = CsvParser::new(&format, "t", &types, None, 1);
     let parsed = parser.parse(b"1\n2\nx\n3\n", OnBad::Abort);
     assert_eq!((parsed.batch.rows, parsed.bytes, parsed.lines, parsed.bad.len()), (2, 6, 3, 1));
     let text = "x\n".repeat(BAD_MAX + 5);
@@ -423,7 +423,7 @@ fn bad_values_become_null_when_asked() {
     let text = "1,a,x\n2,b\n3,c,1,9\nx,d,1\n4\n\"5\"6,e,1\n5,f,2\n";
     let mut format = CsvFormat::default();
     let read = |format: &CsvFormat| {
-        let mut parser = CsvParser::new(format, "t", &columns(&types), Some("ts"), 7).unwrap();
+        let mut parser = CsvParser::new(format, "t", &columns(&types), Some("ts"), 7);
         let parsed = parser.parse(text.as_bytes(), OnBad::Null);
         let bad: Vec<_> = parsed.bad.iter().map(|b| (b.line, b.is_row, b.reason.clone())).collect();
         (parsed.batch.timestamps.unwrap().values, texts(&parsed.batch.columns[0]), parsed.batch.columns[1].clone(), bad)
@@ -459,7 +459,7 @@ fn a_delimiter_that_could_be_within_a_value_ends_it() {
         let mut short = types.clone();
         short[0].1 = if delimiter == b' ' { ColumnType::Timestamp(TimeUnit::Micros) } else { ColumnType::Double };
         for types in [types, short] {
-            let mut parser = CsvParser::new(&format, "t", &columns(&types), None, 1).unwrap();
+            let mut parser = CsvParser::new(&format, "t", &columns(&types), None, 1);
             // With room behind, which the short ways need.
             let parsed = parser.parse((text.to_owned() + &"\n".repeat(64)).as_bytes(), OnBad::Skip);
             assert_eq!(parsed.batch.rows + parsed.bad.len(), 1);
@@ -472,7 +472,7 @@ fn a_delimiter_that_could_be_within_a_value_ends_it() {
 fn symbols_are_forgotten_when_they_take_much() {
     let format = CsvFormat::default();
     let types = columns(&[("s", ColumnType::Symbol)]);
-    let mut parser = CsvParser::new(&format, "t", &types, None, 1).unwrap();
+    let mut parser = CsvParser::new(&format, "t", &types, None, 1);
     for round in 0..4 {
         let rows: Vec<String> = (0..100_000).map(|i| format!("{round}-{i:0>90}")).collect();
         let parsed = parser.parse(rows.join("\n").as_bytes(), OnBad::Abort);

@@ -14,6 +14,7 @@ fn what_is_packed_comes_back_in_row_order() {
             assert_eq!(bytes.len() - 3, line_count(width, rows) * LINE_BYTES);
             let lines = bytes[3..].as_chunks().0;
             assert!((0..rows).all(|row| unpack_plain(lines, width, row) == distances[row]), "{width} bits");
+            assert!((0..rows).all(|row| unpack_one(lines, width, row) == distances[row]), "{width} bits");
             let mut out = vec![9];
             unpacker.unpack(lines, width, reference, rows, &mut out);
             assert_eq!((out[0], &out[1..]), (9, &values[..]), "{rows} rows of {width} bits");

@@ -13,6 +13,7 @@ use arrow::datatypes::{
     UInt32Type,
 };
 use arrow::error::ArrowError;
+use std::hash::Hash;
 use std::sync::Arc;
 use tidalite_kernels::GroupKey;
 
@@ -67,7 +68,7 @@ impl Numbered {
 }
 
 /// One word, or two.
-pub(super) trait Word: GroupKey + Default {
+pub(super) trait Word: GroupKey + Hash + Default {
     fn put(&mut self, code: u64, shift: u32);
     fn take(self, shift: u32, bits: u32) -> u64;
 }
@@ -160,9 +161,12 @@ impl KeyKind {
         &self,
         column: &ArrayRef,
         shift: u32,
-        numbers: Option<&mut Numbers>,
+        mut numbers: Option<&mut Numbers>,
         words: &mut [W],
     ) -> Result<(), Overflow> {
+        if let (Some(Numbers::Texts(texts)), Some(shared)) = (&mut numbers, column.as_dictionary_opt()) {
+            return texts.number_shared(shared, |row, code| words[row].put(u64::from(code), shift));
+        }
         if *column.data_type() != self.data_type {
             return Err(Overflow);
         }

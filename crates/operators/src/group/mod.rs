@@ -1,9 +1,10 @@
 //! Rows into groups.
 //!
 //! A [`Grouping`] is what the threads of a query share, a [`Worker`] what one of them has. Keys are packed into one word a
-//! row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] adds rows to groups; [`output`] writes them as
-//! columns. [`Overflow`] gives up: the keys are not what packing understands.
+//! row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] adds rows to groups, to all or those of
+//! [`chosen`]; [`output`] writes them as columns. [`Overflow`] gives up: the keys are not what packing understands.
 
+mod chosen;
 mod keys;
 mod output;
 mod texts;
@@ -39,14 +40,21 @@ enum Width<N, W> {
 }
 
 impl Grouping {
-    /// `inputs` says of each whether its values are floating point, `None` if it has none; `seed` is what those who
-    /// choose the keys do not know.
+    /// `inputs` says of each whether its values are floating point, `None` if it has none; any `limit` groups will do; `seed`
+    /// is what those who choose the keys do not know.
     #[must_use]
-    pub fn new(folds: Vec<Fold>, kinds: Vec<KeyKind>, inputs: Vec<Option<bool>>, seed: u64) -> Grouping {
+    pub fn new(
+        folds: Vec<Fold>,
+        kinds: Vec<KeyKind>,
+        inputs: Vec<Option<bool>>,
+        limit: Option<usize>,
+        seed: u64,
+    ) -> Grouping {
+        let groups = limit.unwrap_or(usize::MAX);
         if kinds.iter().map(KeyKind::bits).sum::<u32>() <= u64::BITS {
-            Grouping(Width::Narrow(Arc::new(Shared::new(folds, kinds, inputs, seed))))
+            Grouping(Width::Narrow(Arc::new(Shared::new(folds, kinds, inputs, seed).limited(groups))))
         } else {
-            Grouping(Width::Wide(Arc::new(Shared::new(folds, kinds, inputs, seed))))
+            Grouping(Width::Wide(Arc::new(Shared::new(folds, kinds, inputs, seed).limited(groups))))
         }
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use arrow::array::{
-    Array, AsArray, BooleanArray, Date32Array, Float64Array, Int16Array, Int64Array, StringViewArray,
+    Array, AsArray, BooleanArray, Date32Array, DictionaryArray, Float64Array, Int16Array, Int64Array, StringViewArray,
     TimestampMicrosecondArray, UInt32Array,
 };
 use arrow::compute::concat_batches;
@@ -17,11 +17,21 @@ fn grouped(keys: &[ArrayRef], values: &[i64]) -> Result<HashMap<String, (i64, i6
 /// `types` are those of the keys that come out.
 fn grouped_as(
     keys: &[ArrayRef],
-    (kinds, types): (Vec<KeyKind>, &[DataType]),
+    kinds: (Vec<KeyKind>, &[DataType]),
     values: &[i64],
 ) -> Result<HashMap<String, (i64, i64)>, Overflow> {
+    grouped_of(keys, kinds, values, None)
+}
+
+/// Any `limit` of them.
+fn grouped_of(
+    keys: &[ArrayRef],
+    (kinds, types): (Vec<KeyKind>, &[DataType]),
+    values: &[i64],
+    limit: Option<usize>,
+) -> Result<HashMap<String, (i64, i64)>, Overflow> {
     let folds = vec![Fold::Rows, Fold::SumInt(0), Fold::Present(0)];
-    let grouping = Grouping::new(folds, kinds, vec![Some(false)], 5);
+    let grouping = Grouping::new(folds, kinds, vec![Some(false)], limit, 5);
     let mut workers = [grouping.worker(), grouping.worker()];
     for (number, from) in (0..values.len()).step_by(1_000).enumerate() {
         let rows = 1_000.min(values.len() - from);
@@ -103,6 +113,71 @@ fn keys_of_all_kinds_few_and_many() {
 }
 
 #[test]
+fn rows_that_share_texts_are_in_the_groups_of_their_texts() {
+    let mut random = fastrand::Rng::with_seed(7);
+    for (rows, count) in [(1, 1), (10_000, 7), (10_000, 9_000), (40_000, 40_000)] {
+        // Some of them twice, and some that no row has.
+        let texts: StringViewArray = (0..count).map(|n| Some(format!("a text of some length {}", n / 2))).collect();
+        let places = (0..rows).map(|_| (random.u32(0..9) > 0).then(|| random.u32(0..count as u32)));
+        let places: UInt32Array = places.collect();
+        let said: ArrayRef = arrow::compute::take(&texts, &places, None).expect("places among the texts");
+        let shared: ArrayRef = Arc::new(DictionaryArray::new(places, Arc::new(texts)));
+        let values: Vec<i64> = (0..rows as i64).collect();
+        let kinds = || vec![KeyKind::of(&DataType::Utf8View, true).expect("a key")];
+        let found = grouped_as(&[shared], (kinds(), &[DataType::Utf8View]), &values).expect("few texts");
+        assert_eq!(found, grouped(&[said], &values).expect("few texts"));
+    }
+}
+
+#[test]
+fn distinct_texts_come_once() {
+    for has_null in [false, true] {
+        let text = |row: usize| (!has_null || row % 50 > 0).then(|| format!("text {}", row * row % 977));
+        let texts: ArrayRef = Arc::new((0..5_000).map(text).collect::<StringViewArray>());
+        let kinds = vec![KeyKind::of(&DataType::Utf8View, true).expect("a key")];
+        let grouping = Grouping::new(Vec::new(), kinds, Vec::new(), None, 5);
+        let mut workers = [grouping.worker(), grouping.worker()];
+        for (number, from) in (0..5_000).step_by(500).enumerate() {
+            workers[number % 2].add(&[texts.slice(from, 500)], &[], 500).expect("few texts");
+        }
+        let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("k", DataType::Utf8View, true)]));
+        let parts = grouping.parts(workers.into_iter().filter_map(Worker::finish).collect());
+        let batches = parts.iter().flat_map(|part| grouping.batches(part, &[], &schema));
+        let found: Vec<String> = batches
+            .flat_map(|batch| {
+                let batch = batch.expect("columns fit their schema");
+                (0..batch.num_rows()).map(|row| self::text(batch.columns(), row)).collect::<Vec<_>>()
+            })
+            .collect();
+        let mut expected: Vec<String> = (0..5_000).map(|row| text(row).unwrap_or("NULL".to_owned())).collect();
+        expected.sort();
+        expected.dedup();
+        let mut sorted = found.clone();
+        sorted.sort();
+        assert_eq!(sorted, expected);
+    }
+}
+
+#[test]
+fn of_some_groups_all_rows_are_counted() {
+    let mut random = fastrand::Rng::with_seed(8);
+    for limit in [1, 10, 900] {
+        let ints: ArrayRef = Arc::new((0..30_000).map(|_| Some(random.i64(0..300))).collect::<Int64Array>());
+        let texts: ArrayRef =
+            Arc::new((0..30_000).map(|_| Some(format!("t{}", random.u32(0..4)))).collect::<StringViewArray>());
+        for keys in [vec![ints.clone()], vec![ints.clone(), texts.clone()], vec![texts.clone()]] {
+            let values: Vec<i64> = (0..30_000).collect();
+            let all = grouped(&keys, &values).expect("keys can be packed");
+            let kinds = keys.iter().map(|k| KeyKind::of(k.data_type(), false).expect("a key")).collect();
+            let types: Vec<DataType> = keys.iter().map(|k| k.data_type().clone()).collect();
+            let some = grouped_of(&keys, (kinds, &types), &values, Some(limit)).expect("keys can be packed");
+            assert_eq!(some.len(), limit.min(all.len()));
+            assert!(some.iter().all(|(key, sums)| all[key] == *sums));
+        }
+    }
+}
+
+#[test]
 fn codes_and_few_times_are_what_they_stand_for() {
     let mut random = fastrand::Rng::with_seed(6);
     for (rows, texts, times) in [(1, 1, 1), (20_000, 5, 3), (20_000, 0, 40), (50_000, 3_000, 200)] {
@@ -150,7 +225,7 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
     // Equal in length, in the first bytes, and in where they lie in buffers of their own.
     let alike = |last: char| StringViewArray::from(vec![format!("begins alike, ends in {last}"); 2]);
     let kinds = vec![KeyKind::of(&DataType::Utf8View, false).expect("a key")];
-    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), 5);
+    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), None, 5);
     let mut worker = grouping.worker();
     for last in ['a', 'b', 'a', 'c'] {
         worker.add(&[Arc::new(alike(last))], &[], 2).expect("texts are numbered");
@@ -170,7 +245,7 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
 fn without_keys_there_is_one_group_also_of_no_rows() {
     let found = grouped(&[], &[]).expect("nothing to pack");
     assert_eq!(found, HashMap::from([(String::new(), (0, 0))]));
-    let grouping = Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], 5);
+    let grouping = Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], None, 5);
     let mut worker = grouping.worker();
     let array: ArrayRef = Arc::new(Float64Array::from(vec![1.5, 100.0, 2.0]));
     worker.add(&[], &[Values { array: Some(array), present: Some(vec![1, 0, 1]) }], 3).expect("nothing to pack");

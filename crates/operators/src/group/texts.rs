@@ -1,14 +1,15 @@
 //! Texts as numbers, from 1, over all threads of a query; 0 is NULL.
 //!
-//! A thread looks a text up in a small cache by its view, which says a short text wholly and a long one within the
+//! Rows that share texts, as those of a block's dictionary do, have each text looked up once. Else a thread looks a text up in a small cache by its view, which says a short text wholly and a long one within the
 //! buffers of its array. What is not there is looked up in tables that all threads share, each for a part of the texts by
 //! their hash: a batch's rows are dealt out to the parts first, so that a part is locked once a batch and its table is near
 //! the processor while it is asked.
 
 use super::keys::Overflow;
-use arrow::array::{Array, ArrayRef, AsArray, StringViewArray, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringViewArray, UInt64Array};
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::compute::take;
+use arrow::datatypes::UInt32Type;
 use arrow::error::ArrowError;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
@@ -65,7 +66,15 @@ pub(super) struct TextNumbers {
     generation: u32,
     /// Rows whose text is to be looked up, and its hash, by part.
     missed: Vec<Vec<(u32, u64)>>,
+    /// Numbers of texts that rows of a batch share; 0 for those that no row had so far.
+    known: Vec<u32>,
 }
+
+/// Rows that share texts.
+pub(super) type Shared = DictionaryArray<UInt32Type>;
+
+/// Stands for a number until it is known.
+const ASKED: u32 = u32::MAX;
 
 impl Default for Texts {
     fn default() -> Texts {
@@ -88,6 +97,12 @@ impl Texts {
         self.parts[part].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// All numbers that were given, by part.
+    pub fn numbers(&self) -> impl Iterator<Item = Vec<u64>> {
+        let of_part = |part| (0..self.part(part).texts.len()).map(|place| code_of(place, part).into()).collect();
+        (0..PARTS).map(of_part)
+    }
+
     /// The texts of numbers, when all rows have theirs.
     pub fn array(&self, numbers: impl Iterator<Item = u64>) -> Result<ArrayRef, ArrowError> {
         let all = self.all.get_or_init(|| self.collect().map_err(|e| e.to_string()));
@@ -96,6 +111,26 @@ impl Texts {
         let places: UInt64Array = numbers.map(|number| number.checked_sub(1).map(place)).collect();
         // With text of its own: what all rows share would be counted as each batch's memory.
         Ok(Arc::new(take(all, &places, None)?.as_string_view().gc()))
+    }
+
+    /// Gives the numbers of what was missed: places in `column` and hashes, by part.
+    fn look_up(
+        &self,
+        missed: &mut [Vec<(u32, u64)>],
+        column: &StringViewArray,
+        mut put: impl FnMut(usize, u32),
+    ) -> Result<(), Overflow> {
+        for (number, missed) in missed.iter_mut().enumerate().filter(|(_, missed)| !missed.is_empty()) {
+            let mut part = self.part(number);
+            let before = part.bytes();
+            for (row, hash) in missed.drain(..) {
+                let row = row as usize;
+                let place = part.place(column.value(row).as_bytes(), column.views()[row], hash)?;
+                put(row, code_of(place, number));
+            }
+            self.bytes.fetch_add(part.bytes().saturating_sub(before), Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn collect(&self) -> Result<(StringViewArray, Vec<u64>), ArrowError> {
@@ -165,7 +200,14 @@ fn kept(text: &[u8], view: u128, buffers: &mut Vec<Vec<u8>>) -> u128 {
 impl TextNumbers {
     pub fn new(texts: Arc<Texts>) -> TextNumbers {
         let cache = vec![[(0, u32::MAX, 0); 2]; 1 << CACHE_BITS];
-        TextNumbers { texts, cache, buffers: Vec::new(), generation: 0, missed: vec![Vec::new(); PARTS] }
+        TextNumbers {
+            texts,
+            cache,
+            buffers: Vec::new(),
+            generation: 0,
+            missed: vec![Vec::new(); PARTS],
+            known: Vec::new(),
+        }
     }
 
     /// Gives the number of each row, in no order.
@@ -185,36 +227,34 @@ impl TextNumbers {
                 put(row, second.2);
             } else {
                 let hash = self.texts.hasher.hash_one(column.value(row).as_bytes());
-                // Tables use the other bits.
-                self.missed[(hash >> 32) as usize % PARTS].push((row as u32, hash));
+                self.missed[part_of(hash)].push((row as u32, hash));
             }
         }
-        (0..PARTS).try_for_each(|part| self.look_up(part, column, &mut put))
+        let TextNumbers { texts, cache, generation, missed, .. } = self;
+        texts.look_up(missed, column, |row, code| {
+            let view = column.views()[row];
+            let cached = &mut cache[cached_at(view)];
+            *cached = [(view, generation_of(*generation, view), code), cached[0]];
+            put(row, code);
+        })
     }
 
-    fn look_up(
-        &mut self,
-        number: usize,
-        column: &StringViewArray,
-        put: &mut impl FnMut(usize, u32),
-    ) -> Result<(), Overflow> {
-        if self.missed[number].is_empty() {
-            return Ok(());
+    /// As [`TextNumbers::number`], of rows that share texts: each text that a row has is looked up once.
+    pub fn number_shared(&mut self, column: &Shared, mut put: impl FnMut(usize, u32)) -> Result<(), Overflow> {
+        let (places, shared) = (column.keys(), column.values().as_string_view_opt().ok_or(Overflow)?);
+        let TextNumbers { texts, missed, known, .. } = self;
+        known.clear();
+        known.resize(shared.len(), 0);
+        let has_nulls = places.null_count() > 0;
+        let rows = || places.values().iter().enumerate().filter(|(row, _)| !has_nulls || places.is_valid(*row));
+        rows().for_each(|(_, place)| known[*place as usize] = ASKED);
+        // In the order in which they lie, so that memory delivers them without being asked for each.
+        for place in (0..shared.len()).filter(|place| known[*place] == ASKED) {
+            let hash = texts.hasher.hash_one(shared.value(place).as_bytes());
+            missed[part_of(hash)].push((place as u32, hash));
         }
-        let mut missed = std::mem::take(&mut self.missed[number]);
-        let texts = self.texts.clone();
-        let mut part = texts.part(number);
-        let before = part.bytes();
-        for (row, hash) in missed.drain(..) {
-            let view = column.views()[row as usize];
-            let place = part.place(column.value(row as usize).as_bytes(), view, hash)?;
-            let code = (place << PART_BITS | number) as u32 + 1;
-            let cached = &mut self.cache[cached_at(view)];
-            *cached = [(view, generation_of(self.generation, view), code), cached[0]];
-            put(row as usize, code);
-        }
-        texts.bytes.fetch_add(part.bytes().saturating_sub(before), Ordering::Relaxed);
-        self.missed[number] = missed;
+        texts.look_up(missed, shared, |place, code| known[place] = code)?;
+        rows().for_each(|(row, place)| put(row, known[*place as usize]));
         Ok(())
     }
 
@@ -233,6 +273,18 @@ impl TextNumbers {
     fn generation_of(&self, view: u128) -> u32 {
         generation_of(self.generation, view)
     }
+}
+
+/// Of a text of a part.
+#[inline]
+fn code_of(place: usize, part: usize) -> u32 {
+    (place << PART_BITS | part) as u32 + 1
+}
+
+/// Of a text's hash, whose other bits tables use.
+#[inline]
+fn part_of(hash: u64) -> usize {
+    (hash >> 32) as usize % PARTS
 }
 
 /// A short text is the same wherever it came from.

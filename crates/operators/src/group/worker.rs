@@ -3,11 +3,16 @@
 //! Groups that stay few stay in a table of the thread's own. When they get many, the table is emptied into shared ones,
 //! each for a part of the keys by their hash, small enough to stay near the processor. From then on rows are collected
 //! for each of the parts, and a part is added to when it has enough to be worth fetching its table.
+//!
+//! Where any few groups will do, rows of others are dropped as soon as it is known which: see [`super::chosen`].
 
+use super::chosen::{Asked, Chosen};
 use super::keys::{KeyKind, Numbered, Numbers, Overflow, Word};
-use arrow::array::{ArrayRef, AsArray};
+use super::texts::Texts;
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::compute::take;
 use arrow::datatypes::{Float64Type, Int64Type};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable, by_partition};
 
@@ -26,6 +31,10 @@ pub(super) struct Shared<W> {
     /// By number of input: whether its values are floating point; `None` if it has none.
     inputs: Vec<Option<bool>>,
     seed: u64,
+    /// If not all groups are asked for.
+    chosen: Option<Chosen<W>>,
+    /// Where groups are the texts that there are, and nothing is folded: whether some row has none.
+    has_null: AtomicBool,
     parts: Vec<Mutex<GroupTable<W>>>,
     /// Memory that the parts take.
     part_bytes: AtomicUsize,
@@ -42,6 +51,8 @@ pub(super) struct Worker<W> {
     shared: Arc<Shared<W>>,
     numbers: Vec<Option<Numbers>>,
     own: GroupTable<W>,
+    /// Once it is known that not all groups are: those that are, and their part that is no number of a text or time.
+    asked: Option<(Arc<Asked<W>>, Arc<Asked<W>>)>,
     /// Once groups are many.
     collected: Option<Vec<Collected<W>>>,
     words: Vec<W>,
@@ -62,7 +73,48 @@ impl<W: Word> Shared<W> {
         let folds = Folds::new(folds);
         let numbered = kinds.iter().map(KeyKind::numbered).collect();
         let parts = (0..1 << PART_BITS).map(|_| Mutex::new(GroupTable::new(folds.clone(), seed))).collect();
-        Shared { folds, kinds, numbered, inputs, seed, parts, part_bytes: AtomicUsize::new(0) }
+        Shared {
+            folds,
+            kinds,
+            numbered,
+            inputs,
+            seed,
+            chosen: None,
+            has_null: AtomicBool::new(false),
+            parts,
+            part_bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Of which any `groups` will do.
+    pub fn limited(self, groups: usize) -> Shared<W> {
+        let chosen = if self.kinds.is_empty() { None } else { Chosen::new(groups, self.seed) };
+        Shared { chosen, ..self }
+    }
+
+    /// The texts of the only key, where their numbers are all that is asked for.
+    fn only_texts(&self) -> Option<&Texts> {
+        match self.numbered.as_slice() {
+            [Some(Numbered::Texts(texts))] if self.folds.words() == 0 && self.chosen.is_none() => Some(texts),
+            _ => None,
+        }
+    }
+
+    fn groups_of_texts(&self, texts: &Texts) -> Vec<GroupTable<W>> {
+        let word = |code: u64| {
+            let mut word = W::default();
+            word.put(code, 0);
+            word
+        };
+        let null = self.has_null.load(Ordering::Relaxed).then(|| vec![0]);
+        let parts = texts.numbers().chain(null).filter(|numbers| !numbers.is_empty());
+        let table = |numbers: Vec<u64>| {
+            let mut table = GroupTable::new(self.folds.clone(), self.seed);
+            table.add(&numbers.into_iter().map(word).collect::<Vec<_>>(), &[], &mut Vec::new());
+            table.settle();
+            table
+        };
+        parts.map(table).collect()
     }
 
     pub fn bytes(&self) -> usize {
@@ -72,6 +124,9 @@ impl<W: Word> Shared<W> {
 
     /// All groups, with those that threads had for themselves.
     pub fn parts_with(&self, mut few: Vec<GroupTable<W>>) -> Vec<GroupTable<W>> {
+        if let Some(texts) = self.only_texts() {
+            return self.groups_of_texts(texts);
+        }
         if self.part_bytes.load(Ordering::Relaxed) > 0 {
             few.iter().for_each(|own| self.give(own));
             return self.take_parts();
@@ -126,6 +181,7 @@ impl<W: Word> Worker<W> {
             shared,
             numbers,
             own,
+            asked: None,
             collected: None,
             words: Vec::new(),
             groups: Vec::new(),
@@ -146,27 +202,89 @@ impl<W: Word> Worker<W> {
             self.own.add_all(W::default(), rows, &folded);
             return Ok(());
         }
+        if self.shared.only_texts().is_some() {
+            let has_null = keys.iter().any(|key| key.null_count() > 0);
+            self.shared.has_null.fetch_or(has_null, Ordering::Relaxed);
+            return self.pack(keys, rows, true);
+        }
+        let Some((asked, plain)) = self.asked.clone() else {
+            self.pack(keys, rows, true)?;
+            return match self.shared.chosen.as_ref().and_then(|chosen| chosen.choose(&self.words)) {
+                None => {
+                    self.fold(inputs);
+                    Ok(())
+                }
+                Some(asked) => {
+                    let plain = Arc::new(asked.masked(self.plain_bits()));
+                    self.fold_asked(&asked, inputs)?;
+                    self.asked = Some((asked, plain));
+                    Ok(())
+                }
+            };
+        };
+        // Numbers are looked up for the few rows whose other keys are asked for.
+        self.pack(keys, rows, false)?;
+        let some = UInt32Array::from(plain.rows(&self.words));
+        if some.is_empty() {
+            return Ok(());
+        }
+        let keys = keys.iter().map(|key| take(key, &some, None)).collect::<Result<Vec<_>, _>>();
+        let inputs = inputs.iter().map(|input| input.taken(&some)).collect::<Result<Vec<_>, _>>()?;
+        self.pack(&keys.map_err(|_| Overflow)?, some.len(), true)?;
+        self.fold_asked(&asked, &inputs)
+    }
+
+    /// Makes the words of rows; without the keys that are numbered, if `with_numbers` is not said.
+    fn pack(&mut self, keys: &[ArrayRef], rows: usize, with_numbers: bool) -> Result<(), Overflow> {
         self.words.clear();
         self.words.resize(rows, W::default());
         let mut shift = 0;
         for ((column, kind), numbers) in keys.iter().zip(&self.shared.kinds).zip(&mut self.numbers) {
-            kind.pack(column, shift, numbers.as_mut(), &mut self.words)?;
+            if with_numbers || numbers.is_none() {
+                kind.pack(column, shift, numbers.as_mut(), &mut self.words)?;
+            }
             shift += kind.bits();
         }
+        Ok(())
+    }
+
+    /// The bits of keys that are not numbered.
+    fn plain_bits(&self) -> W {
+        let (mut bits, mut shift) = (W::default(), 0);
+        for (kind, numbers) in self.shared.kinds.iter().zip(&self.numbers) {
+            if numbers.is_none() {
+                bits.put(u64::MAX >> (u64::BITS - kind.bits()), shift);
+            }
+            shift += kind.bits();
+        }
+        bits
+    }
+
+    /// Adds the rows whose groups are asked for.
+    fn fold_asked(&mut self, asked: &Asked<W>, inputs: &[Values]) -> Result<(), Overflow> {
+        let rows = asked.rows(&self.words);
+        self.words = rows.iter().map(|row| self.words[*row as usize]).collect();
+        let rows = UInt32Array::from(rows);
+        let inputs = inputs.iter().map(|input| input.taken(&rows)).collect::<Result<Vec<_>, _>>()?;
+        self.fold(&inputs);
+        Ok(())
+    }
+
+    /// Adds the rows whose words were made.
+    fn fold(&mut self, inputs: &[Values]) {
         if self.collected.is_none() {
             let folded: Vec<FoldInput<'_>> = inputs.iter().map(Values::folded).collect();
             self.own.add(&self.words, &folded, &mut self.groups);
             if self.own.len() > OWN_GROUPS_MAX {
                 self.give_away();
             }
-            return Ok(());
+            return;
         }
         by_partition(&self.words, self.shared.seed, PART_BITS, &mut self.order, &mut self.starts);
         for part in 0..1 << PART_BITS {
             let rows = self.starts[part] as usize..self.starts[part + 1] as usize;
             self.collect(part, rows, inputs);
         }
-        Ok(())
     }
 
     fn collect(&mut self, part: usize, rows: std::ops::Range<usize>, inputs: &[Values]) {
@@ -260,5 +378,13 @@ impl Values {
             None => FoldValues::Nothing,
         };
         FoldInput { values, present: self.present.as_deref() }
+    }
+
+    /// Of some rows only.
+    fn taken(&self, rows: &UInt32Array) -> Result<Values, Overflow> {
+        let array = self.array.as_ref().map(|array| take(array, rows, None)).transpose();
+        let present = self.present.as_ref();
+        let present = present.map(|bytes| rows.values().iter().map(|row| bytes[*row as usize]).collect());
+        Ok(Values { array: array.map_err(|_| Overflow)?, present })
     }
 }

@@ -3,10 +3,20 @@
 use super::statements::{quoted, sub_query};
 use super::{Input, from_parser, rewrite};
 use crate::scan::read::ADDRESS;
-use crate::statement::{Delete, Name, OnConflict, Query, Statement, Update};
+use crate::statement::{Assigned, Delete, Name, OnConflict, Query, Statement, Update};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::tokenizer::Token;
+
+/// The rows that an INSERT brings, in the expressions of ON CONFLICT.
+pub(crate) const EXCLUDED: &str = "excluded";
+
+/// Whether an expression is `EXCLUDED.column`.
+fn is_excluded(expr: &ast::Expr, column: &str) -> bool {
+    let ast::Expr::CompoundIdentifier(parts) = expr else { return false };
+    matches!(parts.as_slice(), [table, name] if table.value.eq_ignore_ascii_case(EXCLUDED)
+        && tidalite_types::schema::same_name(&name.value, column))
+}
 
 impl Input<'_> {
     pub(super) fn delete(&mut self) -> Result<Statement> {
@@ -63,8 +73,8 @@ impl Input<'_> {
         Ok(Some(query))
     }
 
-    /// `ON CONFLICT [(key, …)] DO NOTHING | DO UPDATE SET column = EXCLUDED.column, …`, behind the rows of an INSERT.
-    pub(super) fn on_conflict(&mut self) -> Result<Option<OnConflict>> {
+    /// `ON CONFLICT [(key, …)] DO NOTHING | DO UPDATE SET column = expression, … [WHERE …]`, behind the rows of an INSERT.
+    pub(super) fn on_conflict(&mut self, table: &Name, alias: &str) -> Result<Option<OnConflict>> {
         let position = self.position();
         if !self.take_all(&["on", "conflict"]) {
             return Ok(None);
@@ -86,30 +96,31 @@ impl Input<'_> {
         }
         self.expect("update")?;
         self.expect("set")?;
-        let mut columns = Vec::new();
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
         loop {
-            let column = self.name("a column name")?;
+            columns.push(self.assigned(table, alias)?);
             self.expect_symbol(&Token::Eq)?;
-            let is_excluded = self.sees("excluded") && matches!(self.parser.peek_nth_token_ref(1).token, Token::Period);
-            if !is_excluded {
-                return self.error("DO UPDATE SET takes values from EXCLUDED only: SET c = EXCLUDED.c");
-            }
-            self.parser.next_token();
-            self.parser.next_token();
-            let given = self.name("a column name")?;
-            if !tidalite_types::schema::same_name(&given.text, &column.text) {
-                let message = format!("column \"{}\" can be assigned from EXCLUDED.{} only", column.text, column.text);
-                return Err(Error::invalid(message).at(given.position));
-            }
-            columns.push(column);
+            values.push(self.parser.parse_expr().map_err(|e| from_parser(&e, &self.words))?);
             if !self.take_symbol(&Token::Comma) {
                 break;
             }
         }
-        if self.sees("where") {
-            return self.error("DO UPDATE … WHERE is not supported");
+        let predicate = self.predicate()?;
+        let is_plain = predicate.is_none() && columns.iter().zip(&values).all(|(c, value)| is_excluded(value, &c.text));
+        let query = self.conflict_query(alias, predicate, values)?;
+        Ok(Some(OnConflict { position, keys, update: Some(Assigned { columns, is_plain, query }) }))
+    }
+
+    /// Only to hold the expressions: [`crate::Engine::conflicting`] asks them of what is there.
+    fn conflict_query(&self, alias: &str, predicate: Option<ast::Expr>, values: Vec<ast::Expr>) -> Result<Query> {
+        let mut query = sub_query(&format!("SELECT 1 FROM {EXCLUDED}, {}", quoted(alias)))?;
+        query.words = self.words.clone();
+        if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
+            select.selection = predicate;
+            select.projection = values.into_iter().map(ast::SelectItem::UnnamedExpr).collect();
         }
-        Ok(Some(OnConflict { position, keys, update: Some(columns) }))
+        rewrite::rewrite(&mut query.ast)?;
+        Ok(query)
     }
 
     /// The name of a column, which may stand behind that of its table.

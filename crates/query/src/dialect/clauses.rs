@@ -47,6 +47,28 @@ pub(super) const CLAUSE_ENDS: &[&str] = &[
 const UNITS: &[&str] =
     &["nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "year"];
 
+/// The text of an expression with intervals as they are written.
+pub(super) fn as_written(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(&format!("({INTERVAL}(")) {
+        let mut depth = 0_usize;
+        let closes = after.char_indices().find(|(_, c)| {
+            match c {
+                '(' => depth += 1,
+                ')' if depth == 0 => return true,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            false
+        });
+        let Some((end, _)) = closes else { break };
+        out.push_str(before);
+        out.push_str(&after[..end]);
+        rest = after[end + 1..].strip_prefix(')').unwrap_or(&after[end + 1..]);
+    }
+    (out + rest).replace(&format!("{RANGE}("), "interval(")
+}
+
 pub(super) fn moved(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<TokenWithSpan>> {
     let tokens: Vec<_> = tokens.into_iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).collect();
     let is_show = tokens.first().is_some_and(|t| is_word(&t.token, "show"));
@@ -150,7 +172,7 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// What a window's frame may say here: `2 hours PRECEDING`, and `EXCLUDE CURRENT ROW` behind `ROWS … AND CURRENT ROW`.
+    /// What a window's frame may say here: `2 hours PRECEDING`, and what EXCLUDE leaves out; `ROWS … AND CURRENT ROW EXCLUDE CURRENT ROW` ends one row before.
     fn frame(&mut self) -> Result<bool> {
         let span = self.span(0);
         let is_bound = self.sees(2, "preceding") || self.sees(2, "following");
@@ -175,10 +197,15 @@ impl<'a> Mover<'a> {
         let tail =
             |n: usize, word: &str| self.out.len().checked_sub(n).is_some_and(|at| is_word(&self.out[at].token, word));
         let ends_here = tail(3, "and") && tail(2, "current") && tail(1, "row");
-        if !(self.sees(1, "current") && self.sees(2, "row") && is_rows && ends_here) {
-            let mut error = Error::invalid("EXCLUDE goes with ROWS BETWEEN … AND CURRENT ROW EXCLUDE CURRENT ROW only");
-            error.position = self.words.offset(span.start);
-            return Err(error);
+        let what = ["group", "ties"].into_iter().find(|what| self.sees(1, what));
+        let is_row = self.sees(1, "current") && self.sees(2, "row");
+        if what.is_none() && !is_row {
+            self.at += 1;
+            return self.refused("CURRENT ROW, GROUP, TIES or NO OTHERS");
+        }
+        if !(is_row && is_rows && ends_here) {
+            self.at += if is_row { 3 } else { 2 };
+            return Ok(super::exclusions::noted(&mut self.out, what.unwrap_or("current_row")));
         }
         self.at += 3;
         self.out.truncate(self.out.len() - 2);

@@ -121,7 +121,7 @@ impl Input<'_> {
             "csv" => copy.format = Some(CopyFormat::Csv),
             "parquet" => copy.format = Some(CopyFormat::Parquet),
             "text" => copy.format = Some(CopyFormat::Text),
-            "binary" => return Err(no_binary(position)),
+            "binary" => copy.format = Some(CopyFormat::Binary),
             "format" => self.copy_format(copy)?,
             "header" => copy.header = Some(self.copy_flag()?),
             "delimiter" | "delim" | "sep" => copy.delimiter = Some(self.copy_byte("DELIMITER")?),
@@ -177,12 +177,12 @@ impl Input<'_> {
 
     /// PostgreSQL's and DuckDB's form of the file; QuestDB's pattern of its timestamps.
     fn copy_format(&mut self, copy: &mut Copy) -> Result<()> {
-        let given = self.copy_word("csv, text or parquet")?;
+        let given = self.copy_word("csv, text, binary or parquet")?;
         copy.format = Some(match given.text.to_lowercase().as_str() {
             "csv" => CopyFormat::Csv,
             "text" => CopyFormat::Text,
             "parquet" => CopyFormat::Parquet,
-            "binary" => return Err(no_binary(given.position)),
+            "binary" => CopyFormat::Binary,
             pattern if pattern.starts_with("yyyy-mm-dd") || pattern.starts_with("y-m-d") => CopyFormat::Csv,
             _ => {
                 let message = format!("format '{}' is not supported", given.text);
@@ -237,10 +237,6 @@ impl Input<'_> {
     }
 }
 
-fn no_binary(position: usize) -> Error {
-    Error::invalid("COPY in binary format is not supported").at(position).with_hint("FORMAT csv or text")
-}
-
 impl Copy {
     /// What was not said, from the name of the file.
     fn settle(&mut self) -> Result<()> {
@@ -254,8 +250,15 @@ impl Copy {
             (CopyFormat::Parquet, CopyPlace::Client) => {
                 Err(Error::invalid("Parquet goes from and to files").with_hint("FORMAT csv or text"))
             }
-            (CopyFormat::Parquet, _) if self.header.is_some() || self.delimiter.is_some() || self.null.is_some() => {
-                Err(Error::invalid("HEADER, DELIMITER and NULL are for CSV"))
+            (CopyFormat::Binary, CopyPlace::File(name)) => {
+                Err(Error::invalid("the binary format goes from and to clients")
+                    .at(name.position)
+                    .with_hint("files are CSV, text or Parquet; clients COPY FROM STDIN and TO STDOUT"))
+            }
+            (CopyFormat::Parquet | CopyFormat::Binary, _)
+                if self.header.is_some() || self.delimiter.is_some() || self.null.is_some() =>
+            {
+                Err(Error::invalid("HEADER, DELIMITER and NULL are for text and CSV"))
             }
             _ => Ok(()),
         }
@@ -307,13 +310,15 @@ mod tests {
         assert_eq!((copy.format, copy.query().trim()), (Some(CopyFormat::Parquet), "SELECT * FROM t SAMPLE BY 1h"));
         assert_eq!(copy.query().find("SELECT"), Some(6), "where it stands in the statement");
         assert_eq!(parsed("COPY t TO STDOUT").format, Some(CopyFormat::Text));
+        assert_eq!(parsed("COPY t TO STDOUT BINARY").format, Some(CopyFormat::Binary));
+        assert_eq!(parsed("COPY t FROM STDIN WITH (FORMAT binary)").format, Some(CopyFormat::Binary));
         assert_eq!(parsed("COPY t TO '/tmp/x' (FORMAT 'csv')").format, Some(CopyFormat::Csv));
     }
 
     #[test]
     fn what_is_no_copy_is_refused_with_its_place() {
         for (sql, position) in [
-            ("COPY t FROM STDIN (FORMAT binary)", 26),
+            ("COPY t FROM 'x' (FORMAT binary)", 12),
             ("COPY t FROM STDIN (FORMAT xml)", 26),
             ("COPY t FROM PROGRAM 'ls'", 12),
             ("COPY t FROM STDIN (COLOUR 'red')", 19),

@@ -2,8 +2,14 @@
 
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
 use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::any::TypeId;
+
+/// Below that of a cast, above that of a product.
+const ARROW_PRECEDENCE: u8 = 45;
+/// Below that of a sum, above that of a comparison.
+const CONCATENATION_PRECEDENCE: u8 = 25;
 
 /// The stock generic dialect, which DataFusion itself is tested with, and what QuestDB's users write besides.
 #[derive(Debug)]
@@ -29,6 +35,15 @@ impl Dialect for TidaliteDialect {
 
     fn is_identifier_part(&self, c: char) -> bool {
         c.is_alphanumeric() || matches!(c, '_' | '$' | '#' | '@')
+    }
+
+    /// As in PostgreSQL: `document ->> 'a' = 'b'` compares what is in the document, `'a' || 1 + 2` is `a3`.
+    fn get_next_precedence(&self, parser: &Parser) -> Option<std::result::Result<u8, ParserError>> {
+        match parser.peek_token_ref().token {
+            Token::Arrow | Token::LongArrow => Some(Ok(ARROW_PRECEDENCE)),
+            Token::StringConcat => Some(Ok(CONCATENATION_PRECEDENCE)),
+            _ => None,
+        }
     }
 
     supported! {
@@ -58,6 +73,8 @@ pub(super) fn with_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut begins_query = true;
+    // Whether each parenthesis that is open can only hold a query or a table.
+    let mut holds_query: Vec<bool> = Vec::new();
     // Behind AS stands a query once, in CREATE … AS; else a name, which may have WHERE behind it.
     let mut names = !tokens.first().is_some_and(|t| keyword(&t.token) == Some(Keyword::CREATE));
     let mut is_named = false;
@@ -72,7 +89,10 @@ fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             Some(Token::Word(w)) if w.quote_style.is_none() => w.value.as_str(),
             _ => "",
         };
-        let is_bare = begins_query && !is_named && is_name && at > 0 && ["sort", "where"].contains(&follows);
+        // Elsewhere `(w ORDER BY v)` is a window.
+        let clauses: &[&str] =
+            if holds_query.last() == Some(&true) { &["sort", "where", "order", "limit"] } else { &["sort", "where"] };
+        let is_bare = begins_query && !is_named && is_name && at > 0 && clauses.contains(&follows);
         if is_bare {
             out.push(TokenWithSpan::new(Token::make_keyword("select"), token.span));
             out.push(TokenWithSpan::new(Token::Mul, token.span));
@@ -86,6 +106,15 @@ fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             begins_query = false;
             out.push(TokenWithSpan::new(Token::make_keyword("from"), token.span));
             continue;
+        }
+        match token.token {
+            Token::LParen => holds_query.push(match tokens[..at].last() {
+                None => true,
+                Some(before) if before.token == Token::LParen => holds_query.last() == Some(&true),
+                Some(before) => is_before_query(&before.token),
+            }),
+            Token::RParen => drop(holds_query.pop()),
+            _ => {}
         }
         if !matches!(token.token, Token::Whitespace(_)) {
             is_named = names && keyword == Some(Keyword::AS);
@@ -107,6 +136,12 @@ fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         out.push(token.clone());
     }
     out
+}
+
+/// Whether parentheses behind it hold a query or a table, nothing else.
+fn is_before_query(token: &Token) -> bool {
+    use Keyword::{ALL, ANALYZE, EXCEPT, EXPLAIN, FROM, INTERSECT, JOIN, LATERAL, UNION};
+    keyword(token).is_some_and(|k| [ALL, ANALYZE, EXCEPT, EXPLAIN, FROM, INTERSECT, JOIN, LATERAL, UNION].contains(&k))
 }
 
 /// Where a statement begins that is a table with something behind it: `tables()`, `t WHERE …`, `(SELECT …) PIVOT (…)`.

@@ -12,6 +12,11 @@ static AGGREGATES: LazyLock<HashSet<String>> = LazyLock::new(|| {
     names.chain(super::AGGREGATE_NAMES.iter().map(|name| (*name).to_owned())).collect()
 });
 
+/// Whether a function of the name is an aggregate.
+pub(super) fn is_aggregate(name: &str) -> bool {
+    AGGREGATES.contains(name)
+}
+
 /// `GROUP BY ROLLUP(1, 2)`: columns by their position, as in plain lists.
 pub(super) fn positions(select: &mut Select) {
     let GroupByExpr::Expressions(keys, _) = &mut select.group_by else { return };
@@ -93,7 +98,7 @@ impl Visitor for Found {
         match expr {
             Expr::Function(function) if function.over.is_some() => self.has_window = true,
             Expr::Function(function) => {
-                self.has_aggregate |= AGGREGATES.contains(&function.name.to_string());
+                self.has_aggregate |= is_aggregate(&function.name.to_string());
             }
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.has_column = true,
             _ => {}

@@ -105,7 +105,7 @@ fn has_column(expr: &Expr) -> bool {
 }
 
 /// The columns an expression names, each by its parts.
-fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
+pub(super) fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
     struct Names(Vec<Vec<String>>);
     impl Visitor for Names {
         type Break = ();
@@ -128,7 +128,7 @@ fn parsed(sql: &str) -> Option<Query> {
     query.ok().map(|query| *query)
 }
 
-fn name_of(factor: &TableFactor) -> Option<Ident> {
+pub(super) fn name_of(factor: &TableFactor) -> Option<Ident> {
     match factor {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
             Some(alias.name.clone())

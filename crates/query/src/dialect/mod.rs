@@ -4,22 +4,26 @@
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
 //! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
-//! [`joins`], [`timed`] and [`pivot`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
+//! [`joins`], [`timed`], [`pivot`], [`exclusions`], [`geohashes`], [`subscripts`] and [`symmetric`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
 //! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
-//! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`not_in`], [`windows`], [`relations`], [`sequences`], [`templates`] and [`synonyms`].
+//! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`not_in`], [`windows`], [`relations`], [`sequences`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
 
 mod alter;
 mod balanced;
+mod casts;
 mod change;
 mod clauses;
 mod copy;
 mod create;
 mod declare;
+mod exclusions;
+mod geohashes;
 mod grammar;
 mod group_by;
 mod joins;
 mod laterals;
 mod not_in;
+mod operators;
 mod pivot;
 mod postgres;
 mod relations;
@@ -27,6 +31,8 @@ mod rewrite;
 mod sequences;
 mod statements;
 mod subqueries;
+mod subscripts;
+mod symmetric;
 mod synonyms;
 mod templates;
 mod timed;
@@ -35,6 +41,7 @@ mod view;
 mod visit;
 mod windows;
 
+pub(crate) use change::EXCLUDED;
 pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use relations::{
@@ -100,6 +107,7 @@ fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement>
         return Ok(statement);
     }
     let tokens = clauses::moved(tokens, &words)?;
+    let tokens = symmetric::marked(subscripts::separated(geohashes::literals(tokens, &words)?));
     let tokens = grammar::with_select(tokens);
     check_operators(&tokens)?;
     Input::new(&TidaliteDialect, tokens, words).statement()
@@ -269,7 +277,10 @@ impl<'a> Input<'a> {
 
     fn query(&mut self) -> Result<Query> {
         let mut ast = self.parser.parse_query().map_err(|e| from_parser(&e, &self.words))?;
-        let tail = rewrite::rewrite(&mut ast)?;
+        let tail = rewrite::rewrite(&mut ast).map_err(|mut error| {
+            error.position = error.position.or_else(|| self.words.place_of_error(&error));
+            error
+        })?;
         Ok(Query { ast, tail, words: self.words.clone() })
     }
 

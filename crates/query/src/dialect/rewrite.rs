@@ -1,7 +1,7 @@
 //! What is changed in a query's tree before it is planned: names for computed columns, GROUP BY where it is left out,
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
-use super::{balanced, group_by, laterals, not_in, relations, sequences, subqueries, synonyms, windows};
+use super::{balanced, casts, group_by, laterals, not_in, relations, sequences, subqueries, synonyms, windows};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
@@ -26,7 +26,7 @@ pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
     if tail.is_some() {
         query.limit_clause = None;
     }
-    match super::visit::visit_mut(query, &mut Rewriter { depth: 0 }) {
+    match super::visit::visit_mut(query, &mut Rewriter { depth: 0, tables: Vec::new() }) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => {
             synonyms::replaced(query);
@@ -38,6 +38,25 @@ pub(super) fn rewrite(query: &mut Query) -> Result<Option<u64>> {
 struct Rewriter {
     /// Queries that are open.
     depth: usize,
+    /// What the tables are called of each SELECT that is open.
+    tables: Vec<Vec<String>>,
+}
+
+impl Rewriter {
+    /// Whether all that an aggregate is of belongs to queries around its own: it would be one of theirs.
+    fn is_of_outer(&self, expr: &Expr) -> bool {
+        let Expr::Function(function) = expr else { return false };
+        let Some((own, outer)) = self.tables.split_last() else { return false };
+        if outer.is_empty() || function.over.is_some() || !group_by::is_aggregate(&function.name.to_string()) {
+            return false;
+        }
+        let columns = laterals::columns_of(expr);
+        let is_outer = |parts: &Vec<String>| match &parts[..] {
+            [.., table, _] => !own.contains(table) && outer.iter().any(|tables| tables.contains(table)),
+            _ => false,
+        };
+        !columns.is_empty() && columns.iter().all(is_outer)
+    }
 }
 
 impl VisitorMut for Rewriter {
@@ -50,6 +69,15 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if self.is_of_outer(expr) {
+            let message = "aggregates of outer columns alone are not supported";
+            let error =
+                Error::invalid(message).with_hint("compute them in a sub-query in FROM: FROM (SELECT max(n) AS m …) a");
+            return ControlFlow::Break(match super::call(expr) {
+                Some((name, _)) => error.about(name),
+                None => error,
+            });
+        }
         balanced::expr(expr);
         ControlFlow::Continue(())
     }
@@ -76,7 +104,15 @@ impl VisitorMut for Rewriter {
         }
     }
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        let factors =
+            select.from.iter().flat_map(|t| std::iter::once(&t.relation).chain(t.joins.iter().map(|j| &j.relation)));
+        self.tables.push(factors.filter_map(laterals::name_of).map(|name| name.value).collect());
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.tables.pop();
         relations::nest_time_joins(select);
         ControlFlow::Continue(())
     }
@@ -123,6 +159,7 @@ fn set_expr(mut body: &mut SetExpr) -> Result<()> {
                 sequences::rewritten(select);
                 group_by::positions(select);
                 group_by::implied(select);
+                casts::told_apart(select);
                 subqueries::rewritten(select);
                 not_in::rewritten(select);
                 return relations::clauses(select);
@@ -247,6 +284,7 @@ fn name_columns(select: &mut Select) {
 
 fn computed_name(expr: &Expr) -> String {
     match expr {
+        Expr::Function(function) if function.name.to_string() == super::RANGE => "interval".to_owned(),
         Expr::Function(function) => last_part(&function.name),
         Expr::Nested(inner) => computed_name(inner),
         Expr::Identifier(ident) => ident.value.clone(),
@@ -263,7 +301,8 @@ fn computed_name(expr: &Expr) -> String {
         Expr::Exists { .. } => "exists".to_owned(),
         Expr::Subquery(_) => "column".to_owned(),
         other => {
-            let text = other.to_string();
+            let text = super::subscripts::as_written(&super::clauses::as_written(&other.to_string()));
+            let text = super::symmetric::as_written(&text);
             if text.len() <= NAME_BYTES_MAX { text } else { "column".to_owned() }
         }
     }

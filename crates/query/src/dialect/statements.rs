@@ -168,6 +168,7 @@ impl Input<'_> {
         }
         self.expect("into")?;
         let table = self.table_name()?;
+        let alias = if self.take("as") { self.name("an alias")?.text } else { table.text.clone() };
         let mut columns = Vec::new();
         if matches!(self.parser.peek_token_ref().token, Token::LParen)
             && !self.sees_at(1, "select")
@@ -183,10 +184,10 @@ impl Input<'_> {
             self.expect_symbol(&Token::RParen)?;
         }
         let query = self.query()?;
-        let conflict = self.on_conflict()?;
-        let returning = self.returning(&table, &table.text)?;
+        let conflict = self.on_conflict(&table, &alias)?;
+        let returning = self.returning(&table, &alias)?;
         let (table, table_position) = (table.text, table.position);
-        Ok(Statement::Insert(Insert { table, columns, query, table_position, conflict, returning, commit_rows }))
+        Ok(Statement::Insert(Insert { table, columns, query, table_position, alias, conflict, returning, commit_rows }))
     }
 
     /// SHOW statements are queries over table functions.
@@ -207,12 +208,32 @@ impl Input<'_> {
         {
             let table = self.table_name()?;
             format!("SELECT * FROM show_create_table({})", literal(&table.text))
+        } else if let Some((name, value)) = self.setting() {
+            format!("SELECT {} AS {}", literal(value), quoted(name))
         } else {
             return Err(self.expected("TABLES, VIEWS, COLUMNS, PARTITIONS or CREATE TABLE"));
         };
         let mut query = sub_query(&sql)?;
         query.words = self.words.clone();
         Ok(query)
+    }
+
+    /// A setting of PostgreSQL's that does not change, and its value.
+    fn setting(&mut self) -> Option<(&'static str, &'static str)> {
+        const SETTINGS: &[(&[&str], &str, &str)] = &[
+            (&["server_version"], "server_version", tidalite_types::pg_type::SERVER_VERSION),
+            (&["server_encoding"], "server_encoding", "UTF8"),
+            (&["client_encoding"], "client_encoding", "UTF8"),
+            (&["timezone"], "TimeZone", "UTC"),
+            (&["time", "zone"], "TimeZone", "UTC"),
+            (&["search_path"], "search_path", crate::tables::SCHEMA),
+            (&["standard_conforming_strings"], "standard_conforming_strings", "on"),
+            (&["transaction", "isolation", "level"], "transaction_isolation", "read committed"),
+            (&["transaction_isolation"], "transaction_isolation", "read committed"),
+            (&["max_identifier_length"], "max_identifier_length", "127"),
+        ];
+        let (_, name, value) = SETTINGS.iter().find(|(words, ..)| self.take_all(words))?;
+        Some((name, value))
     }
 
     fn from_table(&mut self) -> Result<String> {

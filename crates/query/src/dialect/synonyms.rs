@@ -5,7 +5,7 @@
 use crate::Parameter;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, ObjectName, Query, UnaryOperator, Value, VisitorMut,
+    Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -36,9 +36,16 @@ impl VisitorMut for Replacer {
         match expr {
             Expr::Function(function) => match super::templates::expression(function) {
                 Some(written) => *expr = written,
-                None => named(function),
+                None => {
+                    named(function);
+                    super::exclusions::applied(function);
+                }
             },
+            Expr::CompoundFieldAccess { .. } => super::subscripts::replaced(expr),
+            Expr::Cast { .. } => super::geohashes::cast(expr),
+            Expr::Between { .. } => super::symmetric::replaced(expr),
             Expr::AnyOp { .. } | Expr::AllOp { .. } => listed(expr),
+            Expr::UnaryOp { .. } | Expr::BinaryOp { .. } => super::operators::replaced(expr),
             Expr::Extract { field, expr: time, .. } => {
                 let name = match field {
                     DateTimeField::Century => "century",
@@ -62,10 +69,38 @@ impl VisitorMut for Replacer {
                 let right = Box::new(Expr::Value(Value::SingleQuotedString(regex).into()));
                 *expr = Expr::BinaryOp { left, op, right };
             }
+            Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
+                escaped(pattern, escape_char);
+            }
             _ => {}
         }
         ControlFlow::Continue(())
     }
+}
+
+/// `LIKE 'a!_%' ESCAPE '!'` is `LIKE 'a\_%'`: the engine knows the backslash only.
+fn escaped(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
+    let Some(Value::SingleQuotedString(by)) = escape.as_ref().map(|value| &value.value) else { return };
+    let mut by = by.chars();
+    let (Some(text), by, None) = (super::text(pattern), by.next(), by.next()) else { return };
+    if by != Some('\\') {
+        let mut plain = String::with_capacity(text.len() + 4);
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                c if Some(c) == by => match chars.next() {
+                    Some(next @ ('%' | '_' | '\\')) => plain.extend(['\\', next]),
+                    Some(next) => plain.push(next),
+                    // An escape with nothing behind it: as it is.
+                    None => plain.push(c),
+                },
+                '\\' => plain.push_str("\\\\"),
+                c => plain.push(c),
+            }
+        }
+        *pattern = Expr::Value(Value::SingleQuotedString(plain).into());
+    }
+    *escape = None;
 }
 
 /// `a IS DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`: the stock parser takes all that comes for the right

@@ -45,8 +45,8 @@ fn build(spec: &mut WindowSpec, named: &[NamedWindowDefinition]) {
         let found = named.iter().find(|NamedWindowDefinition(known, _)| known.value == name.value);
         match found.map(|NamedWindowDefinition(_, window)| window) {
             Some(NamedWindowExpr::WindowSpec(base)) => {
-                if spec.partition_by.is_empty() {
-                    spec.partition_by.clone_from(&base.partition_by);
+                if spec.partition_by.iter().all(super::exclusions::is_note) {
+                    spec.partition_by.extend(base.partition_by.iter().cloned());
                 }
                 if spec.order_by.is_empty() {
                     spec.order_by.clone_from(&base.order_by);

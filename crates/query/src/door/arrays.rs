@@ -6,15 +6,17 @@
 use super::{arrow_type, item};
 use bytes::Bytes;
 use datafusion::arrow::array::{
-    Array, ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, Float64Array, ListArray,
-    PrimitiveArray, StringViewArray, UInt32Array, new_null_array,
+    Array, ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
+    Float64Array, ListArray, PrimitiveArray, StringViewArray, UInt32Array, new_null_array,
 };
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt32Type,
 };
 use std::sync::Arc;
+use tidalite_storage::segment::TextRows;
 use tidalite_storage::{Block, BlockData};
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::view_bytes;
@@ -93,6 +95,39 @@ impl Raw {
             _ => Err(Error::internal(format!("a symbol column holds {:?} values", self.physical))),
         }
     }
+}
+
+/// Rows of a block of text. Whether its texts are such is checked once, as long as the block stays in memory.
+pub(crate) fn text_array(rows: TextRows) -> Result<ArrayRef> {
+    let texts = all_texts(&rows)?;
+    if rows.places.is_none() && rows.validity.is_none() {
+        return Ok(texts);
+    }
+    take(&*texts, &places(rows), None).map_err(door_error)
+}
+
+/// The same as places among texts, which several rows may share.
+pub(crate) fn text_dictionary(rows: TextRows) -> Result<ArrayRef> {
+    let texts = all_texts(&rows)?;
+    Ok(Arc::new(DictionaryArray::try_new(places(rows), texts).map_err(door_error)?))
+}
+
+/// Each row with a text of its own.
+pub(crate) fn as_dictionary(texts: ArrayRef) -> Result<ArrayRef> {
+    let places = UInt32Array::new((0..texts.len() as u32).collect(), texts.nulls().cloned());
+    Ok(Arc::new(DictionaryArray::try_new(places, texts).map_err(door_error)?))
+}
+
+fn all_texts(rows: &TextRows) -> Result<Arc<StringViewArray>> {
+    let views = || ScalarBuffer::<u128>::from(Buffer::from(rows.views.clone()));
+    let check = || StringViewArray::try_new(views(), vec![Buffer::from(rows.data.clone())], None);
+    rows.made.get_or_make(check).map_err(door_error)
+}
+
+fn places(rows: TextRows) -> UInt32Array {
+    let nulls = rows.validity.map(|bits| NullBuffer::new(BooleanBuffer::new(Buffer::from(bits), 0, rows.rows)));
+    let places = rows.places.unwrap_or_else(|| (0..rows.rows as u32).collect());
+    UInt32Array::new(ScalarBuffer::from(places), nulls)
 }
 
 /// Keeps a run's column alive while Arrow looks at a part of it.
@@ -183,7 +218,7 @@ fn symbols(
         return Ok(new_null_array(&DataType::Utf8View, rows));
     }
     let ids = UInt32Array::new(ScalarBuffer::new(ids, 0, rows), nulls);
-    datafusion::arrow::compute::take(dictionary, &ids, None).map_err(door_error)
+    take(dictionary, &ids, None).map_err(door_error)
 }
 
 fn views_array(

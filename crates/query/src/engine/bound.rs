@@ -96,7 +96,7 @@ impl Engine {
         let Statement::Query(mut query) = untyped else { return Ok(None) };
         // `$1` is a parameter. Another `$` begins a word of time, as in '$today', which is one of those also without it.
         let without = sql.split('$').map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
-        if !is_lasting(&without.collect::<String>()) {
+        if !is_lasting(&without.collect::<Vec<_>>().join("?")) {
             return Ok(None);
         }
         let mut places = Places { ordered: Vec::new(), all: 0, compared: 0 };

@@ -5,7 +5,9 @@
 
 use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 pub(super) fn text(plan: &dyn ExecutionPlan, is_analyze: bool) -> String {
     let mut out = String::new();
@@ -41,7 +43,7 @@ fn words(plan: &dyn ExecutionPlan) -> String {
         "RepartitionExec" => repartition(rest),
         "CoalescePartitionsExec" => "gather what threads have".to_owned(),
         "SortPreservingMergeExec" => format!("merge what threads have in order of {}", list(rest, "")),
-        "SortExec" => match rest.split_once("fetch=").and_then(|(_, fetch)| fetch.split_once(')')) {
+        "SortExec" | "SortExec(TopK)" => match rest.split_once("fetch=").and_then(|(_, fetch)| fetch.split_once(')')) {
             Some((count, _)) => format!("first {count} in order of {}", list(rest, "expr=")),
             None => format!("sort by {}", list(rest, "expr=")),
         },
@@ -186,35 +188,93 @@ fn window(plan: &dyn ExecutionPlan) -> String {
     format!("window: {}", plain(&names.join(", ")))
 }
 
-/// ` (3 rows, 28 µs)`, with what else a scan counted and what was spilled.
+/// ` (3 rows, 28 µs)`, with what else a step counted.
 fn measured(plan: &dyn ExecutionPlan) -> String {
     let Some(metrics) = plan.metrics() else { return String::new() };
-    let is_ours = plan.name().starts_with("Tidalite");
-    let mut shown = Vec::new();
-    for metric in metrics.aggregate_by_name().sorted_for_display().timestamps_removed().iter() {
+    let metrics = metrics.aggregate_by_name().sorted_for_display().timestamps_removed();
+    let (mut shown, mut counts, mut time) = (Vec::new(), HashMap::new(), Duration::ZERO);
+    for metric in metrics.iter() {
         match metric.value() {
             MetricValue::OutputRows(rows) => shown.push(format!("{} rows", rows.value())),
-            MetricValue::ElapsedCompute(time) => {
-                shown.push(format!("{:?}", std::time::Duration::from_nanos(time.value() as u64)));
+            // What did not measure has one.
+            MetricValue::ElapsedCompute(spent) if spent.value() > 1 => {
+                time = Duration::from_nanos(spent.value() as u64);
+                shown.push(format!("{time:.1?}"));
+            }
+            MetricValue::Time { name, time } if name == "time_with_input" => {
+                shown.push(format!("{:.1?} with what is below", Duration::from_nanos(time.value() as u64)));
             }
             MetricValue::SpillCount(count) if count.value() > 0 => {
-                shown.push(format!("spilled {} times", count.value()))
+                shown.push(format!("spilled {} times", count.value()));
             }
             MetricValue::SpilledBytes(bytes) if bytes.value() > 0 => {
-                shown.push(format!("spilled {} bytes", bytes.value()));
+                shown.push(format!("{} spilled to disk", size(bytes.value() as u64)));
             }
-            MetricValue::Count { name, count } if is_ours => {
-                shown.push(format!("{} {}", name.replace('_', " "), count))
+            MetricValue::Count { name, count } if plan.name().starts_with("Tidalite") => {
+                counts.insert(name.to_string(), count.value() as u64);
             }
             _ => {}
         }
     }
+    shown.extend(counted(&counts, time));
     if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
+}
+
+/// What steps of ours counted, in words.
+fn counted(counts: &HashMap<String, u64>, time: Duration) -> Vec<String> {
+    let of = |name: &str| counts.get(name).copied().unwrap_or(0);
+    let mut shown = Vec::new();
+    if of("blocks_tested") > 0 {
+        let (empty, tested) = (of("blocks_empty"), of("blocks_tested"));
+        shown.push(format!("{} rows tested", of("rows_tested")));
+        shown.push(format!("no hit in {empty} of {tested} blocks"));
+    }
+    if of("blocks_looked_at") > 0 {
+        shown.push(format!("{} blocks looked at", of("blocks_looked_at")));
+    }
+    if of("vectors") > 0 {
+        shown.push(format!("{} of {} vectors skipped", of("vectors_skipped"), of("vectors")));
+        let (stored, files, values) = (of("bytes_stored"), of("bytes_from_files"), of("bytes_of_values"));
+        shown.push(format!("read {}, {} of it from files", size(stored), size(files)));
+        // Of all threads: so the rate is that of one.
+        let rate = values as f64 / time.as_nanos().max(1) as f64;
+        shown.push(format!("{} of values at {rate:.1} GB/s a thread", size(values)));
+    }
+    if of("left_to_generic") > 0 {
+        shown.push("left to the general operators".to_owned());
+    }
+    shown
+}
+
+/// `1.5 MB`
+fn size(bytes: u64) -> String {
+    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    match units.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} bytes"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_told_in_words() {
+        assert_eq!(size(999), "999 bytes");
+        assert_eq!(size(1_500_000), "1.5 MB");
+        let counts =
+            [("vectors", 64), ("vectors_skipped", 60), ("bytes_stored", 2_000), ("bytes_of_values", 8_000_000)];
+        let counts = counts.map(|(name, count)| (name.to_owned(), count)).into_iter().collect();
+        assert_eq!(
+            counted(&counts, Duration::from_millis(2)),
+            [
+                "60 of 64 vectors skipped",
+                "read 2.0 kB, 0 bytes of it from files",
+                "8.0 MB of values at 4.0 GB/s a thread"
+            ]
+        );
+    }
 
     #[test]
     fn operators_are_told_in_words() {

@@ -5,13 +5,13 @@
 //! statement may ask of one is bounded before ([`plan::size`](crate::plan)).
 
 use super::{Abort, Engine};
-use crate::{CancelToken, Error, Parameter, Result, Statement, dialect};
+use crate::{CancelToken, Error, Parameter, Result, Statement, dialect, plan};
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DataFusionError, Result as DFResult};
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
 use std::any::Any;
@@ -117,8 +117,38 @@ impl OptimizerRule for Stops {
     }
 }
 
-/// The stock rules, with a look at the token before each.
+/// A stock rule that gives up what it cannot make a plan of. The one that drops keys which hang on other keys names two
+/// columns alike where one key is a cast of another, `GROUP BY d, CAST(d AS VARCHAR)`.
+#[derive(Debug)]
+struct Forgiven(Arc<dyn OptimizerRule + Send + Sync>);
+
+impl OptimizerRule for Forgiven {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> DFResult<Transformed<LogicalPlan>> {
+        if !matches!(plan, LogicalPlan::Aggregate(_)) {
+            return Ok(Transformed::no(plan));
+        }
+        Ok(self.0.rewrite(plan.clone(), config).unwrap_or_else(|_| Transformed::no(plan)))
+    }
+}
+
+/// The stock rules, with a look at the token before each, and ours.
 pub(super) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let stock = Optimizer::new().rules;
-    stock.into_iter().flat_map(|rule| [Arc::new(Stops) as Arc<dyn OptimizerRule + Send + Sync>, rule]).collect()
+    type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+    let each = |rule: Rule| {
+        let before = (rule.name() == "decorrelate_lateral_join").then(|| Arc::new(plan::Unmarked) as Rule);
+        let rule = match rule.name() {
+            "eliminate_group_by_constant" => Arc::new(Forgiven(rule)) as Rule,
+            _ => rule,
+        };
+        before.into_iter().chain([Arc::new(Stops) as Rule, rule])
+    };
+    Optimizer::new().rules.into_iter().flat_map(each).collect()
 }

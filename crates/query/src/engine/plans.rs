@@ -145,11 +145,11 @@ pub(super) fn is_lasting(text: &str) -> bool {
 }
 
 impl Engine {
-    /// The rows of a query that was asked before, if its plan still holds and takes these values.
+    /// The rows of a query `sql` whose plan is kept as `text`, if that still holds and takes these values.
     pub fn known<'a>(
         &'a self,
         catalog: &'a Arc<dyn Catalog>,
-        text: &'a str,
+        (text, sql): (&'a str, &'a str),
         values: &'a [Parameter],
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Option<Result<QueryResult>>> {
@@ -163,14 +163,16 @@ impl Engine {
             if !bound.is_empty() && !super::bound::is_understood(&logical) {
                 return None;
             }
+            // Places of errors are those of this text.
+            let query = Query { words: plan.query.words.of_text(sql), ..plan.query.clone() };
             let state = self.state(catalog, cancel);
             let made = self.physical(&logical, &state).await;
             let started = made.and_then(|physical| {
                 let logical_schema = plan.schema.clone();
                 let planned = Planned { state, logical_schema, is_about_system: false, physical };
-                self.start(planned, &plan.query, cancel.clone())
+                self.start(planned, &query, cancel.clone())
             });
-            Some(started.map_err(|error| super::placed(error, &plan.query, catalog)))
+            Some(started.map_err(|error| super::placed(error, &query, catalog)))
         }
         .boxed()
     }

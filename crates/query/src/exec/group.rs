@@ -21,7 +21,7 @@ use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExp
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, reset_plan_states};
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
@@ -60,6 +60,8 @@ struct What {
     inputs: Vec<Input>,
     folds: Vec<Fold>,
     outputs: Vec<Output>,
+    /// Any so many groups will do.
+    limit: Option<usize>,
     generic: Generic,
 }
 
@@ -92,9 +94,10 @@ impl GroupExec {
         (keys, kinds): (Vec<Arc<dyn PhysicalExpr>>, Vec<KeyKind>),
         inputs: Vec<Input>,
         (folds, outputs): (Vec<Fold>, Vec<Output>),
+        limit: Option<usize>,
         generic: Generic,
     ) -> GroupExec {
-        GroupExec::over(input, None, Arc::new(What { schema, keys, kinds, inputs, folds, outputs, generic }))
+        GroupExec::over(input, None, Arc::new(What { schema, keys, kinds, inputs, folds, outputs, limit, generic }))
     }
 
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
@@ -162,10 +165,13 @@ impl ExecutionPlan for GroupExec {
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let left = MetricBuilder::new(&self.metrics).counter("left_to_generic", 0);
-        let (input, what) = (self.input.clone(), self.what.clone());
+        let (input, what, time) = (self.input.clone(), self.what.clone(), metrics.elapsed_compute().clone());
         let plain = self.plain.as_ref().unwrap_or(&self.input).clone();
         let rows = async move {
-            let rows = if what.is_wide_text() { Err(Stop::Overflow) } else { run(&input, &what, &context).await };
+            let rows = match what.is_wide_text() {
+                true => Err(Stop::Overflow),
+                false => run(&input, &what, &context, &time).await,
+            };
             match rows {
                 Ok(rows) => Ok(rows),
                 Err(Stop::Failed(error)) => Err(error),
@@ -191,14 +197,16 @@ impl DisplayAs for GroupExec {
         let (by, aggregates, _) = &self.what.generic;
         let keys = names(by.expr().iter().map(|(_, name)| name.as_str()).collect());
         let aggregates = names(aggregates.iter().map(|a| a.name()).collect());
-        write!(f, "TidaliteGroup: by=[{keys}], aggregates=[{aggregates}]")
+        write!(f, "TidaliteGroup: by=[{keys}], aggregates=[{aggregates}]")?;
+        self.what.limit.map_or(Ok(()), |limit| write!(f, ", any {limit} groups"))
     }
 }
 
 impl What {
-    /// Wide keys with text were measured slower than with the general operators: bench/results/2026-11-22-groups.md.
+    /// As in the plan, for keys that turned out to be no symbols.
     fn is_wide_text(&self) -> bool {
-        self.kinds.iter().map(KeyKind::bits).sum::<u32>() > u64::BITS && self.kinds.iter().any(KeyKind::is_text)
+        let bits: u32 = self.kinds.iter().map(KeyKind::bits).sum();
+        bits > u64::BITS && self.kinds.iter().any(KeyKind::is_text) && self.limit.is_none()
     }
 }
 
@@ -237,19 +245,21 @@ fn run<'a>(
     input: &'a Arc<dyn ExecutionPlan>,
     what: &'a Arc<What>,
     context: &'a Arc<TaskContext>,
+    time: &'a Time,
 ) -> BoxFuture<'a, std::result::Result<Rows, Stop>> {
     async move {
         let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
         let inputs = what.inputs.iter().map(|input| input.is_float).collect();
         let partitions = input.output_partitioning().partition_count();
         let seed = RandomState::new().hash_one(0);
-        let shared = Grouping::new(what.folds.clone(), what.kinds.clone(), inputs, seed);
+        let shared = Grouping::new(what.folds.clone(), what.kinds.clone(), inputs, what.limit, seed);
         let memory = MemoryConsumer::new("TidaliteGroup").register(context.memory_pool());
         let mut threads = JoinSet::new();
         for partition in 0..partitions {
             let rows = input.execute(partition, context.clone())?;
             let own = MemoryConsumer::new("TidaliteGroup thread").register(context.memory_pool());
-            let thread = Thread { rows, what: what.clone(), shared: shared.clone(), memory: own, threads: partitions };
+            let (what, shared, time) = (what.clone(), shared.clone(), time.clone());
+            let thread = Thread { rows, what, shared, memory: own, threads: partitions, time };
             threads.spawn(thread.work(cancel.clone()));
         }
         let mut few = Vec::new();
@@ -271,13 +281,15 @@ struct Thread {
     shared: Grouping,
     memory: MemoryReservation,
     threads: usize,
+    /// What grouping takes, without reading.
+    time: Time,
 }
 
 impl Thread {
     /// Its rows into groups.
     fn work(self, cancel: Arc<CancelToken>) -> BoxFuture<'static, std::result::Result<Option<Part>, Stop>> {
         async move {
-            let Thread { mut rows, what, shared, memory, threads } = self;
+            let Thread { mut rows, what, shared, memory, threads, time } = self;
             let mut worker = shared.worker();
             while let Some(batch) = rows.next().await {
                 let batch = batch?;
@@ -285,6 +297,7 @@ impl Thread {
                 if batch.num_rows() == 0 {
                     continue;
                 }
+                let _timer = time.timer();
                 let keys = what.keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
                 let keys = keys.collect::<Result<Vec<_>>>()?;
                 let inputs = what.inputs.iter().map(|input| input.values(&batch)).collect::<Result<Vec<_>>>()?;

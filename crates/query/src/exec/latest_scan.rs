@@ -117,7 +117,8 @@ impl ExecutionPlan for LatestScan {
         };
         let rows = futures::stream::once(rows).try_flatten();
         let rows = rows.inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows.boxed())))
+        let rows = super::timed(rows.boxed(), &self.metrics);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

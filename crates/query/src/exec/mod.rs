@@ -21,7 +21,9 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use std::sync::Arc;
 
 /// Rows of a batch that goes out.
@@ -54,6 +56,19 @@ async fn collected(mut stream: SendableRecordBatchStream, memory: &mut MemoryRes
     let all = concat_batches(&schema, &batches)?;
     debug_assert!(all.columns().iter().all(|c| c.len() == all.num_rows()));
     Ok(all)
+}
+
+/// The rows as they come, with the time that they take noted for EXPLAIN ANALYZE; that of their inputs is in it.
+fn timed(
+    mut rows: BoxStream<'static, Result<RecordBatch>>,
+    metrics: &ExecutionPlanMetricsSet,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let time = MetricBuilder::new(metrics).subset_time("time_with_input", 0);
+    futures::stream::poll_fn(move |context| {
+        let _timer = time.timer();
+        rows.poll_next_unpin(context)
+    })
+    .boxed()
 }
 
 /// In nanoseconds, so that columns of different units compare.

@@ -121,7 +121,8 @@ impl<O: Operation> ExecutionPlan for Operator<O> {
         };
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let rows = self.operation.run(inputs, run).inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows.boxed())))
+        let rows = super::timed(rows.boxed(), &self.metrics);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

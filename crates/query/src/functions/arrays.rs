@@ -1,8 +1,8 @@
-//! Arrays of doubles: element by element `+ - * /`, running sums, counts, places.
+//! Arrays of doubles: element by element `+ - * /` ([`super::element_wise`]), running sums, counts, places.
 //!
-//! Operators on arrays come here from [`crate::plan::Operators`]. A number beside an array goes with each element. NULL
-//! elements stay NULL; arrays of different lengths are refused.
+//! Operators on arrays come here from [`crate::plan::Operators`].
 
+use super::element_wise::combined;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use datafusion::arrow::array::{
@@ -20,8 +20,8 @@ macro_rules! element_wise {
             name: $name,
             takes: "two arrays, or an array and a number",
             kinds: &[Kind::DoubleOrArray, Kind::DoubleOrArray],
-            gives: Gives::Doubles,
-            call: |call| element_wise(&call.columns[0], &call.columns[1], call.rows, $kernel),
+            gives: Gives::Deeper,
+            call: |call| combined(&call.columns[0], &call.columns[1], $kernel),
             ..PLAIN
         }
     };
@@ -38,7 +38,11 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     element_wise!("array_subtract", numeric::sub),
     element_wise!("array_multiply", numeric::mul),
     element_wise!("array_divide", numeric::div),
-    of_array!("array_cum_sum", Gives::Like(0), cum_sum),
+    of_array!("array_cum_sum", Gives::Doubles, cum_sum),
+    of_array!("array_sum", Gives::Double, |call| folded(call, sum)),
+    of_array!("list_sum", Gives::Double, |call| folded(call, sum)),
+    DOT_PRODUCT,
+    Scalar { name: "inner_product", ..DOT_PRODUCT },
     of_array!("array_avg", Gives::Double, |call| folded(call, average)),
     of_array!("array_stddev", Gives::Double, |call| folded(call, |v| spread(v, 1.0))),
     of_array!("array_stddev_samp", Gives::Double, |call| folded(call, |v| spread(v, 1.0))),
@@ -78,6 +82,17 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         ..PLAIN
     },
 ];
+
+const DOT_PRODUCT: Scalar = Scalar {
+    name: "dot_product",
+    takes: "two arrays of one shape",
+    kinds: &[Kind::Array, Kind::Array],
+    call: |call| {
+        let products = combined(&call.columns[0], &call.columns[1], numeric::mul)?;
+        folded(&Call { columns: &[products], rows: call.rows, data_type: call.data_type, name: call.name }, sum)
+    },
+    ..PLAIN
+};
 
 /// The function that an operator between arrays is.
 pub(crate) fn operator(sign: &str) -> Option<&'static str> {
@@ -124,79 +139,9 @@ pub(super) fn rows_of(column: &ArrayRef) -> Result<Rows<'_>> {
     }
 }
 
-type Kernel = fn(
-    &dyn datafusion::arrow::array::Datum,
-    &dyn datafusion::arrow::array::Datum,
-) -> Result<ArrayRef, datafusion::arrow::error::ArrowError>;
-
-fn element_wise(left: &ArrayRef, right: &ArrayRef, rows: usize, kernel: Kernel) -> Result<ArrayRef> {
-    let mut lengths = Vec::with_capacity(rows);
-    let (mut lefts, mut rights) = (Float64Builder::new(), Float64Builder::new());
-    let mut is_valid = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let (Some(a), Some(b)) = (side(left, row)?, side(right, row)?) else {
-            lengths.push(0);
-            is_valid.push(false);
-            continue;
-        };
-        let length = match (&a, &b) {
-            (Side::Array(a), Side::Array(b)) if a.len() != b.len() => {
-                let message = format!("arrays have different lengths: {} and {}", a.len(), b.len());
-                return Err(Error::invalid(message).into());
-            }
-            (Side::Array(a), _) => a.len(),
-            (_, Side::Array(b)) => b.len(),
-            _ => return Err(Error::invalid("array functions take at least one array").into()),
-        };
-        a.append(length, &mut lefts);
-        b.append(length, &mut rights);
-        lengths.push(length);
-        is_valid.push(true);
-    }
-    let values = kernel(&lefts.finish(), &rights.finish())?;
-    let nulls = datafusion::arrow::buffer::NullBuffer::from(is_valid);
-    Ok(Arc::new(ListArray::try_new(
-        crate::door::item(DataType::Float64),
-        OffsetBuffer::from_lengths(lengths),
-        values,
-        Some(nulls),
-    )?))
-}
-
-enum Side {
-    Number(f64),
-    Array(Float64Array),
-}
-
-impl Side {
-    fn append(&self, length: usize, out: &mut Float64Builder) {
-        match self {
-            Side::Number(value) => out.append_value_n(*value, length),
-            Side::Array(values) => values.iter().for_each(|v| out.append_option(v)),
-        }
-    }
-}
-
-fn side(column: &ArrayRef, row: usize) -> Result<Option<Side>> {
-    if column.is_null(row) {
-        return Ok(None);
-    }
-    if let Some(numbers) = column.as_primitive_opt::<Float64Type>() {
-        return Ok(Some(Side::Number(numbers.value(row))));
-    }
-    let list = column.as_list_opt::<i32>().map(|list| list.value(row));
-    match list.as_ref().and_then(|values| values.as_primitive_opt::<Float64Type>()) {
-        Some(values) => Ok(Some(Side::Array(values.clone()))),
-        None => Err(Error::invalid("operators on arrays take arrays of one dimension").into()),
-    }
-}
-
-/// A column of arrays like the one given, each made of the values of its row.
+/// A column of arrays of one dimension, each made of all values of its row.
 fn mapped(call: &Call, map: impl Fn(usize, &mut [Option<f64>])) -> Result<ArrayRef> {
     let list = rows_of(&call.columns[0])?.0;
-    let Some(_) = list.values().as_primitive_opt::<Float64Type>() else {
-        return Err(Error::invalid(format!("{} takes an array of one dimension", call.name)).into());
-    };
     let (mut out, mut lengths) = (Float64Builder::new(), Vec::with_capacity(list.len()));
     for row in 0..list.len() {
         let mut values = match rows_of(&call.columns[0])?.at(row) {
@@ -224,6 +169,9 @@ fn cum_sum(call: &Call) -> Result<ArrayRef> {
 }
 
 fn shift(call: &Call) -> Result<ArrayRef> {
+    if super::element_wise::dimensions(call.columns[0].data_type()) > 1 {
+        return Err(Error::invalid("shift takes an array of one dimension").into());
+    }
     let distances = call.columns[1].as_primitive::<datafusion::arrow::datatypes::Int64Type>();
     let fills = call.columns.get(2).map(|c| c.as_primitive::<Float64Type>());
     mapped(call, |row, values| {
@@ -249,6 +197,10 @@ fn folded(call: &Call, fold: fn(&[f64]) -> Option<f64>) -> Result<ArrayRef> {
         Row::Values(values) => fold(&values.into_iter().flatten().collect::<Vec<f64>>()),
     };
     Ok(Arc::new((0..call.rows).map(value).collect::<Float64Array>()))
+}
+
+fn sum(values: &[f64]) -> Option<f64> {
+    values.iter().copied().reduce(|a, b| a + b)
 }
 
 fn average(values: &[f64]) -> Option<f64> {

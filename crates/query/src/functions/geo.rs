@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 /// The mean radius of the earth in metres.
 const RADIUS_M: f64 = 6_371_008.8;
-const BITS_MAX: i64 = 60;
+pub(crate) const BITS_MAX: u32 = 60;
+/// The first bits of a geohash.
+pub(crate) const CUT: &str = "__geohash";
 const LETTERS: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 
 const D4: &[Kind] = &[Kind::Double, Kind::Double, Kind::Double, Kind::Double];
@@ -22,6 +24,14 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         kinds: &[Kind::Double, Kind::Double, Kind::Long],
         gives: Gives::Text,
         call: make_geohash,
+        ..PLAIN
+    },
+    Scalar {
+        name: CUT,
+        takes: "the text of a geohash",
+        kinds: &[Kind::Text, Kind::Long],
+        gives: Gives::Text,
+        call: cut,
         ..PLAIN
     },
     Scalar {
@@ -91,7 +101,7 @@ fn make_geohash(call: &Call) -> Result<ArrayRef> {
             let place = format!("longitude {longitude}, latitude {latitude}");
             return Err(Error::invalid(format!("there is no such place: {place}")).into());
         }
-        if !(1..=BITS_MAX).contains(&bits.value(row)) {
+        if !(1..=i64::from(BITS_MAX)).contains(&bits.value(row)) {
             return Err(Error::invalid(format!("a geohash has 1 to {BITS_MAX} bits")).into());
         }
         Ok(Some(text(geohash(longitude, latitude, bits.value(row) as u32), bits.value(row) as u32)))
@@ -114,11 +124,38 @@ pub(super) fn geohash(longitude: f64, latitude: f64, bits: u32) -> u64 {
 }
 
 /// Letters for every five bits; binary digits when the bits make no whole letters.
-pub(super) fn text(hash: u64, bits: u32) -> String {
+pub(crate) fn text(hash: u64, bits: u32) -> String {
     if !bits.is_multiple_of(5) {
         return (0..bits).rev().map(|bit| if hash >> bit & 1 == 1 { '1' } else { '0' }).collect();
     }
     (0..bits / 5).rev().map(|letter| char::from(LETTERS[(hash >> (letter * 5) & 31) as usize])).collect()
+}
+
+/// The bits of letters, and how many.
+pub(crate) fn parsed(text: &str) -> Option<(u64, u32)> {
+    let bits = u32::try_from(text.len()).ok()?.checked_mul(5).filter(|bits| (1..=BITS_MAX).contains(bits))?;
+    let letter = |c: u8| LETTERS.iter().position(|l| *l == c.to_ascii_lowercase()).map(|at| at as u64);
+    let hash = text.bytes().try_fold(0, |hash, c| Some(hash << 5 | letter(c)?))?;
+    Some((hash, bits))
+}
+
+fn cut(call: &Call) -> Result<ArrayRef> {
+    let (texts, bits) = (call.columns[0].as_string_view(), call.columns[1].as_primitive::<Int64Type>());
+    let hash = |row: usize| -> Result<Option<String>> {
+        if texts.is_null(row) || bits.is_null(row) {
+            return Ok(None);
+        }
+        let (given, wanted) = (texts.value(row), u32::try_from(bits.value(row)).unwrap_or(u32::MAX));
+        match parsed(given).filter(|(_, bits)| *bits >= wanted) {
+            Some((hash, bits)) => Ok(Some(text(hash >> (bits - wanted), wanted))),
+            None => {
+                let mut error = Error::invalid(format!("invalid geohash of {wanted} bits: \"{given}\""));
+                error.subject = Some(format!("'{given}"));
+                Err(error.into())
+            }
+        }
+    };
+    Ok(Arc::new((0..call.rows).map(hash).collect::<Result<StringViewArray>>()?))
 }
 
 #[cfg(test)]
@@ -131,6 +168,8 @@ mod tests {
         assert_eq!(text(geohash(-5.6, 42.6, 25), 25), "ezs42");
         assert_eq!(text(geohash(10.40744, 57.64911, 55), 55), "u4pruydqqvj");
         assert_eq!(text(geohash(-0.1, -0.1, 3), 3), "001");
+        assert_eq!(parsed("ezs42"), Some((geohash(-5.6, 42.6, 25), 25)));
+        assert_eq!([parsed(""), parsed("a"), parsed("0123456789bcd")], [None, None, None]);
     }
 
     #[test]

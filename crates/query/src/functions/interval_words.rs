@@ -101,6 +101,7 @@ impl IntervalWord {
             .map(|(name, count)| {
                 let signature = match count {
                     0 => Signature::nullary(Volatility::Stable),
+                    2 => Signature::user_defined(Volatility::Stable),
                     count => Signature::any(count, Volatility::Stable),
                 };
                 IntervalWord { name, signature }
@@ -115,6 +116,14 @@ impl ScalarUDFImpl for IntervalWord {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// Text is read as everywhere else: it may stop after any part of a time.
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        if types.len() != 2 {
+            return Err(crate::Error::invalid("interval takes two times").into());
+        }
+        types.iter().map(|given| times::timestamp_type(given, "interval").map(|_| micros())).collect()
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

@@ -10,22 +10,40 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub(super) const FUNCTIONS: &[Scalar] = &[Scalar {
-    name: "json_extract",
-    takes: "a JSON text and a path such as '$.a[0]'",
-    kinds: &[Kind::Text, Kind::Text],
-    gives: Gives::Text,
-    call: json_extract,
-    ..PLAIN
-}];
+/// `document -> 'a'`: the part as JSON, text in its quotes.
+pub(crate) const PART: &str = "__json_part";
+
+pub(super) const FUNCTIONS: &[Scalar] = &[
+    Scalar {
+        name: "json_extract",
+        takes: "a JSON text and a path such as '$.a[0]'",
+        kinds: &[Kind::Text, Kind::Text],
+        gives: Gives::Text,
+        call: |call| parts(call, found),
+        ..PLAIN
+    },
+    Scalar {
+        name: PART,
+        takes: "a JSON text and a name or a place in it",
+        kinds: &[Kind::Text, Kind::Text],
+        gives: Gives::Text,
+        call: |call| parts(call, part),
+        ..PLAIN
+    },
+];
 
 #[derive(Debug, PartialEq)]
 enum Step {
     Name(String),
-    Index(usize),
+    /// Counted from 0, or from the end if negative.
+    Index(i64),
+    /// Each item of a list.
+    All,
 }
 
-fn json_extract(call: &Call) -> Result<ArrayRef> {
+type Find = for<'a> fn(&'a str, &[Step]) -> Option<Cow<'a, str>>;
+
+fn parts(call: &Call, find: Find) -> Result<ArrayRef> {
     let (documents, paths) = (call.columns[0].as_string_view(), call.columns[1].as_string_view());
     let mut known: Option<(&str, Vec<Step>)> = None;
     let mut out = Vec::with_capacity(call.rows);
@@ -39,12 +57,12 @@ fn json_extract(call: &Call) -> Result<ArrayRef> {
             Some((last, steps)) if last == text => steps,
             _ => path(text).ok_or_else(|| {
                 let mut error = Error::invalid(format!("invalid JSON path: \"{text}\""))
-                    .with_hint("a path is names and places: '$.a[0].b', '$[''a b'']', '/a/0'");
+                    .with_hint("a path is names and places: '$.a[0].b', '$.a[*]', '$[''a b'']', '/a/0'");
                 error.subject = Some(format!("'{text}"));
                 error
             })?,
         };
-        out.push(found(documents.value(row), &steps));
+        out.push(find(documents.value(row), &steps));
         known = Some((text, steps));
     }
     Ok(Arc::new(out.into_iter().collect::<StringViewArray>()))
@@ -67,7 +85,8 @@ fn path(text: &str) -> Option<Vec<Step>> {
                 }
                 _ => {
                     let (index, after) = inside.split_once(']')?;
-                    (Step::Index(index.trim().parse().ok()?), after)
+                    let step = if index.trim() == "*" { Step::All } else { Step::Index(index.trim().parse().ok()?) };
+                    (step, after)
                 }
             };
             steps.push(step);
@@ -75,6 +94,12 @@ fn path(text: &str) -> Option<Vec<Step>> {
             continue;
         }
         let name = rest.strip_prefix('.').or_else(|| steps.is_empty().then_some(rest))?;
+        if let Some(quoted) = name.strip_prefix('"') {
+            let (name, after) = quoted.split_once('"')?;
+            steps.push(Step::Name(name.to_owned()));
+            rest = after;
+            continue;
+        }
         let end = name.find(['.', '[']).unwrap_or(name.len());
         if end == 0 {
             return None;
@@ -85,31 +110,39 @@ fn path(text: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
+/// The part with text as it means.
 fn found<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
+    let part = part(document, steps)?;
+    if part.starts_with('"') { serde_json::from_str::<String>(&part).ok().map(Cow::Owned) } else { Some(part) }
+}
+
+/// The part as JSON; the parts of all items as a list.
+fn part<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
     let mut value: &RawValue = serde_json::from_str(document).ok()?;
-    for step in steps {
+    for (n, step) in steps.iter().enumerate() {
         value = match (value.get().as_bytes().first()?, step) {
             (b'{', Step::Name(name)) => {
                 let members: HashMap<String, &RawValue> = serde_json::from_str(value.get()).ok()?;
                 members.get(name.as_str()).copied()?
             }
             (b'[', step) => {
+                let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
                 let index = match step {
                     Step::Index(index) => *index,
                     // A JSON pointer counts places by the same sign as names.
                     Step::Name(name) => name.parse().ok()?,
+                    Step::All => {
+                        let each = items.iter().filter_map(|item| part(item.get(), &steps[n + 1..]));
+                        return Some(Cow::Owned(format!("[{}]", each.collect::<Vec<_>>().join(","))));
+                    }
                 };
-                let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
-                items.get(index).copied()?
+                let from_start = if index < 0 { index.checked_add(i64::try_from(items.len()).ok()?)? } else { index };
+                items.get(usize::try_from(from_start).ok()?).copied()?
             }
             _ => return None,
         };
     }
-    match value.get() {
-        "null" => None,
-        text if text.starts_with('"') => serde_json::from_str::<String>(text).ok().map(Cow::Owned),
-        text => Some(Cow::Borrowed(text)),
-    }
+    Some(value.get()).filter(|text| *text != "null").map(Cow::Borrowed)
 }
 
 #[cfg(test)]
@@ -124,6 +157,10 @@ mod tests {
         assert_eq!(at("$.a[1]['b c']").as_deref(), Some("x\n\"y\""));
         assert_eq!(at("/a/1/b c").as_deref(), Some("x\n\"y\""));
         assert_eq!(at("é").as_deref(), Some("1.50"), "a number keeps its digits");
+        assert_eq!(at("$.a[-1].\"b c\"").as_deref(), Some("x\n\"y\""));
+        assert_eq!(at("$.a[*]").as_deref(), Some(r#"[1,{"b c": "x\n\"y\""}]"#));
+        assert_eq!(at("$.a[*].\"b c\"").as_deref(), Some(r#"["x\n\"y\""]"#));
+        assert_eq!(part(document, &[Step::Name("é".to_owned())]).as_deref(), Some("1.50"));
         assert_eq!(at("$.o").as_deref(), Some(r#"{"p": [ true ]}"#));
         assert_eq!([at("$.n"), at("$.a[7]"), at("$.a.b"), at("$.n.x")], [None, None, None, None]);
         assert_eq!([path("$."), path("$.a["), path("$['a"), path("$..a")], [None, None, None, None]);

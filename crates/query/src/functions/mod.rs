@@ -1,17 +1,22 @@
 //! Functions of our own, one per file or one subject: about the database's tables and statements, about time, numbers,
 //! text and places, made-up data, and what clients of PostgreSQL ask. [`scalar`] is what most scalars share.
 
+pub(crate) mod array_part;
 mod arrays;
 mod civil;
 mod dateadd;
+mod element_wise;
+pub(crate) mod excluding;
+mod extremes;
 mod finance;
 pub(crate) mod floats;
 mod formulas;
-mod geo;
+pub(crate) mod geo;
 pub(crate) mod guarded;
 mod interval_words;
 pub(crate) mod ipv4;
-mod json;
+pub(crate) mod json;
+pub(crate) mod lengths;
 pub(crate) mod meta;
 mod mode;
 mod now;
@@ -21,7 +26,9 @@ pub(crate) mod paths;
 mod patterns;
 pub(crate) mod pick;
 mod postgres;
+mod quick_text;
 pub(crate) mod random;
+pub(crate) mod same_name;
 mod scalar;
 pub(crate) mod sequence;
 pub(crate) mod series;
@@ -56,6 +63,8 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     let others = [
         ScalarUDF::new_from_impl(version::Version::new()),
         ScalarUDF::new_from_impl(now::Now::new()),
+        ScalarUDF::new_from_impl(array_part::ArrayPart::new()),
+        ScalarUDF::new_from_impl(same_name::As::new()),
         ScalarUDF::new_from_impl(dateadd::DateAdd::new()),
         ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(false)),
         ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(true)),
@@ -66,6 +75,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         zones::FUNCTIONS,
         patterns::FUNCTIONS,
         json::FUNCTIONS,
+        lengths::FUNCTIONS,
         arrays::FUNCTIONS,
         finance::FUNCTIONS,
         geo::FUNCTIONS,
@@ -77,7 +87,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);
     let all = intervals.into_iter().chain(others).chain(postgres::functions()).chain(random::functions());
-    all.chain(plain).chain(guarded::functions()).map(Arc::new).collect()
+    all.chain(plain).chain(guarded::functions()).chain(quick_text::functions()).map(Arc::new).collect()
 }
 
 /// A scalar of ours by its name, for plans.
@@ -92,6 +102,7 @@ pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let picks = pick::Pick::all().map(AggregateUDF::new_from_impl);
     let paths = paths::Path::all().into_iter().map(AggregateUDF::new_from_impl);
     let all = picks.into_iter().chain(formulas::functions()).chain(paths);
+    let all = all.chain(extremes::Extreme::both().map(AggregateUDF::new_from_impl));
     all.chain([AggregateUDF::new_from_impl(mode::Mode::new())]).map(Arc::new).collect()
 }
 

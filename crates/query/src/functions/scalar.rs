@@ -45,6 +45,8 @@ pub(super) enum Gives {
     Doubles,
     /// The type of this argument.
     Like(usize),
+    /// The type of the argument with the most dimensions.
+    Deeper,
 }
 
 pub(super) struct Scalar {
@@ -186,6 +188,10 @@ impl ScalarUDFImpl for Function {
                 crate::door::arrow_type(tidalite_types::ColumnType::Timestamp(tidalite_types::TimeUnit::Nanos))
             }
             Gives::Doubles => crate::door::arrow_type(tidalite_types::ColumnType::DoubleArray { dims: 1 }),
+            Gives::Deeper => {
+                let depth = |t: &&DataType| super::element_wise::dimensions(t);
+                types.iter().rev().max_by_key(depth).cloned().unwrap_or(DataType::Null)
+            }
             Gives::Like(n) => types.get(n).cloned().unwrap_or(DataType::Null),
         })
     }

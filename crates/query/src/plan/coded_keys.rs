@@ -1,4 +1,5 @@
-//! Keys of groups in the form in which a table has them: symbols as codes, buckets of time once a block.
+//! Keys of groups in the form in which a table has them: symbols as codes, texts as dictionaries, buckets of time once a
+//! block.
 //!
 //! Works on the finished plan: a key that is a plain column of a scan, seen through projections and filters that do not
 //! look at it, need not be made into text or computed for each row. See [`Form`].
@@ -136,6 +137,10 @@ fn of_scan(scan: &ScanExec, column: usize, want: Want) -> Result<Option<(Plan, O
         Want::Column if scan.is_symbol(column) => {
             let kind = KeyKind::codes(scan.symbols(column)?);
             Some((Arc::new(scan.with_form(column, Form::Codes, DataType::UInt32)), Some(kind)))
+        }
+        Want::Column if scan.is_text(column) => {
+            let dictionary = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8View));
+            Some((Arc::new(scan.with_form(column, Form::Texts, dictionary)), None))
         }
         Want::Rising(expr) if scan.is_designated(column) => {
             let data_type = expr.data_type(&scan.schema())?;

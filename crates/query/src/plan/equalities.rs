@@ -1,8 +1,9 @@
-//! Filters whose equalities the physical planner does not look into.
+//! Filters that the physical planner does not look into.
 //!
 //! It takes `a = CASE … END` for a fact about the order of rows and then trips over it, when it finds that it ordered
 //! rows by the one where a window wants the other ("does not satisfy order requirements"). Such a plan is made again
-//! of filters that say the same with IS TRUE.
+//! of filters that say the same with IS TRUE. So is one whose bounds it takes for more rows than there are ("selectivity
+//! is out of limit"), of all filters.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -11,14 +12,23 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, Operator};
 
 /// `None` when nothing is hidden by it.
 pub(crate) fn without_equalities(plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
+    hiding(plan, is_between_values)
+}
+
+/// `None` when there are no filters.
+pub(crate) fn without_bounds(plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
+    hiding(plan, |part| !matches!(part, Expr::IsTrue(_)))
+}
+
+fn hiding(plan: LogicalPlan, is_hidden: fn(&Expr) -> bool) -> Result<Option<LogicalPlan>> {
     let done = plan.transform_up(|node| {
         let LogicalPlan::Filter(filter) = &node else { return Ok(Transformed::no(node)) };
         let parts = split_conjunction(&filter.predicate);
-        if !parts.iter().any(|part| is_between_values(part)) {
+        if !parts.iter().any(|part| is_hidden(part)) {
             return Ok(Transformed::no(node));
         }
         let parts = parts.into_iter().cloned();
-        let hidden = parts.map(|part| if is_between_values(&part) { Expr::IsTrue(Box::new(part)) } else { part });
+        let hidden = parts.map(|part| if is_hidden(&part) { Expr::IsTrue(Box::new(part)) } else { part });
         match conjunction(hidden) {
             Some(predicate) => {
                 Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input.clone())?)))

@@ -52,6 +52,13 @@ pub(super) fn plan(
     Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
 }
 
+impl LatestOnNode {
+    /// The same over other rows, with more keys.
+    pub(super) fn with_keys(&self, input: LogicalPlan, more: &[Column]) -> LatestOnNode {
+        LatestOnNode { input, time: self.time.clone(), keys: self.keys.iter().chain(more).cloned().collect() }
+    }
+}
+
 impl fmt::Debug for LatestOnNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fmt_for_explain(f)

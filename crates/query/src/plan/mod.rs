@@ -29,9 +29,10 @@ mod time_join;
 mod time_order;
 mod unnest;
 mod window_join;
+mod window_keys;
 
 pub(crate) use coded_keys::CodedKeys;
-pub(crate) use equalities::without_equalities;
+pub(crate) use equalities::{without_bounds, without_equalities};
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
 pub(crate) use group::grouped;
@@ -51,8 +52,9 @@ pub(crate) use tail::{last_rows, limits_from_end};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_join::{Kind, TimeJoinColumns, TimeJoinSpec, filters_on_left};
 pub(crate) use time_order::in_time_order;
-pub(crate) use unnest::unnested;
+pub(crate) use unnest::{Unmarked, unnested};
 pub(crate) use window_join::{WindowJoinColumns, WindowJoinSpec};
+pub(crate) use window_keys::keys_as_columns;
 
 use datafusion::common::{Column, Result as DFResult};
 use datafusion::logical_expr::Expr;

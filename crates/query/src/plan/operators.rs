@@ -4,12 +4,12 @@
 //! `ip << '10.0.0.0/8'` is strictly within, `<<=` (which [`crate::dialect`] writes `<@`) within or the same.
 
 use crate::door;
-use crate::functions::{array_operator, ipv4, scalar_named};
+use crate::functions::{array_operator, ipv4, lengths, scalar_named};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use tidalite_types::ColumnType;
 
@@ -21,6 +21,10 @@ impl ExprPlanner for Operators {
         if let Some(moved) = moved_time(&expr, schema) {
             return Ok(PlannerResult::Planned(moved));
         }
+        let expr = match scaled_length(expr, schema)? {
+            PlannerResult::Original(expr) => expr,
+            planned => return Ok(planned),
+        };
         let Some((name, is_swapped)) = function(&expr, schema) else { return Ok(PlannerResult::Original(expr)) };
         let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
         let args = if is_swapped { vec![expr.right, expr.left] } else { vec![expr.left, expr.right] };
@@ -47,6 +51,26 @@ fn moved_time(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
     let long = |e: &Expr| cast(e.clone(), DataType::Int64);
     let sum = Expr::BinaryExpr(BinaryExpr::new(Box::new(long(time)), op, Box::new(long(ticks))));
     Some(cast(sum, time_type))
+}
+
+/// `interval '1 day' * 3`, `3 * interval '1 day'` and `interval '1 day' / 2`.
+fn scaled_length(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    let is_length = |e: &Expr| e.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_)));
+    let is_number = |e: &Expr| e.get_type(schema).is_ok_and(|t| t.is_numeric());
+    let (length, factor) = match expr.op {
+        BinaryOperator::Multiply if is_length(&expr.left) && is_number(&expr.right) => {
+            (expr.left.clone(), expr.right.clone())
+        }
+        BinaryOperator::Multiply if is_length(&expr.right) && is_number(&expr.left) => {
+            (expr.right.clone(), expr.left.clone())
+        }
+        BinaryOperator::Divide if is_length(&expr.left) && is_number(&expr.right) => {
+            (expr.left.clone(), lit(1.0) / cast(expr.right.clone(), DataType::Float64))
+        }
+        _ => return Ok(PlannerResult::Original(expr)),
+    };
+    let Some(times) = scalar_named(lengths::TIMES) else { return Ok(PlannerResult::Original(expr)) };
+    Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(times, vec![length, factor]))))
 }
 
 /// The function that an operator is, and whether its arguments change places.

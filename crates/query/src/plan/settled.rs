@@ -5,6 +5,7 @@
 //!   are not.
 //! - Every NaN is one value, and −0 is 0, where rows are compared: what can give a NaN of another sign than stored ones
 //!   have is made plain, and so are the keys that rows are ordered, partitioned and told apart by.
+//! - An order names nothing twice: `ORDER BY a, b, a` is `ORDER BY a, b`. The stock aggregates count on it.
 //! - Texts put together by `||` have a limit, as those of other functions have.
 
 use crate::door::timestamps::parse_timestamp;
@@ -16,7 +17,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunction, Case, InList, ScalarFunction, Sort, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, cast};
+use datafusion::logical_expr::{BinaryExpr, Cast, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, cast};
 use datafusion::optimizer::AnalyzerRule;
 use tidalite_types::TimeUnit;
 
@@ -25,6 +26,9 @@ const GIVE_NAN: &[&str] = &[
     "sqrt", "ln", "log", "log2", "log10", "asin", "acos", "acosh", "atanh", "power", "pow", "sin", "cos", "tan", "cot",
     "nanvl",
 ];
+
+/// Aggregates to which one NaN is as good as another.
+const ADD_UP: &[&str] = &["sum", "avg", "count"];
 
 #[derive(Debug)]
 pub(crate) struct Settled;
@@ -38,6 +42,7 @@ impl AnalyzerRule for Settled {
             }
             node.inputs().iter().for_each(|input| schema.merge(input.schema()));
             let names = NamePreserver::new(&node);
+            let node = named_once(node);
             let is_sort = matches!(node, LogicalPlan::Sort(_));
             let mapped = node.map_expressions(|expr| {
                 let name = names.save(&expr);
@@ -62,6 +67,28 @@ impl AnalyzerRule for Settled {
     }
 }
 
+/// DISTINCT ON without what stands twice in it.
+fn named_once(node: LogicalPlan) -> LogicalPlan {
+    match node {
+        LogicalPlan::Distinct(Distinct::On(mut on)) => {
+            on.on_expr = each_once(on.on_expr, |e| e);
+            on.sort_expr = on.sort_expr.map(|keys| each_once(keys, |key| &key.expr));
+            LogicalPlan::Distinct(Distinct::On(on))
+        }
+        other => other,
+    }
+}
+
+fn each_once<T>(items: Vec<T>, expr: impl Fn(&T) -> &Expr) -> Vec<T> {
+    let mut out: Vec<T> = Vec::with_capacity(items.len());
+    for item in items {
+        if !out.iter().any(|known| expr(known) == expr(&item)) {
+            out.push(item);
+        }
+    }
+    out
+}
+
 fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Cast(Cast { expr, field }) => time_of_text(*expr, field, schema),
@@ -73,6 +100,19 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 && is_float(&expr, schema) =>
         {
             Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
+        }
+        Expr::BinaryExpr(BinaryExpr { ref left, ref op, ref right })
+            if matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
+                && is_open(left)
+                && is_open(right)
+                && is_float(&expr, schema) =>
+        {
+            Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
+        }
+        Expr::Negative(ref inner) if is_of_bits(inner) => {
+            let zero = ScalarValue::new_zero(&inner.get_type(schema)?)?;
+            let less = BinaryExpr::new(Box::new(Expr::Literal(zero, None)), Operator::Minus, inner.clone());
+            Ok(Transformed::yes(Expr::BinaryExpr(less)))
         }
         Expr::Negative(ref inner) if !matches!(**inner, Expr::Literal(..)) && is_float(&expr, schema) => {
             Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
@@ -90,8 +130,8 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let when_then_expr = pairs.collect::<Result<_>>()?;
             Ok(Transformed::yes(Expr::Case(Case { expr: Some(base), when_then_expr, else_expr })))
         }
-        Expr::AggregateFunction(mut aggregate) if aggregate.params.distinct => {
-            plain_arguments(&mut aggregate, schema)?;
+        Expr::AggregateFunction(mut aggregate) => {
+            aggregated(&mut aggregate, schema)?;
             Ok(Transformed::yes(Expr::AggregateFunction(aggregate)))
         }
         Expr::WindowFunction(mut window) => {
@@ -104,6 +144,20 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 
 fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|t| matches!(t, DataType::Float32 | DataType::Float64))
+}
+
+/// The stock optimizer takes a minus before `&` and `|` for a NOT of bits.
+fn is_of_bits(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryExpr(BinaryExpr { op: Operator::BitwiseAnd | Operator::BitwiseOr, .. }))
+}
+
+/// Whether infinity may be there, or a zero for infinity to meet: `x + 1` gives no NaN but those of `x`.
+fn is_open(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Float64(Some(v)), _) => *v == 0.0 || !v.is_finite(),
+        Expr::Literal(ScalarValue::Float32(Some(v)), _) => *v == 0.0 || !v.is_finite(),
+        other => !is_number_but_zero(other),
+    }
 }
 
 fn is_number_but_zero(expr: &Expr) -> bool {
@@ -145,6 +199,41 @@ fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
     }
 }
 
+fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
+    let keys = each_once(std::mem::take(&mut aggregate.params.order_by), |key| &key.expr);
+    aggregate.params.order_by = match keys.len() {
+        0 | 1 => keys,
+        _ => keys.into_iter().map(|key| plain_key(key, schema)).collect(),
+    };
+    if aggregate.params.distinct {
+        return plain_arguments(aggregate, schema);
+    }
+    // What adds up does not ask which NaN it is.
+    if ADD_UP.contains(&aggregate.func.name()) {
+        for argument in &mut aggregate.params.args {
+            let whole = std::mem::replace(argument, Expr::Literal(ScalarValue::Null, None));
+            *argument = without_one_nan(whole);
+        }
+    }
+    Ok(())
+}
+
+/// Arithmetic whose NaNs are whatever they are.
+fn without_one_nan(expr: Expr) -> Expr {
+    let inner = |e: Box<Expr>| Box::new(without_one_nan(*e));
+    match expr {
+        Expr::ScalarFunction(mut function) if function.name() == floats::ONE_NAN && function.args.len() == 1 => {
+            without_one_nan(function.args.remove(0))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide) =>
+        {
+            Expr::BinaryExpr(BinaryExpr { left: inner(left), op, right: inner(right) })
+        }
+        other => other,
+    }
+}
+
 fn plain_arguments(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
     for argument in &mut aggregate.params.args {
         if is_float(argument, schema) {
@@ -160,7 +249,7 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
             *key = plain(key.clone())?;
         }
     }
-    let keys = std::mem::take(&mut window.params.order_by);
+    let keys = each_once(std::mem::take(&mut window.params.order_by), |key| &key.expr);
     window.params.order_by = keys.into_iter().map(|key| plain_key(key, schema)).collect();
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::time_order::scans_in_time_order;
 use crate::calendar::Stride;
 use crate::dialect::{nest, time_join as written_join};
 use crate::{Error, Result, door};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema, Result as DFResult, TableReference};
 use datafusion::logical_expr::expr_rewriter::normalize_col;
 use datafusion::logical_expr::planner::RelationPlannerContext;
@@ -80,7 +81,8 @@ pub(super) fn plan(mut joins: TableWithJoins, context: &mut dyn RelationPlannerC
     let name = format!("{kind:?} JOIN").to_uppercase();
     let times =
         (time_of(&left, &format!("the left side of {name}"))?, time_of(&right, &format!("the right side of {name}"))?);
-    let keys = keys(constraint, &left, &right, &name, context)?;
+    let (keys, of_right) = keys(constraint, &left, &right, &name, context)?;
+    let right = filtered(right, of_right)?;
     let (left, right) = (scans_in_time_order(left)?, scans_in_time_order(right)?);
     let node = TimeJoinNode::new(left, right, times, keys, TimeJoinSpec { kind, tolerance })?;
     Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
@@ -100,22 +102,32 @@ fn tolerance_of(text: &str, kind: Kind) -> Result<Option<Stride>> {
     }
 }
 
-/// Pairs of columns that have to be equal, and can be.
+/// Pairs of columns, one of each side.
+type Pairs = Vec<(Column, Column)>;
+
+/// Pairs of columns that have to be equal, and can be; and what is asked of the right rows alone.
 pub(super) fn keys(
     constraint: JoinConstraint,
     left: &LogicalPlan,
     right: &LogicalPlan,
     name: &str,
     context: &mut dyn RelationPlannerContext,
-) -> Result<Vec<(Column, Column)>> {
-    let keys = written_keys(constraint, left, right, name, context)?;
+) -> Result<(Pairs, Option<Expr>)> {
+    let (keys, of_right) = written_keys(constraint, left, right, name, context)?;
     for (l, r) in &keys {
         let types = (left.schema().field_from_column(l)?.data_type(), right.schema().field_from_column(r)?.data_type());
         if comparison_coercion(types.0, types.1).is_none() {
             return Err(Error::invalid(format!("\"{}\" and \"{}\" cannot be compared", l.flat_name(), r.flat_name())));
         }
     }
-    Ok(keys)
+    Ok((keys, of_right))
+}
+
+pub(super) fn filtered(right: LogicalPlan, condition: Option<Expr>) -> Result<LogicalPlan> {
+    Ok(match condition {
+        Some(condition) => LogicalPlan::Filter(Filter::try_new(condition, Arc::new(right))?),
+        None => right,
+    })
 }
 
 fn written_keys(
@@ -124,13 +136,13 @@ fn written_keys(
     right: &LogicalPlan,
     name: &str,
     context: &mut dyn RelationPlannerContext,
-) -> Result<Vec<(Column, Column)>> {
+) -> Result<(Pairs, Option<Expr>)> {
     let refused = || {
         Error::invalid(format!("{name} ON takes equalities of columns of its two sides"))
-            .with_hint("write ON (key) or ON (t.a = u.a AND t.b = u.b)")
+            .with_hint("write ON (key) or ON (t.a = u.a AND t.b = u.b), and conditions of the right side alone")
     };
     match constraint {
-        JoinConstraint::None => Ok(Vec::new()),
+        JoinConstraint::None => Ok((Vec::new(), None)),
         JoinConstraint::Natural => Err(Error::invalid(format!("NATURAL {name} is not supported"))),
         JoinConstraint::Using(names) => names
             .iter()
@@ -149,12 +161,17 @@ fn written_keys(
                     }
                 }
             })
-            .collect(),
+            .collect::<Result<Pairs>>()
+            .map(|keys| (keys, None)),
         JoinConstraint::On(condition) => {
             let both = left.schema().join(right.schema())?;
             let condition = context.sql_to_expr(condition, &both)?;
-            let mut keys = Vec::new();
+            let (mut keys, mut of_right) = (Vec::new(), Vec::new());
             for part in split_conjunction(&condition) {
+                if is_of_right(part, left, right) {
+                    of_right.push(part.clone());
+                    continue;
+                }
                 let Expr::BinaryExpr(BinaryExpr { left: a, op: Operator::Eq, right: b }) = part else {
                     return Err(refused());
                 };
@@ -168,9 +185,19 @@ fn written_keys(
                 };
                 keys.push(pair.ok_or_else(refused)?);
             }
-            Ok(keys)
+            Ok((keys, of_right.into_iter().reduce(Expr::and)))
         }
     }
+}
+
+fn is_of_right(part: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> bool {
+    let refs = part.column_refs();
+    let has_subquery =
+        part.exists(|e| Ok(matches!(e, Expr::InSubquery(_) | Expr::Exists(_) | Expr::ScalarSubquery(_))));
+    let is_right = |column: &&Column| {
+        right.schema().maybe_index_of_column(column).is_some() && left.schema().maybe_index_of_column(column).is_none()
+    };
+    !refs.is_empty() && refs.iter().all(is_right) && !has_subquery.unwrap_or(true)
 }
 
 impl TimeJoinNode {
@@ -197,6 +224,21 @@ impl TimeJoinNode {
         Ok(TimeJoinNode { left, right, times, keys, spec, schema })
     }
 
+    pub(super) fn is_splice(&self) -> bool {
+        self.spec.kind == Kind::Splice
+    }
+
+    /// The same over other rows, with more keys.
+    pub(super) fn with_keys(
+        &self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        more: Vec<(Column, Column)>,
+    ) -> DFResult<TimeJoinNode> {
+        let keys = self.keys.iter().cloned().chain(more).collect();
+        TimeJoinNode::new(left, right, self.times.clone(), keys, self.spec.clone())
+    }
+
     pub fn indexes(&self, left: &DFSchema, right: &DFSchema) -> DFResult<TimeJoinColumns> {
         let keys = self.keys.iter().map(|(l, r)| Ok((left.index_of_column(l)?, right.index_of_column(r)?)));
         Ok(TimeJoinColumns {
@@ -209,7 +251,7 @@ impl TimeJoinNode {
 /// What a filter says of the left side of an ASOF or LT JOIN alone is asked there, where it prunes: each left row makes
 /// one row, whatever the others are.
 pub(crate) fn filters_on_left(plan: LogicalPlan) -> Result<LogicalPlan> {
-    use datafusion::common::tree_node::{Transformed, TreeNode};
+    use datafusion::common::tree_node::Transformed;
     let done = plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Filter(filter) = &node else { return Ok(Transformed::no(node)) };
         let LogicalPlan::Extension(extension) = filter.input.as_ref() else { return Ok(Transformed::no(node)) };

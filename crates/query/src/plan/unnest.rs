@@ -8,9 +8,13 @@
 //!
 //! Always: what stock rules take apart soundly is left to them ([`simple`]), as their joins need no domain.
 
+mod by_time;
 mod push;
 mod references;
 mod simple;
+mod unmarked;
+
+pub(crate) use unmarked::Unmarked;
 
 use crate::functions::one_row;
 use crate::{Error, Result};
@@ -377,7 +381,7 @@ fn refused(domain: &Domain) -> datafusion::common::DataFusionError {
     let name = domain.outer.first().map_or("", |column| column.name.as_str());
     let mut error = Error::invalid(format!("this sub-query cannot look at \"{name}\" of the query around it"));
     error.subject = Some(name.to_owned());
-    error.hint = Some("a join, or a sub-query without clauses by time, can".to_owned());
+    error.hint = Some("a join, can".to_owned());
     error.into()
 }
 

@@ -7,7 +7,7 @@
 use super::ordered_aggregates::is_by_time;
 use super::output_name;
 use super::relations::time_of;
-use super::time_join::keys;
+use super::time_join::{filtered, keys};
 use super::time_order::scans_in_time_order;
 use crate::calendar::Unit;
 use crate::dialect::{nest, window_join};
@@ -167,7 +167,8 @@ fn window(
         JoinOperator::AsOf { constraint, .. } => constraint,
         _ => JoinConstraint::None,
     };
-    let keys = keys(constraint, left, &right, "WINDOW JOIN", context)?;
+    let (keys, of_right) = keys(constraint, left, &right, "WINDOW JOIN", context)?;
+    let right = filtered(right, of_right)?;
     let native = match left.schema().field_from_column(time)?.data_type() {
         DataType::Timestamp(ArrowUnit::Millisecond, _) => 1_000_000,
         DataType::Timestamp(ArrowUnit::Microsecond, _) => 1_000,

@@ -26,6 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use tidalite_storage::{Tally, tally};
 use tidalite_types::ColumnType;
 
 #[derive(Debug)]
@@ -93,6 +94,11 @@ impl ScanExec {
     pub fn is_symbol(&self, index: usize) -> bool {
         let column = self.reader.snapshot.schema.column_by_id(self.spec.projection[index]);
         column.is_some_and(|column| column.column_type == ColumnType::Symbol)
+    }
+
+    pub fn is_text(&self, index: usize) -> bool {
+        let column = self.reader.snapshot.schema.column_by_id(self.spec.projection[index]);
+        column.is_some_and(|column| column.column_type.is_text())
     }
 
     pub fn is_designated(&self, index: usize) -> bool {
@@ -179,6 +185,37 @@ impl FilterCounts {
         self.rows_tested.add(tested);
         self.blocks_tested.add(1);
         self.blocks_empty.add(usize::from(wanted == 0));
+    }
+}
+
+/// What EXPLAIN ANALYZE shows of any scan.
+struct ReadCounts {
+    stored: Count,
+    from_files: Count,
+    values: Count,
+    vectors: Count,
+    vectors_skipped: Count,
+}
+
+impl ReadCounts {
+    fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> ReadCounts {
+        let count = |name| MetricBuilder::new(metrics).counter(name, partition);
+        ReadCounts {
+            stored: count("bytes_stored"),
+            from_files: count("bytes_from_files"),
+            values: count("bytes_of_values"),
+            vectors: count("vectors"),
+            vectors_skipped: count("vectors_skipped"),
+        }
+    }
+
+    /// What was read on this thread.
+    fn record(&self, read: Tally) {
+        self.stored.add(read.stored_bytes as usize);
+        self.from_files.add(read.file_bytes as usize);
+        self.values.add(read.value_bytes as usize);
+        self.vectors.add(read.vectors as usize);
+        self.vectors_skipped.add(read.vectors_skipped as usize);
     }
 }
 
@@ -283,6 +320,7 @@ impl ExecutionPlan for ScanExec {
         let mut left = self.spec.limit.unwrap_or(usize::MAX);
         let mut is_done = false;
         let mut pieces = self.work.pieces(partition);
+        let read_counts = ReadCounts::new(&self.metrics, partition);
         let counts = (!self.spec.predicates.is_empty()).then(|| FilterCounts::new(&self.metrics, partition));
         let mut next = move || {
             if is_done || left == 0 {
@@ -294,7 +332,10 @@ impl ExecutionPlan for ScanExec {
             }
             let _timer = metrics.elapsed_compute().timer();
             let piece = pieces.next()?;
-            let batch = match reader.read(piece) {
+            let _ = tally::taken();
+            let read = reader.read(piece);
+            read_counts.record(tally::taken());
+            let batch = match read {
                 Ok(batch) if batch.num_rows() > left => batch.slice(0, left),
                 Ok(batch) => batch,
                 Err(error) => {

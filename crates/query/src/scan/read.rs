@@ -9,7 +9,7 @@ use super::predicate::Predicate;
 use super::prune::Piece;
 use super::spec::Form;
 use super::spec::Order;
-use crate::door::arrays::{Raw, dictionary_array};
+use crate::door::arrays::{Raw, as_dictionary, dictionary_array, text_array, text_dictionary};
 use crate::door::arrow_type;
 use crate::{Error, Result};
 use datafusion::arrow::array::{
@@ -177,6 +177,14 @@ impl Reader {
                     Some(mask) => addresses(index, picked(mask).map(|row| at + row)),
                 });
             }
+            if column.column_type.is_text() {
+                let texts = segment.texts(column.id, block, mask).map_err(|e| self.snapshot.named(e))?;
+                return match (texts, &output.form) {
+                    (Some(texts), Form::Texts) => text_dictionary(texts),
+                    (Some(texts), _) => text_array(texts),
+                    (None, _) => nulls(output, rows),
+                };
+            }
             let read = match mask {
                 None => segment.read(column.id, block),
                 Some(mask) => segment.take(column.id, block, mask),
@@ -267,6 +275,7 @@ impl Reader {
         let array = raw.into_array(column.column_type, dictionary)?;
         match &output.form {
             Form::Rising(expr) => computed(expr, array),
+            Form::Texts => as_dictionary(array),
             _ => Ok(array),
         }
     }
@@ -344,6 +353,7 @@ fn nulls(output: &Output, rows: usize) -> Result<ArrayRef> {
     match &output.form {
         Form::Values => Ok(plain()),
         Form::Codes => Ok(new_null_array(&DataType::UInt32, rows)),
+        Form::Texts => as_dictionary(plain()),
         Form::Rising(expr) => computed(expr, plain()),
     }
 }

@@ -39,6 +39,8 @@ pub(crate) enum Form {
     Values,
     /// Of a symbol its code, a number of 32 bits.
     Codes,
+    /// Of text a dictionary, in which rows may share a text.
+    Texts,
     /// What is computed of it: an expression over column 0 that never falls while the column rises.
     Rising(Arc<dyn PhysicalExpr>),
 }

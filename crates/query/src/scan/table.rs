@@ -43,6 +43,11 @@ impl NativeTable {
         NativeTable { within: Some((lo, hi)), ..NativeTable::new(snapshot) }
     }
 
+    /// The same, only rows whose designated timestamp is in `[lo, hi]`.
+    pub fn bounded(self, lo: i64, hi: i64) -> NativeTable {
+        NativeTable { within: Some((lo, hi.saturating_add(1))), ..self }
+    }
+
     /// With one more column, the last: where each row is in the snapshot.
     pub fn addressed(snapshot: Arc<TableSnapshot>) -> NativeTable {
         let table = NativeTable::new(snapshot);

@@ -4,6 +4,7 @@
 //! computed as they are sent. A client that breaks off, or leaves, has copied nothing that was not committed before.
 
 use super::connection::{Session, Step, gone, reported};
+use super::copy_binary::{self, Incoming};
 use super::message::{Malformed, Message};
 use super::reply::Report;
 use super::types::{Column, columns};
@@ -11,11 +12,17 @@ use super::values::{Cells, canonical};
 use crate::counters::add;
 use arrow::array::ArrayRef;
 use futures::StreamExt;
-use tidalite::copy::{Copy, CopyFormat, CopyWhat, with_client};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tidalite::copy::{Copy, CopyFormat, CopyWhat, Name, with_client};
+use tidalite::types::pg_type::{self, PgType};
+use tidalite::types::{ColumnSchema, TableSchema};
 use tidalite::{QueryOptions, Response, Result as Done, Rows};
 
 /// How rows are written.
 struct Style {
+    is_binary: bool,
+    /// Whether the header of the binary format is still to be sent: it stands before the first row.
+    begins: AtomicBool,
     is_csv: bool,
     delimiter: u8,
     null: String,
@@ -49,6 +56,8 @@ impl Session<'_> {
             return Err(report.into());
         };
         let width = if columns.is_empty() { schema.columns.len() } else { columns.len() };
+        let mut rows = (copy.format == Some(CopyFormat::Binary)).then(|| Incoming::new(sent_columns(&schema, columns)));
+        let copy = if rows.is_some() { as_csv(copy) } else { copy };
         let options = QueryOptions {
             timeout: self.variables.timeout,
             client: self.client.to_owned(),
@@ -57,7 +66,7 @@ impl Session<'_> {
         };
         let begun = self.shared.database.copy_in(sql, copy, options);
         let mut copying = begun.map_err(|error| reported("", &error))?;
-        self.announce_copy(b'G', width);
+        self.announce_copy(b'G', width, rows.is_some());
         self.out.flush().await?;
         loop {
             let message = tokio::select! {
@@ -71,11 +80,18 @@ impl Session<'_> {
             };
             match message {
                 Ok(Some(Message::CopyData(bytes))) => {
-                    if !copying.write(bytes.to_vec()).await {
+                    let text = match &mut rows {
+                        Some(rows) => rows.text_of(&bytes)?,
+                        None => bytes.to_vec(),
+                    };
+                    if !copying.write(text).await {
                         break;
                     }
                 }
-                Ok(Some(Message::CopyDone)) => break,
+                Ok(Some(Message::CopyDone)) => {
+                    rows.as_ref().map_or(Ok(()), Incoming::finish)?;
+                    break;
+                }
                 Ok(Some(Message::CopyFail(why))) => {
                     return Err(Report::error("57014", format!("COPY from stdin failed: {why}")).into());
                 }
@@ -102,18 +118,21 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// So many columns, all of them text.
-    fn announce_copy(&mut self, tag: u8, width: usize) {
+    /// So many columns, all of them text or binary.
+    fn announce_copy(&mut self, tag: u8, width: usize, is_binary: bool) {
         self.out.message(tag, |body| {
-            body.push(0);
+            body.push(u8::from(is_binary));
             body.extend_from_slice(&(width as u16).to_be_bytes());
-            (0..width).for_each(|_| body.extend_from_slice(&[0, 0]));
+            (0..width).for_each(|_| body.extend_from_slice(&u16::from(is_binary).to_be_bytes()));
         });
     }
 
     async fn copy_out(&mut self, sql: &str, copy: &Copy) -> Step {
         let is_csv = copy.format == Some(CopyFormat::Csv);
+        let is_binary = copy.format == Some(CopyFormat::Binary);
         let style = Style {
+            is_binary,
+            begins: AtomicBool::new(is_binary),
             is_csv,
             delimiter: copy.delimiter.unwrap_or(if is_csv { b',' } else { b'\t' }),
             null: copy.null.clone().unwrap_or_else(|| if is_csv { String::new() } else { "\\N".to_owned() }),
@@ -122,7 +141,7 @@ impl Session<'_> {
             return Err(Report::error("42601", "COPY takes the rows of a query").into());
         };
         let columns = columns(&rows.columns, &rows.schema);
-        self.announce_copy(b'H', columns.len());
+        self.announce_copy(b'H', columns.len(), is_binary);
         if copy.header == Some(true) {
             self.out.message(b'd', |body| {
                 for (n, column) in columns.iter().enumerate() {
@@ -135,6 +154,12 @@ impl Session<'_> {
             });
         }
         let sent = self.send_copied(rows, &columns, &style).await?;
+        if is_binary {
+            self.out.message(b'd', |body| {
+                style.push_header(body);
+                body.extend_from_slice(&(-1_i16).to_be_bytes());
+            });
+        }
         self.out.empty(b'c');
         self.out.complete(&format!("COPY {sent}"));
         Ok(())
@@ -154,7 +179,8 @@ impl Session<'_> {
             let arrays: Vec<ArrayRef> = arrays.collect::<Done<_>>().map_err(|error| reported("", &error))?;
             let mut row = 0;
             while row < batch.num_rows() {
-                row = self.push_copied(columns, &arrays, row..batch.num_rows(), style);
+                let pushed = self.push_copied(columns, &arrays, row..batch.num_rows(), style);
+                row = pushed.map_err(|error| reported("", &error))?;
                 self.out.flush_if_much().await?;
             }
             sent += batch.num_rows() as u64;
@@ -170,13 +196,23 @@ impl Session<'_> {
         arrays: &[ArrayRef],
         rows: std::ops::Range<usize>,
         style: &Style,
-    ) -> usize {
+    ) -> Done<usize> {
         let cells = columns.iter().zip(arrays).map(|(c, array)| Cells::new(c.pg_type, c.is_ipv4, array.as_ref()));
         let cells: Vec<Cells> = cells.collect();
         let mut text = Vec::new();
         for row in rows.clone() {
             if self.out.has_much() {
-                return row;
+                return Ok(row);
+            }
+            if style.is_binary {
+                let mut done = Ok(());
+                self.out.message(b'd', |body| {
+                    style.push_header(body);
+                    body.extend_from_slice(&(cells.len() as i16).to_be_bytes());
+                    done = cells.iter().try_for_each(|cells| cells.write(row, true, body));
+                });
+                done?;
+                continue;
             }
             self.out.message(b'd', |body| {
                 for (n, cells) in cells.iter().enumerate() {
@@ -194,11 +230,39 @@ impl Session<'_> {
                 body.push(b'\n');
             });
         }
-        rows.end
+        Ok(rows.end)
+    }
+}
+
+/// The columns that rows bring, and how they are sent.
+fn sent_columns(schema: &TableSchema, named: &[Name]) -> Vec<(String, PgType)> {
+    let sent = |column: &ColumnSchema| (column.name.clone(), pg_type::of(column.column_type));
+    match named.is_empty() {
+        true => schema.columns.iter().map(sent).collect(),
+        // One that does not exist is refused before rows are read.
+        false => named.iter().filter_map(|name| schema.column(&name.text).map(sent)).collect(),
+    }
+}
+
+/// As which binary rows are handed on.
+fn as_csv(copy: Copy) -> Copy {
+    Copy {
+        format: Some(CopyFormat::Csv),
+        header: Some(false),
+        delimiter: Some(b','),
+        null: Some(copy_binary::NULL.to_owned()),
+        ..copy
     }
 }
 
 impl Style {
+    /// In the message of the first row, where psycopg looks for it.
+    fn push_header(&self, out: &mut Vec<u8>) {
+        if self.begins.swap(false, Ordering::Relaxed) {
+            copy_binary::push_header(out);
+        }
+    }
+
     /// A field that is not NULL.
     fn push(&self, out: &mut Vec<u8>, text: &[u8]) {
         if !self.is_csv {
@@ -249,10 +313,17 @@ mod tests {
 
     #[test]
     fn fields_are_written_as_postgresql_reads_them() {
-        let text = Style { is_csv: false, delimiter: b'\t', null: "\\N".to_owned() };
+        let style = |is_csv, delimiter, null: &str| Style {
+            is_binary: false,
+            begins: AtomicBool::new(false),
+            is_csv,
+            delimiter,
+            null: null.to_owned(),
+        };
+        let text = style(false, b'\t', "\\N");
         assert_eq!(field(&text, "a\tb\\N\nc"), "a\\tb\\\\N\\nc");
         assert_eq!(field(&Style { delimiter: b'|', ..text }, "a|b"), "a\\|b");
-        let csv = Style { is_csv: true, delimiter: b',', null: String::new() };
+        let csv = style(true, b',', "");
         for (given, written) in
             [("a", "a"), ("", "\"\""), ("a,b", "\"a,b\""), ("a\"b", "\"a\"\"b\""), ("\\.", "\"\\.\"")]
         {

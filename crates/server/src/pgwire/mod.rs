@@ -14,6 +14,7 @@ mod cancel;
 mod command;
 mod connection;
 mod copy;
+mod copy_binary;
 mod encryption;
 mod extended;
 mod introspection;

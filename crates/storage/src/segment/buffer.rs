@@ -2,6 +2,7 @@
 
 use crate::segment::format::ALIGNMENT;
 use bytes::Bytes;
+use std::borrow::Cow;
 
 /// Zeroed bytes that start at a multiple of [`ALIGNMENT`].
 #[derive(Debug)]
@@ -59,6 +60,13 @@ pub fn collect<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
     let whole = values.len() * size_of::<T>();
     bytemuck::cast_slice_mut(&mut values).copy_from_slice(&bytes[..whole]);
     values
+}
+
+/// `bytes` as values, copied where they do not lie as values do. Bytes past the last whole value are left out.
+#[must_use]
+pub fn values_in<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
+    let whole = &bytes[..bytes.len() / size_of::<T>() * size_of::<T>()];
+    bytemuck::try_cast_slice(whole).map_or_else(|_| Cow::Owned(collect(whole)), Cow::Borrowed)
 }
 
 #[cfg(test)]

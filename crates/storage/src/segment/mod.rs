@@ -11,6 +11,7 @@ pub mod present;
 pub mod reader;
 pub mod salvage;
 pub mod store;
+pub mod text_rows;
 pub mod verify;
 pub mod writer;
 
@@ -21,6 +22,7 @@ pub use encoding::{EncodedBlock, encode, to_column};
 pub use present::{CODES_MAX, CodesPresent};
 pub use reader::{Segment, SegmentMeta};
 pub use store::{SegmentStore, StoreStats};
+pub use text_rows::TextRows;
 pub use writer::{BlockSource, SegmentSummary, SegmentWriter};
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use super::buffer::AlignedBuffer;
 use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::store::SegmentStore;
-use crate::cache::BlockKey;
+use super::text_rows::TextRows;
+use crate::cache::{BlockKey, Cached, Made};
 use crate::fs::File;
-use crate::{Block, Damage, Error, Result, ValueSet, Zone};
+use crate::{Block, Damage, Error, Result, ValueSet, Zone, tally};
 use bytes::Bytes;
 use std::fmt;
 use std::io;
@@ -56,6 +57,28 @@ impl fmt::Debug for Segment {
 
 /// The system's number for an input/output error.
 const EIO: i32 = 5;
+
+/// What values take in memory; of text the views and the data that is stored for them.
+fn value_bytes(physical: Physical, rows: usize, data_bytes: u32) -> u64 {
+    let rows = rows as u64;
+    match physical {
+        Physical::Bit => rows.div_ceil(8),
+        Physical::Views => rows * 16 + u64::from(data_bytes),
+        _ => rows * physical.width().unwrap_or(16) as u64,
+    }
+}
+
+/// Notes what is about to be read of a block, but for so many of its vectors.
+fn count(encoded: &EncodedBlock, skipped: u64) {
+    let vectors = tally::vectors(encoded.rows);
+    let bytes = value_bytes(encoded.physical, encoded.rows, encoded.entry.data_bytes);
+    tally::add(|tally| {
+        tally.stored_bytes += u64::from(encoded.entry.bytes);
+        tally.value_bytes += bytes * (vectors - skipped.min(vectors)) / vectors.max(1);
+        tally.vectors += vectors;
+        tally.vectors_skipped += skipped;
+    });
+}
 
 /// Read at once at the end of a file: the footers of most segments fit.
 const TAIL_BYTES: u64 = 16 << 10;
@@ -136,12 +159,7 @@ impl Segment {
     /// How a column's block is stored, from the footer; `None` when the segment has no such column.
     pub fn stored(&self, column: ColumnId, block: usize) -> Result<Option<StoredBlock>> {
         let Some((physical, entry)) = self.find(column, block)? else { return Ok(None) };
-        let rows = self.block_rows(block) as u64;
-        let logical_bytes = match physical {
-            Physical::Bit => rows.div_ceil(8),
-            Physical::Views => rows * 16 + u64::from(entry.data_bytes),
-            _ => rows * physical.width().unwrap_or(16) as u64,
-        };
+        let logical_bytes = value_bytes(physical, self.block_rows(block), entry.data_bytes);
         Ok(Some(StoredBlock { encoding: entry.encoding, bytes: entry.bytes, logical_bytes, zone: entry.zone }))
     }
 
@@ -156,6 +174,7 @@ impl Segment {
     pub fn read(&self, column: ColumnId, block: usize) -> Result<Option<Block>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
+        count(&encoded, 0);
         encoded.decode().map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
@@ -173,8 +192,12 @@ impl Segment {
         let has_nulls = zone.is_none_or(|zone| zone.null_count > 0);
         let decided = zone.map_or(Some(false), |zone| set.decide(zone.bounds));
         match decided {
-            Some(true) if !has_nulls || with_null => Ok(()),
+            Some(true) if !has_nulls || with_null => {
+                self.decided(block);
+                Ok(())
+            }
             Some(false) if !has_nulls || !with_null => {
+                self.decided(block);
                 mask.fill(0);
                 Ok(())
             }
@@ -182,6 +205,7 @@ impl Segment {
                 None => Ok(()),
                 Some(encoded) => {
                     let offset = encoded.entry.offset;
+                    count(&encoded, tally::empty_vectors(mask));
                     let retained = encoded.retain(set, with_null, mask);
                     retained.map_err(|problem| self.damaged(column, block, offset, &problem))
                 }
@@ -189,37 +213,70 @@ impl Segment {
         }
     }
 
+    /// The rows of a column's block of text, those of `mask` if there is one; `None` when the segment has no such
+    /// column.
+    pub fn texts(&self, column: ColumnId, block: usize, mask: Option<&[u64]>) -> Result<Option<TextRows>> {
+        let Some((encoded, made)) = self.opened(column, block)? else { return Ok(None) };
+        let offset = encoded.entry.offset;
+        count(&encoded, mask.map_or(0, tally::empty_vectors));
+        let texts = TextRows::of(&encoded, made, mask);
+        texts.map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
+    }
+
+    /// The bounds of a block decided for all of its rows.
+    fn decided(&self, block: usize) {
+        let vectors = tally::vectors(self.block_rows(block));
+        tally::add(|tally| {
+            tally.vectors += vectors;
+            tally.vectors_skipped += vectors;
+        });
+    }
+
     /// As [`Segment::read`], only the rows of `mask`.
     pub fn take(&self, column: ColumnId, block: usize, mask: &[u64]) -> Result<Option<Block>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
+        count(&encoded, tally::empty_vectors(mask));
         encoded.take(mask).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
     /// Reads and checks a column's block, and leaves it as it is: to copy it to another segment.
     pub fn read_encoded(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
         let Some(encoded) = self.described(column, block)? else { return Ok(None) };
-        let bytes = match encoded.entry.encoding {
-            Encoding::Nulls => Bytes::new(),
+        if opened::is_opened(encoded.entry.encoding) {
             // The cache has it otherwise.
-            encoding if opened::is_opened(encoding) => self.load(column, block, &encoded)?,
-            _ => self.cached(column, block, || self.load(column, block, &encoded))?,
-        };
-        Ok(Some(EncodedBlock { bytes, ..encoded }))
+            let bytes = self.load(column, block, &encoded)?;
+            return Ok(Some(EncodedBlock { bytes, ..encoded }));
+        }
+        Ok(Some(self.as_in_file(column, block, encoded)?.0))
     }
 
     /// Reads and checks a column's block, as memory keeps it: to be decoded, compared, or read in part.
     fn read_opened(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
+        Ok(self.opened(column, block)?.map(|(encoded, _)| encoded))
+    }
+
+    /// As [`Segment::read_opened`], and what was made of it.
+    fn opened(&self, column: ColumnId, block: usize) -> Result<Option<(EncodedBlock, Made)>> {
         let Some(encoded) = self.described(column, block)? else { return Ok(None) };
         if !opened::is_opened(encoded.entry.encoding) {
-            return self.read_encoded(column, block);
+            return self.as_in_file(column, block, encoded).map(Some);
         }
         let damaged = |problem: String| self.damaged(column, block, encoded.entry.offset, &problem);
-        let bytes = self.cached(column, block, || {
+        let Cached { bytes, made } = self.cached(column, block, || {
             let bytes = self.load(column, block, &encoded)?;
             opened::open(&EncodedBlock { bytes, ..encoded.clone() }).map_err(damaged)
         })?;
-        opened::opened(encoded.clone(), &bytes).map(Some).map_err(damaged)
+        opened::opened(encoded.clone(), &bytes).map(|opened| Some((opened, made))).map_err(damaged)
+    }
+
+    /// By way of the cache, which keeps such blocks as the file has them.
+    fn as_in_file(&self, column: ColumnId, block: usize, encoded: EncodedBlock) -> Result<(EncodedBlock, Made)> {
+        let Cached { bytes, made } = match encoded.entry.encoding {
+            Encoding::Nulls => Cached::from(Bytes::new()),
+            _ => self.cached(column, block, || self.load(column, block, &encoded))?,
+        };
+        Ok((EncodedBlock { bytes, ..encoded }, made))
     }
 
     /// What the footer says of a column's block, without its bytes.
@@ -229,7 +286,7 @@ impl Segment {
         Ok(found.map(|(physical, entry)| EncodedBlock { rows, physical, entry, bytes: Bytes::new() }))
     }
 
-    fn cached(&self, column: ColumnId, block: usize, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
+    fn cached(&self, column: ColumnId, block: usize, load: impl FnOnce() -> Result<Bytes>) -> Result<Cached> {
         self.store.cached(BlockKey { segment: self.meta.id, column, block: block as u32 }, load)
     }
 
@@ -249,6 +306,7 @@ impl Segment {
         if crc32c::crc32c(&chunk) != crc {
             return Err(damaged("its checksum is wrong"));
         }
+        tally::add(|tally| tally.file_bytes += u64::from(bytes));
         let loaded = EncodedBlock { bytes: chunk, ..expected.clone() };
         loaded.check().map_err(|problem| damaged(&problem))?;
         Ok(loaded.bytes)
@@ -266,7 +324,7 @@ impl Segment {
 
     fn footer(&self) -> Result<Footer> {
         let key = BlockKey::footer(self.meta.id);
-        self.store.cached(key, || Ok(self.load_footer()?.into_bytes())).map(Footer::trusted)
+        self.store.cached(key, || Ok(self.load_footer()?.into_bytes())).map(|cached| Footer::trusted(cached.bytes))
     }
 
     pub(super) fn load_footer(&self) -> Result<Footer> {

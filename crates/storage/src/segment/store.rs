@@ -1,7 +1,7 @@
 //! What all segments share: where their files are, the block cache, and the files open now.
 
 use crate::Result;
-use crate::cache::{BlockCache, BlockKey, CacheStats, Clock};
+use crate::cache::{BlockCache, BlockKey, CacheStats, Cached, Clock};
 use crate::fs::{File, Fs};
 use bytes::Bytes;
 use std::io;
@@ -78,7 +78,7 @@ impl SegmentStore {
         Ok(file)
     }
 
-    pub(super) fn cached(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
+    pub(super) fn cached(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Cached> {
         self.cache.get_or_load(key, load)
     }
 }

@@ -19,7 +19,7 @@ mod window;
 pub use pieces::{Piece, Pieces, RECORD_BYTES_MAX, Reader};
 pub use pipeline::{Bad, Progress, import_csv, parse_csv};
 pub use plan::CsvPlan;
-pub use tidalite_ingest::csv::{CsvColumn, CsvFormat, CsvParser, Detected, Known, OnBad, is_readable, lines_of};
+pub use tidalite_ingest::csv::{CsvColumn, CsvFormat, CsvParser, Detected, Known, OnBad, lines_of};
 
 /// Bytes at the beginning of a file that are looked at for what it is.
 pub const SAMPLE_BYTES: usize = 4 << 20;

@@ -83,7 +83,7 @@ pub fn import_csv(
     let pieces = Arc::new(Mutex::new(pieces));
     let window = Arc::new(Window::new(2 * threads + COMMITS_MAX));
     for number in 0..threads {
-        let parser = parser(plan, number as u64)?;
+        let parser = parser(plan, number as u64);
         let (pieces, window, to_commit) = (pieces.clone(), window.clone(), to_commit.clone());
         start("tidalite-import", move || parse_pieces(parser, on_bad, &pieces, &window, &to_commit))?;
     }
@@ -104,7 +104,7 @@ pub fn parse_csv(
     on_bad: OnBad,
     mut told: impl FnMut(&Bad),
 ) -> Result<(Vec<Batch>, Progress)> {
-    let mut parser = parser(plan, 0)?;
+    let mut parser = parser(plan, 0);
     let (mut batches, mut progress) = (Vec::new(), Progress::default());
     let (mut at, mut lines_before) = (0, plan.lines_before);
     while at < text.len() {
@@ -142,10 +142,10 @@ fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     started.map(|_| ()).map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start a thread: {e}")))
 }
 
-fn parser(plan: &CsvPlan, number: u64) -> Result<CsvParser> {
+fn parser(plan: &CsvPlan, number: u64) -> CsvParser {
     let detected = &plan.detected;
     let seed = seed() ^ number;
-    Ok(CsvParser::new(&detected.format, &plan.table, &detected.columns, detected.timestamp.as_deref(), seed)?)
+    CsvParser::new(&detected.format, &plan.table, &detected.columns, detected.timestamp.as_deref(), seed)
 }
 
 /// So that no file can be made whose symbols collide.

@@ -1,8 +1,8 @@
 //! What will be done with a file, before it is.
 
-use super::{CsvColumn, Detected, Known};
+use super::{Detected, Known};
 use crate::{Error, ErrorKind, Result};
-use tidalite_ingest::csv::{detect, is_readable};
+use tidalite_ingest::csv::detect;
 use tidalite_types::command::CreateTable;
 use tidalite_types::schema::{same_name, table_name_problem};
 use tidalite_types::{ColumnType, PartitionBy, TableSchema};
@@ -52,7 +52,6 @@ impl CsvPlan {
             typed_as_table(&known, schema)?;
         }
         let detected = detect(&sample[mark..], is_whole, &known)?;
-        are_readable(&detected)?;
         let create = schema.is_none().then(|| CreateTable {
             name: table.to_owned(),
             columns: detected.columns.iter().filter_map(|c| Some((c.name.clone(), c.column_type?))).collect(),
@@ -74,15 +73,6 @@ fn partition(detected: &Detected, given: Option<PartitionBy>) -> PartitionBy {
         (Some(_), Some(given)) => given,
         (Some(_), None) => detected.partition_by,
     }
-}
-
-fn are_readable(detected: &Detected) -> Result<()> {
-    let no = |c: &&CsvColumn| c.column_type.is_some_and(|t| !is_readable(t));
-    let Some((column, column_type)) = detected.columns.iter().find(no).and_then(|c| Some((c, c.column_type?))) else {
-        return Ok(());
-    };
-    let message = format!("column \"{}\" of type {column_type} cannot be read from CSV", column.name);
-    Err(Error::new(ErrorKind::Invalid, message))
 }
 
 /// A type that was given for a column that the table has with another.

@@ -19,9 +19,9 @@ use tidalite_storage::{Mask, TableSnapshot};
 use tidalite_types::{Batch, TableId};
 
 /// From this attempt on merges of the table are held off.
-const HOLD_FROM: usize = 2;
+pub(super) const HOLD_FROM: usize = 2;
 /// What then still moves rows are statements that drop partitions and the like, and rows that are replaced.
-const ATTEMPTS: usize = 50;
+pub(super) const ATTEMPTS: usize = 50;
 
 /// Whose turn it is to change rows, by table.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ async fn change(session: &Session, tag: &'static str, wanted: Wanted<'_>, cancel
         }
         // Views are told at which times rows changed.
         let times = if session.host.is_followed(id) { seen.times_of(&hit)? } else { Vec::new() };
-        let change = RowChange { seen, hit, rows, times, is_exact: returned.is_some(), view: None };
+        let change = RowChange { seen, hit, rows, times, is_exact: returned.is_some(), added: None, view: None };
         if let Some(changed) = session.host.change(change).await? {
             return session.changed(tag, changed, &table.text, returned, cancel).await;
         }
@@ -95,7 +95,7 @@ async fn change(session: &Session, tag: &'static str, wanted: Wanted<'_>, cancel
     ))
 }
 
-fn find(session: &Session, table: &Name) -> Result<Arc<TableSnapshot>> {
+pub(super) fn find(session: &Session, table: &Name) -> Result<Arc<TableSnapshot>> {
     let found = session.host.snapshots(&[&table.text]).pop().flatten();
     found.ok_or_else(|| {
         let mut error = Error::new(ErrorKind::NotFound, format!("table \"{}\" does not exist", table.text));
@@ -173,6 +173,6 @@ fn in_order_of_arrival(batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     Ok(vec![arrow::compute::take_record_batch(&whole, &UInt32Array::from(order)).map_err(internal)?])
 }
 
-fn internal(error: arrow::error::ArrowError) -> Error {
+pub(super) fn internal(error: arrow::error::ArrowError) -> Error {
     Error::new(ErrorKind::Internal, error.to_string())
 }

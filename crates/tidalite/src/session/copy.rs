@@ -256,6 +256,7 @@ async fn from_parquet(session: &Session, copy: Copy, file: &Name, cancel: &Cance
     };
     let insert = Insert {
         table_position: table.position,
+        alias: table.text.clone(),
         table: table.text,
         columns,
         query,

@@ -92,8 +92,15 @@ async fn steps(session: &Session, view: TableId, mut scope: RefreshScope, cancel
         let count: u64 = batches.iter().map(|batch| batch.rows as u64).sum();
         let hit = work.view.rows_within(&step)?;
         let state = ViewState { pending: rest, refreshed: now_micros(), ..work.state };
-        let change =
-            RowChange { seen: work.view, hit, rows: batches, times: step.clone(), is_exact: true, view: Some(state) };
+        let change = RowChange {
+            seen: work.view,
+            hit,
+            rows: batches,
+            times: step.clone(),
+            is_exact: true,
+            added: None,
+            view: Some(state),
+        };
         if session.host.change(change).await?.is_none() {
             failed += 1;
             if failed == HOLD_FROM {

@@ -8,7 +8,7 @@ use super::{Changed, Session, returning};
 use crate::{Error, ErrorKind, Result};
 use futures::StreamExt;
 use std::collections::HashSet;
-use tidalite_query::statement::{CreateTableAs, Insert, Name};
+use tidalite_query::statement::{CreateTableAs, Insert, Name, OnConflict};
 use tidalite_query::{CancelToken, QueryResult, Target, to_batch};
 use tidalite_types::command::CreateTable;
 use tidalite_types::schema::{fold_name, same_name};
@@ -28,7 +28,8 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
         return Err(error);
     };
     refuse_view(&table.schema, insert.table_position)?;
-    let is_new_only = is_new_only(&insert, &table.schema)?;
+    let manner = manner(&insert, &table.schema)?;
+    let is_new_only = matches!(manner, Manner::NewOnly);
     if let Some(returning) = &insert.returning {
         session.engine()?.check(&session.catalog(), returning, cancel).await?;
     }
@@ -36,6 +37,7 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
     let types: Vec<_> = named.iter().map(|t| t.column_type).collect();
     let mut sink = Sink::new(session, is_new_only, insert.commit_rows);
     sink.keeps_rows = insert.returning.is_some();
+    sink.only_gathers = matches!(manner, Manner::Deciding(_));
     if let Some(rows) = insert.query.literal_rows(&types) {
         let targets = checked(&insert, &table.schema, &named, rows.num_columns())?;
         sink.push(to_batch(&rows, &insert.table, targets, 0)?).await?;
@@ -44,14 +46,26 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
         let targets = checked(&insert, &table.schema, &named, result.columns.len())?;
         fill(&mut sink, result, &insert.table, targets).await?;
     }
+    if let Manner::Deciding(conflict) = manner {
+        return super::conflict::insert(session, &insert, conflict, sink.batches, cancel).await;
+    }
     let (rows, kept) = sink.finish().await?;
     let returned = insert.returning.as_ref().map(|query| (query, returning::table_of(&table, &kept)));
     session.changed("INSERT", rows, &insert.table, returned, cancel).await
 }
 
-/// Whether rows whose upsert keys are there already are left out.
-fn is_new_only(insert: &Insert, schema: &TableSchema) -> Result<bool> {
-    let Some(conflict) = &insert.conflict else { return Ok(false) };
+/// What becomes of rows whose upsert keys are there already.
+enum Manner<'a> {
+    /// They replace what is there, if the table has upsert keys.
+    Plain,
+    /// They are left out.
+    NewOnly,
+    /// It hangs on what is there.
+    Deciding(&'a OnConflict),
+}
+
+fn manner<'a>(insert: &'a Insert, schema: &TableSchema) -> Result<Manner<'a>> {
+    let Some(conflict) = &insert.conflict else { return Ok(Manner::Plain) };
     let refused = |message: String, hint: &str| {
         let mut error = Error::new(ErrorKind::Invalid, message);
         (error.position, error.hint) = (Some(conflict.position), Some(hint.to_owned()));
@@ -74,29 +88,28 @@ fn is_new_only(insert: &Insert, schema: &TableSchema) -> Result<bool> {
         );
     }
     let Some(assigned) = &conflict.update else {
-        if insert.returning.is_some() {
-            return refused(
-                "RETURNING does not go with ON CONFLICT DO NOTHING".to_owned(),
-                "select the rows afterwards",
-            );
-        }
-        return Ok(true);
+        return Ok(if insert.returning.is_some() { Manner::Deciding(conflict) } else { Manner::NewOnly });
     };
-    let others = schema.columns.iter().filter(|c| !schema.dedup.contains(&c.id));
-    let missing: Vec<&str> = others.filter(|c| !has(assigned, &c.name)).map(|c| c.name.as_str()).collect();
-    if !missing.is_empty() {
-        return refused(
-            format!("DO UPDATE SET leaves out column \"{}\"", missing.join("\", \"")),
-            "a row replaces the one with its keys as a whole: assign every column from EXCLUDED",
-        );
+    // Assigned names are there, and once.
+    targets(schema, &assigned.columns)?;
+    let mut others = schema.columns.iter().filter(|c| !schema.dedup.contains(&c.id));
+    let is_whole = assigned.is_plain && others.all(|c| has(&assigned.columns, &c.name));
+    if is_whole {
+        return Ok(Manner::Plain);
     }
-    if let Some(unknown) = assigned.iter().find(|name| schema.column(&name.text).is_none()) {
-        let message = format!("column \"{}\" of table \"{}\" does not exist", unknown.text, schema.name);
-        let mut error = Error::new(ErrorKind::NotFound, message);
-        error.position = Some(unknown.position);
+    if let Some(key) = assigned.columns.iter().find(|name| is_key(name)) {
+        let message = format!("column \"{}\" is an upsert key, which ON CONFLICT DO UPDATE cannot assign", key.text);
+        let mut error = Error::new(ErrorKind::Invalid, message);
+        error.position = Some(key.position);
         return Err(error);
     }
-    Ok(false)
+    if insert.commit_rows.is_some() {
+        return refused(
+            "INSERT BATCH does not go with this ON CONFLICT DO UPDATE".to_owned(),
+            "only with one that assigns every column from EXCLUDED",
+        );
+    }
+    Ok(Manner::Deciding(conflict))
 }
 
 /// Rows of a view come from its query.
@@ -211,6 +224,8 @@ struct Sink<'a> {
     rows: u64,
     bytes: usize,
     written: u64,
+    /// Whether nothing is committed: somebody else does.
+    only_gathers: bool,
     /// Whether the rows are given back at the end.
     keeps_rows: bool,
     kept: Vec<Batch>,
@@ -226,6 +241,7 @@ impl<'a> Sink<'a> {
             rows: 0,
             bytes: 0,
             written: 0,
+            only_gathers: false,
             keeps_rows: false,
             kept: Vec::new(),
         }
@@ -236,8 +252,10 @@ impl<'a> Sink<'a> {
         self.bytes += batch.byte_count();
         self.batches.push(batch);
         match self.commit_rows {
-            Some(rows) if self.rows >= rows || self.bytes >= COMMIT_BYTES => self.commit().await,
-            None if self.bytes > INSERT_BYTES_MAX => {
+            Some(rows) if !self.only_gathers && (self.rows >= rows || self.bytes >= COMMIT_BYTES) => {
+                self.commit().await
+            }
+            _ if self.bytes > INSERT_BYTES_MAX => {
                 let limit = INSERT_BYTES_MAX >> 20;
                 let mut error = Error::new(
                     ErrorKind::Invalid,

@@ -310,6 +310,7 @@ impl World {
             rows,
             times: Vec::new(),
             is_exact: false,
+            added: None,
             view: None,
         })))
     }

@@ -7,7 +7,7 @@
 use super::Accepted;
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard};
 use tidalite_ingest::apply::publish;
 use tidalite_ingest::catalog::Catalog;
@@ -32,6 +32,8 @@ pub(crate) struct RowChange {
     pub times: Vec<(i64, i64)>,
     /// Whether it may only be done when all rows found are still there.
     pub is_exact: bool,
+    /// Where rows may come that were not there: the times of those. Nobody else may have brought one of these times since.
+    pub added: Option<Vec<i64>>,
     /// With a refresh of a materialized view: how far it has come. Then rows may come where there were none.
     pub view: Option<ViewState>,
 }
@@ -105,14 +107,17 @@ pub(super) enum Decided {
 }
 
 pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChange, txn: Txn) -> Result<Decided> {
-    let RowChange { seen, hit, rows, times, is_exact, view } = change;
+    let RowChange { seen, hit, rows, times, is_exact, added, view } = change;
     let Some(dead) = now.locate(&seen, &hit) else { return Ok(Decided::Moved) };
     let killed = now.clone().kill(&dead);
     // What somebody else deleted meanwhile stays deleted; what somebody else changed has to be changed from there.
     if (is_exact || !rows.is_empty()) && killed != dead.rows() {
         return Ok(Decided::Moved);
     }
-    if killed == 0 && view.is_none() {
+    if added.as_ref().is_some_and(|added| has_come(&seen, now, added)) {
+        return Ok(Decided::Moved);
+    }
+    if killed == 0 && view.is_none() && added.is_none() {
         return Ok(Decided::Done(Vec::new(), 0));
     }
     let mut ops = Vec::new();
@@ -135,6 +140,21 @@ pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChan
         ops.push(op);
     }
     Ok(Decided::Done(ops, killed))
+}
+
+/// Whether a row of one of these times may have come since a version. Merges put rows elsewhere: then nobody knows.
+fn has_come(seen: &TableSnapshot, now: &TableSnapshot, times: &[i64]) -> bool {
+    if now.txn == seen.txn || times.is_empty() {
+        return false;
+    }
+    let Some(designated) = now.schema.designated else { return true };
+    let known: HashSet<_> = seen.segments.iter().map(|segment| segment.meta().id).collect();
+    if now.segments.iter().any(|segment| !known.contains(&segment.meta().id)) {
+        return true;
+    }
+    let times: HashSet<i64> = times.iter().copied().collect();
+    let since = now.runs.iter().filter(|run| run.txns.1 > seen.txn);
+    since.into_iter().any(|run| run.timestamps(designated).iter().any(|time| times.contains(time)))
 }
 
 pub(super) fn dropped(table: &str) -> Error {

@@ -56,6 +56,7 @@ impl Unnesting {
                     .unnest_columns_with_options(exec_columns.clone(), options.clone())?;
                 Ok(Some(Pushed { plan: unnested.build()?, value: input.value }))
             }
+            LogicalPlan::Extension(of) => self.push_by_time(of, domain),
             _ => Ok(None),
         }
     }
@@ -291,7 +292,7 @@ impl Unnesting {
     }
 }
 
-fn looks_at(plan: &LogicalPlan, domain: &Domain) -> Result<bool> {
+pub(super) fn looks_at(plan: &LogicalPlan, domain: &Domain) -> Result<bool> {
     Ok(free(plan)?.iter().any(|column| domain.outer.contains(column)))
 }
 
@@ -299,7 +300,7 @@ fn renames(domain: &Domain, pushed: &Pushed) -> Vec<(Column, Column)> {
     domain.outer.iter().cloned().zip(pushed.value.iter().cloned()).collect()
 }
 
-fn columns(of: &[Column]) -> impl Iterator<Item = Expr> {
+pub(super) fn columns(of: &[Column]) -> impl Iterator<Item = Expr> {
     of.iter().cloned().map(Expr::Column)
 }
 

@@ -75,6 +75,13 @@ pub(super) fn unpacked(packed: &[u8], distinct: usize, rows: usize) -> Vec<u16> 
     all
 }
 
+/// As [`unpacked`], in the numbers that Arrow takes for places.
+pub(super) fn places(packed: &[u8], distinct: usize, rows: usize) -> Vec<u32> {
+    let mut all = Vec::with_capacity(rows);
+    for_vectors(packed, distinct, rows, |codes| all.extend(codes.iter().map(|code| u32::from(*code))));
+    all
+}
+
 /// The most distinct values that make a dictionary worth it: a quarter less than `best` bytes, and codes of more than
 /// a byte only where eight rows share a value, since each costs a look-up in a table that leaves the cache.
 pub(super) fn distinct_max(rows: usize, width: usize, best: usize) -> usize {

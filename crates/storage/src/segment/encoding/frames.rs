@@ -14,7 +14,7 @@
 use super::fixed::raw;
 use crate::segment::format::aligned;
 use std::ops::Range;
-use tidalite_kernels::bitpack::width_mask;
+use tidalite_kernels::bitpack::{unpack_one, width_mask};
 use tidalite_kernels::{Int, LINE_BYTES, Line, Unpacker, line_count, width_counts, width_of};
 use tidalite_types::VECTOR_ROWS;
 
@@ -311,6 +311,12 @@ impl<T: Framed> Frame<'_, T> {
     /// Row and value of each exception.
     pub fn exceptions(&self) -> impl Iterator<Item = (usize, T)> {
         positions(self.positions).zip(self.exceptions.chunks_exact(self.value_bytes).map(raw))
+    }
+
+    /// One of the rows.
+    pub fn row(&self, row: usize) -> T {
+        let exception = self.exceptions().find(|(at, _)| *at == row);
+        exception.map_or_else(|| self.reference.plus(unpack_one(self.lines, self.width, row)), |(_, value)| value)
     }
 
     /// Appends the rows.

@@ -16,7 +16,7 @@
 //! ```
 
 use super::chunk::Layout;
-use super::views::with_views;
+use super::views::{dictionary_up_to, packed_dictionary, with_views};
 use super::{Chunk, EncodedBlock, compressed, dict, encode, fsst, text, to_column};
 use crate::Bounds;
 use crate::segment::buffer::{AlignedBuffer, collect};
@@ -25,9 +25,11 @@ use crate::segment::{Effort, encoding::choice::Payload};
 use bytes::Bytes;
 use std::borrow::Cow;
 use tidalite_types::column_type::Physical;
-use tidalite_types::{Bitmap, ColumnType, TimeUnit};
+use tidalite_types::{Bitmap, ColumnType, TimeUnit, ViewsRef};
 
 const TAIL_BYTES: usize = 16;
+/// So many rows share a text, on average, where a dictionary is worth making.
+const ROWS_SHARING: usize = 4;
 const HAS_VALIDITY: u8 = 1;
 const HAS_ZONES: u8 = 2;
 
@@ -83,7 +85,14 @@ pub fn opened(closed: EncodedBlock, bytes: &Bytes) -> Result<EncodedBlock, Strin
 fn with_text(block: &EncodedBlock) -> Result<EncodedBlock, String> {
     let layout = block.check_length()?;
     let payload = match block.entry.encoding {
-        Encoding::Text => with_views(Encoding::Plain, 0, text::strings(&layout, block)?, layout.data(&block.bytes)),
+        Encoding::Text => {
+            let (views, data) = (text::strings(&layout, block)?, layout.data(&block.bytes));
+            // Compressed, rows that share a text cost little in any form; read, they cost a look-up each.
+            match dictionary_up_to(ViewsRef { views: &views, data }, block.rows / ROWS_SHARING) {
+                Some(dictionary) => packed_dictionary(&dictionary, data),
+                None => with_views(Encoding::Plain, 0, views, data),
+            }
+        }
         Encoding::TextDict => {
             let (strings, codes) = text::dictionary(&layout, block)?;
             let codes = dict::packed(&codes, strings.len());

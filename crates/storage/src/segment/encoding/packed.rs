@@ -114,7 +114,8 @@ pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) ->
 
 fn some<T: Framed>(frames: &Frames<'_>, picked: &Picked<'_>) -> Vec<T> {
     let mut unpacker = Unpacker::new();
-    picked.by_vector(|i, out| frames.vector::<T>(i).unpack(&mut unpacker, out))
+    let of_row = |i, row| frames.vector::<T>(i).row(row);
+    picked.by_row(of_row, |i, out| frames.vector::<T>(i).unpack(&mut unpacker, out))
 }
 
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {

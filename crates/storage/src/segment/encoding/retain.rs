@@ -8,13 +8,13 @@ use super::chunk::Layout;
 use super::compare::{Interval, WORDS, fits};
 use super::plain::{Limited, in_vector};
 use super::{EncodedBlock, compressed, dict, to_column};
-use crate::segment::buffer::collect;
+use crate::segment::buffer::values_in;
 use crate::segment::format::Encoding;
+use crate::text_pattern::TextMatcher;
 use crate::{TextPattern, ValueSet};
 use tidalite_kernels::{count_picked, f64_in_range, keep_bits};
 use tidalite_types::column_type::Physical;
-use tidalite_types::views::view_bytes;
-use tidalite_types::{Bitmap, Column, VECTOR_ROWS, Values};
+use tidalite_types::{Bitmap, Column, VECTOR_ROWS, Values, ViewsRef};
 
 /// So many ranges or texts are each compared where the values lie; for more, the wanted rows are decoded and looked up.
 const PASSES_MAX: usize = 4;
@@ -101,33 +101,44 @@ impl EncodedBlock {
         Ok(Some(found))
     }
 
-    /// A dictionary is asked once for each of its texts; `None` where there is none, or fewer rows are wanted than it has
-    /// texts.
+    /// A dictionary is asked once for each of its texts. `None` where fewer rows are wanted than it has texts, and
+    /// where texts have to be decoded first.
     fn like(&self, pattern: &TextPattern, is_matching: bool, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
         if self.physical != Physical::Views {
             return Err(format!("text among values of {:?}", self.physical));
         }
-        let distinct = self.entry.parameter as usize;
-        if self.entry.encoding != Encoding::PackedDict || count_picked(mask) < distinct {
-            return Ok(None);
-        }
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
-        let (views, data) = (collect::<u128>(layout.first(&self.bytes)), layout.data(&self.bytes));
-        let matcher = pattern.matcher();
-        let is_hit: Vec<bool> = views.iter().map(|v| matcher.matches(view_bytes(v, data)) == is_matching).collect();
-        let mut found = vec![0; mask.len()];
-        if is_hit.contains(&true) {
-            let codes = dict::unpacked(layout.codes(&self.bytes), distinct, self.rows);
-            for (word, codes) in found.iter_mut().zip(codes.chunks(64)) {
-                *word = codes.iter().enumerate().fold(0, |w, (i, code)| w | u64::from(is_hit[usize::from(*code)]) << i);
+        let (views, data) = (values_in::<u128>(layout.first(&self.bytes)), layout.data(&self.bytes));
+        let texts = ViewsRef { views: &views, data };
+        let distinct = self.entry.parameter as usize;
+        let mut found = match self.entry.encoding {
+            Encoding::Plain => pattern.matcher().matching(texts, mask),
+            Encoding::PackedDict if count_picked(mask) >= distinct => {
+                let is_hit = pattern.matcher().matching(texts, &vec![u64::MAX; distinct.div_ceil(64)]);
+                if is_hit.iter().all(|word| *word == 0) {
+                    vec![0; mask.len()]
+                } else {
+                    let codes = dict::unpacked(layout.codes(&self.bytes), distinct, self.rows);
+                    let bit = |code: u16| is_hit[usize::from(code) / 64] >> (code % 64) & 1;
+                    let word = |codes: &[u16]| codes.iter().rev().fold(0, |word, code| word << 1 | bit(*code));
+                    codes.chunks(64).map(word).collect()
+                }
             }
+            _ => return Ok(None),
+        };
+        if !is_matching {
+            found.iter_mut().for_each(|word| *word = !*word);
         }
         Ok(Some(found))
     }
 
-    /// Decodes the rows of `mask` that are not NULL, and no others.
+    /// Decodes the rows of `mask` that are not NULL, and no others, unless they are most.
     fn looked_up(&self, set: &ValueSet, valid: &[u64], mask: &[u64]) -> Result<Vec<u64>, String> {
         let mut found: Vec<u64> = mask.iter().zip(valid).map(|(word, valid)| word & valid).collect();
+        if self.physical != Physical::Views && 2 * count_picked(&found) >= self.rows {
+            retain_rows(&to_column(&self.decode()?), 0, self.rows, set, false, &mut found);
+            return Ok(found);
+        }
         let values = to_column(&self.take(&found)?);
         let mut kept = Bitmap::filled(values.len(), true).words().to_vec();
         retain_rows(&values, 0, values.len(), set, false, &mut kept);
@@ -143,12 +154,13 @@ impl EncodedBlock {
 /// When it is not, or there are fewer rows, in the column or the mask.
 pub fn retain_rows(column: &Column, from: usize, rows: usize, set: &ValueSet, with_null: bool, mask: &mut [u64]) {
     assert!(from.is_multiple_of(64) && from + rows <= column.len(), "rows {from}+{rows} of {}", column.len());
+    let prepared = Prepared::of(set);
     for (vector, words) in mask[..rows.div_ceil(64)].chunks_mut(WORDS).enumerate() {
         if words.iter().all(|word| *word == 0) {
             continue;
         }
         let start = from + vector * VECTOR_ROWS;
-        let hits = hits(&column.values, start, (start + VECTOR_ROWS).min(from + rows), set);
+        let hits = prepared.hits(&column.values, start, (start + VECTOR_ROWS).min(from + rows), words);
         for (i, word) in words.iter_mut().enumerate() {
             let valid = column.validity.as_ref().map_or(u64::MAX, |valid| valid.words()[start / 64 + i]);
             *word &= hits[i] & valid | if with_null { !valid } else { 0 };
@@ -158,30 +170,99 @@ pub fn retain_rows(column: &Column, from: usize, rows: usize, set: &ValueSet, wi
 
 type Hits = [u64; WORDS];
 
-/// Of at most a vector.
-fn hits(values: &Values, from: usize, to: usize, set: &ValueSet) -> Hits {
-    match (set, values) {
-        (ValueSet::All, _) => [u64::MAX; WORDS],
-        (ValueSet::Ints(ranges), Values::I8(v)) => ints(&v[from..to], ranges),
-        (ValueSet::Ints(ranges), Values::I16(v)) => ints(&v[from..to], ranges),
-        (ValueSet::Ints(ranges), Values::I32(v)) => ints(&v[from..to], ranges),
-        (ValueSet::Ints(ranges), Values::I64(v)) => ints(&v[from..to], ranges),
-        (ValueSet::Ints(ranges), Values::U32(v)) => ints(&v[from..to], ranges),
-        (ValueSet::Ints(_), Values::I128(v)) => each(&v[from..to], |v| set.has_int(*v)),
-        (ValueSet::Ints(_), Values::Bit(bits)) => of_bits(&bits.words()[from / 64..to.div_ceil(64)], set),
-        (ValueSet::Floats(ranges), Values::F64(v)) => doubles(&v[from..to], ranges, set),
-        (ValueSet::Floats(_), Values::F32(v)) => each(&v[from..to], |v| set.has_float(f64::from(*v))),
-        (ValueSet::Like { pattern, is_matching }, Values::Views(views)) => {
-            let (mut rows, matcher) = (from..to, pattern.matcher());
-            let is_match = |row| matcher.matches(views.get(row)) == *is_matching;
-            each(&views.views()[from..to], |_| rows.next().is_some_and(is_match))
+/// A set made ready to be asked about many values.
+struct Prepared<'a> {
+    set: &'a ValueSet,
+    matcher: Option<TextMatcher<'a>>,
+    table: Option<Table>,
+}
+
+/// Integers from the first on, those that have a bit.
+struct Table {
+    first: i64,
+    bits: Vec<u64>,
+}
+
+impl<'a> Prepared<'a> {
+    fn of(set: &'a ValueSet) -> Prepared<'a> {
+        let (mut matcher, mut table) = (None, None);
+        match set {
+            ValueSet::Like { pattern, .. } => matcher = Some(pattern.matcher()),
+            ValueSet::Ints(ranges) if ranges.len() > PASSES_MAX => table = Table::of(ranges),
+            _ => {}
         }
-        (ValueSet::Texts { .. }, Values::Views(views)) => {
-            let mut rows = from..to;
-            each(&views.views()[from..to], |_| rows.next().is_some_and(|row| set.has_text(views.get(row))))
+        Prepared { set, matcher, table }
+    }
+
+    /// Of at most a vector; of rows that are not wanted it says nothing.
+    fn hits(&self, values: &Values, from: usize, to: usize, wanted: &[u64]) -> Hits {
+        let set = self.set;
+        match (set, values) {
+            (ValueSet::All, _) => [u64::MAX; WORDS],
+            (ValueSet::Ints(ranges), Values::I8(v)) => self.ints(&v[from..to], ranges),
+            (ValueSet::Ints(ranges), Values::I16(v)) => self.ints(&v[from..to], ranges),
+            (ValueSet::Ints(ranges), Values::I32(v)) => self.ints(&v[from..to], ranges),
+            (ValueSet::Ints(ranges), Values::I64(v)) => self.ints(&v[from..to], ranges),
+            (ValueSet::Ints(ranges), Values::U32(v)) => self.ints(&v[from..to], ranges),
+            (ValueSet::Ints(_), Values::I128(v)) => each(&v[from..to], |v| set.has_int(*v)),
+            (ValueSet::Ints(_), Values::Bit(bits)) => of_bits(&bits.words()[from / 64..to.div_ceil(64)], set),
+            (ValueSet::Floats(ranges), Values::F64(v)) => doubles(&v[from..to], ranges, set),
+            (ValueSet::Floats(_), Values::F32(v)) => each(&v[from..to], |v| set.has_float(f64::from(*v))),
+            (ValueSet::Like { is_matching, .. }, Values::Views(views)) => {
+                let texts = ViewsRef { views: &views.views()[from..to], data: views.data() };
+                let found = self.matcher.as_ref().map(|matcher| matcher.matching(texts, wanted));
+                let mut hits = [0; WORDS];
+                hits.iter_mut().zip(found.into_iter().flatten()).for_each(|(hits, found)| *hits = found);
+                if *is_matching { hits } else { hits.map(|word| !word) }
+            }
+            (ValueSet::Texts { .. }, Values::Views(views)) => {
+                let mut rows = from..to;
+                each(&views.views()[from..to], |_| rows.next().is_some_and(|row| set.has_text(views.get(row))))
+            }
+            // A set of another kind has none of the values.
+            _ => [0; WORDS],
         }
-        // A set of another kind has none of the values.
-        _ => [0; WORDS],
+    }
+
+    fn ints<T: Limited + Into<i128>>(&self, values: &[T], ranges: &[(i128, i128)]) -> Hits {
+        if let Some(table) = &self.table {
+            // Values here have at most 64 bits.
+            return each(values, |v| table.has((*v).into() as i64));
+        }
+        if ranges.len() > PASSES_MAX {
+            return each(values, |v| self.set.has_int((*v).into()));
+        }
+        let mut all = [0; WORDS];
+        for (lo, hi) in ranges {
+            let mut hits = [0; WORDS];
+            if let Some((lo, hi)) = Interval::Ints(*lo, *hi).of_i64() {
+                in_vector(values, lo, hi, &mut hits);
+            }
+            all.iter_mut().zip(hits).for_each(|(all, hits)| *all |= hits);
+        }
+        all
+    }
+}
+
+impl Table {
+    /// For values that lie close together, such as the ids of symbols.
+    const BITS_MAX: i128 = 1 << 20;
+
+    fn of(ranges: &[(i128, i128)]) -> Option<Table> {
+        let (first, last) = (ranges.first()?.0, ranges.last()?.1);
+        let count = last.checked_sub(first).filter(|count| *count < Table::BITS_MAX)? as usize + 1;
+        let start = i64::try_from(first).ok()?;
+        let mut bits = vec![0; count.div_ceil(64)];
+        let inside = ranges.iter().flat_map(|(lo, hi)| (lo - first) as usize..=(hi - first) as usize);
+        inside.for_each(|at| bits[at / 64] |= 1 << (at % 64));
+        Some(Table { first: start, bits })
+    }
+
+    /// Those before the first come out far behind the last.
+    #[inline]
+    fn has(&self, value: i64) -> bool {
+        let at = value.wrapping_sub(self.first).cast_unsigned();
+        self.bits.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 }
 
@@ -191,22 +272,6 @@ fn each<T>(values: &[T], mut is_inside: impl FnMut(&T) -> bool) -> Hits {
         *word = values.iter().enumerate().fold(0, |word, (i, value)| word | u64::from(is_inside(value)) << i);
     }
     hits
-}
-
-fn ints<T: Limited + Into<i128>>(values: &[T], ranges: &[(i128, i128)]) -> Hits {
-    if ranges.len() > PASSES_MAX {
-        let set = ValueSet::Ints(ranges.to_vec());
-        return each(values, |v| set.has_int((*v).into()));
-    }
-    let mut all = [0; WORDS];
-    for (lo, hi) in ranges {
-        let mut hits = [0; WORDS];
-        if let Some((lo, hi)) = Interval::Ints(*lo, *hi).of_i64() {
-            in_vector(values, lo, hi, &mut hits);
-        }
-        all.iter_mut().zip(hits).for_each(|(all, hits)| *all |= hits);
-    }
-    all
 }
 
 fn doubles(values: &[f64], ranges: &[(f64, f64)], set: &ValueSet) -> Hits {

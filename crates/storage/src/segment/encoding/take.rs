@@ -8,13 +8,16 @@ use super::chunk::Layout;
 use super::compare::{WORDS, words_of};
 use super::fixed::raw;
 use super::{EncodedBlock, alp, alp_rd, compressed, delta, dict, fsst, packed, runs};
-use crate::segment::buffer::{collect, share};
+use crate::segment::buffer::{collect, share, values_in};
 use crate::segment::format::Encoding;
 use crate::{Block, BlockData};
 use bytes::Bytes;
-use tidalite_kernels::{count_picked, select, select_bits};
+use tidalite_kernels::{count_picked, picked, select, select_bits};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{VECTOR_ROWS, Views};
+
+/// Of a vector; for more it is unpacked.
+const FEW_ROWS: usize = 16;
 
 /// The rows that are wanted.
 pub(super) struct Picked<'a> {
@@ -44,6 +47,26 @@ impl Picked<'_> {
         out
     }
 
+    /// As [`Picked::by_vector`], where few rows of a vector are found on their own.
+    pub fn by_row<T: bytemuck::Pod + Default>(
+        &self,
+        mut of_row: impl FnMut(usize, usize) -> T,
+        mut append: impl FnMut(usize, &mut Vec<T>),
+    ) -> Vec<T> {
+        let (mut out, mut vector) = (Vec::with_capacity(self.rows), Vec::with_capacity(VECTOR_ROWS));
+        for (i, words) in self.vectors() {
+            if count_picked(words) <= FEW_ROWS {
+                out.extend(picked(words).map(|row| of_row(i, row)));
+                continue;
+            }
+            vector.clear();
+            append(i, &mut vector);
+            select(&vector, words, &mut out);
+        }
+        self.zero_nulls(&mut out);
+        out
+    }
+
     /// As decoding does.
     pub fn zero_nulls<T: bytemuck::Zeroable + Copy>(&self, out: &mut [T]) {
         if let Some(valid) = &self.valid {
@@ -61,10 +84,7 @@ impl Picked<'_> {
     /// Of values as memory has them.
     fn plain<T: bytemuck::Pod + Default>(&self, values: &[u8]) -> Vec<T> {
         let mut out = Vec::with_capacity(self.rows);
-        match bytemuck::try_cast_slice::<u8, T>(values) {
-            Ok(values) => select(values, self.mask, &mut out),
-            Err(_) => select(&collect::<T>(values), self.mask, &mut out),
-        }
+        select(&values_in::<T>(values), self.mask, &mut out);
         self.zero_nulls(&mut out);
         out
     }
@@ -126,6 +146,31 @@ impl EncodedBlock {
         let data = self.take_data(&layout, &picked)?;
         let validity = picked.valid.map(share);
         Ok(Block { rows, physical: self.physical, null_count, validity, data })
+    }
+
+    /// Bits of the rows of `mask`, or of all; `None` when none of them is NULL.
+    pub(in crate::segment) fn picked_validity(&self, mask: Option<&[u64]>) -> Result<Option<Bytes>, String> {
+        if !self.entry.has_validity {
+            return Ok(None);
+        }
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        let Some(mask) = mask else { return Ok(Some(layout.validity_bytes(&self.bytes))) };
+        let valid = select_bits(&collect::<u64>(layout.validity(&self.bytes)), mask);
+        Ok((count_picked(&valid) < count_picked(mask)).then(|| share(valid)))
+    }
+
+    /// Of a dictionary of views: views, data, and the places among them of the rows of `mask`, or of all.
+    pub(in crate::segment) fn dictionary(&self, mask: Option<&[u64]>) -> Result<(Bytes, Bytes, Vec<u32>), String> {
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        let (codes, distinct) = (layout.codes(&self.bytes), self.entry.parameter as usize);
+        let places = match mask {
+            None => dict::places(codes, distinct, self.rows),
+            Some(mask) => {
+                let picked = Picked { mask, rows: count_picked(mask), valid: None };
+                dict::take_codes(codes, distinct, self.rows, &picked).into_iter().map(u32::from).collect()
+            }
+        };
+        Ok((layout.first_bytes(&self.bytes), layout.data_bytes(&self.bytes), places))
     }
 
     fn take_data(&self, layout: &Layout, picked: &Picked<'_>) -> Result<BlockData, String> {

@@ -34,7 +34,7 @@ fn fresh(source: ViewsRef<'_>) -> Option<Payload<'static>> {
     Some(packed_dictionary(&dictionary(source)?, source.data))
 }
 
-fn packed_dictionary(dictionary: &dict::Dictionary<u128>, data: &[u8]) -> Payload<'static> {
+pub(super) fn packed_dictionary(dictionary: &dict::Dictionary<u128>, data: &[u8]) -> Payload<'static> {
     let (distinct, distinct_data) = compact(dictionary.values.iter().copied(), data);
     let codes = dict::packed(&dictionary.codes, distinct.len());
     let mut payload = with_views(Encoding::PackedDict, distinct.len() as u32, distinct, distinct_data);
@@ -116,7 +116,7 @@ fn dictionary(source: ViewsRef<'_>) -> Option<dict::Dictionary<u128>> {
 }
 
 /// With at most `limit` distinct values.
-fn dictionary_up_to(source: ViewsRef<'_>, limit: usize) -> Option<dict::Dictionary<u128>> {
+pub(super) fn dictionary_up_to(source: ViewsRef<'_>, limit: usize) -> Option<dict::Dictionary<u128>> {
     let rows = source.views.len();
     if limit == 0 {
         return None;

@@ -1,0 +1,273 @@
+//! Texts of the planner and its kernels in PostgreSQL's words: no names of the engine's types, no dump of its tree, and
+//! what in the statement they are about.
+
+use super::Error;
+use tidalite_types::ErrorKind;
+
+const NO_FUNCTION: &str = "no function of that name takes such arguments; a cast may help";
+const NO_OPERATOR: &str = "no operator of that name takes such operands; a cast may help";
+
+/// `None` for what is said well enough.
+pub(super) fn reworded(message: &str) -> Option<Error> {
+    let message = message.split("\n\nbacktrace:").next().unwrap_or(message).trim();
+    GROUPS.iter().find_map(|words| words(message))
+}
+
+const GROUPS: &[fn(&str) -> Option<Error>] = &[grouped, positions, casts, calls, operators, queries, patterns];
+
+fn about(message: String, subject: &str) -> Error {
+    let mut error = Error::invalid(message);
+    error.subject = Some(subject.to_owned());
+    error
+}
+
+/// What stands between two texts.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(before)?;
+    rest.split_once(after).map(|(found, _)| found)
+}
+
+/// The last part of a name.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name).trim_matches('"')
+}
+
+fn grouped(message: &str) -> Option<Error> {
+    if message.contains("must appear in the GROUP BY clause") {
+        let column = between(message, "column \"", "\"").or_else(|| between(message, "Column \"", "\""))?;
+        let text =
+            format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
+        return Some(about(text, last(column)));
+    }
+    if message.contains("ggregate functions are not allowed in the WHERE clause") {
+        return Some(about("aggregate functions are not allowed in WHERE".to_owned(), "where").with_hint("use HAVING"));
+    }
+    None
+}
+
+fn positions(message: &str) -> Option<Error> {
+    let (clause, number) = if let Some(number) = between(message, "rder by column out of bounds, specified: ", ",") {
+        ("ORDER BY", number)
+    } else {
+        ("GROUP BY", between(message, "annot find column with position ", " in SELECT clause")?)
+    };
+    Some(about(format!("{clause} position {number} is not in select list"), number))
+}
+
+fn casts(message: &str) -> Option<Error> {
+    if let Some(rest) = message.split_once("annot cast string '").map(|(_, rest)| rest) {
+        let (text, rest) = rest.split_once("' to value of ")?;
+        let name = rest.split(" type").next()?;
+        return Some(about(format!("invalid input for type {}: \"{text}\"", sql_type(name)), &format!("'{text}")));
+    }
+    if let Some(rest) = message.split_once("an't cast value ").map(|(_, rest)| rest) {
+        let (value, name) = rest.split_once(" to type ")?;
+        return Some(about(format!("value {value} is out of range for type {}", sql_type(name)), value));
+    }
+    if let Some(name) = message.split_once("nsupported SQL type ").map(|(_, name)| name) {
+        let folded = name.split(['(', ' ']).next().unwrap_or(name).to_lowercase();
+        let mut error = about(format!("type \"{}\" does not exist", name.to_lowercase()), &folded);
+        error.kind = ErrorKind::NotFound;
+        return Some(error);
+    }
+    if let Some(rest) = message.split_once("nsupported CAST from ").map(|(_, rest)| rest) {
+        let (from, to) = rest.split_once(" to ")?;
+        return Some(Error::invalid(format!("cannot cast type {} to {}", sql_type(from), sql_type(to))));
+    }
+    let name = message.split_once(" overflow on ").map(|(_, rest)| rest.split('(').next().unwrap_or(rest));
+    if name.is_some() || (message.contains("verflow") && message.contains("Array")) {
+        return Some(Error::invalid("value out of range"));
+    }
+    None
+}
+
+fn no_function(name: &str, types: &str) -> Error {
+    let message = format!("function {name}({types}) does not exist");
+    let mut error = about(message, &name.to_lowercase()).with_hint(NO_FUNCTION);
+    error.kind = ErrorKind::NotFound;
+    error
+}
+
+fn calls(message: &str) -> Option<Error> {
+    // What our own functions say of themselves.
+    if let Some(said) = between(message, "coercion failed with: External error: ", " No function matches") {
+        let name = between(message, "unction '", "'").unwrap_or_default();
+        return Some(about(said.trim_end_matches('.').to_owned(), &name.to_lowercase()));
+    }
+    if let Some(call) = between(message, "the given name and argument types '", "'. ") {
+        let (name, types) = call.split_once('(')?;
+        return Some(no_function(name, &sql_types(types.strip_suffix(')').unwrap_or(types))));
+    }
+    if message.contains("failed to match any signature") {
+        let name = between(message, "unction '", "'")?;
+        return Some(no_function(name, &sql_type(between(message, "(DataType: ", ").")?)));
+    }
+    if message.contains("ailed to coerce arguments to satisfy a call to '") {
+        let name = between(message, "a call to '", "'")?;
+        let types = between(message, "coercion from ", " to the signature")?;
+        return Some(no_function(name, &sql_types(types)));
+    }
+    if message.contains("ubstring without for/from is not valid") {
+        return Some(about("substring takes where to begin, and how many characters".to_owned(), "substring"));
+    }
+    if let Some(name) = between(message, "ariable [\"", "\"]") {
+        let hint = format!("declare it: DECLARE {name} := 1 SELECT …");
+        return Some(about(format!("variable {name} is not declared"), name).with_hint(hint));
+    }
+    None
+}
+
+fn operators(message: &str) -> Option<Error> {
+    let no_operator = |text: String| Some(Error::invalid(text).with_hint(NO_OPERATOR));
+    if let Some(rest) = message.split_once("annot coerce arithmetic expression ").map(|(_, rest)| rest) {
+        let (expr, _) = rest.split_once(" to valid types")?;
+        return no_operator(format!("operator does not exist: {}", operands(expr)?));
+    }
+    if let Some(rest) = message.split_once("annot get result type for temporal operation ").map(|(_, rest)| rest) {
+        let (expr, _) = rest.split_once(": ")?;
+        return no_operator(format!("operator does not exist: {}", operands(expr)?));
+    }
+    if let Some(rest) = message.split_once("annot infer common argument type for comparison operation ") {
+        return no_operator(format!("operator does not exist: {}", operands(rest.1)?));
+    }
+    if let Some(pair) = between(message, "common type to coerce ", " in LIKE expression") {
+        let (left, right) = pair.split_once(" and ")?;
+        return no_operator(format!("operator does not exist: {} LIKE {}", sql_type(left), sql_type(right)));
+    }
+    if message.contains("annot create filter with non-boolean predicate") {
+        let (_, name) = message.rsplit_once(" returning ")?;
+        return Some(about(format!("argument of WHERE must be of type BOOLEAN, not {}", sql_type(name)), "where"));
+    }
+    None
+}
+
+/// `Float64 + Utf8View` as `DOUBLE + VARCHAR`.
+fn operands(expr: &str) -> Option<String> {
+    const SIGNS: &[&str] =
+        &[" + ", " - ", " * ", " / ", " % ", " = ", " != ", " < ", " <= ", " > ", " >= ", " || ", " & ", " | "];
+    let sign = SIGNS.iter().find(|sign| expr.contains(**sign))?;
+    let (left, right) = expr.split_once(sign)?;
+    Some(format!("{}{sign}{}", sql_type(left), sql_type(right)))
+}
+
+fn queries(message: &str) -> Option<Error> {
+    if message.contains("queries have different number of columns") {
+        let what = message.split_whitespace().next().unwrap_or("UNION");
+        let text = format!("each {what} query must have the same number of columns");
+        return Some(about(text, &what.to_lowercase()));
+    }
+    if message.contains("he subquery should only return one column")
+        || (message.contains("ource table contains") && message.contains("given as column alias"))
+    {
+        return Some(Error::invalid("a sub-query has to give one column here"));
+    }
+    if let Some(name) = message.strip_prefix("Invalid qualifier ").or(message.strip_prefix("invalid qualifier ")) {
+        return Some(about(format!("missing FROM-clause entry for table \"{name}\""), last(name)));
+    }
+    if let Some(kind) = between(message, "nsupported JOIN operator ", "(") {
+        let kind = kind.to_uppercase();
+        let error = about(format!("{kind} JOIN is not supported"), &kind.to_lowercase());
+        return Some(match kind.as_str() {
+            "SEMI" => error.with_hint("write LEFT SEMI JOIN … ON, or WHERE EXISTS (…)"),
+            "ANTI" => error.with_hint("write LEFT ANTI JOIN … ON, or WHERE NOT EXISTS (…)"),
+            _ => error,
+        });
+    }
+    None
+}
+
+fn patterns(message: &str) -> Option<Error> {
+    if message.contains("egex parse error:") {
+        let why = message.rsplit_once("error: ").map_or("it cannot be read", |(_, why)| why.trim());
+        // The pattern stands on the lines between, moved to the right.
+        let pattern = message.lines().nth(1).map(str::trim).unwrap_or_default();
+        return Some(about(format!("invalid regular expression: {why}"), &format!("'{pattern}")));
+    }
+    if let Some(part) = between(message, "ate part '", "' not supported") {
+        return Some(about(format!("unit \"{part}\" not recognized for a timestamp"), &part.to_lowercase()));
+    }
+    if let Some(part) = between(message, "nsupported date_trunc granularity: '", "'") {
+        let hint = message.split_once("Supported values are: ").map_or("", |(_, units)| units);
+        let error = about(format!("unit \"{part}\" not recognized for a timestamp"), &format!("'{part}"));
+        return Some(error.with_hint(format!("units are {}", hint.trim_end_matches('.'))));
+    }
+    None
+}
+
+/// Types in a row, by commas that are not within one.
+fn sql_types(names: &str) -> String {
+    let (mut depth, mut from, mut out) = (0_i32, 0, Vec::new());
+    for (at, c) in names.char_indices() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                out.push(sql_type(&names[from..at]));
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if from < names.len() {
+        out.push(sql_type(&names[from..]));
+    }
+    out.join(", ")
+}
+
+/// A type as the engine shows it by its name in SQL.
+fn sql_type(name: &str) -> String {
+    let name = name.trim().trim_end_matches('.');
+    let known = match name.split(['(', '<']).next().unwrap_or(name) {
+        "Utf8" | "Utf8View" | "LargeUtf8" | "String" => "VARCHAR",
+        "Boolean" => "BOOLEAN",
+        "Int8" => "BYTE",
+        "Int16" => "SHORT",
+        "Int32" => "INT",
+        "Int64" | "UInt64" => "LONG",
+        "UInt32" => "IPV4",
+        "Float32" => "FLOAT",
+        "Float64" => "DOUBLE",
+        "Timestamp" if name.contains("ns") => "TIMESTAMP_NS",
+        "Timestamp" => "TIMESTAMP",
+        "Date32" | "Date64" => "DATE",
+        "Time32" | "Time64" => "TIME",
+        "Interval" | "Duration" => "INTERVAL",
+        "List" | "LargeList" | "FixedSizeList" => "ARRAY",
+        "Decimal128" | "Decimal256" => "DECIMAL",
+        "FixedSizeBinary" => "UUID",
+        "Binary" | "BinaryView" | "LargeBinary" => "BINARY",
+        "Struct" => "RECORD",
+        "Null" => "NULL",
+        _ => return name.to_owned(),
+    };
+    known.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(message: &str) -> (String, Option<String>) {
+        let error = reworded(message).expect("it is known");
+        (error.to_string(), error.subject)
+    }
+
+    #[test]
+    fn types_are_named_as_in_sql() {
+        assert_eq!(sql_types("Utf8, Decimal128(3, 2), List(Float64)"), "VARCHAR, DECIMAL, ARRAY");
+        assert_eq!(sql_type("Timestamp(µs)"), "TIMESTAMP");
+    }
+
+    #[test]
+    fn texts_name_what_they_are_about() {
+        let (text, subject) = said("Cannot cast string 'abc' to value of Int32 type");
+        assert_eq!((text.as_str(), subject.as_deref()), ("invalid input for type INT: \"abc\"", Some("'abc")));
+        let (text, subject) = said(
+            "Function 'sum' failed to match any signature, errors: Error during planning: Function 'sum' requires \
+             Decimal, but received String (DataType: Utf8View).,",
+        );
+        assert_eq!((text.as_str(), subject.as_deref()), ("function sum(VARCHAR) does not exist", Some("sum")));
+        let (text, _) = said("Cannot coerce arithmetic expression Float64 + Utf8View to valid types");
+        assert_eq!(text, "operator does not exist: DOUBLE + VARCHAR");
+    }
+}

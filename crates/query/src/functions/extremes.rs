@@ -1,0 +1,177 @@
+//! `min` and `max`, which are the stock ones but for groups of floating point: those begin with the largest finite number
+//! and so never come to infinity or NaN.
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
+};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator, ReversedUDAF,
+    SetMonotonicity, Signature, StatisticsArgs,
+};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Extreme {
+    stock: Arc<AggregateUDF>,
+    /// How a value stands to the one it takes the place of.
+    better: Ordering,
+}
+
+impl Extreme {
+    pub fn both() -> [Extreme; 2] {
+        [
+            Extreme { stock: min_udaf(), better: Ordering::Less },
+            Extreme { stock: max_udaf(), better: Ordering::Greater },
+        ]
+    }
+
+    fn inner(&self) -> &dyn AggregateUDFImpl {
+        self.stock.inner().as_ref()
+    }
+}
+
+impl AggregateUDFImpl for Extreme {
+    fn name(&self) -> &str {
+        self.inner().name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner().signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner().return_type(types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.inner().accumulator(args)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        self.inner().state_fields(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        self.inner().groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        match args.return_field.data_type() {
+            DataType::Float32 => Ok(Box::new(Groups::<Float32Type>::new(self.better))),
+            DataType::Float64 => Ok(Box::new(Groups::<Float64Type>::new(self.better))),
+            _ => self.inner().create_groups_accumulator(args),
+        }
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.inner().create_sliding_accumulator(args)
+    }
+
+    fn is_descending(&self) -> Option<bool> {
+        self.inner().is_descending()
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.inner().order_sensitivity()
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner().coerce_types(types)
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        self.inner().reverse_expr()
+    }
+
+    fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
+        self.inner().value_from_stats(args)
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        self.inner().set_monotonicity(data_type)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner().documentation()
+    }
+}
+
+/// The best value of each group so far.
+#[derive(Debug)]
+struct Groups<T: ArrowPrimitiveType> {
+    better: Ordering,
+    values: Vec<T::Native>,
+    /// Whether a group has a value.
+    is_set: Vec<bool>,
+}
+
+impl<T: ArrowPrimitiveType> Groups<T> {
+    fn new(better: Ordering) -> Groups<T> {
+        Groups { better, values: Vec::new(), is_set: Vec::new() }
+    }
+
+    fn take(&mut self, emit_to: EmitTo) -> ArrayRef {
+        let (values, is_set) = (emit_to.take_needed(&mut self.values), emit_to.take_needed(&mut self.is_set));
+        Arc::new(PrimitiveArray::<T>::new(values.into(), Some(NullBuffer::from(is_set))))
+    }
+}
+
+fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
+    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
+}
+
+impl<T: ArrowPrimitiveType> GroupsAccumulator for Groups<T>
+where
+    T::Native: ArrowNativeTypeOp,
+{
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        count: usize,
+    ) -> Result<()> {
+        self.values.resize(count, T::Native::default());
+        self.is_set.resize(count, false);
+        let column = values[0].as_primitive::<T>();
+        for (row, (&group, &value)) in groups.iter().zip(column.values()).enumerate() {
+            if column.is_null(row) || !passes(filter, row) {
+                continue;
+            }
+            if !self.is_set[group] || value.compare(self.values[group]) == self.better {
+                self.values[group] = value;
+                self.is_set[group] = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, values: &[ArrayRef], groups: &[usize], count: usize) -> Result<()> {
+        self.update_batch(values, groups, None, count)
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        Ok(self.take(emit_to))
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        Ok(vec![self.take(emit_to)])
+    }
+
+    fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        let column = values[0].as_primitive::<T>();
+        let kept = column.iter().enumerate().map(|(row, value)| value.filter(|_| passes(filter, row)));
+        Ok(vec![Arc::new(kept.collect::<PrimitiveArray<T>>())])
+    }
+
+    fn size(&self) -> usize {
+        self.values.capacity() * size_of::<T::Native>() + self.is_set.capacity()
+    }
+}

@@ -1,0 +1,105 @@
+//! Rows of a block of text, without a copy of what several rows share.
+
+use super::encoding::EncodedBlock;
+use super::format::Encoding;
+use crate::cache::Made;
+use crate::{Block, BlockData};
+use bytes::Bytes;
+
+/// Texts, and which of them each row has.
+#[derive(Clone, Debug)]
+pub struct TextRows {
+    pub rows: usize,
+    /// Bits as [`Block::validity`] has them; absent when no row is NULL.
+    pub validity: Option<Bytes>,
+    /// A view for each text, as in [`tidalite_types::views`], and the data they point into: those of a dictionary, or of all
+    /// rows of the block.
+    pub views: Bytes,
+    pub data: Bytes,
+    /// Which text each row has; without it row `i` has text `i`. Where a row is NULL it means nothing, but there is such a text.
+    pub places: Option<Vec<u32>>,
+    /// Of `views` and `data`.
+    pub made: Made,
+}
+
+impl TextRows {
+    /// The rows of `mask`, or all.
+    pub(super) fn of(block: &EncodedBlock, made: Made, mask: Option<&[u64]>) -> Result<TextRows, String> {
+        match (block.entry.encoding, mask) {
+            (Encoding::Plain, None) => TextRows::decoded(block.decode()?, made),
+            (Encoding::Plain, Some(mask)) => {
+                let TextRows { views, data, made, .. } = TextRows::decoded(block.decode()?, made)?;
+                let places: Vec<u32> = tidalite_kernels::picked(mask).map(|row| row as u32).collect();
+                let validity = block.picked_validity(Some(mask))?;
+                Ok(TextRows { rows: places.len(), validity, views, data, places: Some(places), made })
+            }
+            (Encoding::PackedDict, mask) => {
+                let (views, data, places) = block.dictionary(mask)?;
+                let validity = block.picked_validity(mask)?;
+                Ok(TextRows { rows: places.len(), validity, views, data, places: Some(places), made })
+            }
+            // Others are decoded each time, so that nothing can be kept of them.
+            (_, None) => TextRows::decoded(block.decode()?, Made::default()),
+            (_, Some(mask)) => TextRows::decoded(block.take(mask)?, Made::default()),
+        }
+    }
+
+    fn decoded(block: Block, made: Made) -> Result<TextRows, String> {
+        let Block { rows, physical, null_count, validity, data } = block;
+        let validity = validity.filter(|_| null_count > 0);
+        match data {
+            BlockData::Views { views, data } => Ok(TextRows { rows, validity, views, data, places: None, made }),
+            BlockData::Fixed(_) => Err(format!("values of {physical:?} where text belongs")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::encoding::opened;
+    use crate::segment::encoding::tests::random_column;
+    use crate::segment::{Effort, encode, to_column};
+    use tidalite_types::views::view_bytes;
+    use tidalite_types::{ColumnType, Values};
+
+    fn texts_of(texts: &TextRows) -> Vec<Option<Vec<u8>>> {
+        let views: Vec<u128> = bytemuck::cast_slice(&texts.views).to_vec();
+        let of_row = |row: usize| {
+            let valid = texts.validity.as_ref().is_none_or(|bits| bits[row / 8] >> (row % 8) & 1 == 1);
+            let place = texts.places.as_ref().map_or(row, |places| places[row] as usize);
+            let text = view_bytes(&views[place], &texts.data).to_vec();
+            valid.then_some(text)
+        };
+        (0..texts.rows).map(of_row).collect()
+    }
+
+    #[test]
+    fn rows_have_the_texts_that_decoding_gives() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        let mut shared = 0;
+        for round in 0..60 {
+            let column = random_column(&mut rng, ColumnType::Varchar, [70, 3_000, 9_000][round % 3]);
+            let effort = if round % 2 == 0 { Effort::Fresh } else { Effort::Sealed };
+            let mut block = encode(ColumnType::Varchar, &column, 0, column.len(), effort);
+            if opened::is_opened(block.entry.encoding) {
+                let bytes = opened::open(&block).unwrap();
+                block = opened::opened(block, &bytes).unwrap();
+            }
+            let decoded = to_column(&block.decode().unwrap());
+            let Values::Views(views) = &decoded.values else { panic!("text is kept in views") };
+            let all: Vec<_> =
+                (0..block.rows).map(|row| decoded.is_valid(row).then(|| views.get(row).to_vec())).collect();
+            let texts = TextRows::of(&block, Made::default(), None).unwrap();
+            assert_eq!(texts_of(&texts), all, "{:?}", block.entry.encoding);
+            shared += usize::from(texts.views.len() < 16 * texts.rows);
+            let mask: Vec<u64> = (0..block.rows.div_ceil(64)).map(|_| rng.u64(..) & rng.u64(..)).collect();
+            let mut mask = tidalite_types::Bitmap::from_words(mask, block.rows).words().to_vec();
+            let last = mask.len() - 1;
+            mask[last] &= u64::MAX >> (last * 64 + 64 - block.rows);
+            let expected: Vec<_> = tidalite_kernels::picked(&mask).map(|row| all[row].clone()).collect();
+            assert_eq!(texts_of(&TextRows::of(&block, Made::default(), Some(&mask)).unwrap()), expected);
+        }
+        assert!(shared > 5, "{shared} dictionaries");
+    }
+}

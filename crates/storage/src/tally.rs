@@ -1,0 +1,73 @@
+//! What reading segments took on this thread: bytes, and what could be left out. EXPLAIN ANALYZE shows it.
+//!
+//! A count of its own for each thread, taken by whoever reads there: nothing is shared, and nothing is handed through
+//! every call for the sake of a statement that hardly anybody asks for.
+
+use std::cell::Cell;
+use tidalite_types::VECTOR_ROWS;
+
+/// Words of a mask that a vector has.
+const VECTOR_WORDS: usize = VECTOR_ROWS / 64;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Of blocks as they are stored, whether in memory or not.
+    pub stored_bytes: u64,
+    /// Of these, what came from files.
+    pub file_bytes: u64,
+    /// What the values that were compared or decoded take in memory.
+    pub value_bytes: u64,
+    /// Vectors of 1024 values that a column was asked for.
+    pub vectors: u64,
+    /// Of these, the ones without a wanted row, or that the bounds of their block decided.
+    pub vectors_skipped: u64,
+}
+
+thread_local! {
+    static TALLY: Cell<Tally> = const { Cell::new(Tally { stored_bytes: 0, file_bytes: 0, value_bytes: 0, vectors: 0, vectors_skipped: 0 }) };
+}
+
+/// What was counted on this thread since this was asked last.
+#[must_use]
+pub fn taken() -> Tally {
+    TALLY.take()
+}
+
+pub(crate) fn add(more: impl FnOnce(&mut Tally)) {
+    let mut tally = TALLY.get();
+    more(&mut tally);
+    TALLY.set(tally);
+}
+
+/// Vectors of so many rows.
+pub(crate) fn vectors(rows: usize) -> u64 {
+    rows.div_ceil(VECTOR_ROWS) as u64
+}
+
+/// Vectors of which a mask has no row.
+pub(crate) fn empty_vectors(mask: &[u64]) -> u64 {
+    mask.chunks(VECTOR_WORDS).filter(|words| words.iter().all(|word| *word == 0)).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_without_a_row_are_counted() {
+        let mut mask = vec![0_u64; 40];
+        assert_eq!((vectors(2500), empty_vectors(&mask)), (3, 3));
+        mask[15] = 1 << 63;
+        mask[39] = 1;
+        assert_eq!(empty_vectors(&mask), 1);
+    }
+
+    #[test]
+    fn a_thread_takes_its_own() {
+        add(|tally| tally.file_bytes += 5);
+        add(|tally| tally.file_bytes += 6);
+        assert_eq!(std::thread::spawn(taken).join().expect("a thread"), Tally::default());
+        assert_eq!(taken().file_bytes, 11);
+        assert_eq!(taken(), Tally::default());
+    }
+}
