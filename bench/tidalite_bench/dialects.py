@@ -182,5 +182,5 @@ class Influx(Dialect):
         return f"SELECT {columns} FROM {table}{self.where(where)} GROUP BY * ORDER BY time DESC LIMIT 1"
 
 
-DIALECTS = {"tidalite": QuestDb(), "tidalite-server": QuestDb(), "questdb": QuestDb(), "duckdb": Dialect(), "clickhouse": ClickHouse(), "hyper": Hyper(),
+DIALECTS = {"tidalite": QuestDb(), "tidalite-server": QuestDb(), "tidalite-process": QuestDb(), "questdb": QuestDb(), "duckdb": Dialect(), "clickhouse": ClickHouse(), "hyper": Hyper(),
             "datafusion": DataFusion(), "polars": Dialect(), "influxdb": Influx()}

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import systems  # noqa: E402
 
 from . import install, machine  # noqa: E402
-from .worker import ENGINES  # noqa: E402
+from .worker import ENGINES, parquet_columns  # noqa: E402
 
 
 class Engine:
@@ -40,7 +40,8 @@ class Engine:
     def start(self):
         command = [str(install.environment()), str(Path(__file__).parent / "worker.py"), self.name, str(self.folder), str(self.threads)]
         log = open(self.folder.parent / f"{self.name}.log", "wb")
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+        env = os.environ | ({"PYTHONPATH": str(install.python_package())} if self.name == "tidalite-process" else {})
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=env)
         log.close()
         self.version_text = self.call("version")["value"]
         return self
@@ -172,19 +173,6 @@ def parts_of(folder):
         size = systems.folder_bytes(entry) if entry.is_dir() else entry.stat().st_blocks * 512
         parts["log" if entry.name in ("log", "checkpoint") else "data"] += size
     return parts
-
-
-def parquet_columns(path):
-    """For CREATE TABLE: text with a dictionary is a SYMBOL."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    def kind(given):
-        if pa.types.is_dictionary(given):
-            return "symbol"
-        return "timestamp" if pa.types.is_timestamp(given) else {"double": "double", "int64": "long", "int32": "int", "int16": "short", "date32[day]": "date"}.get(str(given), "varchar")
-
-    return ", ".join(f"{field.name} {kind(field.type)}" for field in pq.read_schema(path))
 
 
 class Server:

@@ -11,7 +11,7 @@ from . import answers as answers_of
 from . import data, dialects, engines
 from .measure import beside, middle, spread, turns
 
-SYSTEMS = ["tidalite-server", "questdb", "duckdb", "clickhouse", "hyper"]
+SYSTEMS = ["tidalite-server", "tidalite-process", "questdb", "duckdb", "clickhouse", "hyper"]
 NARROW = "velocity > 90.0 AND latitude >= 7.75 AND latitude <= 7.80 AND longitude >= 14.90 AND longitude <= 14.95"
 MATCHES = "velocity > 75.0 AND fuel_consumption < 10.0"
 LAST = "2 last ten matches"

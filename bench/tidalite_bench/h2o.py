@@ -9,7 +9,7 @@ from . import answers as answers_of
 from . import data, engines
 from .measure import beside, middle, told, turns
 
-SYSTEMS = ["tidalite-server", "questdb", "duckdb", "clickhouse", "hyper", "datafusion", "polars"]
+SYSTEMS = ["tidalite-server", "tidalite-process", "questdb", "duckdb", "clickhouse", "hyper", "datafusion", "polars"]
 STANDARD = {
     "1 sum v1 by id1": "SELECT id1, sum(v1) AS v1 FROM x GROUP BY id1",
     "2 sum v1 by id1, id2": "SELECT id1, id2, sum(v1) AS v1 FROM x GROUP BY id1, id2",

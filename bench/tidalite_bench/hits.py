@@ -17,7 +17,7 @@ from . import answers as answers_of
 from . import data, engines
 from .measure import Disagreement, middle
 
-SYSTEMS = ["tidalite-server", "questdb", "duckdb", "clickhouse", "hyper"]
+SYSTEMS = ["tidalite-server", "tidalite-process", "questdb", "duckdb", "clickhouse", "hyper"]
 
 
 def arguments(parser):

@@ -82,3 +82,4 @@ def python_package():
         raise RuntimeError(f"no package in {folder}: make python, or set TIDALITE_PYTHON")
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
+    return folder

@@ -15,7 +15,7 @@ from . import answers as answers_of
 from . import data, dialects, engines, install, late, lines_to_parquet, tsbs_queries
 from .measure import beside, middle, told, turns
 
-SYSTEMS = ["tidalite-server", "questdb", "duckdb", "clickhouse", "hyper"]
+SYSTEMS = ["tidalite-server", "tidalite-process", "questdb", "duckdb", "clickhouse", "hyper"]
 START = 1451606400
 # Of what each system orders its rows by, where it is told: as the suite's loader for it does.
 KEYS = {"cpu": "hostname", "readings": "name", "diagnostics": "name"}

@@ -86,6 +86,56 @@ class ChDb:
         return int(str(self.session.query("select sum(bytes_on_disk) from system.parts where active and database = 'b'")))
 
 
+class Tidalite:
+    """The Python package: the engine within this process, on a folder."""
+
+    durability = "every commit synced before it counts"
+    settings = "defaults; tables sealed (ALTER TABLE … SEAL) before sizes and queries"
+
+    def __init__(self, folder, threads):
+        import tidalite
+
+        self.module, self.folder = tidalite, folder / "data"
+        self.database = tidalite.open(self.folder, threads=threads)
+
+    def version(self):
+        return f"Tidalite {self.module.__version__} in process"
+
+    def query(self, sql):
+        return [list(row) for row in self.database.sql(sql).fetchall()]
+
+    def import_csv(self, table, path, columns):
+        listed = ", ".join(f"{name} {kind}" for name, kind in columns)
+        timestamp = next(name for name, kind in columns if kind == "TIMESTAMP")
+        self.database.sql(f"create table {table} ({listed}) timestamp({timestamp}) partition by month")
+        self.database.sql(f"copy {table} from '{path}' with (format csv, header true)")
+        return self.query(f"select count(*) from {table}")[0][0]
+
+    def import_parquet(self, table, path, timestamp, key=None):
+        self.database.sql(f"create table {table} ({parquet_columns(path)}) timestamp({timestamp}) partition by day")
+        self.database.sql(f"insert batch 1000000 into {table} select * from read_parquet('{path}')")
+        return self.query(f"select count(*) from {table}")[0][0]
+
+    def disk(self):
+        for table in self.query("show tables"):
+            self.database.sql(f'alter table "{table[0]}" seal')
+        # What the seal replaced is removed in the background: as long as it gets less, wait.
+        size, deadline = sum(sizes(self.folder)), time.monotonic() + 30
+        while time.monotonic() < deadline:
+            time.sleep(1)
+            before, size = size, sum(sizes(self.folder))
+            if size == before:
+                break
+        return size
+
+
+def sizes(folder):
+    """Of the files but the log and its checkpoint, which are allocated before they are needed."""
+    for path in folder.rglob("*"):
+        if path.is_file() and path.relative_to(folder).parts[0] not in ("log", "checkpoint"):
+            yield path.stat().st_blocks * 512
+
+
 class Hyper:
     durability = "none stated; a file of its own, closed at the end"
     settings = "hyperd over its local socket"
@@ -122,6 +172,19 @@ class Hyper:
 
     def disk(self):
         return self.path.stat().st_blocks * 512
+
+
+def parquet_columns(path):
+    """For CREATE TABLE: text with a dictionary is a SYMBOL."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def kind(given):
+        if pa.types.is_dictionary(given):
+            return "symbol"
+        return "timestamp" if pa.types.is_timestamp(given) else {"double": "double", "int64": "long", "int32": "int", "int16": "short", "date32[day]": "date"}.get(str(given), "varchar")
+
+    return ", ".join(f"{field.name} {kind(field.type)}" for field in pq.read_schema(path))
 
 
 def clickhouse_types(path):
@@ -212,7 +275,7 @@ class Polars(OnParquet):
         return [list(row) for row in self.context.execute(sql).collect(engine="streaming").rows()]
 
 
-ENGINES = {"duckdb": DuckDb, "clickhouse": ChDb, "hyper": Hyper, "datafusion": DataFusion, "polars": Polars}
+ENGINES = {"tidalite-process": Tidalite, "duckdb": DuckDb, "clickhouse": ChDb, "hyper": Hyper, "datafusion": DataFusion, "polars": Polars}
 
 
 def plain(value):

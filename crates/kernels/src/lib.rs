@@ -1,6 +1,6 @@
 //! Pure loops over slices: no files, no tables, no errors. A fast loop has a plain twin that defines it.
 //!
-//! [`min_max()`] bounds; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
+//! [`min_max()`] bounds; [`sum`] sums; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
 //! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
 //! [`group`] rows by key; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@prefetch`] hints.
 //!
@@ -22,6 +22,7 @@ pub mod min_max;
 pub mod prefetch;
 pub mod select;
 pub mod sort;
+pub mod sum;
 pub mod widths;
 
 pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack};
@@ -39,4 +40,5 @@ pub use min_max::{min_max, min_max_f32, min_max_f64};
 pub use prefetch::{prefetch, prefetch_slice};
 pub use select::{count_picked, keep_bits, picked, select, select_bits};
 pub use sort::{is_sorted, sort_permutation};
+pub use sum::{sum_floats, sum_ints};
 pub use widths::{WidthCounts, width_counts, width_of};

@@ -6,3 +6,6 @@
 
 pub mod group;
 pub mod text;
+
+/// The longest text that a view of Arrow's holds itself.
+pub(crate) const INLINE_BYTES: u32 = 12;

@@ -517,7 +517,7 @@ fn physical_rules(fast_operators: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + S
         name if name.starts_with("FilterPushdown") => None,
         _ => Some(rule),
     });
-    let fast: [Rule; 2] = [Arc::new(plan::CodedKeys), Arc::new(plan::LatestFromEnd)];
+    let fast: [Rule; 3] = [Arc::new(plan::CodedKeys), Arc::new(plan::TotalsOfBlocks), Arc::new(plan::LatestFromEnd)];
     let ours: [Rule; 3] =
         [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows), Arc::new(crate::exec::paced::PacesJoins)];
     sound.chain(fast.into_iter().filter(|_| fast_operators)).chain(ours).collect()

@@ -84,3 +84,63 @@ async fn fast_operators_answer_as_sql_says() {
     let blocks = count(&database, "SELECT count(DISTINCT rare) FROM t").await;
     assert!(blocks > 40, "rare symbols are still there: {blocks}");
 }
+
+const NUMBERS: &str = "CREATE TABLE n (ts TIMESTAMP, id LONG, b BYTE, s SHORT, i INT, l LONG, f FLOAT, d DOUBLE) TIMESTAMP(ts) PARTITION BY DAY";
+
+/// Rows whose sums floating point holds exactly.
+fn numbers(first: i64, count: i64) -> String {
+    format!(
+        "INSERT INTO n SELECT to_timestamp_micros(1704067200000000 + v * 700000), v, (h % 90)::byte, \
+         CASE WHEN h % 17 > 0 THEN (h % 3000)::short END, (h - 500000)::int, h * 1000, \
+         ((h % 64) / 8.0)::float, CASE WHEN h % 5 > 0 THEN h / 16.0 END \
+         FROM (SELECT value AS v, value * 7919 % 1000003 AS h FROM generate_series({first}, {}) AS value)",
+        first + count - 1
+    )
+}
+
+async fn check_totals(database: &Database) {
+    for filter in ["true", "id % 3 = 1", "d > 30000", "i = -1", "ts IN '2024-01-01T05'", "ts >= '2024-01-02' AND b < 3"]
+    {
+        for column in ["b", "s", "i", "l", "f", "d"] {
+            let ask = |column: &str| {
+                format!(
+                    "SELECT count(*), count({column}), sum({column}), avg({column}), sum({column} + 2) FROM n WHERE {filter}"
+                )
+            };
+            // What is computed of each row has no totals.
+            let (fast, general) = (ask(column), ask(&format!("(CASE WHEN id >= 0 THEN {column} END)")));
+            let planned =
+                plan(database, &format!("SELECT count(*), sum({column}), avg({column}) FROM n WHERE {filter}")).await;
+            let has_totals = planned.contains(&format!("columns=[rows, count({column}), sum({column})"));
+            assert!(has_totals || filter == "id % 3 = 1", "{planned}");
+            assert_eq!(rows(database, &fast).await, rows(database, &general).await, "{fast}");
+        }
+        let several = "count(*), sum(i), avg(i), sum(d), avg(f)";
+        let computed = "count(*), sum(i * k), avg(i * k), sum(d * k), avg(f * k)";
+        let fast = rows(database, &format!("SELECT {several} FROM n WHERE {filter}")).await;
+        let general =
+            format!("SELECT {computed} FROM (SELECT *, CASE WHEN id >= 0 THEN 1 END AS k FROM n) WHERE {filter}");
+        assert_eq!(fast, rows(database, &general).await, "{filter}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn totals_of_blocks_are_those_of_their_rows() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = open(folder.path());
+    run(&database, NUMBERS).await;
+    check_totals(&database).await;
+    run(&database, &numbers(0, 150_000)).await;
+    check_totals(&database).await;
+    database.settle().expect("it settles");
+    check_totals(&database).await;
+    run(&database, "DELETE FROM n WHERE id % 13 = 5").await;
+    run(&database, &numbers(150_000, 20_000)).await;
+    check_totals(&database).await;
+    run(&database, "ALTER TABLE n SEAL").await;
+    check_totals(&database).await;
+    // Of a column that most blocks do not have.
+    run(&database, "ALTER TABLE n ADD COLUMN late DOUBLE").await;
+    assert_eq!(rows(&database, "SELECT count(*), count(late), sum(late) FROM n WHERE id < 10").await.len(), 1);
+    assert_eq!(count(&database, "SELECT count(late) FROM n").await, 0);
+}

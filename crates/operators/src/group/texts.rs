@@ -6,6 +6,7 @@
 //! the processor while it is asked.
 
 use super::keys::Overflow;
+use crate::INLINE_BYTES;
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringViewArray, UInt64Array};
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::compute::take;
@@ -26,8 +27,6 @@ const TEXTS_MAX: usize = 1 << (TEXT_BITS - PART_BITS - 1);
 const BUFFER_BYTES: (usize, usize) = (4 << 10, 4 << 20);
 /// Pairs of places, of which a view has one.
 const CACHE_BITS: u32 = 12;
-/// The longest text that a view holds itself.
-const INLINE_BYTES: u32 = 12;
 const OFFSET: u32 = 96;
 const BUFFER: u32 = 64;
 

@@ -1,9 +1,7 @@
 //! How many characters texts have.
 
+use crate::INLINE_BYTES;
 use arrow::array::{Array, Int32Array, StringViewArray};
-
-/// The longest text that a view holds itself.
-const INLINE_BYTES: u32 = 12;
 
 /// Of eight bytes.
 const HIGHEST: u64 = u64::MAX / 255 << 7;
@@ -11,12 +9,32 @@ const HIGHEST: u64 = u64::MAX / 255 << 7;
 /// Bytes, but for those that continue a character.
 #[must_use]
 pub fn char_lengths(texts: &StringViewArray) -> Int32Array {
+    if is_plain(texts) {
+        let lengths: Vec<i32> = texts.views().iter().map(|view| *view as u32 as i32).collect();
+        return Int32Array::new(lengths.into(), texts.nulls().cloned());
+    }
     let length = |(row, view): (usize, &u128)| match *view as u32 {
         length @ ..=INLINE_BYTES => length as i32 - continuing_inline(*view >> 32),
         length => length as i32 - continuing(texts.value(row).as_bytes()),
     };
     let lengths: Vec<i32> = texts.views().iter().enumerate().map(length).collect();
     Int32Array::new(lengths.into(), texts.nulls().cloned())
+}
+
+/// Whether every byte is a character, as far as that is told sooner by all bytes in their order than text by text: texts lie
+/// in memory where they like, and rows may share them.
+fn is_plain(texts: &StringViewArray) -> bool {
+    let (mut long, mut inline) = (0, 0);
+    for view in texts.views() {
+        match *view as u32 {
+            ..=INLINE_BYTES => inline |= *view >> 32,
+            length => long += length as usize,
+        }
+    }
+    let held: usize = texts.data_buffers().iter().map(|buffer| buffer.len()).sum();
+    inline & (u128::from(HIGHEST) << 64 | u128::from(HIGHEST)) == 0
+        && held <= long
+        && texts.data_buffers().iter().all(|buffer| buffer.is_ascii())
 }
 
 /// Such a byte has its highest bit set and the one below it not. Most texts have no byte with the highest bit.
@@ -49,5 +67,22 @@ mod tests {
         let texts: Vec<Option<String>> = (0..200).map(|length| (length % 9 > 0).then(|| text(length))).collect();
         let expected: Int32Array = texts.iter().map(|t| t.as_ref().map(|t| t.chars().count() as i32)).collect();
         assert_eq!(char_lengths(&texts.into_iter().collect()), expected);
+    }
+
+    #[test]
+    fn lengths_of_plain_texts_are_their_bytes() {
+        let text = |length: usize| (length % 7 > 0).then(|| "x".repeat(length));
+        let plain: StringViewArray = (0..100).map(text).collect();
+        assert!(is_plain(&plain));
+        let expected: Int32Array = (0..100).map(|length| text(length).map(|_| length as i32)).collect();
+        assert_eq!(char_lengths(&plain), expected);
+        for other in ["é", "a text that is not plain: é"] {
+            let texts: StringViewArray = (0..100).map(text).chain([Some(other.to_owned())]).collect();
+            assert!(!is_plain(&texts));
+            assert_eq!(char_lengths(&texts).value(100), other.chars().count() as i32);
+        }
+        // Of many bytes few are asked for.
+        let few = plain.slice(30, 3);
+        assert_eq!((is_plain(&few), char_lengths(&few)), (false, expected.slice(30, 3)));
     }
 }

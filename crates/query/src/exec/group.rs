@@ -38,8 +38,21 @@ use tokio::task::JoinSet;
 
 pub(crate) use input::Input;
 
-/// What DataFusion would have been asked: keys, aggregates and their conditions.
-pub(crate) type Generic = (PhysicalGroupBy, Vec<Arc<AggregateFunctionExpr>>, Vec<Option<Arc<dyn PhysicalExpr>>>);
+/// Aggregates and their conditions, as DataFusion has them.
+pub(crate) type Lowered = (Vec<Arc<AggregateFunctionExpr>>, Vec<Option<Arc<dyn PhysicalExpr>>>);
+
+/// What DataFusion would have been asked. It hardly ever is, so that only then its aggregates are made.
+#[derive(Clone)]
+pub(crate) struct Generic {
+    pub by: PhysicalGroupBy,
+    pub lowered: Arc<dyn Fn() -> Result<Lowered> + Send + Sync>,
+}
+
+impl fmt::Debug for Generic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.by.fmt(f)
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct GroupExec {
@@ -121,6 +134,20 @@ impl GroupExec {
         GroupExec::over(input, Some(self.plain.as_ref().unwrap_or(&self.input).clone()), Arc::new(what))
     }
 
+    pub fn inputs(&self) -> &[Input] {
+        &self.what.inputs
+    }
+
+    pub fn folds(&self) -> &[Fold] {
+        &self.what.folds
+    }
+
+    /// The same group from an input that has sums of rows, by folds that are as many.
+    pub fn totalled(&self, input: Arc<dyn ExecutionPlan>, inputs: Vec<Input>, folds: Vec<Fold>) -> GroupExec {
+        let what = What { inputs, folds, ..What::clone(&self.what) };
+        GroupExec::over(input, Some(self.plain.as_ref().unwrap_or(&self.input).clone()), Arc::new(what))
+    }
+
     fn over(input: Arc<dyn ExecutionPlan>, plain: Option<Arc<dyn ExecutionPlan>>, what: Arc<What>) -> GroupExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(what.schema.clone()),
@@ -193,10 +220,9 @@ impl ExecutionPlan for GroupExec {
 
 impl DisplayAs for GroupExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |names: Vec<&str>| names.join(", ");
-        let (by, aggregates, _) = &self.what.generic;
-        let keys = names(by.expr().iter().map(|(_, name)| name.as_str()).collect());
-        let aggregates = names(aggregates.iter().map(|a| a.name()).collect());
+        let names: Vec<&str> = self.what.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let (keys, aggregates) = names.split_at(self.what.keys.len());
+        let (keys, aggregates) = (keys.join(", "), aggregates.join(", "));
         write!(f, "TidaliteGroup: by=[{keys}], aggregates=[{aggregates}]")?;
         self.what.limit.map_or(Ok(()), |limit| write!(f, ", any {limit} groups"))
     }
@@ -217,7 +243,8 @@ fn generic(
     context: &Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
     let input = reset_plan_states(input.clone())?;
-    let (by, aggregates, filters) = what.generic.clone();
+    let by = what.generic.by.clone();
+    let (aggregates, filters) = (what.generic.lowered)()?;
     let schema = input.schema();
     let threads = input.output_partitioning().partition_count();
     let aggregate = |mode, by: PhysicalGroupBy, over: Arc<dyn ExecutionPlan>| {

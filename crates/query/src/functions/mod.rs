@@ -1,13 +1,13 @@
 //! Functions of our own, one per file or one subject: about the database's tables and statements, about time, numbers,
 //! text and places, made-up data, and what clients of PostgreSQL ask. [`scalar`] is what most scalars share.
 
+mod adjusted;
 pub(crate) mod array_part;
 mod arrays;
 mod civil;
 mod dateadd;
 mod element_wise;
 pub(crate) mod excluding;
-mod extremes;
 mod finance;
 pub(crate) mod floats;
 mod formulas;
@@ -102,7 +102,7 @@ pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let picks = pick::Pick::all().map(AggregateUDF::new_from_impl);
     let paths = paths::Path::all().into_iter().map(AggregateUDF::new_from_impl);
     let all = picks.into_iter().chain(formulas::functions()).chain(paths);
-    let all = all.chain(extremes::Extreme::both().map(AggregateUDF::new_from_impl));
+    let all = all.chain(adjusted::Adjusted::all().map(AggregateUDF::new_from_impl));
     all.chain([AggregateUDF::new_from_impl(mode::Mode::new())]).map(Arc::new).collect()
 }
 

@@ -4,7 +4,7 @@
 //! reading: counts and bounds of a whole table, and DISTINCT with a LIMIT.
 
 use crate::door;
-use crate::exec::group::{GroupExec, Input};
+use crate::exec::group::{Generic, GroupExec, Input};
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -283,16 +283,17 @@ impl GroupNode {
         let schema = Arc::new(self.aggregate.schema.as_arrow().clone());
         let names = schema.fields().iter().map(|field| field.name().clone());
         let by = PhysicalGroupBy::new_single(keys.iter().cloned().zip(names).collect());
-        let (mut aggregates, mut filters) = (Vec::new(), Vec::new());
-        for expr in &self.aggregate.aggr_expr {
-            let lowered =
-                LoweredAggregateBuilder::new(expr, logical, &input.schema(), state.execution_props(), context)
-                    .build()?;
-            aggregates.push(lowered.aggregate);
-            filters.push(lowered.filter);
-        }
+        let (aggregate, of_input) = (self.aggregate.clone(), input.schema());
+        let (props, context) = (state.execution_props().clone(), context.clone());
+        let lowered = move || {
+            let logical = aggregate.input.schema();
+            let lowered = |expr| LoweredAggregateBuilder::new(expr, logical, &of_input, &props, &context).build();
+            let lowered = aggregate.aggr_expr.iter().map(|expr| lowered(expr).map(|own| (own.aggregate, own.filter)));
+            lowered.collect::<DFResult<_>>()
+        };
+        let generic = Generic { by, lowered: Arc::new(lowered) };
         let folded = (spec.folds, spec.outputs);
-        Ok(GroupExec::new(input, schema, (keys, spec.keys), inputs, folded, self.limit, (by, aggregates, filters)))
+        Ok(GroupExec::new(input, schema, (keys, spec.keys), inputs, folded, self.limit, generic))
     }
 }
 

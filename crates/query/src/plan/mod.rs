@@ -1,6 +1,6 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
 //! last), and [`TiesInOrder`],
-//! [`CodedKeys`] and [`LatestFromEnd`] at the end.
+//! [`CodedKeys`], [`TotalsOfBlocks`] and [`LatestFromEnd`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`mod@group`] replaces aggregations, [`physical`] gives them their operators.
 
@@ -27,6 +27,7 @@ mod tail;
 mod ties;
 mod time_join;
 mod time_order;
+mod totals;
 mod unnest;
 mod window_join;
 mod window_keys;
@@ -52,6 +53,7 @@ pub(crate) use tail::{last_rows, limits_from_end};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_join::{Kind, TimeJoinColumns, TimeJoinSpec, filters_on_left};
 pub(crate) use time_order::in_time_order;
+pub(crate) use totals::TotalsOfBlocks;
 pub(crate) use unnest::{Unmarked, unnested};
 pub(crate) use window_join::{WindowJoinColumns, WindowJoinSpec};
 pub(crate) use window_keys::keys_as_columns;

@@ -6,7 +6,7 @@
 
 use super::prune::{Counts, Piece, Pruned, Source};
 use super::read::Reader;
-use super::spec::{Form, Order, ScanSpec};
+use super::spec::{Form, Order, ScanSpec, Total};
 use super::statistics::statistics;
 use crate::cancel::CancelToken;
 use datafusion::arrow::array::StringViewArray;
@@ -80,7 +80,15 @@ impl ScanExec {
         let field = Arc::new(Field::new(name, data_type, schema.field(index).is_nullable()));
         let fields = schema.fields().iter().enumerate();
         let fields: Vec<_> = fields.map(|(at, own)| if at == index { field.clone() } else { own.clone() }).collect();
-        let reader = self.reader.with_form(index, form, Arc::new(Schema::new(fields)), &self.spec.predicates);
+        self.with_reader(self.reader.with_form(index, form, Arc::new(Schema::new(fields)), &self.spec.predicates))
+    }
+
+    /// With totals of columns instead of their rows, see [`super::totals`].
+    pub fn with_totals(&self, totals: Vec<Total>) -> ScanExec {
+        self.with_reader(self.reader.with_totals(totals, &self.spec.predicates))
+    }
+
+    fn with_reader(&self, reader: Reader) -> ScanExec {
         let properties = Arc::new(properties(&self.spec, &reader, self.work.partitions()));
         let statistics = Arc::new(Statistics::new_unknown(&reader.schema));
         ScanExec { reader: Arc::new(reader), properties, statistics, ..self.again() }
@@ -273,7 +281,7 @@ fn chains(spec: &ScanSpec, reader: &Reader, sources: &[Source]) -> Result<Vec<Ve
 fn properties(spec: &ScanSpec, reader: &Reader, partitions: usize) -> PlanProperties {
     let mut equivalences = EquivalenceProperties::new(reader.schema.clone());
     let designated = spec.projection.iter().position(|id| Some(*id) == reader.snapshot.schema.designated);
-    if let Some(index) = designated.filter(|_| spec.order != Order::Free) {
+    if let Some(index) = designated.filter(|_| spec.order != Order::Free && !reader.is_totals()) {
         let column = Arc::new(Column::new(reader.schema.field(index).name(), index));
         let descending = spec.order == Order::Descending;
         let options = datafusion::arrow::compute::SortOptions { descending, nulls_first: descending };

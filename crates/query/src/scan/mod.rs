@@ -4,7 +4,7 @@
 //! [`spec::ScanSpec`] alone; handles to the snapshot are beside it, so that another process could open its own.
 //!
 //! Reading order: [`predicate`] conditions it answers; [`spec`]; [`prune`] what is left to read; [`filters`] which rows
-//! of a piece are wanted; [`read`] one piece;
+//! of a piece are wanted; [`read`] one piece, [`totals`] what it comes to;
 //! [`statistics`] what footers tell of it; [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
 
 pub(crate) mod exec;
@@ -15,4 +15,5 @@ pub(crate) mod read;
 pub(crate) mod spec;
 mod statistics;
 pub(crate) mod table;
+mod totals;
 pub(crate) mod view;

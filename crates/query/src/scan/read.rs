@@ -7,8 +7,8 @@
 use super::filters::{Filters, Wanted};
 use super::predicate::Predicate;
 use super::prune::Piece;
-use super::spec::Form;
-use super::spec::Order;
+use super::spec::{Form, Order, Total};
+use super::totals;
 use crate::door::arrays::{Raw, as_dictionary, dictionary_array, text_array, text_dictionary};
 use crate::door::arrow_type;
 use crate::{Error, Result};
@@ -42,6 +42,8 @@ pub(crate) struct Reader {
     /// For an unsorted run, its wanted rows in the order of time, made at the first need.
     orders: Vec<OnceLock<Result<Vec<u32>>>>,
     order: Order,
+    /// If what comes out is not rows, but what those of a piece come to.
+    totals: Option<Vec<Total>>,
 }
 
 /// A column that comes out.
@@ -72,10 +74,13 @@ impl Reader {
         let dictionaries = symbols.map(|c| (c.column.id, OnceLock::new())).collect();
         let orders = snapshot.runs.iter().map(|_| OnceLock::new()).collect();
         let filters = Filters::new(&snapshot, predicates);
-        Reader { snapshot, schema, columns, filters, dictionaries, orders, order }
+        Reader { snapshot, schema, columns, filters, dictionaries, orders, order, totals: None }
     }
 
     pub fn read(&self, piece: Piece) -> Result<RecordBatch> {
+        if let Some(totals) = &self.totals {
+            return self.totals(piece, totals);
+        }
         let (arrays, rows) = match piece {
             Piece::Block { segment, block } => self.block(segment, block)?,
             Piece::Run { run, from, rows } => self.run(run, from, rows)?,
@@ -197,7 +202,7 @@ impl Reader {
         self.columns.iter().map(array).collect()
     }
 
-    fn run(&self, index: usize, from: usize, rows: usize) -> Result<(Vec<ArrayRef>, usize)> {
+    pub(super) fn run(&self, index: usize, from: usize, rows: usize) -> Result<(Vec<ArrayRef>, usize)> {
         let run = &self.snapshot.runs[index];
         let wanted = match self.run_order(index) {
             None => match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows })? {
@@ -321,6 +326,17 @@ impl Reader {
         let mut columns = self.columns.clone();
         columns[index].form = form;
         Reader::new(self.snapshot.clone(), columns, schema, predicates, self.order)
+    }
+
+    pub fn is_totals(&self) -> bool {
+        self.totals.is_some()
+    }
+
+    /// With totals of columns instead of their rows.
+    pub fn with_totals(&self, totals: Vec<Total>, predicates: &[Predicate]) -> Reader {
+        let schema = totals::schema(&self.schema, &totals);
+        let reader = Reader::new(self.snapshot.clone(), self.columns.clone(), schema, predicates, self.order);
+        Reader { totals: Some(totals), ..reader }
     }
 
     fn dictionary<'a>(&self, cell: &'a OnceLock<StringViewArray>, column: ColumnId) -> Result<&'a StringViewArray> {

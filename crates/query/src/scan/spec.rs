@@ -44,3 +44,12 @@ pub(crate) enum Form {
     /// What is computed of it: an expression over column 0 that never falls while the column rises.
     Rising(Arc<dyn PhysicalExpr>),
 }
+
+/// What a column's numbers come to, instead of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Total {
+    /// The place of the column among those of the scan.
+    pub column: usize,
+    /// Whether the sum is one of floating point, else it is one modulo 2⁶⁴.
+    pub is_float: bool,
+}

@@ -4,6 +4,7 @@
 //! trusted, and what is compressed in the file is not there. A damaged file is an error of kind Corrupt that names file, column, block and offset.
 
 use super::buffer::AlignedBuffer;
+use super::encoding::totals::Totals;
 use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::store::SegmentStore;
@@ -238,6 +239,15 @@ impl Segment {
         let offset = encoded.entry.offset;
         count(&encoded, tally::empty_vectors(mask));
         encoded.take(mask).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
+    }
+
+    /// What the rows of a column's block come to, those of `mask` if there is one; `None` when the segment has no such
+    /// column, or it is none of numbers.
+    pub fn totals(&self, column: ColumnId, block: usize, mask: Option<&[u64]>) -> Result<Option<Totals>> {
+        let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
+        let offset = encoded.entry.offset;
+        count(&encoded, mask.map_or(0, tally::empty_vectors));
+        encoded.totals(mask).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
     /// Reads and checks a column's block, and leaves it as it is: to copy it to another segment.

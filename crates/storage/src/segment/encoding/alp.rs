@@ -195,6 +195,22 @@ pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> R
     }))
 }
 
+/// Shows the values of each vector, NULLs as they are packed.
+pub(super) fn each_vector<T: Fixed + Decimal>(
+    payload: &[u8],
+    block: &EncodedBlock,
+    mut each: impl FnMut(&[T]),
+) -> Result<(), String> {
+    let vectors = Vectors::parse(payload, block)?;
+    let (mut unpacker, mut values) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
+    for i in 0..vectors.count() {
+        values.clear();
+        vectors.append(i, &mut unpacker, &mut values);
+        each(&values);
+    }
+    Ok(())
+}
+
 fn values<T: Fixed + Decimal>(vectors: &Vectors<'_>, validity: &[u8], rows: usize) -> Vec<T> {
     let (mut unpacker, mut out) = (Unpacker::new(), Vec::with_capacity(rows));
     (0..vectors.count()).for_each(|i| vectors.append(i, &mut unpacker, &mut out));

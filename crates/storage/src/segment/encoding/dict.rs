@@ -246,6 +246,16 @@ pub(super) fn values_of<T: Copy + bytemuck::Zeroable>(distinct: &[T], layout: &L
     }
 }
 
+/// Shows the values of each vector of a block that is [`Encoding::PackedDict`].
+pub(super) fn each_vector<T: Copy>(distinct: &[T], packed: &[u8], rows: usize, mut each: impl FnMut(&[T])) {
+    let mut values = Vec::with_capacity(VECTOR_ROWS);
+    for_vectors(packed, distinct.len(), rows, |codes| {
+        values.clear();
+        values.extend(codes.iter().map(|code| distinct[usize::from(*code)]));
+        each(&values);
+    });
+}
+
 fn look_up_codes<T: Copy>(distinct: &[T], codes: &[u16]) -> Vec<T> {
     codes.iter().map(|code| distinct[usize::from(*code)]).collect()
 }

@@ -20,7 +20,7 @@
 //! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
 //! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] any of
 //! them; [`opened`] what memory keeps instead; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only; [`retain`] the
-//! rows whose value is in a set.
+//! rows whose value is in a set; [`totals`] what numbers come to.
 
 mod alp;
 mod alp_rd;
@@ -44,6 +44,7 @@ pub mod retain;
 mod runs;
 pub mod take;
 mod text;
+pub mod totals;
 mod views;
 pub mod zones;
 

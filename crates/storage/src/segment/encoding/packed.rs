@@ -100,6 +100,22 @@ fn values<T: Framed>(frames: &Frames<'_>, validity: &[u8], rows: usize) -> Vec<T
     out
 }
 
+/// Shows the values of each vector, NULLs as they are packed.
+pub(super) fn each_vector<T: Framed>(
+    payload: &[u8],
+    block: &EncodedBlock,
+    mut each: impl FnMut(&[T]),
+) -> Result<(), String> {
+    let frames = frames(payload, block)?;
+    let (mut unpacker, mut values) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
+    for i in 0..frames.vector_count() {
+        values.clear();
+        frames.vector::<T>(i).unpack(&mut unpacker, &mut values);
+        each(&values);
+    }
+    Ok(())
+}
+
 pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<BlockData, String> {
     let frames = frames(payload, block)?;
     Ok(BlockData::Fixed(match block.physical {

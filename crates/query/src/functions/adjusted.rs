@@ -1,5 +1,8 @@
-//! `min` and `max`, which are the stock ones but for groups of floating point: those begin with the largest finite number
-//! and so never come to infinity or NaN.
+//! Stock aggregates of which one thing is otherwise.
+//!
+//! `min` and `max` of groups of floating point: the stock ones begin with the largest finite number and so never come to
+//! infinity or NaN. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`, and many such are long to plan;
+//! [`crate::plan::grouped`] does the same at less cost.
 
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
@@ -8,6 +11,7 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
@@ -18,17 +22,18 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Extreme {
+pub(super) struct Adjusted {
     stock: Arc<AggregateUDF>,
-    /// How a value stands to the one it takes the place of.
-    better: Ordering,
+    /// Of the least or the greatest: how a value stands to the one it takes the place of.
+    better: Option<Ordering>,
 }
 
-impl Extreme {
-    pub fn both() -> [Extreme; 2] {
+impl Adjusted {
+    pub fn all() -> [Adjusted; 3] {
         [
-            Extreme { stock: min_udaf(), better: Ordering::Less },
-            Extreme { stock: max_udaf(), better: Ordering::Greater },
+            Adjusted { stock: min_udaf(), better: Some(Ordering::Less) },
+            Adjusted { stock: max_udaf(), better: Some(Ordering::Greater) },
+            Adjusted { stock: sum_udaf(), better: None },
         ]
     }
 
@@ -37,7 +42,7 @@ impl Extreme {
     }
 }
 
-impl AggregateUDFImpl for Extreme {
+impl AggregateUDFImpl for Adjusted {
     fn name(&self) -> &str {
         self.inner().name()
     }
@@ -63,9 +68,9 @@ impl AggregateUDFImpl for Extreme {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        match args.return_field.data_type() {
-            DataType::Float32 => Ok(Box::new(Groups::<Float32Type>::new(self.better))),
-            DataType::Float64 => Ok(Box::new(Groups::<Float64Type>::new(self.better))),
+        match (args.return_field.data_type(), self.better) {
+            (DataType::Float32, Some(better)) => Ok(Box::new(Groups::<Float32Type>::new(better))),
+            (DataType::Float64, Some(better)) => Ok(Box::new(Groups::<Float64Type>::new(better))),
             _ => self.inner().create_groups_accumulator(args),
         }
     }

@@ -1,0 +1,80 @@
+//! Sums of slices.
+
+/// Independent lanes: one running sum would wait for itself at every step.
+const LANES: usize = 16;
+
+/// What widens to an integer of 64 bits.
+pub trait Whole: Copy + Into<i64> {}
+impl<T: Copy + Into<i64>> Whole for T {}
+
+/// What widens to a double.
+pub trait Real: Copy + Into<f64> {}
+impl<T: Copy + Into<f64>> Real for T {}
+
+crate::dispatch! {
+/// The sum of integers, of which there are fewer than 2³¹.
+#[must_use]
+pub fn sum_ints<T: Whole>(values: &[T]) -> i128 {
+    if size_of::<T>() < size_of::<i64>() {
+        return i128::from(values.iter().map(|value| (*value).into()).sum::<i64>());
+    }
+    // Halves do not overflow.
+    let (mut low, mut high) = (0_i64, 0_i64);
+    for value in values {
+        let value: i64 = (*value).into();
+        low += value & i64::from(u32::MAX);
+        high += value >> 32;
+    }
+    (i128::from(high) << 32) + i128::from(low)
+}
+}
+
+crate::dispatch! {
+/// The sum of floating point; −0 of nothing, and of nothing but −0.
+#[must_use]
+pub fn sum_floats<T: Real>(values: &[T]) -> f64 {
+    let mut lanes = [-0.0_f64; LANES];
+    let (lines, rest) = values.as_chunks::<LANES>();
+    for line in lines {
+        for lane in 0..LANES {
+            lanes[lane] += line[lane].into();
+        }
+    }
+    let rest = rest.iter().map(|value| (*value).into());
+    lanes.into_iter().chain(rest).fold(-0.0, |sum, value| sum + value)
+}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_sum_up_exactly() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for rows in [0, 1, 15, 1_000, 65_536] {
+            let wide: Vec<i64> = (0..rows).map(|_| random.i64(..)).collect();
+            assert_eq!(sum_ints(&wide), wide.iter().map(|v| i128::from(*v)).sum());
+            let narrow: Vec<i16> = (0..rows).map(|_| random.i16(..)).collect();
+            assert_eq!(sum_ints(&narrow), narrow.iter().map(|v| i128::from(*v)).sum());
+        }
+        assert_eq!(sum_ints(&[i64::MIN; 65_536]), i128::from(i64::MIN) * 65_536);
+        assert_eq!(sum_ints(&[i64::MAX; 65_536]), i128::from(i64::MAX) * 65_536);
+    }
+
+    #[test]
+    fn floats_sum_up_as_numbers_that_do_not_round() {
+        let mut random = fastrand::Rng::with_seed(2);
+        for rows in [1, 16, 17, 5_000] {
+            let values: Vec<f64> = (0..rows).map(|_| f64::from(random.i32(..)) / 8.0).collect();
+            assert_eq!(sum_floats(&values), values.iter().sum::<f64>());
+        }
+        assert!(sum_floats(&[1.0, f64::NAN, 2.0]).is_nan() && sum_floats(&[f64::INFINITY, f64::NEG_INFINITY]).is_nan());
+        assert_eq!(sum_floats(&[f64::INFINITY, 1.0]), f64::INFINITY);
+        for none in [&[][..], &[-0.0; 40]] {
+            assert!(sum_floats::<f64>(none).is_sign_negative());
+        }
+        assert!(sum_floats(&[-0.0, 0.0]).is_sign_positive());
+        assert_eq!(sum_floats(&[0.5_f32, 0.25]), 0.75);
+    }
+}

@@ -1,0 +1,195 @@
+//! What a block's numbers come to, summed up vector by vector as they are unpacked: nothing is written to memory that
+//! would only be read once.
+
+use super::chunk::Layout;
+use super::fixed::Fixed;
+use super::frames::Framed;
+use super::{EncodedBlock, alp, dict, packed};
+use crate::segment::buffer::{collect, values_in};
+use crate::segment::format::Encoding;
+use crate::{Block, BlockData};
+use tidalite_kernels::alp::Decimal;
+use tidalite_kernels::{picked, sum_floats, sum_ints};
+use tidalite_types::column_type::Physical;
+
+/// Of rows of a column of numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Totals {
+    /// Rows that are not NULL.
+    pub present: usize,
+    pub sum: Sum,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sum {
+    Ints(i128),
+    /// −0 of no rows.
+    Floats(f64),
+}
+
+impl EncodedBlock {
+    /// Of the rows of `mask`, or of all; `None` of what is no integer of 8 to 64 bits and no floating point.
+    pub(in crate::segment) fn totals(&self, mask: Option<&[u64]>) -> Result<Option<Totals>, String> {
+        match self.physical {
+            Physical::I8 => self.of_ints::<i8>(mask),
+            Physical::I16 => self.of_ints::<i16>(mask),
+            Physical::I32 => self.of_ints::<i32>(mask),
+            Physical::I64 => self.of_ints::<i64>(mask),
+            Physical::F32 => self.of_floats::<f32>(mask),
+            Physical::F64 => self.of_floats::<f64>(mask),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether all rows are meant, and have a value.
+    fn is_whole(&self, mask: Option<&[u64]>) -> bool {
+        mask.is_none() && self.entry.zone.null_count == 0
+    }
+
+    fn some(&self, mask: Option<&[u64]>) -> Result<Block, String> {
+        mask.map_or_else(|| self.decode(), |mask| self.take(mask))
+    }
+
+    fn of_ints<T: Framed + Into<i64>>(&self, mask: Option<&[u64]>) -> Result<Option<Totals>, String> {
+        let mut sum = 0;
+        let mut add = |values: &[T]| sum += sum_ints(values);
+        let present = match self.entry.encoding {
+            Encoding::Packed if self.is_whole(mask) => {
+                let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+                packed::each_vector(layout.payload(&self.bytes), self, add)?;
+                self.rows
+            }
+            Encoding::PackedDict if self.is_whole(mask) => self.each_of_dictionary(add)?,
+            _ => {
+                // Where there is no value there is 0.
+                let block = self.some(mask)?;
+                add(&values_in(fixed(&block)?));
+                block.rows - block.null_count
+            }
+        };
+        Ok(Some(Totals { present, sum: Sum::Ints(sum) }))
+    }
+
+    fn of_floats<T: Fixed + Decimal + Into<f64>>(&self, mask: Option<&[u64]>) -> Result<Option<Totals>, String> {
+        let mut sum = -0.0;
+        let mut add = |values: &[T]| sum += sum_floats(values);
+        let present = match self.entry.encoding {
+            Encoding::Alp if self.is_whole(mask) => {
+                let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+                alp::each_vector(layout.payload(&self.bytes), self, add)?;
+                self.rows
+            }
+            Encoding::PackedDict if self.is_whole(mask) => self.each_of_dictionary(add)?,
+            _ => {
+                let block = self.some(mask)?;
+                let values = values_in::<T>(fixed(&block)?);
+                match &block.validity {
+                    // A 0 in the place of NULL would make −0 of nothing but that into 0.
+                    Some(valid) if block.null_count > 0 => {
+                        let valid = collect::<u64>(valid);
+                        let rows = picked(&valid).take_while(|row| *row < block.rows);
+                        add(&rows.map(|row| values[row]).collect::<Vec<_>>());
+                    }
+                    _ => add(&values),
+                }
+                block.rows - block.null_count
+            }
+        };
+        Ok(Some(Totals { present, sum: Sum::Floats(sum) }))
+    }
+
+    /// All rows, which are shown by vector.
+    fn each_of_dictionary<T: bytemuck::Pod>(&self, each: impl FnMut(&[T])) -> Result<usize, String> {
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        let distinct = values_in::<T>(layout.first(&self.bytes));
+        dict::each_vector(&distinct, layout.codes(&self.bytes), self.rows, each);
+        Ok(self.rows)
+    }
+}
+
+fn fixed(block: &Block) -> Result<&[u8], String> {
+    match &block.data {
+        BlockData::Fixed(bytes) => Ok(bytes),
+        BlockData::Views { .. } => Err(format!("text in a column of {:?}", block.physical)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::random_column;
+    use super::*;
+    use crate::segment::{Effort, encode, to_column};
+    use std::collections::HashSet;
+    use tidalite_types::{ColumnType, Values};
+
+    /// Row by row, as it is defined.
+    fn plainly(block: &EncodedBlock, mask: Option<&[u64]>) -> Totals {
+        let column = to_column(&block.decode().unwrap());
+        let is_wanted = |row: usize| mask.is_none_or(|mask| mask[row / 64] >> (row % 64) & 1 == 1);
+        let rows: Vec<usize> = (0..block.rows).filter(|row| is_wanted(*row) && column.is_valid(*row)).collect();
+        let sum = match &column.values {
+            Values::I8(v) => Sum::Ints(rows.iter().map(|row| i128::from(v[*row])).sum()),
+            Values::I16(v) => Sum::Ints(rows.iter().map(|row| i128::from(v[*row])).sum()),
+            Values::I32(v) => Sum::Ints(rows.iter().map(|row| i128::from(v[*row])).sum()),
+            Values::I64(v) => Sum::Ints(rows.iter().map(|row| i128::from(v[*row])).sum()),
+            Values::F32(v) => Sum::Floats(rows.iter().fold(-0.0, |sum, row| sum + f64::from(v[*row]))),
+            Values::F64(v) => Sum::Floats(rows.iter().fold(-0.0, |sum, row| sum + v[*row])),
+            _ => unreachable!("numbers only"),
+        };
+        Totals { present: rows.len(), sum }
+    }
+
+    fn assert_alike(found: Totals, expected: Totals, encoding: Encoding) {
+        assert_eq!(found.present, expected.present);
+        match (found.sum, expected.sum) {
+            (Sum::Floats(a), Sum::Floats(b)) => {
+                let is_close = (a - b).abs() <= 1e-9 * (a.abs() + b.abs() + 1.0);
+                let is_same = a.is_nan() == b.is_nan() && (a.is_nan() || a == b || is_close);
+                assert!(is_same || !b.is_finite() || b.abs() > 1e200, "{a} {b} {encoding:?}");
+            }
+            (a, b) => assert_eq!(a, b, "{encoding:?}"),
+        }
+    }
+
+    #[test]
+    fn totals_are_those_of_the_rows() {
+        let mut rng = fastrand::Rng::with_seed(8);
+        let types = [
+            ColumnType::Byte,
+            ColumnType::Short,
+            ColumnType::Int,
+            ColumnType::Long,
+            ColumnType::Float,
+            ColumnType::Double,
+        ];
+        let mut seen = HashSet::new();
+        for round in 0..240 {
+            let column_type = types[round % types.len()];
+            let column = random_column(&mut rng, column_type, [1, 70, 3_000, 9_000][round / 6 % 4]);
+            let effort = if round % 2 == 0 { Effort::Fresh } else { Effort::Sealed };
+            let block = encode(column_type, &column, 0, column.len(), effort);
+            seen.insert(format!("{:?}", block.entry.encoding));
+            assert_alike(block.totals(None).unwrap().unwrap(), plainly(&block, None), block.entry.encoding);
+            let mask: Vec<u64> = (0..block.rows.div_ceil(64)).map(|_| rng.u64(..)).collect();
+            let mask = tidalite_types::Bitmap::from_words(mask, block.rows);
+            let mut mask = mask.words().to_vec();
+            let last = mask.len() - 1;
+            mask[last] &= u64::MAX >> (last * 64 + 64 - block.rows);
+            assert_alike(
+                block.totals(Some(&mask)).unwrap().unwrap(),
+                plainly(&block, Some(&mask)),
+                block.entry.encoding,
+            );
+        }
+        for encoding in ["Packed", "PackedDict", "Alp"] {
+            assert!(seen.contains(encoding), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_has_none() {
+        let mut rng = fastrand::Rng::with_seed(9);
+        let column = random_column(&mut rng, ColumnType::Varchar, 100);
+        assert_eq!(encode(ColumnType::Varchar, &column, 0, 100, Effort::Fresh).totals(None).unwrap(), None);
+    }
+}
