@@ -142,6 +142,7 @@ impl RowPlan {
             partition_by: if designated.is_some() { partition_by } else { PartitionBy::None },
             designated,
             ttl: None,
+            lag_us: None,
             dedup: Vec::new(),
             if_not_exists: true,
         }

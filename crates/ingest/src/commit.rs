@@ -206,6 +206,7 @@ fn create_for(overlay: &mut Overlay<'_>, batch: &Batch) -> Result<(TableId, Arc<
         partition_by: PartitionBy::None,
         next_column: ColumnId(0),
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         view: None,
     };

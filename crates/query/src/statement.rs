@@ -100,6 +100,7 @@ pub struct CreateTableAs {
     pub designated: Option<String>,
     pub partition_by: PartitionBy,
     pub ttl: Option<Ttl>,
+    pub lag_us: Option<u64>,
     pub dedup: Vec<String>,
 }
 

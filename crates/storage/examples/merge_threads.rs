@@ -106,6 +106,7 @@ fn empty() -> TableSnapshot {
         partition_by: PartitionBy::Day,
         next_column: ColumnId(2 + DOUBLES),
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         view: None,
     };

@@ -13,6 +13,8 @@ use tidalite_types::{
 const HAS_OPTIONS: u8 = 0x80;
 /// Set there when a view follows.
 const HAS_VIEW: u8 = 0x40;
+/// Set there when a lag follows, before the view.
+const HAS_LAG: u8 = 0x20;
 
 /// The bytes do not have the form they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,7 +96,8 @@ impl Encoder {
             PartitionBy::Month => 4,
             PartitionBy::Year => 5,
         };
-        let flags = if has_options { HAS_OPTIONS } else { 0 } | if schema.view.is_some() { HAS_VIEW } else { 0 };
+        let mut flags = if has_options { HAS_OPTIONS } else { 0 } | if schema.view.is_some() { HAS_VIEW } else { 0 };
+        flags |= if schema.lag_us.is_some() { HAS_LAG } else { 0 };
         self.u8(partitions | flags);
         // Column ids start at 0, so none is all ones.
         self.u32(schema.designated.map_or(u32::MAX, |id| id.0));
@@ -115,6 +118,9 @@ impl Encoder {
             self.u32(count);
             self.u32(schema.dedup.len() as u32);
             schema.dedup.iter().for_each(|id| self.u32(id.0));
+        }
+        if let Some(lag) = schema.lag_us {
+            self.u64(lag);
         }
         if let Some(view) = &schema.view {
             self.view(view);
@@ -234,7 +240,7 @@ impl<'a> Decoder<'a> {
     pub fn schema(&mut self) -> Result<TableSchema, Malformed> {
         let name = self.str()?.to_owned();
         let partitions = self.u8()?;
-        let partition_by = match partitions & !(HAS_OPTIONS | HAS_VIEW) {
+        let partition_by = match partitions & !(HAS_OPTIONS | HAS_VIEW | HAS_LAG) {
             0 => PartitionBy::None,
             1 => PartitionBy::Hour,
             2 => PartitionBy::Day,
@@ -262,8 +268,9 @@ impl<'a> Decoder<'a> {
                 dedup.push(ColumnId(self.u32()?));
             }
         }
+        let lag_us = if partitions & HAS_LAG != 0 { Some(self.u64()?) } else { None };
         let view = if partitions & HAS_VIEW != 0 { Some(Arc::new(self.view()?)) } else { None };
-        Ok(TableSchema { name, columns, designated, partition_by, next_column, ttl, dedup, view })
+        Ok(TableSchema { name, columns, designated, partition_by, next_column, ttl, lag_us, dedup, view })
     }
 
     fn view(&mut self) -> Result<View, Malformed> {
@@ -341,6 +348,7 @@ mod tests {
             partition_by: PartitionBy::Week,
             next_column: ColumnId(99),
             ttl: Some(Ttl::Months(7)),
+            lag_us: Some(10_000_000),
             dedup: vec![ColumnId(9), ColumnId(3)],
             view: Some(Arc::new(View {
                 sql: "SELECT ts FROM b SAMPLE BY 1h".into(),
@@ -359,7 +367,8 @@ mod tests {
             })),
         };
         let plain = View { sql: "SELECT 1".into(), materialized: None };
-        let plain = TableSchema { view: Some(Arc::new(plain)), ttl: None, dedup: Vec::new(), ..schema.clone() };
+        let plain =
+            TableSchema { view: Some(Arc::new(plain)), ttl: None, lag_us: None, dedup: Vec::new(), ..schema.clone() };
         let mut encoder = Encoder::new();
         encoder.schema(&plain);
         assert_eq!(Decoder::new(&encoder.bytes).schema(), Ok(plain));

@@ -199,6 +199,7 @@ fn create(name: &str) -> Step {
         designated: Some("timestamp".to_owned()),
         partition_by: PartitionBy::Day,
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         if_not_exists: false,
     }))

@@ -169,7 +169,14 @@ impl Writer {
         if room > 0
             && let Err(error) = self.log.reserve(room)
         {
-            return refuse(requests, &error.into());
+            let error = error.into();
+            let (freeing, others): (Vec<_>, Vec<_>) = requests.into_iter().partition(|r| frees_space(&r.work));
+            refuse(others, &error);
+            let room = freeing.iter().map(|r| log_room(&r.work)).sum::<u64>();
+            if room == 0 || self.log.reserve_to_free(room).is_err() {
+                return refuse(freeing, &error);
+            }
+            requests = freeing;
         }
         let mut group = std::mem::take(&mut self.group);
         let mut accepted = Vec::with_capacity(requests.len());
@@ -444,6 +451,17 @@ fn rows_of(ops: &[Op]) -> u64 {
 /// and the thread of merges drops partitions that are too old.
 fn may_hold_merges(work: &Work) -> bool {
     matches!(work, Work::Change(_) | Work::Command(_))
+}
+
+/// Whether the disk has more room when it is done, and what it asks for meanwhile is little.
+fn frees_space(work: &Work) -> bool {
+    match work {
+        Work::Command(command) => {
+            matches!(command, Command::DropTable { .. } | Command::Truncate { .. } | Command::DropPartitions { .. })
+        }
+        Work::Change(change) => change.rows.is_empty() && log_room(work) <= SMALL_COMMIT_BYTES as u64,
+        _ => false,
+    }
 }
 
 fn refuse(requests: Vec<Request>, error: &Error) {

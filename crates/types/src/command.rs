@@ -38,6 +38,11 @@ pub enum Command {
         table: String,
         ttl: Option<Ttl>,
     },
+    /// How late rows are expected to be, in microseconds; `None` goes by what is observed.
+    SetLag {
+        table: String,
+        lag_us: Option<u64>,
+    },
     /// Rows with the same values in the columns `keys` replace each other; without keys they do not.
     SetDedup {
         table: String,
@@ -74,6 +79,8 @@ pub struct CreateTable {
     pub designated: Option<String>,
     pub partition_by: PartitionBy,
     pub ttl: Option<Ttl>,
+    /// How late rows are expected to be, in microseconds; `None` to go by what is observed.
+    pub lag_us: Option<u64>,
     /// Names of the upsert keys.
     pub dedup: Vec<String>,
     pub if_not_exists: bool,

@@ -22,6 +22,8 @@ pub struct TableSchema {
     pub next_column: ColumnId,
     /// Only in partitioned tables.
     pub ttl: Option<Ttl>,
+    /// How late rows are expected to be, in microseconds; `None` to go by what is observed.
+    pub lag_us: Option<u64>,
     /// The upsert keys, the designated timestamp among them; empty when rows may repeat.
     pub dedup: Vec<ColumnId>,
     /// Set when a query defines it. Without being materialized it has no rows.

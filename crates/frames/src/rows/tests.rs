@@ -184,6 +184,7 @@ fn a_table_that_exists_decides() {
         partition_by: PartitionBy::Day,
         next_column: ColumnId(2),
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         view: None,
     };

@@ -94,6 +94,11 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
             set_ttl(&mut schema, ttl)?;
             set(id, schema)
         }
+        Command::SetLag { table, lag_us } => {
+            let (id, mut schema) = find_any(catalog, &table)?;
+            set_lag(&mut schema, lag_us)?;
+            set(id, schema)
+        }
         Command::SetDedup { table, keys } => {
             let (id, mut schema) = find(catalog, &table)?;
             set_dedup(&mut schema, &keys)?;
@@ -204,6 +209,7 @@ fn new_schema(create: CreateTable) -> Result<TableSchema> {
         partition_by: create.partition_by,
         next_column: ColumnId(0),
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         view: None,
     };
@@ -224,6 +230,7 @@ fn new_schema(create: CreateTable) -> Result<TableSchema> {
         )));
     }
     set_ttl(&mut schema, create.ttl)?;
+    set_lag(&mut schema, create.lag_us)?;
     set_dedup(&mut schema, &create.dedup)?;
     Ok(schema)
 }
@@ -233,6 +240,16 @@ fn set_ttl(schema: &mut TableSchema, ttl: Option<Ttl>) -> Result<()> {
         return Err(Error::invalid(format!("table \"{}\" is not partitioned, which a TTL needs", schema.name)));
     }
     schema.ttl = ttl;
+    Ok(())
+}
+
+/// Without a designated timestamp no row is late.
+fn set_lag(schema: &mut TableSchema, lag_us: Option<u64>) -> Result<()> {
+    if lag_us.is_some() && schema.designated.is_none() {
+        let message = format!("table \"{}\" has no designated timestamp, which a lag needs", schema.name);
+        return Err(Error::invalid(message));
+    }
+    schema.lag_us = lag_us;
     Ok(())
 }
 

@@ -39,6 +39,7 @@ fn create(catalog: &mut Catalog, columns: &[(&str, ColumnType)], designated: Opt
         designated: designated.map(str::to_owned),
         partition_by: if designated.is_some() { PartitionBy::Day } else { PartitionBy::None },
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         if_not_exists: false,
     };

@@ -108,6 +108,7 @@ impl World {
             designated: Some("ts".to_owned()),
             partition_by: PartitionBy::Day,
             ttl: None,
+            lag_us: None,
             dedup: ["ts", "s", "d"].map(str::to_owned).to_vec(),
             if_not_exists: false,
         };

@@ -21,6 +21,7 @@ fn schema(name: &str, follows: Option<TableId>) -> Arc<TableSchema> {
         partition_by: PartitionBy::Day,
         next_column: ColumnId(1),
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         view,
     })

@@ -28,9 +28,14 @@ pub(super) const RECORD_HEADER: usize = 32;
 const SPARES_MAX: usize = 4;
 /// The first file after an open is short: soon there is a spare, whose syncs are faster.
 const FIRST_FILE_BYTES: u64 = 4 << 20;
+/// Room for a few commands.
+const LEAST_FILE_BYTES: u64 = 1 << 20;
 const NEW_SPARE: &str = "spare-new";
 /// Written and synced at once while a spare is made: commits want to sync meanwhile.
 const SPARE_STEP: usize = 1 << 20;
+/// The end of a file where only what frees space is written: on a full disk tables, partitions and rows can be removed.
+/// A few commands have room in it.
+const KEPT_BYTES: u64 = 1 << 20;
 
 /// Records waiting to be written together.
 #[derive(Debug, Default)]
@@ -118,7 +123,14 @@ impl LogWriter {
         let first_bytes = file_bytes.min(FIRST_FILE_BYTES);
         let epoch = found.epoch + 1;
         let start = FileHeader { first: found.txn.next(), epoch: Some(epoch) };
-        let current = begin_file(&*fs, &mut spares, found.number + 1, start, first_bytes)?;
+        let mut begin = |bytes| begin_file(&*fs, &mut spares, found.number + 1, start, bytes);
+        // On a full disk, so that a database can be opened to remove something.
+        let current = match begin(first_bytes) {
+            Err(error) if error.kind() == ErrorKind::Unavailable && first_bytes > LEAST_FILE_BYTES => {
+                begin(LEAST_FILE_BYTES).map_err(|_| error)?
+            }
+            begun => begun?,
+        };
         Ok(LogWriter {
             fs,
             file_bytes,
@@ -132,15 +144,32 @@ impl LogWriter {
         })
     }
 
-    /// Makes sure `bytes` more can be written; afterwards a full disk cannot stop them. Fails without harm.
+    /// Makes sure `bytes` more can be written; afterwards a full disk cannot stop them. Fails without harm. Leaves the
+    /// end of a file to what frees space.
     pub fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let capacity = self.current.capacity;
+        let kept = if capacity < LEAST_FILE_BYTES { 0 } else { KEPT_BYTES.min(capacity / 4) };
+        self.reserve_before(bytes, capacity - kept)
+    }
+
+    /// As [`LogWriter::reserve`], for commits that free space: where the disk has no room for another file of the log,
+    /// there is some left in this one.
+    pub fn reserve_to_free(&mut self, bytes: u64) -> Result<()> {
+        self.reserve_before(bytes, self.current.capacity)
+    }
+
+    /// In the current file if that ends before `end`, else in the next one.
+    fn reserve_before(&mut self, bytes: u64, end: u64) -> Result<()> {
         self.check()?;
-        if self.current.len + bytes <= self.current.capacity {
+        if self.current.len + bytes <= end {
             return Ok(());
         }
         // A file is left only when all of it is durable, so that no later file can exist behind a hole.
         self.sync()?;
-        let capacity = self.file_bytes.max((FILE_HEADER + bytes).next_multiple_of(4096));
+        let capacity = match FILE_HEADER + bytes {
+            usual if usual <= self.file_bytes => self.file_bytes,
+            large => (large + KEPT_BYTES).next_multiple_of(4096),
+        };
         let start = FileHeader { first: self.txn.next(), epoch: Some(self.epoch) };
         let next = begin_file(&*self.fs, &mut self.spares, self.current.number + 1, start, capacity)?;
         let old = std::mem::replace(&mut self.current, next);
@@ -152,7 +181,7 @@ impl LogWriter {
     pub fn append(&mut self, group: &mut Group) -> Result<()> {
         self.check()?;
         // Only when the room reserved was estimated too small; commits already decided hang on it.
-        self.reserve(group.byte_count() as u64).map_err(|e| self.poisoned(e))?;
+        self.reserve_to_free(group.byte_count() as u64).map_err(|e| self.poisoned(e))?;
         group.seal(self.current.number, self.epoch);
         let bytes = &group.encoder.bytes;
         let written = self.current.file.write_all_at(bytes, self.current.len);

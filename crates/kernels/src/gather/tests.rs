@@ -73,3 +73,30 @@ fn set_bits_are_rows() {
     let bits: Bitmap = (0..200).map(|i| i % 7 == 0).collect();
     assert_eq!(rows_set(&bits), (0..200).step_by(7).collect::<Vec<u32>>());
 }
+
+#[test]
+fn rows_are_scattered_as_they_are_gathered() {
+    let mut rng = fastrand::Rng::with_seed(4);
+    for count in [0, 1, 100, 5_000] {
+        let (a, b) = (columns(&mut rng, 300), columns(&mut rng, 200));
+        for (a, b) in a.iter().zip(&b).filter(|(a, _)| !matches!(a.values, Values::Bit(_) | Values::Views(_))) {
+            for runs in [[Some(a), Some(b)], [Some(a), None]] {
+                let run = |rng: &mut fastrand::Rng| rng.u32(..2);
+                let place = |rng: &mut fastrand::Rng| match run(rng) {
+                    0 => Place { run: 0, row: rng.u32(..300) },
+                    _ => Place { run: 1, row: rng.u32(..200) },
+                };
+                let places: Vec<Place> = (0..count).map(|_| place(&mut rng)).collect();
+                let mut to: Vec<u16> = (0..count as u16).collect();
+                to.sort_by_key(|row| (places[usize::from(*row)].run, places[usize::from(*row)].row));
+                let sorted: Vec<Place> = to.iter().map(|row| places[usize::from(*row)]).collect();
+                let mut expected = Column::with_capacity(a.values.physical(), 0).values;
+                expected.extend_default(3);
+                let mut found = expected.clone();
+                gather_places(&runs, &places, &mut expected);
+                scatter_places(&runs, &sorted, &to, &mut found);
+                assert_eq!(found, expected);
+            }
+        }
+    }
+}

@@ -24,9 +24,10 @@ impl Input<'_> {
                 Ok(Command::AddColumn { table: table.clone(), column, column_type, if_not_exists })
             })?
         } else if self.take_all(&["set", "param"]) {
-            // How late rows are is found by looking at them; nothing else is to be set.
-            self.ignored_settings()?;
-            return Ok(Statement::Nothing { tag: "ALTER TABLE" });
+            match self.settings()? {
+                Some(lag_us) => vec![Command::SetLag { table, lag_us }],
+                None => return Ok(Statement::Nothing { tag: "ALTER TABLE" }),
+            }
         } else if self.take("seal") {
             return Ok(Statement::Seal { table });
         } else if self.take_all(&["drop", "partition"]) {

@@ -14,6 +14,7 @@ struct Clauses {
     partition_by: Option<(PartitionBy, usize)>,
     casts: Vec<(String, ColumnType)>,
     ttl: Option<Ttl>,
+    lag_us: Option<u64>,
     dedup: Vec<String>,
 }
 
@@ -41,9 +42,9 @@ impl Input<'_> {
         }
         let columns = self.column_definitions()?;
         let clauses = self.clauses()?;
-        let Clauses { designated, partition_by, ttl, dedup, .. } = clauses;
+        let Clauses { designated, partition_by, ttl, lag_us, dedup, .. } = clauses;
         let partition_by = self.checked_partitioning(designated.is_some(), partition_by)?;
-        let create = CreateTable { name: table, columns, designated, partition_by, ttl, dedup, if_not_exists };
+        let create = CreateTable { name: table, columns, designated, partition_by, ttl, lag_us, dedup, if_not_exists };
         Ok(Statement::Commands { tag: "CREATE TABLE", commands: vec![Command::CreateTable(create)] })
     }
 
@@ -56,7 +57,7 @@ impl Input<'_> {
         } else {
             self.query_before_clauses()?
         };
-        let Clauses { designated, partition_by, casts, ttl, dedup } = self.clauses()?;
+        let Clauses { designated, partition_by, casts, ttl, lag_us, dedup } = self.clauses()?;
         let partition_by = self.checked_partitioning(designated.is_some(), partition_by)?;
         Ok(Statement::CreateTableAs(CreateTableAs {
             table,
@@ -66,6 +67,7 @@ impl Input<'_> {
             designated,
             partition_by,
             ttl,
+            lag_us,
             dedup,
         }))
     }
@@ -163,7 +165,7 @@ impl Input<'_> {
             } else if self.sees("in") {
                 return self.error("IN VOLUME is not supported");
             } else if self.take("with") {
-                self.ignored_settings()?;
+                clauses.lag_us = self.settings()?.unwrap_or(clauses.lag_us);
             } else if !(self.take("wal") || self.take_all(&["bypass", "wal"])) {
                 return Ok(clauses);
             }
@@ -189,23 +191,65 @@ impl Input<'_> {
         Err(self.expected("INDEX or CAST"))
     }
 
-    /// `WITH maxUncommittedRows = 1000, o3MaxLag = 1s`: QuestDB's tuning, of no meaning here.
-    pub(super) fn ignored_settings(&mut self) -> Result<()> {
+    /// `o3MaxLag = 10s, maxUncommittedRows = 1000`: the lag if it was given, in microseconds, `None` in it for the
+    /// default. What else QuestDB tunes has no meaning here.
+    pub(super) fn settings(&mut self) -> Result<Option<Option<u64>>> {
+        let mut lag = None;
         loop {
-            self.name("a setting")?;
+            let setting = self.name("a setting")?.text;
             self.expect_symbol(&Token::Eq)?;
-            self.parser.next_token();
-            // A value such as 240s is a number and a word.
-            if !matches!(self.parser.peek_token_ref().token, Token::Comma | Token::EOF | Token::SemiColon)
-                && !self.ends_or_continues(0)
-                && !self.sees("in")
-            {
-                self.parser.next_token();
+            if setting.eq_ignore_ascii_case("o3maxlag") {
+                lag = Some(self.lag()?);
+            } else {
+                self.ignored_value();
             }
             let is_index = self.sees_at(1, "index") || self.sees_at(1, "cast");
             if is_index || !self.take_symbol(&Token::Comma) {
-                return Ok(());
+                return Ok(lag);
             }
+        }
+    }
+
+    fn ignored_value(&mut self) {
+        self.parser.next_token();
+        // A value such as 240s is a number and a word.
+        if !matches!(self.parser.peek_token_ref().token, Token::Comma | Token::EOF | Token::SemiColon)
+            && !self.ends_or_continues(0)
+            && !self.sees("in")
+        {
+            self.parser.next_token();
+        }
+    }
+
+    /// `10s`, `'10s'` or `DEFAULT`, behind `o3MaxLag =`; in microseconds.
+    fn lag(&mut self) -> Result<Option<u64>> {
+        const WHAT: &str = "a time such as 10s, or DEFAULT";
+        let position = self.position();
+        if self.take("default") {
+            return Ok(None);
+        }
+        let text = if matches!(self.parser.peek_token_ref().token, Token::SingleQuotedString(_)) {
+            self.string(WHAT)?.text
+        } else {
+            let count = self.number(WHAT)?;
+            match self.parser.peek_token_ref().token.clone() {
+                Token::Word(word) if lag_unit(&word.value).is_some() => {
+                    self.parser.next_token();
+                    format!("{count}{}", word.value)
+                }
+                _ => count.to_string(),
+            }
+        };
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let unit = text[digits.len()..].trim();
+        let lag = digits.parse::<u64>().ok().and_then(|count| match (count, unit) {
+            (0, "") => Some(0),
+            _ => count.checked_mul(lag_unit(unit)?),
+        });
+        match lag {
+            // Further back there are no timestamps.
+            Some(lag) if i64::try_from(lag).is_ok() => Ok(Some(lag)),
+            _ => Err(Error::invalid(format!("invalid lag \"{text}\": a time such as 10s, 500ms or 5m")).at(position)),
         }
     }
 
@@ -269,4 +313,17 @@ impl Input<'_> {
             None => Ok(PartitionBy::None),
         }
     }
+}
+
+/// Microseconds of a unit of time.
+fn lag_unit(unit: &str) -> Option<u64> {
+    Some(match unit.to_ascii_lowercase().as_str() {
+        "us" => 1,
+        "ms" => 1_000,
+        "s" => 1_000_000,
+        "m" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return None,
+    })
 }

@@ -108,6 +108,7 @@ fn tables(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
         ("dedup", flag(tables.iter().map(|t| !t.schema.dedup.is_empty()))),
         ("ttlValue", Arc::new(Int32Array::from_iter_values(tables.iter().map(|t| ttl(t).0)))),
         ("ttlUnit", text(tables.iter().map(|t| ttl(t).1))),
+        ("o3MaxLag", Arc::new(tables.iter().map(|t| t.schema.lag_us.map(|lag| lag as i64)).collect::<Int64Array>())),
         ("rowCount", long(tables.iter().map(|t| t.row_count() as i64))),
         ("matView", flag(tables.iter().map(|t| t.schema.materialized().is_some()))),
         ("table_type", text(tables.iter().map(|t| kind(&t.schema)))),
@@ -227,6 +228,9 @@ fn show_create_table(catalog: &dyn Catalog, arguments: &[String]) -> Result<Colu
     }
     if let Some(ttl) = schema.ttl {
         ddl.push_str(&format!(" TTL {ttl}"));
+    }
+    if let Some(lag_us) = schema.lag_us {
+        ddl.push_str(&format!(" WITH o3MaxLag = {lag_us}us"));
     }
     if !schema.dedup.is_empty() {
         let keys = schema.dedup.iter().filter_map(|id| schema.column_by_id(*id)).map(|c| word(&c.name));

@@ -52,9 +52,10 @@ impl Builder {
         plan: &BlockPlan,
     ) -> Result<Column> {
         let mut column = self.take(column_type.physical());
-        for &piece in &plan.pieces {
+        let by_arrival = plan.by_arrival.get_or_init(|| plan.pieces.iter().map(|p| new.by_arrival(*p)).collect());
+        for (&piece, by_arrival) in plan.pieces.iter().zip(by_arrival) {
             if piece.is_new {
-                new.append(id, piece, &mut column);
+                new.append(id, piece, by_arrival.as_ref(), &mut column);
             } else {
                 old.append(id, piece, &mut self.last, &mut column)?;
             }

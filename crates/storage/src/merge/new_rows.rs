@@ -3,7 +3,7 @@
 use super::pieces::Piece;
 use crate::{Error, Result, Run, TableSnapshot};
 use std::sync::Arc;
-use tidalite_kernels::gather::{Place, gather_places};
+use tidalite_kernels::gather::{Place, gather_places, scatter_places};
 use tidalite_kernels::{is_sorted, sort_permutation};
 use tidalite_types::{Bitmap, Column, ColumnId, Values};
 
@@ -18,6 +18,16 @@ pub(super) struct NewRows {
     /// Of each row in order; absent when the runs are in order as they are.
     places: Option<Vec<Place>>,
 }
+
+/// The rows of a piece as they lie in their runs, and which row of the piece each becomes.
+#[derive(Debug)]
+pub(super) struct ByArrival {
+    places: Vec<Place>,
+    to: Vec<u16>,
+}
+
+/// For fewer rows it is not worth knowing in which order they lie.
+const ARRIVAL_ROWS_MIN: usize = 4096;
 
 impl NewRows {
     pub fn of(table: &TableSnapshot) -> Result<NewRows> {
@@ -77,6 +87,20 @@ impl NewRows {
         self.runs[place.run as usize].is_dead(place.row as usize)
     }
 
+    /// For all columns of a piece; `None` where they are read as they come.
+    pub fn by_arrival(&self, piece: Piece) -> Option<ByArrival> {
+        let rows = piece.range();
+        let is_worth_it = piece.is_new && (ARRIVAL_ROWS_MIN..=usize::from(u16::MAX) + 1).contains(&rows.len());
+        let places = &self.places.as_ref().filter(|_| is_worth_it)?[rows];
+        let arrivals: Vec<i64> =
+            places.iter().map(|place| (self.starts[place.run as usize] + place.row as usize) as i64).collect();
+        let order = sort_permutation(&arrivals);
+        Some(ByArrival {
+            places: order.iter().map(|&row| places[row as usize]).collect(),
+            to: order.iter().map(|&row| row as u16).collect(),
+        })
+    }
+
     fn place(&self, row: usize) -> Place {
         match &self.places {
             Some(places) => places[row],
@@ -87,10 +111,10 @@ impl NewRows {
         }
     }
 
-    /// Appends the rows of a piece.
-    pub fn append(&self, id: ColumnId, piece: Piece, out: &mut Column) {
+    /// Appends the rows of a piece; `by_arrival` are the same.
+    pub fn append(&self, id: ColumnId, piece: Piece, by_arrival: Option<&ByArrival>, out: &mut Column) {
         match &self.places {
-            Some(places) => self.append_places(id, &places[piece.range()], out),
+            Some(places) => self.append_places(id, &places[piece.range()], by_arrival, out),
             None => self.append_range(id, piece, out),
         }
     }
@@ -110,10 +134,13 @@ impl NewRows {
         }
     }
 
-    fn append_places(&self, id: ColumnId, places: &[Place], out: &mut Column) {
+    fn append_places(&self, id: ColumnId, places: &[Place], by_arrival: Option<&ByArrival>, out: &mut Column) {
         let columns: Vec<Option<&Column>> = self.runs.iter().map(|r| r.column(id).map(Arc::as_ref)).collect();
         let before = out.len();
-        gather_places(&columns, places, &mut out.values);
+        match by_arrival.filter(|_| !matches!(out.values, Values::Bit(_) | Values::Views(_))) {
+            Some(ByArrival { places, to }) => scatter_places(&columns, places, to, &mut out.values),
+            None => gather_places(&columns, places, &mut out.values),
+        }
         let has_nulls = columns.iter().any(|c| c.is_none_or(|c| c.validity.is_some()));
         match (&mut out.validity, has_nulls) {
             (None, false) => {}

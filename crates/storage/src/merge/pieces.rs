@@ -2,7 +2,9 @@
 //!
 //! Rows that no piece names are not in the result.
 
+use super::new_rows::ByArrival;
 use std::ops::Range;
+use std::sync::OnceLock;
 use tidalite_types::BLOCK_ROWS;
 
 /// Adjacent rows of the old or of the new ones, in the order of the result.
@@ -70,6 +72,8 @@ pub(super) struct BlockPlan {
     pub rows: usize,
     pub pieces: Vec<Piece>,
     pub picks: Option<Vec<u32>>,
+    /// Of each piece, found by the first column that is built, for all.
+    pub by_arrival: OnceLock<Vec<Option<ByArrival>>>,
 }
 
 /// Where pieces are shorter than this, the rows of each side are collected first and then picked: copying a piece of
@@ -80,7 +84,7 @@ impl BlockPlan {
     pub fn new(pieces: Vec<Piece>) -> BlockPlan {
         let rows = row_count(&pieces);
         if pieces.len() < 4 || rows / pieces.len() >= PIECE_ROWS_MIN {
-            return BlockPlan { rows, pieces, picks: None };
+            return BlockPlan { rows, pieces, picks: None, by_arrival: OnceLock::new() };
         }
         let (mut sides, mut new) = (Vec::new(), Vec::new());
         for piece in &pieces {
@@ -94,7 +98,7 @@ impl BlockPlan {
             *at += piece.rows;
         }
         sides.extend(new);
-        BlockPlan { rows, pieces: sides, picks: Some(picks) }
+        BlockPlan { rows, pieces: sides, picks: Some(picks), by_arrival: OnceLock::new() }
     }
 }
 

@@ -22,6 +22,7 @@ fn schema(has_timestamp: bool) -> TableSchema {
         partition_by: if has_timestamp { PartitionBy::Day } else { PartitionBy::None },
         next_column: ColumnId(4),
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         view: None,
     }

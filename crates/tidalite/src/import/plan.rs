@@ -58,6 +58,7 @@ impl CsvPlan {
             designated: detected.timestamp.clone(),
             partition_by: partition(&detected, partition_by),
             ttl: None,
+            lag_us: None,
             dedup: Vec::new(),
             if_not_exists: false,
         });

@@ -127,10 +127,16 @@ impl Watch {
 
     /// The timestamp from which on the rows of a merge are kept apart: late rows will still fall between them.
     pub fn tail_from(&self, table: &TableSnapshot) -> Option<i64> {
-        let lag = self.tables.get(&table.id)?.lag;
+        let lag = match (table.schema.lag_us, table.schema.timestamp()) {
+            (Some(lag_us), Some((_, unit))) => in_unit(Duration::from_micros(lag_us), unit),
+            _ => {
+                // A little more than seen: the next one may be later.
+                let lag = self.tables.get(&table.id)?.lag;
+                lag.saturating_add(lag / 4)
+            }
+        };
         let newest = table.time_range()?.1;
-        // A little more than seen: the next one may be later.
-        (lag > 0).then(|| newest.saturating_sub(lag.saturating_add(lag / 4)))
+        (lag > 0).then(|| newest.saturating_sub(lag))
     }
 }
 
@@ -196,6 +202,7 @@ mod tests {
             partition_by: PartitionBy::Day,
             next_column: ColumnId(1),
             ttl: None,
+            lag_us: None,
             dedup: Vec::new(),
             view: None,
         };
@@ -263,5 +270,23 @@ mod tests {
             watch.note_lateness(&table(1, &[(0, 10), (10, 10)]), LAG_MAX);
         }
         assert!(watch.tail_from(&jittery).is_none_or(|from| from >= newest - 4));
+    }
+
+    #[test]
+    fn a_lag_that_was_set_counts_whatever_was_seen() {
+        let second = 1_000_000;
+        let mut jittery = table(1, &[(10 * second, 10), (8 * second, 10)]);
+        let (mut watch, start) = (Watch::default(), Instant::now());
+        let set = |table: &mut Arc<TableSnapshot>, lag_us| {
+            let version = Arc::make_mut(table);
+            version.schema = Arc::new(TableSchema { lag_us, ..(*version.schema).clone() });
+        };
+        set(&mut jittery, Some(5_000_000));
+        assert_eq!(watch.tail_from(&jittery), Some(5 * second + 9), "before anything was seen");
+        watch.due(std::slice::from_ref(&jittery), LIMITS, start);
+        watch.note_lateness(&jittery, LAG_MAX);
+        assert_eq!(watch.tail_from(&jittery), Some(5 * second + 9));
+        set(&mut jittery, Some(0));
+        assert_eq!(watch.tail_from(&jittery), None, "nothing is kept apart");
     }
 }

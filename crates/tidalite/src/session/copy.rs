@@ -242,6 +242,7 @@ async fn from_parquet(session: &Session, copy: Copy, file: &Name, cancel: &Cance
             }),
             designated: copy.timestamp.map(|name| name.text),
             ttl: None,
+            lag_us: None,
             dedup: Vec::new(),
         };
         let rows = write::create_as(session, create, cancel).await?;

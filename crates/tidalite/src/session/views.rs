@@ -43,6 +43,7 @@ async fn plain(session: &Session, create: &CreateView, cancel: &CancelToken) -> 
         designated: None,
         partition_by: PartitionBy::None,
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         if_not_exists: create.if_not_exists,
     };
@@ -78,6 +79,7 @@ async fn kept(
         designated,
         partition_by: materialized.partitioned(shape.bucketing.seconds()),
         ttl: materialized.ttl,
+        lag_us: None,
         dedup: Vec::new(),
         if_not_exists: create.if_not_exists,
     };

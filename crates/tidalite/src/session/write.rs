@@ -178,6 +178,7 @@ pub(super) async fn create_as(session: &Session, create: CreateTableAs, cancel: 
         designated: create.designated.clone(),
         partition_by: create.partition_by,
         ttl: create.ttl,
+        lag_us: create.lag_us,
         dedup: create.dedup.clone(),
         if_not_exists: false,
     };

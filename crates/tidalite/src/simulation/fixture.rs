@@ -75,6 +75,7 @@ impl Writer {
             designated: Some("ts".to_owned()),
             partition_by: PartitionBy::Day,
             ttl: None,
+            lag_us: None,
             dedup: Vec::new(),
             if_not_exists: false,
         })));

@@ -271,6 +271,12 @@ impl Model {
                 }
                 schema.ttl = *ttl;
             }
+            // Rows are the same wherever they lie.
+            Command::SetLag { table, lag_us } => {
+                if lag_us.is_some() && self.table(table)?.schema.designated().is_none() {
+                    return Err(ErrorKind::Invalid);
+                }
+            }
             Command::DropPartitions { table, partitions } => {
                 let table = self.table(table)?;
                 let by = table.schema.partition_by;

@@ -252,7 +252,8 @@ impl Script {
 
     fn command(&mut self, model: &Model) -> Command {
         let table = self.table_name();
-        match self.rng.u32(..15) {
+        match self.rng.u32(..16) {
+            15 => Command::SetLag { table, lag_us: self.lag() },
             14 => Command::SetTtl { table, ttl: (self.rng.u32(..3) != 0).then(|| self.ttl()) },
             0..4 => self.create_table(table),
             4 => Command::DropTable { table, if_exists: self.rng.bool() },
@@ -306,15 +307,23 @@ impl Script {
             let keys = columns.iter().filter(|(name, t)| name == "timestamp" || is_exact(*t) && self.rng.bool());
             dedup = keys.map(|(name, _)| name.clone()).collect();
         }
+        let lag_us = if designated.is_some() { self.lag() } else { None };
         Command::CreateTable(CreateTable {
             name,
             columns,
             designated,
             partition_by,
             ttl: (partition_by != PartitionBy::None && self.rng.u32(..4) == 0).then(|| self.ttl()),
+            lag_us,
             dedup,
             if_not_exists: self.rng.bool(),
         })
+    }
+
+    /// From none to all that a partition has.
+    fn lag(&mut self) -> Option<u64> {
+        [None, None, Some(0), Some(1_000), Some(1_000_000), Some(600_000_000), Some(86_400_000_000)]
+            [self.rng.usize(..7)]
     }
 
     fn ttl(&mut self) -> Ttl {

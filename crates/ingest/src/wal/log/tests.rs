@@ -128,6 +128,30 @@ fn a_full_disk_refuses_a_reservation_and_the_log_goes_on_when_there_is_room() {
 }
 
 #[test]
+fn what_frees_space_has_room_where_rows_have_none() {
+    let sim = SimFs::new(2);
+    let fs: Arc<dyn Fs> = Arc::new(sim.clone());
+    fs.create_dir_all(Path::new(FOLDER)).unwrap();
+    let found = replay(&*fs, Txn(0), |_, _| Ok(())).unwrap();
+    let mut log = LogWriter::begin(fs.clone(), found, LEAST_FILE_BYTES).unwrap();
+    write(&mut log, &[&[1]]);
+    let (number, left) = (log.current.number, log.current.capacity - log.current.len);
+    sim.fail_at(sim.operations() + 1, std::io::ErrorKind::StorageFull);
+    assert_eq!(log.reserve(left).unwrap_err().kind(), ErrorKind::Unavailable);
+    log.reserve_to_free(left).unwrap();
+    assert_eq!(log.current.number, number, "no other file was made");
+    let mut group = Group::default();
+    group.push(log.txn.next(), &ops(1));
+    log.append(&mut group).unwrap();
+    log.sync().unwrap();
+    // Past the end there is nothing left for anybody.
+    sim.fail_at(sim.operations() + 1, std::io::ErrorKind::StorageFull);
+    assert!(log.reserve_to_free(left).is_err());
+    drop(log);
+    assert_eq!(open(&fs, Txn(0)).unwrap().1.len(), 2);
+}
+
+#[test]
 fn after_a_failed_sync_nothing_is_taken_until_the_log_is_opened_again() {
     let sim = SimFs::new(3);
     let fs: Arc<dyn Fs> = Arc::new(sim.clone());

@@ -25,6 +25,7 @@ fn schema() -> TableSchema {
         partition_by: PartitionBy::None,
         next_column: ColumnId(7),
         ttl: None,
+        lag_us: None,
         dedup: Vec::new(),
         view: None,
     }

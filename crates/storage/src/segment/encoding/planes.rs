@@ -6,7 +6,9 @@
 //! count    u32: of words, as many as rows or fewer
 //! bytes    u8: of a word, 0 to 8
 //! steps    u8: 1 if words are differences from the number before (0 +1 −1 as 0 2 1), the first one from the base
-//! zeros    2
+//! scaled   u8: 1 if a unit follows
+//! zeros    1
+//! unit     u64, if scaled: what a word counts
 //! planes   of the words
 //! lengths  if there are fewer words than rows: of how many rows each is the number, less 1: bytes of 255 as often as
 //!          they fit, then the rest
@@ -58,16 +60,21 @@ pub(super) fn written(values: &[u64], form: Form) -> Vec<u8> {
     };
     let first = values.first().copied().unwrap_or(0);
     let is_steps = form == Form::Steps;
-    let base = if is_steps { first } else { values.iter().map(|v| *v as i64).min().unwrap_or(0) as u64 };
+    let least = values.iter().map(|v| *v as i64).min().unwrap_or(0) as u64;
+    let unit = unit(&values, least);
+    let base = if is_steps { first } else { least };
     let words: Vec<u64> = match is_steps {
-        true => values.iter().zip([first].iter().chain(&values)).map(|(v, before)| folded(*v, *before)).collect(),
-        false => values.iter().map(|v| v.wrapping_sub(base)).collect(),
+        true => values.iter().zip([first].iter().chain(&values)).map(|(v, before)| folded(*v, *before, unit)).collect(),
+        false => values.iter().map(|v| v.wrapping_sub(base) / unit).collect(),
     };
     let bytes = (64 - words.iter().fold(0, |all, word| all | word).leading_zeros() as usize).div_ceil(8);
     let mut out = Vec::with_capacity(HEAD_BYTES + words.len() * bytes + lengths.len());
     out.extend(base.to_le_bytes());
     out.extend((words.len() as u32).to_le_bytes());
-    out.extend([bytes as u8, u8::from(is_steps), 0, 0]);
+    out.extend([bytes as u8, u8::from(is_steps), u8::from(unit > 1), 0]);
+    if unit > 1 {
+        out.extend(unit.to_le_bytes());
+    }
     for plane in 0..bytes {
         out.extend(words.iter().map(|word| (word >> (8 * plane)) as u8));
     }
@@ -88,9 +95,35 @@ fn runs(values: &[u64]) -> (Vec<u64>, Vec<u8>) {
     if firsts.len() == values.len() { (firsts, Vec::new()) } else { (firsts, lengths) }
 }
 
+/// The greatest number that all distances from the least value are multiples of: times are often whole seconds. 1 where
+/// the values are further apart than a signed number can say.
+fn unit(values: &[u64], least: u64) -> u64 {
+    let (mut unit, mut all) = (0, 0);
+    for value in values {
+        let distance = value.wrapping_sub(least);
+        all |= distance;
+        if unit == 0 || distance % unit != 0 {
+            unit = greatest_divisor(distance, unit);
+            if unit == 1 {
+                return 1;
+            }
+        }
+    }
+    if all >> 63 == 0 { unit.max(1) } else { 1 }
+}
+
+fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// The difference, so that small ones have few bits whatever their sign.
-fn folded(value: u64, before: u64) -> u64 {
+fn folded(value: u64, before: u64, unit: u64) -> u64 {
     let step = value.wrapping_sub(before) as i64;
+    // A unit above 1 fits the sign, and so do the steps.
+    let step = if unit > 1 { step / unit as i64 } else { step };
     (step << 1 ^ step >> 63) as u64
 }
 
@@ -100,11 +133,15 @@ pub(super) fn read(bytes: &[u8], rows: usize) -> Result<Vec<u64>, String> {
         return Err("the head of its planes is cut off".to_owned());
     }
     let (base, count) = (u64_at(bytes, 0), u32_at(bytes, 8) as usize);
-    let (width, steps) = (usize::from(bytes[12]), bytes[13]);
-    if count > rows || width > 8 || steps > 1 {
+    let (width, steps, scaled) = (usize::from(bytes[12]), bytes[13], bytes[14]);
+    if count > rows || width > 8 || steps > 1 || scaled > 1 {
         return Err(format!("{count} words of {width} bytes for {rows} rows"));
     }
-    let (planes, lengths) = bytes[HEAD_BYTES..].split_at_checked(count * width).ok_or("its planes are cut off")?;
+    let (unit, rest) = match bytes[HEAD_BYTES..].split_at_checked(8 * usize::from(scaled)) {
+        Some((unit, rest)) => (if scaled == 1 { u64_at(unit, 0) } else { 1 }, rest),
+        None => return Err("the unit of its planes is cut off".to_owned()),
+    };
+    let (planes, lengths) = rest.split_at_checked(count * width).ok_or("its planes are cut off")?;
     let mut words = vec![0u64; count];
     for (i, plane) in planes.chunks_exact(count.max(1)).enumerate() {
         words.iter_mut().zip(plane).for_each(|(word, byte)| *word |= u64::from(*byte) << (8 * i));
@@ -112,7 +149,8 @@ pub(super) fn read(bytes: &[u8], rows: usize) -> Result<Vec<u64>, String> {
     let mut value = base;
     for word in &mut words {
         let step = (*word >> 1) ^ (*word & 1).wrapping_neg();
-        value = if steps == 1 { value.wrapping_add(step) } else { base.wrapping_add(*word) };
+        let distance = if steps == 1 { step } else { *word }.wrapping_mul(unit);
+        value = if steps == 1 { value.wrapping_add(distance) } else { base.wrapping_add(distance) };
         *word = value;
     }
     if count == rows {
@@ -174,9 +212,10 @@ mod tests {
             let distinct = [1, 2, 300, u64::MAX][rng.usize(..4)];
             let base = if rng.bool() { rng.u64(..) } else { 0 };
             let stretch = [1, 3, 700][rng.usize(..3)];
+            let unit = [1, 1_000_000, 1 << 40][rng.usize(..3)];
             let mut values = Vec::new();
             while values.len() < rows {
-                let value = base.wrapping_add(rng.u64(..distinct));
+                let value = base.wrapping_add(rng.u64(..distinct).wrapping_mul(unit));
                 values.resize(rows.min(values.len() + rng.usize(1..=stretch)), value);
             }
             for form in [Form::Values, Form::Steps, Form::Runs] {
@@ -196,7 +235,15 @@ mod tests {
     #[test]
     fn small_steps_and_stretches_take_few_bytes() {
         let walk: Vec<u64> = (0..1_000u64).map(|i| (1 << 40) + i * 100 - i % 2 * 150).collect();
-        assert_eq!(written(&walk, Form::Steps).len(), HEAD_BYTES + 2 * walk.len());
+        // Of 100 and −50: in units of 50 they fit a byte.
+        assert_eq!(written(&walk, Form::Steps).len(), HEAD_BYTES + 8 + walk.len());
+        let odd: Vec<u64> = walk.iter().enumerate().map(|(i, v)| v + i as u64 % 3).collect();
+        assert_eq!(written(&odd, Form::Steps).len(), HEAD_BYTES + 2 * odd.len());
+        let seconds: Vec<u64> = (0..1_000u64).map(|i| (i * 7_919 % 60_000).wrapping_sub(9) * 1_000_000).collect();
+        assert_eq!(written(&seconds, Form::Values).len(), HEAD_BYTES + 8 + 2 * seconds.len());
+        // Further apart than a signed number can say.
+        let far: Vec<u64> = [i64::MIN, 0, i64::MAX - 1].map(|v| v as u64).to_vec();
+        assert_eq!(read(&written(&far, Form::Steps), 3), Ok(far));
         let stretches: Vec<u64> = (0..1_000u64).map(|i| i / 500).collect();
         assert_eq!(written(&stretches, Form::Runs).len(), HEAD_BYTES + 2 + 2 * 2);
     }
