@@ -258,3 +258,12 @@ def test_a_server_says_which_files_it_touches(server, servers, table, tmp_path):
 def test_over_http_there_is_no_client_to_copy_from(server, table):
     status, _, body = server.request("GET", "/exec?query=copy+" + table + "+from+stdin")
     assert status == 400 and "PostgreSQL protocol" in str(body)
+
+
+def test_a_column_of_binary_rows_that_does_not_exist_is_named(server, table):
+    with connect(server) as c:
+        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, n LONG) TIMESTAMP(ts)")
+        for form in ["binary", "text"]:
+            with pytest.raises(psycopg.errors.UndefinedColumn, match=f'column "m" of table "{table}" does not exist'):
+                with c.cursor().copy(f"COPY {table} (ts, m) FROM STDIN (FORMAT {form})") as copy:
+                    copy.write_row([dt.datetime(2024, 1, 1), 1])

@@ -246,3 +246,31 @@ def test_lists_and_arguments_are_described(server, table):
         await c.close()
         return found
     assert asyncio.run(asked()) == [2, 2, 1, "bc", 1.3, 3, dt.datetime(2024, 1, 3)]
+
+
+def test_what_becomes_of_rows_that_are_there_has_types(server, table):
+    async def run():
+        c = await asyncpg.connect(**arguments(server))
+        await c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, k SYMBOL, n LONG, d DOUBLE) TIMESTAMP(ts) PARTITION BY DAY DEDUP UPSERT KEYS(ts, k)")
+        insert = await c.prepare(f"INSERT INTO {table} AS t VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = t.n + $4, d = $5 WHERE EXCLUDED.n > $6 RETURNING n, d")
+        assert [p.name for p in insert.get_parameters()] == ["timestamp", "text", "int8", "int8", "float8", "int8"]
+        at = dt.datetime(2024, 1, 1)
+        fetched = lambda *values: insert.fetch(at, "a", *values)
+        assert [tuple(row) for row in await fetched(1, 10, 0.5, 0)] == [(1, None)]
+        assert [tuple(row) for row in await fetched(2, 10, 0.5, 0)] == [(11, 0.5)]
+        assert await fetched(2, 10, 0.5, 5) == []
+        await c.close()
+
+    asyncio.run(run())
+
+
+def test_a_window_that_leaves_rows_out_is_cancelled(server):
+    with connect(server) as c:
+        c.execute("SET statement_timeout = '300ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            c.execute("SELECT max(s) FROM (SELECT sum(x) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW) AS s FROM long_sequence(1000000)) t")
+    # Its thread is free again: others are not kept waiting by it.
+    with connect(server) as c:
+        busy = lambda: c.execute("SELECT count(*) FROM query_activity() WHERE query LIKE 'SELECT max(s)%'").fetchone()[0]
+        eventually(lambda: busy() == 0, 10, "the end of the window")
+        assert c.execute("SELECT count(*) FROM long_sequence(1000000) WHERE x % 2 = 0").fetchone() == (500000,)

@@ -31,10 +31,19 @@ pub trait Catalog: Send + Sync + Debug {
         Vec::new()
     }
 
+    /// The materialized views over a table, each with the times of the table that changed since it was refreshed; none
+    /// when the table is not as it was in this snapshot any more. What a view says of itself is to be looked at, too.
+    fn views_over(&self, _base: &TableSnapshot) -> Vec<OverView> {
+        Vec::new()
+    }
+
     fn view_metrics(&self) -> Vec<ViewMetrics> {
         Vec::new()
     }
 }
+
+/// A materialized view and the ranges of its base's times that it is behind.
+pub type OverView = (Arc<TableSnapshot>, Vec<(i64, i64)>);
 
 /// What a materialized view does, as `materialized_views()` shows it.
 #[derive(Clone, Debug, Default)]

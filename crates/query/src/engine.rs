@@ -4,6 +4,7 @@
 //! read, a few batches ahead. Dropping the stream, or its token, stops the work within a block. A panic inside an
 //! operator ends that query with an error and nothing else.
 
+mod answers;
 mod bound;
 mod conflicts;
 mod describe;
@@ -21,8 +22,9 @@ pub use conflicts::Conflicting;
 pub use describe::Described;
 pub use lifted::{Lifted, lifted};
 pub(crate) use planners::planning_of;
-pub use views::{Bucketing, MaterializedShape, Part};
+pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
+use crate::dialect::own_names;
 use crate::functions::{self, partitions};
 use crate::names::nearest;
 use crate::scan::table::NativeTable;
@@ -71,6 +73,8 @@ pub struct EngineConfig {
     pub reads_files: bool,
     /// Whether operators of ours take the place of the general ones where they can.
     pub fast_operators: bool,
+    /// Whether materialized views answer queries on their bases, unless a statement says otherwise.
+    pub uses_views: bool,
     /// Where spilled files go; `None` for the system's folder for temporary files.
     pub spill_folder: Option<PathBuf>,
 }
@@ -89,6 +93,8 @@ pub struct Engine {
     query_memory_bytes: usize,
     reads_files: bool,
     fast_operators: bool,
+    uses_views: bool,
+    definitions: answers::Definitions,
     plans: plans::Plans,
 }
 
@@ -168,6 +174,8 @@ impl Engine {
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.reads_files,
             fast_operators: config.fast_operators,
+            uses_views: config.uses_views,
+            definitions: answers::Definitions::default(),
             plans: plans::Plans::default(),
         }))
     }
@@ -373,9 +381,10 @@ impl Engine {
         let (logical, with_tables, about) = self.logical(&state, catalog, query, own).await?;
         let schema = logical.schema().clone();
         let logical = with_tables.optimize(&logical)?;
-        let physical = self.physical(&logical, &with_tables).await?;
         let is_about_system = !about.names_any && functions::is_about_system(&query.ast);
         let logical_schema: SchemaRef = Arc::new(schema.as_arrow().clone());
+        let answered = self.answered(logical.clone(), &state, catalog, query).await?;
+        let physical = self.physical(&answered, &with_tables).await?;
         if !text.is_empty() && own.is_empty() && about.names_any && about.names_only_tables {
             self.keep(text, query, &logical, &logical_schema);
         }
@@ -418,11 +427,23 @@ impl Engine {
             tables.put(&name, table);
         }
         let mut state = state.clone();
+        let excludes = expanded.iter().any(|view| functions::excluding::may_be_in(view.sql()))
+            || functions::excluding::may_be_in(&query.words.sql);
+        if let Some(cancel) = state.config().get_extension::<CancelToken>().filter(|_| excludes) {
+            functions::excluding::register(&mut state, &cancel)?;
+        }
         state.register_catalog_list(Arc::new(tables.clone()));
         let names_only_tables = taken == 0 && expanded.is_empty();
         self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
-        let logical = plan::numbered_sets(state.statement_to_plan(statement).await?)?;
+        // Only what has sub-queries can be taken for something else so.
+        let again = query.words.sql.contains('(').then(|| statement.clone());
+        let planned = state.statement_to_plan(statement).await?;
+        let logical = match again {
+            Some(again) if plan::field_accesses(&planned)? > 0 => with_own_names(&state, planned, again).await?,
+            _ => planned,
+        };
+        let logical = plan::numbered_sets(logical)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
         let logical = plan::limits_from_end(plan::in_order_of_time(logical)?)?;
@@ -507,6 +528,24 @@ struct Planned {
     /// Whether only the database itself is asked about: nothing to compute.
     is_about_system: bool,
     physical: Arc<dyn ExecutionPlan>,
+}
+
+/// The plan with tables under names that no column has, if it then takes fewer values apart.
+async fn with_own_names(
+    state: &SessionState,
+    planned: LogicalPlan,
+    mut statement: PlannerStatement,
+) -> Result<LogicalPlan> {
+    if let PlannerStatement::Statement(statement) = &mut statement
+        && let ast::Statement::Query(query) = statement.as_mut()
+    {
+        own_names::given(query);
+    }
+    let again = state.statement_to_plan(statement).await;
+    match again {
+        Ok(again) if plan::field_accesses(&again)? < plan::field_accesses(&planned)? => Ok(again),
+        _ => Ok(planned),
+    }
 }
 
 /// The stock rules, one of them kept to where it is sound, and ours.
@@ -714,6 +753,7 @@ mod tests {
             query_memory_bytes: 1 << 20,
             reads_files: false,
             fast_operators: true,
+            uses_views: false,
             spill_folder: None,
         };
         let engine = Engine::new(&config).expect("threads start");

@@ -26,12 +26,12 @@ pub mod statement;
 mod tables;
 
 pub use cancel::CancelToken;
-pub use catalog::{ActivityEntry, Catalog, MergeWork, TableMetrics, ViewMetrics};
+pub use catalog::{ActivityEntry, Catalog, MergeWork, OverView, TableMetrics, ViewMetrics};
 pub use dialect::{parse, parse_bound};
 pub use door::batches::{Target, to_batch};
 pub use engine::{
     Bucketing, Conflicting, Described, Engine, EngineConfig, Lifted, MaterializedShape, OutputColumn, Part,
-    QueryResult, lifted,
+    QueryResult, lifted, local_micros,
 };
 pub use error::{Error, Result};
 pub use export::{CsvStyle, FileWriter};

@@ -97,7 +97,14 @@ impl Words {
             Token::Word(word) => ["mod", "div"].contains(&fold_name(&word.value).as_str()),
             _ => false,
         };
-        let mut found = tokens.iter().filter(|t| divides(&t.token));
+        let tokens: Vec<_> = tokens.into_iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).collect();
+        // One by a number that is not zero is not it.
+        let is_safe = |at: usize| match tokens.get(at + 1).map(|t| &t.token) {
+            Some(Token::Number(number, _)) => number.parse::<f64>().is_ok_and(|n| n != 0.0),
+            _ => false,
+        };
+        let places = tokens.iter().enumerate().filter(|(at, t)| divides(&t.token) && !is_safe(*at));
+        let mut found = places.map(|(_, token)| token);
         match (found.next(), found.next()) {
             (Some(only), None) => self.offset(only.span.start),
             _ => None,
@@ -110,7 +117,13 @@ impl Words {
         if let Some(alias) = self.aliases.get(folded) {
             return alias;
         }
-        in_table.or_else(|| self.spelled.get(folded).map(String::as_str)).unwrap_or(folded)
+        // A column under another name that nobody wrote, as the second of a name has, is not called as in its table.
+        let is_own = |name: &&str| {
+            let known = fold_name(name);
+            let number = folded.strip_prefix(known.as_str());
+            number.is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
+        };
+        in_table.filter(is_own).or_else(|| self.spelled.get(folded).map(String::as_str)).unwrap_or(folded)
     }
 }
 

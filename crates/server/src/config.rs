@@ -344,6 +344,14 @@ pub const SETTINGS: &[Setting] = &[
         "Whether operators of Tidalite take the place of the general ones where they can. Answers are the same; off to compare.",
     ),
     setting(
+        "query.use_materialized_views",
+        "query-use-materialized-views",
+        "BOOL",
+        "false",
+        YES_NO,
+        "Whether queries on a table are answered from a materialized view of it where that gives the same answer. A statement can say it itself: /*+ use_materialized_views */ or /*+ no_materialized_views */.",
+    ),
+    setting(
         "merge.threads",
         "merge-threads",
         "N",

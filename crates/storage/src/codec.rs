@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 use tidalite_types::{
-    ColumnId, ColumnSchema, ColumnType, Materialized, PartitionBy, Refresh, TableId, TableSchema, TimeUnit, Ttl, Txn,
-    View, ViewState,
+    ColumnId, ColumnSchema, ColumnType, Materialized, PartitionBy, Period, Refresh, TableId, TableSchema, TimeUnit,
+    Ttl, Txn, View, ViewState,
 };
 
 /// Set in the byte of the partitions when options follow the columns of a schema.
@@ -15,6 +15,9 @@ const HAS_OPTIONS: u8 = 0x80;
 const HAS_VIEW: u8 = 0x40;
 /// Set there when a lag follows, before the view.
 const HAS_LAG: u8 = 0x20;
+/// What a view is behind its text, if its rows are kept; the second with settings behind how far it has come.
+const MATERIALIZED: u8 = 1;
+const MATERIALIZED_WITH_MORE: u8 = 2;
 
 /// The bytes do not have the form they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,13 +112,7 @@ impl Encoder {
             self.column_type(column.column_type);
         }
         if has_options {
-            let (unit, count) = match schema.ttl {
-                None => (0, 0),
-                Some(Ttl::Hours(hours)) => (1, hours),
-                Some(Ttl::Months(months)) => (2, months),
-            };
-            self.u8(unit);
-            self.u32(count);
+            self.ttl(schema.ttl);
             self.u32(schema.dedup.len() as u32);
             schema.dedup.iter().for_each(|id| self.u32(id.0));
         }
@@ -129,10 +126,13 @@ impl Encoder {
 
     fn view(&mut self, view: &View) {
         self.str(&view.sql);
-        let Some(Materialized { base, refresh, state }) = &view.materialized else { return self.u8(0) };
-        self.u8(1);
+        let Some(kept) = &view.materialized else { return self.u8(0) };
+        let Materialized { base, schedule, limit, lost_before, state } = kept;
+        let has_more =
+            schedule.zone.is_some() || schedule.period.is_some() || limit.is_some() || *lost_before != i64::MIN;
+        self.u8(if has_more { MATERIALIZED_WITH_MORE } else { MATERIALIZED });
         self.str(base);
-        let (tag, seconds, start) = match *refresh {
+        let (tag, seconds, start) = match schedule.refresh {
             Refresh::Manual => (0, 0, 0),
             Refresh::Immediate => (1, 0, 0),
             Refresh::Every { seconds, start } => (2, seconds, start),
@@ -141,6 +141,32 @@ impl Encoder {
         self.u64(seconds);
         self.i64(start);
         self.view_state(state);
+        if has_more {
+            self.text(schedule.zone.as_deref());
+            self.u8(u8::from(schedule.period.is_some()));
+            if let Some(Period { length, zone, delay_s }) = &schedule.period {
+                self.text(length.as_deref());
+                self.text(zone.as_deref());
+                self.u64(*delay_s);
+            }
+            self.ttl(*limit);
+            self.i64(*lost_before);
+        }
+    }
+
+    /// Empty for none.
+    fn text(&mut self, text: Option<&str>) {
+        self.str(text.unwrap_or_default());
+    }
+
+    fn ttl(&mut self, ttl: Option<Ttl>) {
+        let (unit, count) = match ttl {
+            None => (0, 0),
+            Some(Ttl::Hours(hours)) => (1, hours),
+            Some(Ttl::Months(months)) => (2, months),
+        };
+        self.u8(unit);
+        self.u32(count);
     }
 
     fn view_state(&mut self, state: &ViewState) {
@@ -258,12 +284,7 @@ impl<'a> Decoder<'a> {
         }
         let (mut ttl, mut dedup) = (None, Vec::new());
         if partitions & HAS_OPTIONS != 0 {
-            ttl = match (self.u8()?, self.u32()?) {
-                (0, _) => None,
-                (1, hours) => Some(Ttl::Hours(hours)),
-                (2, months) => Some(Ttl::Months(months)),
-                _ => return Err(Malformed("time to live")),
-            };
+            ttl = self.ttl()?;
             for _ in 0..self.u32()? {
                 dedup.push(ColumnId(self.u32()?));
             }
@@ -275,9 +296,12 @@ impl<'a> Decoder<'a> {
 
     fn view(&mut self) -> Result<View, Malformed> {
         let sql = self.str()?.to_owned();
-        if self.u8()? == 0 {
-            return Ok(View { sql, materialized: None });
-        }
+        let has_more = match self.u8()? {
+            0 => return Ok(View { sql, materialized: None }),
+            MATERIALIZED => false,
+            MATERIALIZED_WITH_MORE => true,
+            _ => return Err(Malformed("view")),
+        };
         let base = self.str()?.to_owned();
         let refresh = match (self.u8()?, self.u64()?, self.i64()?) {
             (0, ..) => Refresh::Manual,
@@ -297,7 +321,30 @@ impl<'a> Decoder<'a> {
                 is_invalid.then(|| why.to_owned())
             },
         };
-        Ok(View { sql, materialized: Some(Materialized { base, refresh, state }) })
+        let mut kept = Materialized { base, schedule: refresh.into(), limit: None, lost_before: i64::MIN, state };
+        if has_more {
+            kept.schedule.zone = self.text()?;
+            if self.u8()? != 0 {
+                let (length, zone, delay_s) = (self.text()?, self.text()?, self.u64()?);
+                kept.schedule.period = Some(Period { length, zone, delay_s });
+            }
+            kept.limit = self.ttl()?;
+            kept.lost_before = self.i64()?;
+        }
+        Ok(View { sql, materialized: Some(kept) })
+    }
+
+    fn text(&mut self) -> Result<Option<String>, Malformed> {
+        Ok(Some(self.str()?.to_owned()).filter(|text| !text.is_empty()))
+    }
+
+    fn ttl(&mut self) -> Result<Option<Ttl>, Malformed> {
+        Ok(match (self.u8()?, self.u32()?) {
+            (0, _) => None,
+            (1, hours) => Some(Ttl::Hours(hours)),
+            (2, months) => Some(Ttl::Months(months)),
+            _ => return Err(Malformed("time to live")),
+        })
     }
 
     fn ranges(&mut self) -> Result<Vec<(i64, i64)>, Malformed> {
@@ -354,7 +401,13 @@ mod tests {
                 sql: "SELECT ts FROM b SAMPLE BY 1h".into(),
                 materialized: Some(Materialized {
                     base: "b".into(),
-                    refresh: Refresh::Every { seconds: 3_600, start: -5 },
+                    schedule: Schedule {
+                        refresh: Refresh::Every { seconds: 3_600, start: -5 },
+                        zone: Some("Europe/London".into()),
+                        period: Some(Period { length: Some("1d".into()), zone: None, delay_s: 7_200 }),
+                    },
+                    limit: Some(Ttl::Hours(168)),
+                    lost_before: 17,
                     state: ViewState {
                         base: TableId(7),
                         seen: Txn(9),
@@ -366,12 +419,25 @@ mod tests {
                 }),
             })),
         };
-        let plain = View { sql: "SELECT 1".into(), materialized: None };
-        let plain =
-            TableSchema { view: Some(Arc::new(plain)), ttl: None, lag_us: None, dedup: Vec::new(), ..schema.clone() };
-        let mut encoder = Encoder::new();
-        encoder.schema(&plain);
-        assert_eq!(Decoder::new(&encoder.bytes).schema(), Ok(plain));
+        let simple = schema.materialized().map(|kept| Materialized {
+            schedule: Refresh::Manual.into(),
+            limit: None,
+            lost_before: i64::MIN,
+            ..kept.clone()
+        });
+        for materialized in [None, simple] {
+            let plain = View { sql: "SELECT 1".into(), materialized };
+            let plain = TableSchema {
+                view: Some(Arc::new(plain)),
+                ttl: None,
+                lag_us: None,
+                dedup: Vec::new(),
+                ..schema.clone()
+            };
+            let mut encoder = Encoder::new();
+            encoder.schema(&plain);
+            assert_eq!(Decoder::new(&encoder.bytes).schema(), Ok(plain));
+        }
         let mut encoder = Encoder::new();
         encoder.schema(&schema);
         let mut decoder = Decoder::new(&encoder.bytes);

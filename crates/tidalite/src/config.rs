@@ -47,6 +47,8 @@ pub struct DatabaseConfig {
     pub query_writes_files: bool,
     /// Whether operators of ours take the place of the general ones where they can.
     pub query_fast_operators: bool,
+    /// Whether materialized views answer queries on their bases, unless a statement says otherwise.
+    pub query_use_materialized_views: bool,
     /// For tests of slow disks: added to every sync of the log.
     pub sync_delay: Duration,
     /// Whether merges and checkpoints happen by themselves; else only by [`crate::Database::settle`].
@@ -73,6 +75,7 @@ impl DatabaseConfig {
             query_reads_files: true,
             query_writes_files: true,
             query_fast_operators: true,
+            query_use_materialized_views: false,
             sync_delay: Duration::ZERO,
             has_background_jobs: true,
         }

@@ -402,6 +402,10 @@ impl Host for Handle {
         views::forget_seen(&self.core.shared);
     }
 
+    fn views_over(&self, base: &TableSnapshot) -> Vec<tidalite_query::OverView> {
+        views::over(&self.core.shared, base)
+    }
+
     fn view_metrics(&self) -> Vec<tidalite_query::ViewMetrics> {
         views::metrics(&self.core.shared)
     }

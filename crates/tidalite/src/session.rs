@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
 use tidalite_query::{
-    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, Lifted, QueryResult, Statement, TableMetrics,
+    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, Lifted, OverView, QueryResult, Statement, TableMetrics,
     ViewMetrics,
 };
 
@@ -141,6 +141,9 @@ pub(crate) trait Host: Send + Sync {
     /// As [`Catalog::view_metrics`].
     fn view_metrics(&self) -> Vec<ViewMetrics>;
 
+    /// As [`Catalog::views_over`].
+    fn views_over(&self, base: &TableSnapshot) -> Vec<OverView>;
+
     fn table_names(&self) -> Vec<String>;
 
     /// As [`crate::Database::check`].
@@ -183,6 +186,7 @@ impl Sessions {
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.query_reads_files,
             fast_operators: config.query_fast_operators,
+            uses_views: config.query_use_materialized_views,
             spill_folder: None,
         };
         let engine = Engine::new(&engine).map_err(Error::from);
@@ -407,8 +411,8 @@ impl Session {
                 Ok(Changed::Done { tag, rows: 0 })
             }
             Statement::SetRefresh { view, refresh } => {
-                let refresh = refresh.from_now(refresh::now_micros(), false);
-                self.host.command(Command::SetRefresh { view: view.text, refresh }).await?;
+                let schedule = refresh.from_now(refresh::now_micros(), false);
+                self.host.command(Command::SetRefresh { view: view.text, schedule }).await?;
                 Ok(Changed::Done { tag: "ALTER MATERIALIZED VIEW", rows: 0 })
             }
             Statement::RefreshView { view, scope } => {
@@ -561,6 +565,10 @@ impl Catalog for SessionCatalog {
 
     fn view_metrics(&self) -> Vec<ViewMetrics> {
         self.host.view_metrics()
+    }
+
+    fn views_over(&self, base: &TableSnapshot) -> Vec<OverView> {
+        self.host.views_over(base)
     }
 
     fn frame(&self, name: &str) -> Option<Frame> {

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidalite_query::ViewMetrics;
 use tidalite_query::statement::RefreshScope;
+use tidalite_query::{OverView, ViewMetrics};
 use tidalite_storage::TableSnapshot;
 use tidalite_types::{Materialized, Refresh, TableId, Txn};
 
@@ -21,6 +21,8 @@ use tidalite_types::{Materialized, Refresh, TableId, Txn};
 const REST_MAX: Duration = Duration::from_secs(10);
 /// After a refresh that failed for a reason that may pass.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often a view is looked at that takes only periods that have ended.
+const PERIODS_LOOKED_AT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct ViewJob {
@@ -47,6 +49,8 @@ impl ViewJob {
             let started = Instant::now();
             let refreshed = block_on(sessions.refresh(host.clone(), view, RefreshScope::Incremental));
             let rest = match refreshed {
+                // Whether a period has ended is looked at now and then.
+                Ok(_) if has_period(shared, view) => started.elapsed().clamp(PERIODS_LOOKED_AT, REST_MAX),
                 Ok(_) => started.elapsed().min(REST_MAX),
                 Err(error) => {
                     let is_closed = shared.is_closing.load(SeqCst);
@@ -74,17 +78,25 @@ fn is_due(shared: &Shared, tables: &[Arc<TableSnapshot>], kept: &Materialized) -
     if kept.state.invalid.is_some() {
         return false;
     }
-    match kept.refresh {
+    let schedule = &kept.schedule;
+    match schedule.refresh {
         Refresh::Manual => false,
         Refresh::Immediate => has_news(shared, tables, kept),
         Refresh::Every { seconds, start } => {
             let now = micros_now();
-            let slot = |at: i64| at.saturating_sub(start).div_euclid((seconds.max(1) as i64).saturating_mul(1_000_000));
+            let local = |at: i64| tidalite_query::local_micros(schedule.zone.as_deref(), at);
+            let since_start = |at: i64| local(at).saturating_sub(local(start));
+            let slot = |at: i64| since_start(at).div_euclid((seconds.max(1) as i64).saturating_mul(1_000_000));
             now >= start
                 && (kept.state.refreshed < start || slot(kept.state.refreshed) < slot(now))
                 && has_news(shared, tables, kept)
         }
     }
+}
+
+fn has_period(shared: &Shared, view: TableId) -> bool {
+    let versions = shared.tables.read();
+    versions.get(view).and_then(|t| t.schema.materialized()).is_some_and(|kept| kept.schedule.period.is_some())
 }
 
 /// Whether a refresh would find something to do, or something wrong.
@@ -113,6 +125,24 @@ pub(crate) fn forget_seen(shared: &Shared) {
         seen.entry(kept.state.base).and_modify(|least| *least = upto.min(*least)).or_insert(upto);
     }
     shared.lock_times().forget(|table| seen.get(&table).copied().map(|txn| txn.min(shared.tables.read().txn())));
+}
+
+/// As [`tidalite_query::Catalog::views_over`]. Changes are noted before they are visible, so that none is missed that a
+/// snapshot has.
+pub(crate) fn over(shared: &Shared, base: &TableSnapshot) -> Vec<OverView> {
+    let (_, tables) = shared.tables.all();
+    let now = tables.binary_search_by_key(&base.id, |t| t.id).ok().map(|at| &tables[at]);
+    if now.is_none_or(|now| now.txn != base.txn || now.removals != base.removals) {
+        return Vec::new();
+    }
+    let times = shared.lock_times();
+    let of = |table: Arc<TableSnapshot>| {
+        let kept = table.schema.materialized().filter(|kept| kept.state.base == base.id)?;
+        let changes = times.after(base.id, kept.state.seen)?;
+        let behind = changes.iter().map(|change| (change.lo, change.hi)).collect();
+        Some((table, behind))
+    };
+    tables.into_iter().filter_map(of).collect()
 }
 
 pub(crate) fn metrics(shared: &Shared) -> Vec<ViewMetrics> {

@@ -61,8 +61,7 @@ async fn count(mut rows: Rows) -> Result<u64, Error> {
     Ok(count)
 }
 
-const MANY: &str =
-    "SELECT count(*) FROM generate_series(1, 1000000) a(value), generate_series(1, 1000000) b(value) WHERE a.value + b.value = -1";
+const MANY: &str = "SELECT count(*) FROM generate_series(1, 1000000) a(value), generate_series(1, 1000000) b(value) WHERE a.value + b.value = -1";
 
 #[tokio::test]
 async fn errors_have_the_place_of_what_they_are_about() {
@@ -156,7 +155,7 @@ async fn input_of_any_shape_is_answered() {
     db.error(&deep(100_000)).await;
     db.run(&deep(50)).await;
     db.error(&format!("SELECT 1{}", " + 1".repeat(300_000))).await;
-    // As docs/sql.md says: the planner's time goes with the cube of the levels.
+    // As docs/sql/explain.md says: the planner's time goes with the cube of the levels.
     let error = db.error(&format!("SELECT 1{}", " + 1".repeat(500))).await;
     assert!(error.message.starts_with("the statement is too large"), "{error}");
     assert_eq!(db.number(&format!("SELECT 1{}", " + 1".repeat(200))).await, 201);

@@ -2,7 +2,7 @@
 //!
 //! A command names things; whether they exist is decided at the commit, in the order of the log.
 
-use crate::{ColumnType, PartitionBy, Refresh, TableId, Ttl, ViewState};
+use crate::{ColumnType, PartitionBy, Schedule, TableId, Ttl, ViewState};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -57,7 +57,12 @@ pub enum Command {
     /// When a materialized view is refreshed.
     SetRefresh {
         view: String,
-        refresh: Refresh,
+        schedule: Schedule,
+    },
+    /// How late rows of the base may be that a materialized view takes in; `None` for any.
+    SetRefreshLimit {
+        view: String,
+        limit: Option<Ttl>,
     },
     /// How far a materialized view has come, when no row changes.
     SetViewState {
@@ -93,7 +98,7 @@ pub struct CreateView {
     /// The query as it was written.
     pub sql: String,
     /// The table it follows and when, when it is materialized.
-    pub materialized: Option<(String, Refresh)>,
+    pub materialized: Option<(String, Schedule)>,
     /// A view of the name gives way; never one that is materialized.
     pub or_replace: bool,
 }

@@ -29,7 +29,7 @@ pub use ids::{ColumnId, SegmentId, SymbolId, TableId, Txn};
 pub use schema::{ColumnSchema, TableSchema};
 pub use time::{PartitionBy, TimeUnit};
 pub use ttl::Ttl;
-pub use view::{Materialized, Refresh, TimeChange, TimeChangeKind, View, ViewState};
+pub use view::{Materialized, Period, Refresh, Schedule, TimeChange, TimeChangeKind, View, ViewState};
 pub use views::{Views, ViewsRef};
 
 /// Rows in a vector: the unit of encoding, zone maps and predicate masks.

@@ -3,7 +3,7 @@
 //! The query is text to everybody but the room that parses it. Ranges of time are half-open, in the unit of the base's
 //! designated timestamp; `i64::MIN` and `i64::MAX` stand for "from the first" and "to the last".
 
-use crate::{TableId, Txn};
+use crate::{TableId, Ttl, Txn};
 
 /// What a table is beside its columns when a query defines it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +18,32 @@ pub struct View {
 pub struct Materialized {
     /// The table whose changes it follows, as it was called when the view was created.
     pub base: String,
-    pub refresh: Refresh,
+    pub schedule: Schedule,
+    /// Rows that come to the base this much later than its newest one change nothing.
+    pub limit: Option<Ttl>,
+    /// Rows of earlier times may have left the view by its own TTL; `i64::MIN` when none have.
+    pub lost_before: i64,
     pub state: ViewState,
+}
+
+/// When a materialized view is brought up to date, and how far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    pub refresh: Refresh,
+    /// Whose clock a timer goes by; `None` for UTC.
+    pub zone: Option<String>,
+    /// Only periods that have ended are computed.
+    pub period: Option<Period>,
+}
+
+/// Stretches of time that a view takes as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// As `1d`; `None` for the buckets of the view.
+    pub length: Option<String>,
+    pub zone: Option<String>,
+    /// One counts as ended so many seconds after its end.
+    pub delay_s: u64,
 }
 
 /// When a materialized view is brought up to date.
@@ -53,6 +77,12 @@ pub struct ViewState {
 
 /// All of time.
 pub const ALWAYS: (i64, i64) = (i64::MIN, i64::MAX);
+
+impl From<Refresh> for Schedule {
+    fn from(refresh: Refresh) -> Schedule {
+        Schedule { refresh, zone: None, period: None }
+    }
+}
 
 impl View {
     /// What errors and lists call it.

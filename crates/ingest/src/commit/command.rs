@@ -9,7 +9,7 @@ use tidalite_types::command::{CreateTable, CreateView};
 use tidalite_types::schema::{column_name_problem, same_name, table_name_problem};
 use tidalite_types::view::ALWAYS;
 use tidalite_types::{
-    ColumnId, ColumnType, Command, ErrorKind, Materialized, PartitionBy, Refresh, TableId, TableSchema, Ttl, View,
+    ColumnId, ColumnType, Command, ErrorKind, Materialized, PartitionBy, Schedule, TableId, TableSchema, Ttl, View,
     ViewState,
 };
 
@@ -82,12 +82,8 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
             Err(_) if if_exists => return Ok(Vec::new()),
             Err(_) => return Err(no_view(&view, is_materialized)),
         },
-        Command::SetRefresh { view, refresh } => {
-            let (id, mut schema) = find_any(catalog, &view).map_err(|_| no_view(&view, true))?;
-            of_kind(&schema, true)?;
-            change_view(&mut schema, |view| view.refresh = refresh);
-            set(id, schema)
-        }
+        Command::SetRefresh { view, schedule } => changed_view(catalog, &view, |view| view.schedule = schedule)?,
+        Command::SetRefreshLimit { view, limit } => changed_view(catalog, &view, |view| view.limit = limit)?,
         Command::SetViewState { view, state } => return Ok(set_view_state(catalog, view, state).into_iter().collect()),
         Command::SetTtl { table, ttl } => {
             let (id, mut schema) = find_any(catalog, &table)?;
@@ -109,8 +105,9 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
             if schema.partition_by == PartitionBy::None {
                 return Err(Error::invalid(format!("table \"{}\" is not partitioned", schema.name)));
             }
-            let partitions = partitions.into_iter().map(|lo| schema.partition(lo)).collect();
-            Op::DropPartitions { table: id, partitions }
+            let partitions: Vec<_> = partitions.into_iter().map(|lo| schema.partition(lo)).collect();
+            let lost = lost(&schema, &partitions).map(|schema| set(id, schema));
+            return Ok([Op::DropPartitions { table: id, partitions }].into_iter().chain(lost).collect());
         }
     };
     Ok(vec![op])
@@ -133,7 +130,7 @@ fn create_view(catalog: &Catalog, create: CreateView) -> Result<Vec<Op>> {
     let CreateView { table, sql, materialized, or_replace } = create;
     let materialized = match materialized {
         None => None,
-        Some((base, refresh)) => Some(materialized_over(catalog, base, refresh)?),
+        Some((base, schedule)) => Some(materialized_over(catalog, base, schedule)?),
     };
     let view = Some(Arc::new(View { sql, materialized }));
     let replaced = catalog.id_of(&table.name).filter(|_| or_replace);
@@ -152,7 +149,7 @@ fn create_view(catalog: &Catalog, create: CreateView) -> Result<Vec<Op>> {
     Ok(vec![set(id, TableSchema { view, ..new_schema(table)? })])
 }
 
-fn materialized_over(catalog: &Catalog, base: String, refresh: Refresh) -> Result<Materialized> {
+fn materialized_over(catalog: &Catalog, base: String, schedule: Schedule) -> Result<Materialized> {
     let (id, schema) = find_any(catalog, &base)?;
     if schema.is_plain_view() {
         let message = format!("\"{}\" is a view, which a materialized view cannot follow", schema.name);
@@ -163,7 +160,23 @@ fn materialized_over(catalog: &Catalog, base: String, refresh: Refresh) -> Resul
         return Err(Error::invalid(message));
     }
     let state = ViewState { base: id, pending: vec![ALWAYS], ..ViewState::default() };
-    Ok(Materialized { base: schema.name, refresh, state })
+    Ok(Materialized { base: schema.name, schedule, limit: None, lost_before: i64::MIN, state })
+}
+
+/// A materialized view that loses partitions remembers it: it does not have all that its query gives any more.
+fn lost(schema: &TableSchema, partitions: &[(i64, i64)]) -> Option<TableSchema> {
+    let (before, end) = (schema.materialized()?.lost_before, partitions.iter().map(|(_, hi)| *hi).max()?);
+    let mut schema = schema.clone();
+    change_view(&mut schema, |view| view.lost_before = end.max(before));
+    (end > before).then_some(schema)
+}
+
+/// Sets something about how a materialized view is kept.
+fn changed_view(catalog: &Catalog, view: &str, change: impl FnOnce(&mut Materialized)) -> Result<Op> {
+    let (id, mut schema) = find_any(catalog, view).map_err(|_| no_view(view, true))?;
+    of_kind(&schema, true)?;
+    change_view(&mut schema, change);
+    Ok(set(id, schema))
 }
 
 /// The operation that notes how far a materialized view has come; none when it is gone.

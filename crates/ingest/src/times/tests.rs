@@ -11,7 +11,13 @@ fn schema(name: &str, follows: Option<TableId>) -> Arc<TableSchema> {
     let time = ColumnType::Timestamp(TimeUnit::Micros);
     let view = follows.map(|base| {
         let state = ViewState { base, ..ViewState::default() };
-        let materialized = Materialized { base: "b".to_owned(), refresh: Refresh::Immediate, state };
+        let materialized = Materialized {
+            base: "b".to_owned(),
+            schedule: Refresh::Immediate.into(),
+            limit: None,
+            lost_before: i64::MIN,
+            state,
+        };
         Arc::new(View { sql: String::new(), materialized: Some(materialized) })
     });
     Arc::new(TableSchema {

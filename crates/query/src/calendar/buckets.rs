@@ -24,6 +24,12 @@ pub(crate) struct Buckets {
     pub unit: TimeUnit,
 }
 
+/// Where buckets begin: every so many ticks from an anchor, or months.
+enum Grid {
+    Even { step: i128, anchor: i128 },
+    Months { count: i64, anchor: i128 },
+}
+
 impl Buckets {
     /// The bucket of a timestamp, `[lo, hi)`.
     pub fn range(&self, ts: i64) -> (i64, i64) {
@@ -34,6 +40,52 @@ impl Buckets {
         };
         // At the ends of the range of the unit boundaries are cut off.
         (clamped(lo).min(ts), clamped(hi).max(ts))
+    }
+
+    /// Whether every bucket lies in one of `others`; when that takes thought, as where clocks change, the answer is no.
+    pub fn is_within(&self, others: &Buckets) -> bool {
+        if self == others {
+            return true;
+        }
+        let (Some(own), Some(other)) = (self.grid(), others.grid()) else { return false };
+        if self.unit != others.unit {
+            return false;
+        }
+        let day = i128::from(DAY_S) * self.per_second();
+        match (own, other) {
+            (Grid::Even { step, anchor }, Grid::Even { step: longer, anchor: from }) => {
+                longer % step == 0 && (from - anchor) % step == 0
+            }
+            // Months begin some days after their anchor, at its time of day.
+            (Grid::Even { step, anchor }, Grid::Months { anchor: from, .. }) => {
+                day % step == 0 && (from - anchor) % step == 0
+            }
+            (Grid::Months { count, anchor }, Grid::Months { count: more, anchor: from }) => {
+                let is_first = self.origin.is_none() && others.origin.is_none() && self.offset_s == 0;
+                is_first && anchor == from && more % count == 0
+            }
+            (Grid::Months { .. }, Grid::Even { .. }) => false,
+        }
+    }
+
+    /// Of a clock that is never changed.
+    fn grid(&self) -> Option<Grid> {
+        let Zone::Fixed(ahead_s) = self.zone else { return None };
+        let ahead = i128::from(ahead_s) * self.per_second();
+        let offset = i128::from(self.offset_s) * self.per_second();
+        let anchor = |first: i128| self.origin.map_or(first + offset - ahead, i128::from);
+        let day = i128::from(DAY_S) * self.per_second();
+        let count = i128::from(self.stride.count);
+        Some(match self.stride.unit {
+            Unit::Months => Grid::Months { count: self.stride.count, anchor: anchor(0) },
+            Unit::Years => Grid::Months { count: 12 * self.stride.count, anchor: anchor(0) },
+            Unit::Weeks => Grid::Even { step: 7 * day * count, anchor: anchor(i128::from(MONDAY) * day) },
+            Unit::Days => Grid::Even { step: day * count, anchor: anchor(0) },
+            unit => {
+                let nanos = unit.nanos().unwrap_or(1) * count;
+                Grid::Even { step: (nanos * self.per_second() / 1_000_000_000).max(1), anchor: anchor(0) }
+            }
+        })
     }
 
     fn per_second(&self) -> i128 {
@@ -161,6 +213,42 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_bucket_within_another_begins_and_ends_in_it() {
+        let mut are_within = 0;
+        let texts = ["1m", "7m", "15m", "1h", "6h", "24h", "1d", "2d", "1w", "1M", "3M", "4M", "1y"];
+        let zones = ["UTC", "+05:30", "-01:00"];
+        let variants = |text| {
+            zones.into_iter().flat_map(move |zone| {
+                [(None, 0), (None, 2_700), (Some(1_706_700_600_000), 0)].map(|(origin, offset_s)| Buckets {
+                    origin,
+                    offset_s,
+                    ..buckets(text, zone)
+                })
+            })
+        };
+        for (fine, coarse) in texts.into_iter().flat_map(|a| texts.map(|b| (a, b))) {
+            for (own, other) in variants(fine).flat_map(|a| variants(coarse).map(move |b| (a, b))) {
+                if !own.is_within(&other) {
+                    continue;
+                }
+                are_within += 1;
+                for i in 0..400_i64 {
+                    let ts = (i - 200) * 17 * 86_399_999 + i * 977;
+                    let (lo, hi) = own.range(ts);
+                    let around = other.range(ts);
+                    assert!(around.0 <= lo && hi <= around.1, "{own:?} {other:?} {ts}");
+                }
+            }
+        }
+        assert!(are_within > 300, "{are_within}");
+        assert!(buckets("1h", "UTC").is_within(&buckets("1M", "-01:00")));
+        assert!(!buckets("1d", "UTC").is_within(&buckets("1M", "-01:00")));
+        assert!(!buckets("1w", "UTC").is_within(&buckets("1M", "UTC")));
+        assert!(buckets("1d", "Europe/London").is_within(&buckets("1d", "Europe/London")));
+        assert!(!buckets("1h", "UTC").is_within(&buckets("1d", "Europe/London")));
     }
 
     #[test]

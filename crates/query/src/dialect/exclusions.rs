@@ -1,13 +1,15 @@
 //! `EXCLUDE CURRENT ROW`, `EXCLUDE GROUP` and `EXCLUDE TIES` in the frame of a window.
 //!
 //! The stock grammar has no place for it, so that it is noted as the first key of the partition,
-//! `sum(v) OVER (PARTITION BY __exclude('ties'), k ORDER BY v …)`, and becomes `__without_ties_sum(struct(v), v) OVER (…)`
-//! ([`crate::functions::excluding`]).
+//! `sum(v) OVER (PARTITION BY __exclude('ties'), k ORDER BY v …)`, and becomes
+//! `__without_ties_sum(struct(v), true, false, v) OVER (…)` ([`crate::functions::excluding`]): the keys, what FILTER says,
+//! whether it is DISTINCT.
 
 use super::clauses::is_word;
 use crate::functions::excluding;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value, WindowType,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
+    WindowType,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -56,10 +58,6 @@ pub(super) fn applied(function: &mut Function) {
     let Some(WindowType::WindowSpec(spec)) = &mut function.over else { return };
     let Some(at) = spec.partition_by.iter().position(is_note) else { return };
     let FunctionArguments::List(list) = &mut function.args else { return };
-    // Refused by the planner, which does not know the note.
-    if list.duplicate_treatment.is_some() || function.filter.is_some() {
-        return;
-    }
     let note = spec.partition_by.remove(at);
     let name = function.name.to_string();
     let what = super::call(&note).and_then(|(_, args)| super::text(args.first()?));
@@ -76,6 +74,10 @@ pub(super) fn applied(function: &mut Function) {
     }
     let keys: Vec<Expr> = spec.order_by.iter().map(|key| key.expr.clone()).collect();
     let peers = if keys.is_empty() { Expr::Value(Value::Null.into()) } else { super::sequences::call("struct", keys) };
-    list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(peers)));
+    let is_distinct = matches!(list.duplicate_treatment.take(), Some(DuplicateTreatment::Distinct));
+    let yes = |is: bool| Expr::Value(Value::Boolean(is).into());
+    let asked = function.filter.take().map_or_else(|| yes(true), |condition| *condition);
+    let own = [peers, asked, yes(is_distinct)].map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)));
+    list.args.splice(0..0, own);
     function.name = ObjectName::from(vec![Ident::new(excluding::name(&what, &name))]);
 }

@@ -24,6 +24,7 @@ mod joins;
 mod laterals;
 mod not_in;
 mod operators;
+pub(crate) mod own_names;
 mod pivot;
 mod postgres;
 mod relations;

@@ -251,7 +251,9 @@ fn name_columns(select: &mut Select) {
         };
     }
     let mut seen: HashMap<String, usize> = HashMap::new();
+    let starred = Starred::of(select);
     for item in &mut select.projection {
+        let is_again = starred.has(item);
         let (name, is_named) = match &*item {
             SelectItem::ExprWithAlias { alias, .. } => (alias.value.clone(), true),
             SelectItem::UnnamedExpr(Expr::Identifier(ident)) => (ident.value.clone(), true),
@@ -259,14 +261,19 @@ fn name_columns(select: &mut Select) {
             SelectItem::UnnamedExpr(expr) => (computed_name(expr), false),
             _ => continue,
         };
-        let count = seen.entry(name.clone()).or_insert(0);
+        let count = seen.entry(name.clone()).or_insert(usize::from(is_again));
         *count += 1;
         let count = *count;
-        if is_named && count == 1 {
+        let column = match &*item {
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(|part| part.value.clone()),
+            _ => None,
+        };
+        // `t.n` beside `x AS n`, which has the name by itself.
+        let gives_way = column.as_ref().is_some_and(|column| taken.contains(column));
+        if is_named && count == 1 && !gives_way {
             continue;
         }
-        let is_compound = matches!(&*item, SelectItem::UnnamedExpr(Expr::CompoundIdentifier(_)));
-        let base = if is_compound { name.rsplit('.').next().unwrap_or(&name).to_owned() } else { name };
+        let base = column.unwrap_or(name);
         let is_free = !is_named && count == 1 && !taken.contains(&base);
         let alias = if is_free {
             base
@@ -280,6 +287,58 @@ fn name_columns(select: &mut Select) {
         let expr = std::mem::replace(expr, Expr::Value(Value::Null.into()));
         *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', alias) };
     }
+}
+
+/// Whose columns a SELECT has by `*`.
+struct Starred {
+    has_all: bool,
+    tables: HashSet<String>,
+    /// The only table there is.
+    single: Option<String>,
+}
+
+impl Starred {
+    fn of(select: &Select) -> Starred {
+        let single = match select.from.as_slice() {
+            [only] if only.joins.is_empty() => laterals::name_of(&only.relation).map(|name| name.value),
+            _ => None,
+        };
+        let mut starred = Starred { has_all: false, tables: HashSet::new(), single };
+        for item in &select.projection {
+            match item {
+                SelectItem::Wildcard(options) if is_plain(options) => starred.has_all = true,
+                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options)
+                    if is_plain(options) =>
+                {
+                    starred.tables.insert(last_part(name));
+                }
+                _ => {}
+            }
+        }
+        starred
+    }
+
+    /// Whether a column that is named is among these, too.
+    fn has(&self, item: &SelectItem) -> bool {
+        match item {
+            SelectItem::UnnamedExpr(Expr::Identifier(_)) => {
+                self.has_all || self.single.as_ref().is_some_and(|table| self.tables.contains(table))
+            }
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => match parts.as_slice() {
+                [.., table, _] => self.has_all || self.tables.contains(&table.value),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+fn is_plain(options: &WildcardAdditionalOptions) -> bool {
+    options.opt_except.is_none()
+        && options.opt_exclude.is_none()
+        && options.opt_replace.is_none()
+        && options.opt_rename.is_none()
+        && options.opt_ilike.is_none()
 }
 
 fn computed_name(expr: &Expr) -> String {

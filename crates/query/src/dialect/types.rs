@@ -97,6 +97,7 @@ impl TypePlanner for SqlTypes {
             },
             ast::DataType::Uuid => Some(ColumnType::Uuid),
             ast::DataType::JSON => Some(ColumnType::Json),
+            ast::DataType::Binary(None) | ast::DataType::Bytea => Some(ColumnType::Binary),
             _ => None,
         };
         // A cast to text that only has another name gives plain text; the others carry their name with them.

@@ -5,13 +5,14 @@
 
 use super::clauses::is_word;
 use super::{Input, TidaliteDialect};
+use crate::calendar::{Stride, Zone};
 use crate::door::timestamps::parse_timestamp;
 use crate::names::Words;
 use crate::statement::{CreateView, Name, NewMaterialized, RefreshScope, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::sync::Arc;
-use tidalite_types::{Command, PartitionBy, Refresh, TimeUnit};
+use tidalite_types::{Command, PartitionBy, Period, Refresh, Schedule, TimeUnit};
 
 /// A hundred years.
 const EVERY_MAX_S: u64 = 3_155_760_000;
@@ -126,47 +127,82 @@ impl Input<'_> {
     /// `[WITH BASE t] [REFRESH …]`, behind the name.
     fn materialized(&mut self) -> Result<NewMaterialized> {
         let base = if self.take_all(&["with", "base"]) { Some(self.table_name()?) } else { None };
-        let (mut refresh, mut is_deferred) = (RefreshAsked::Immediate, false);
+        let (mut refresh, mut is_deferred) = (RefreshAsked::default(), false);
         if self.take("refresh") {
-            refresh = self.refresh_kind()?;
-            is_deferred = self.take("deferred");
+            (refresh, is_deferred) = self.refresh_asked()?;
         }
-        if is_deferred && refresh == RefreshAsked::Immediate {
+        if is_deferred && refresh.kind == RefreshKind::Immediate {
             return self.error("DEFERRED goes with REFRESH MANUAL and REFRESH EVERY");
         }
         Ok(NewMaterialized { base, refresh, is_deferred, timestamp: None, partition_by: None, ttl: None })
     }
 
-    fn refresh_kind(&mut self) -> Result<RefreshAsked> {
-        if self.take("immediate") || self.take("incremental") {
-            return Ok(RefreshAsked::Immediate);
+    /// When, and behind it `[PERIOD (…)]`, and whether it is DEFERRED.
+    fn refresh_asked(&mut self) -> Result<(RefreshAsked, bool)> {
+        let mut asked = RefreshAsked::default();
+        let mut is_deferred = false;
+        if self.take("immediate") || self.take("incremental") || self.sees("period") {
+            // PERIOD alone: as soon as one has ended.
+        } else if self.take("manual") {
+            asked.kind = RefreshKind::Manual;
+        } else if self.take("every") {
+            let seconds = self.seconds("EVERY")?;
+            is_deferred = self.take("deferred");
+            let start =
+                if self.take("start") { Some(bound(&self.string("a timestamp in single quotes")?)?) } else { None };
+            asked.zone = self.time_zone()?;
+            asked.kind = RefreshKind::Every { seconds, start };
+        } else {
+            return Err(self.expected("IMMEDIATE, MANUAL, EVERY or PERIOD"));
         }
-        if self.take("manual") {
-            return Ok(RefreshAsked::Manual);
+        is_deferred |= self.take("deferred");
+        if self.take("period") {
+            asked.period = Some(self.period()?);
+            is_deferred |= self.take("deferred");
         }
-        if self.sees("period") {
-            return self.error("REFRESH PERIOD is not supported: REFRESH EVERY refreshes all that changed");
-        }
-        if !self.take("every") {
-            return Err(self.expected("IMMEDIATE, MANUAL or EVERY"));
-        }
-        let seconds = self.seconds()?;
-        let mut start = None;
-        if self.take("start") {
-            let text = self.string("a timestamp in single quotes")?;
-            let Some((micros, _)) = parse_timestamp(&text.text, TimeUnit::Micros) else {
-                return Err(Error::invalid(format!("\"{}\" is no timestamp", text.text)).at(text.position));
-            };
-            start = Some(micros);
-        }
-        if self.sees("time") {
-            return self.error("TIME ZONE is not supported here: START says when the first interval begins");
-        }
-        Ok(RefreshAsked::Every { seconds, start })
+        Ok((asked, is_deferred))
     }
 
-    /// `10m`, `'1h'`: a length that is always the same.
-    fn seconds(&mut self) -> Result<u64> {
+    /// `[TIME ZONE '…']`
+    fn time_zone(&mut self) -> Result<Option<String>> {
+        if !self.take_all(&["time", "zone"]) {
+            return Ok(None);
+        }
+        let zone = self.string("a time zone in single quotes")?;
+        match Zone::parse(&zone.text) {
+            Some(_) => Ok(Some(zone.text)),
+            None => Err(Error::invalid(format!("time zone \"{}\" not recognized", zone.text))
+                .at(zone.position)
+                .with_hint("a zone is a name such as 'Europe/London' or an offset such as '+01:00'")),
+        }
+    }
+
+    /// `(LENGTH 1d [TIME ZONE '…'] [DELAY 2h])` or `(SAMPLE BY INTERVAL)`, behind PERIOD.
+    fn period(&mut self) -> Result<Period> {
+        self.expect_symbol(&Token::LParen)?;
+        let mut period = Period { length: None, zone: None, delay_s: 0 };
+        if self.take("length") {
+            let (length, position) = self.length()?;
+            if Stride::parse(&length).is_none_or(|s| s.count <= 0) {
+                let message = format!("\"{length}\" is no length of time");
+                return Err(Error::invalid(message)
+                    .at(position)
+                    .with_hint("a length is a number and one of s, m, h, d, w, M and y"));
+            }
+            period.length = Some(length);
+            period.zone = self.time_zone()?;
+            if self.take("delay") {
+                period.delay_s = self.seconds("DELAY")?;
+            }
+        } else if !self.take_all(&["sample", "by", "interval"]) {
+            return Err(self.expected("LENGTH or SAMPLE BY INTERVAL"));
+        }
+        self.expect_symbol(&Token::RParen)?;
+        Ok(period)
+    }
+
+    /// `10m`, `'1h'`, as it is written.
+    fn length(&mut self) -> Result<(String, usize)> {
         let position = self.position();
         let text = match self.parser.peek_token_ref().token.clone() {
             Token::SingleQuotedString(text) => {
@@ -175,17 +211,26 @@ impl Input<'_> {
             }
             Token::Number(count, _) => {
                 self.parser.next_token();
+                let at = self.position();
                 let unit = self.name("a unit: s, m, h, d or w")?.text;
-                format!("{count}{unit}")
+                // Minutes and months differ in case only.
+                let written = self.words.sql.get(at..at + unit.len()).unwrap_or(&unit);
+                format!("{count}{written}")
             }
             _ => return Err(self.expected("a length of time such as 10m")),
         };
-        let stride = crate::calendar::Stride::parse(&text).filter(|s| s.count > 0);
+        Ok((text, position))
+    }
+
+    /// A length that is always the same.
+    fn seconds(&mut self, of: &str) -> Result<u64> {
+        let (text, position) = self.length()?;
+        let stride = Stride::parse(&text).filter(|s| s.count > 0);
         let nanos = stride.and_then(|s| Some(s.unit.nanos()? * i128::from(s.count)));
         let seconds = nanos.filter(|n| n % 1_000_000_000 == 0).and_then(|n| u64::try_from(n / 1_000_000_000).ok());
         let seconds = seconds.filter(|s| *s <= EVERY_MAX_S);
         seconds
-            .ok_or_else(|| Error::invalid(format!("EVERY takes a number of s, m, h, d or w, not {text}")).at(position))
+            .ok_or_else(|| Error::invalid(format!("{of} takes a number of s, m, h, d or w, not {text}")).at(position))
     }
 
     /// `[TIMESTAMP(c)] [PARTITION BY …] [TTL …]`, behind the query.
@@ -236,10 +281,11 @@ impl Input<'_> {
             return Ok(Statement::Commands { tag: "ALTER MATERIALIZED VIEW", commands });
         }
         if self.take("refresh") {
-            if self.sees("limit") {
-                return self.error("REFRESH LIMIT is not supported");
+            if self.take("limit") {
+                let commands = vec![Command::SetRefreshLimit { view: view.text, limit: self.ttl()? }];
+                return Ok(Statement::Commands { tag: "ALTER MATERIALIZED VIEW", commands });
             }
-            return Ok(Statement::SetRefresh { view, refresh: self.refresh_kind()? });
+            return Ok(Statement::SetRefresh { view, refresh: self.refresh_asked()?.0 });
         }
         Err(self.expected("REFRESH or TTL"))
     }
@@ -276,11 +322,19 @@ fn bound(text: &Name) -> Result<i64> {
 }
 
 /// When a view is to be refreshed, as a statement says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefreshAsked {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RefreshAsked {
+    pub(crate) kind: RefreshKind,
+    pub(crate) zone: Option<String>,
+    pub(crate) period: Option<Period>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RefreshKind {
+    #[default]
     Immediate,
     Manual,
-    /// `start` in microseconds since 1970; `None` for "from now on".
+    /// `start` in microseconds since 1970, by the clock of the zone; `None` for "from now on".
     Every {
         seconds: u64,
         start: Option<i64>,
@@ -290,16 +344,19 @@ pub enum RefreshAsked {
 impl RefreshAsked {
     /// `now` in microseconds since 1970.
     #[must_use]
-    pub fn from_now(self, now: i64, is_deferred: bool) -> Refresh {
-        match self {
-            RefreshAsked::Immediate => Refresh::Immediate,
-            RefreshAsked::Manual => Refresh::Manual,
-            RefreshAsked::Every { seconds, start } => {
+    pub fn from_now(self, now: i64, is_deferred: bool) -> Schedule {
+        let refresh = match self.kind {
+            RefreshKind::Immediate => Refresh::Immediate,
+            RefreshKind::Manual => Refresh::Manual,
+            RefreshKind::Every { seconds, start } => {
                 let first =
                     if is_deferred { now.saturating_add_unsigned(seconds.saturating_mul(1_000_000)) } else { now };
-                Refresh::Every { seconds, start: start.unwrap_or(first) }
+                let zone = self.zone.as_deref().and_then(Zone::parse).unwrap_or(Zone::UTC);
+                let instant = |at: i64| zone.to_utc(at.div_euclid(1_000_000)) * 1_000_000 + at.rem_euclid(1_000_000);
+                Refresh::Every { seconds, start: start.map_or(first, instant) }
             }
-        }
+        };
+        Schedule { refresh, zone: self.zone, period: self.period }
     }
 }
 

@@ -28,6 +28,29 @@ pub struct Conflicting {
     pub times: Option<(i64, i64)>,
 }
 
+/// Tables by the names that a query of ours calls them.
+type Own = Vec<(String, Arc<dyn TableProvider>)>;
+
+impl Conflicting {
+    fn tables(&self) -> Own {
+        let table = NativeTable::addressed(self.table.clone());
+        let table = match self.times {
+            Some((lo, hi)) => table.bounded(lo, hi),
+            None => table,
+        };
+        let brought = NativeTable::addressed(self.brought.clone());
+        // Sub-queries see all of it.
+        let whole = NativeTable::new(self.table.clone());
+        let name = self.table.schema.name.clone();
+        vec![(EXCLUDED.to_owned(), Arc::new(brought)), (THERE.to_owned(), Arc::new(table)), (name, Arc::new(whole))]
+    }
+
+    /// The query of what becomes of the rows that are there, and its tables.
+    pub(super) fn becoming(&self, conflict: &OnConflict) -> Result<(Query, Own)> {
+        Ok((becoming(self, conflict)?, self.tables()))
+    }
+}
+
 impl Engine {
     /// The rows whose keys are not there, in their order, or (`is_there`) what becomes of those that are: first the
     /// address of the row that is there, if any, then how many rows have the same keys, then all columns of the table.
@@ -41,16 +64,8 @@ impl Engine {
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
             let query = if is_there { becoming(rows, conflict)? } else { new_rows(rows, conflict)? };
-            let table = NativeTable::addressed(rows.table.clone());
-            let table = match rows.times {
-                Some((lo, hi)) => table.bounded(lo, hi),
-                None => table,
-            };
-            let brought = NativeTable::addressed(rows.brought.clone());
-            // Sub-queries see all of it.
-            let whole = NativeTable::new(rows.table.clone());
-            let own: [(&str, Arc<dyn TableProvider>); 3] =
-                [(EXCLUDED, Arc::new(brought)), (THERE, Arc::new(table)), (&rows.table.schema.name, Arc::new(whole))];
+            let own = rows.tables();
+            let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
             let planned = self.plan(&catalog, &query, &own, "", &cancel).await?;
             self.start(planned, &query, cancel)
         }

@@ -4,7 +4,7 @@
 //! compared with, or of its place (LIMIT); else none, and then it is text, whose place decides what it means.
 
 use super::written::{self, fill, placeholder};
-use super::{Engine, OutputColumn, output_column};
+use super::{Conflicting, Engine, OutputColumn, distinct, output_column};
 use crate::parameters::number;
 use crate::scan::table::NativeTable;
 use crate::statement::{Insert, Name, Query, Statement};
@@ -89,7 +89,7 @@ impl Engine {
         let logical = self.planned_query(catalog, query, &[], cancel).await?;
         planned_types(&logical, types);
         let schema: SchemaRef = Arc::new(logical.schema().as_arrow().clone());
-        let columns: Vec<_> = schema.fields().iter().map(|field| output_column(field, query)).collect();
+        let columns = distinct(schema.fields().iter().map(|field| output_column(field, query)).collect());
         let schema = super::named_schema(&schema, &columns);
         Ok((columns, schema))
     }
@@ -112,6 +112,7 @@ impl Engine {
                 if types.iter().any(Option::is_none) && !insert.query.is_values() {
                     planned_types(&self.planned_query(catalog, &insert.query, &[], cancel).await?, types);
                 }
+                self.describe_conflict(catalog, insert, untyped, types, cancel).await?;
             }
             (Statement::CreateTableAs(create), Statement::CreateTableAs(untyped)) => {
                 written::types(&untyped.query.ast, types);
@@ -135,6 +136,31 @@ impl Engine {
                 .await?;
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// What ON CONFLICT DO UPDATE says of its parameters.
+    async fn describe_conflict(
+        self: &Arc<Self>,
+        catalog: &Arc<dyn Catalog>,
+        insert: &Insert,
+        untyped: &Insert,
+        types: &mut Types,
+        cancel: &CancelToken,
+    ) -> Result<()> {
+        let given = |insert: &Insert| insert.conflict.as_ref().and_then(|conflict| conflict.update.clone());
+        let (Some(conflict), Some(update)) = (&insert.conflict, given(untyped)) else { return Ok(()) };
+        let Some(table) = catalog.snapshots(&[&insert.table]).pop().flatten() else { return Ok(()) };
+        written::types(&update.query.ast, types);
+        let targets: Vec<_> =
+            update.columns.iter().map(|name| table.schema.column(&name.text).map(|c| c.column_type)).collect();
+        assigned(&targets, &update.query.ast.body, 0, types);
+        if types.iter().any(Option::is_none) {
+            let rows = Conflicting { brought: table.clone(), alias: insert.alias.clone(), table, times: None };
+            let (query, own) = rows.becoming(conflict)?;
+            let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
+            planned_types(&self.planned_query(catalog, &query, &own, cancel).await?, types);
         }
         Ok(())
     }

@@ -49,6 +49,8 @@ const CHANGING: &[&str] = &[
     "version",
     "explain",
     "pivot",
+    // Frames that leave rows out know whom to ask whether to stop.
+    "exclude",
     "()",
 ];
 
@@ -147,7 +149,7 @@ pub(super) fn is_lasting(text: &str) -> bool {
 impl Engine {
     /// The rows of a query `sql` whose plan is kept as `text`, if that still holds and takes these values.
     pub fn known<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         catalog: &'a Arc<dyn Catalog>,
         (text, sql): (&'a str, &'a str),
         values: &'a [Parameter],
@@ -166,7 +168,11 @@ impl Engine {
             // Places of errors are those of this text.
             let query = Query { words: plan.query.words.of_text(sql), ..plan.query.clone() };
             let state = self.state(catalog, cancel);
-            let made = self.physical(&logical, &state).await;
+            let answered = self.answered(logical, &state, catalog, &query).await;
+            let made = match answered {
+                Ok(logical) => self.physical(&logical, &state).await,
+                Err(error) => Err(error),
+            };
             let started = made.and_then(|physical| {
                 let logical_schema = plan.schema.clone();
                 let planned = Planned { state, logical_schema, is_about_system: false, physical };

@@ -4,7 +4,7 @@
 //! together with all others, and its plan stands where its name stood, as a sub-query would.
 
 use super::{Engine, OutputColumn, QueryResult, distinct, output_column};
-use crate::calendar::Buckets;
+use crate::calendar::{Buckets, Stride, Zone};
 use crate::dialect::{self, Relation, relation};
 use crate::scan::table::NativeTable;
 use crate::statement::{Query, Statement};
@@ -22,8 +22,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
-use tidalite_types::TimeUnit;
 use tidalite_types::schema::fold_name;
+use tidalite_types::{Period, TimeUnit};
 
 /// Views within views.
 const DEPTH_MAX: usize = 16;
@@ -35,6 +35,13 @@ pub(super) struct Expanded {
     name: String,
     query: Query,
     sql: String,
+}
+
+impl Expanded {
+    /// As it was written.
+    pub fn sql(&self) -> &str {
+        &self.sql
+    }
 }
 
 /// A query that a materialized view can be kept by.
@@ -63,6 +70,10 @@ pub struct Part {
 }
 
 impl Bucketing {
+    pub(crate) fn new(buckets: Buckets) -> Bucketing {
+        Bucketing(buckets)
+    }
+
     /// The times of all buckets that the range has a part of.
     #[must_use]
     pub fn whole(&self, (lo, hi): (i64, i64)) -> (i64, i64) {
@@ -88,12 +99,46 @@ impl Bucketing {
         (from, to)
     }
 
+    /// The end of the last period that has ended when it is `now`, in microseconds since 1970, in the unit of the base:
+    /// no bucket from there on is whole.
+    #[must_use]
+    pub fn period_end(&self, period: &Period, now: i64) -> i64 {
+        let at = now.saturating_sub_unsigned(period.delay_s.saturating_mul(1_000_000));
+        let in_unit = |micros: i64| {
+            let limit = if micros < 0 { i64::MIN } else { i64::MAX };
+            TimeUnit::Micros.convert(micros, self.0.unit).unwrap_or(limit)
+        };
+        let length = period.length.as_deref().and_then(Stride::parse).filter(|s| s.count > 0);
+        let zone = period.zone.as_deref().and_then(Zone::parse).unwrap_or(Zone::UTC);
+        let end = match length {
+            Some(stride) => {
+                in_unit(Buckets { stride, zone, offset_s: 0, origin: None, unit: TimeUnit::Micros }.range(at).0)
+            }
+            None => in_unit(at),
+        };
+        self.start(end)
+    }
+
+    /// The start of the bucket of a timestamp.
+    #[must_use]
+    pub fn start(&self, ts: i64) -> i64 {
+        self.0.range(ts).0
+    }
+
     /// How long a bucket about is.
     #[must_use]
     pub fn seconds(&self) -> i64 {
         let (lo, hi) = self.0.range(0);
         (hi.saturating_sub(lo) / self.0.unit.per_second()).max(0)
     }
+}
+
+/// What the clock of a zone shows at an instant, both in microseconds since 1970; UTC for `None` or a zone that is
+/// none.
+#[must_use]
+pub fn local_micros(zone: Option<&str>, at: i64) -> i64 {
+    let zone = zone.and_then(Zone::parse).unwrap_or(Zone::UTC);
+    at.saturating_add(zone.offset(at.div_euclid(1_000_000)) * 1_000_000)
 }
 
 impl Engine {

@@ -143,8 +143,24 @@ fn operators(message: &str) -> Option<Error> {
 
 /// `Float64 + Utf8View` as `DOUBLE + VARCHAR`.
 fn operands(expr: &str) -> Option<String> {
-    const SIGNS: &[&str] =
-        &[" + ", " - ", " * ", " / ", " % ", " = ", " != ", " < ", " <= ", " > ", " >= ", " || ", " & ", " | "];
+    const SIGNS: &[&str] = &[
+        " IS DISTINCT FROM ",
+        " IS NOT DISTINCT FROM ",
+        " + ",
+        " - ",
+        " * ",
+        " / ",
+        " % ",
+        " = ",
+        " != ",
+        " < ",
+        " <= ",
+        " > ",
+        " >= ",
+        " || ",
+        " & ",
+        " | ",
+    ];
     let sign = SIGNS.iter().find(|sign| expr.contains(**sign))?;
     let (left, right) = expr.split_once(sign)?;
     Some(format!("{}{sign}{}", sql_type(left), sql_type(right)))
@@ -160,6 +176,10 @@ fn queries(message: &str) -> Option<Error> {
         || (message.contains("ource table contains") && message.contains("given as column alias"))
     {
         return Some(Error::invalid("a sub-query has to give one column here"));
+    }
+    if message.contains("orrelated scalar subquery can only be used in") {
+        let what = "a sub-query in ORDER BY can look only at outer columns that are selected";
+        return Some(about(what.to_owned(), "order").with_hint("select the sub-query under a name, and order by that"));
     }
     if let Some(name) = message.strip_prefix("Invalid qualifier ").or(message.strip_prefix("invalid qualifier ")) {
         return Some(about(format!("missing FROM-clause entry for table \"{name}\""), last(name)));

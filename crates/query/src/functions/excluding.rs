@@ -1,18 +1,23 @@
 //! Aggregates over frames of windows that leave rows out: EXCLUDE CURRENT ROW, GROUP and TIES.
 //!
-//! In: the keys that rows are in order of, as a struct, or NULL where all rows are peers; then the aggregate's arguments.
-//! Each row's frame is aggregated anew, so that a partition takes time with the product of its rows and those of frames.
+//! In: the keys that rows are in order of, as a struct, or NULL where all rows are peers; the condition of FILTER; whether
+//! it is DISTINCT; then the aggregate's arguments. Each row's frame is aggregated anew, so that a partition takes time with
+//! the product of its rows and those of frames: a query that has one knows how to be told to stop.
 
-use datafusion::arrow::array::{Array, ArrayRef};
+use crate::CancelToken;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::{filter, prep_null_mask_filter};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::{Result, ScalarValue};
+use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
     AggregateUDF, LimitEffect, PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
 };
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Literal;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,6 +34,27 @@ enum Left {
     Ties,
 }
 
+/// Arguments before those of the aggregate.
+const OWN: usize = 3;
+/// Rows that are aggregated between two looks at whether to stop.
+const ROWS_BETWEEN_LOOKS: usize = 1 << 16;
+
+/// Whether the text of a statement may have such a frame.
+pub(crate) fn may_be_in(sql: &str) -> bool {
+    sql.as_bytes().windows(7).any(|word| word.eq_ignore_ascii_case(b"exclude"))
+}
+
+/// Makes those of a statement stop when it is cancelled.
+pub(crate) fn register(state: &mut SessionState, cancel: &CancelToken) -> Result<()> {
+    let aggregates: Vec<_> = state.aggregate_functions().iter().map(|(n, of)| (n.clone(), of.clone())).collect();
+    for (name, of) in aggregates {
+        for function in functions_of(&name, &of, Some(cancel)) {
+            datafusion::execution::FunctionRegistry::register_udwf(state, Arc::new(function))?;
+        }
+    }
+    Ok(())
+}
+
 /// What an aggregate is called that leaves `what` out.
 pub(crate) fn name(what: &str, aggregate: &str) -> String {
     format!("__without_{what}_{aggregate}")
@@ -36,9 +62,17 @@ pub(crate) fn name(what: &str, aggregate: &str) -> String {
 
 /// One for each aggregate, by the name that it goes by, and each of what can be left out.
 pub(crate) fn functions(name_of: &str, of: &Arc<AggregateUDF>) -> Vec<WindowUDF> {
-    let signature = Signature::user_defined(Volatility::Immutable);
-    let one =
-        |(what, left)| Excluding { name: name(what, name_of), left, of: of.clone(), signature: signature.clone() };
+    functions_of(name_of, of, None)
+}
+
+fn functions_of(name_of: &str, of: &Arc<AggregateUDF>, cancel: Option<&CancelToken>) -> Vec<WindowUDF> {
+    let one = |(what, left)| Excluding {
+        name: name(what, name_of),
+        left,
+        of: of.clone(),
+        signature: Signature::user_defined(Volatility::Immutable),
+        cancel: cancel.cloned().unwrap_or_default(),
+    };
     KINDS.into_iter().map(one).map(WindowUDF::new_from_impl).collect()
 }
 
@@ -48,6 +82,7 @@ struct Excluding {
     left: Left,
     of: Arc<AggregateUDF>,
     signature: Signature,
+    cancel: CancelToken,
 }
 
 /// Names are unique.
@@ -75,38 +110,46 @@ impl WindowUDFImpl for Excluding {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let Some((keys, arguments)) = types.split_first() else {
-            return Err(crate::Error::internal("a frame without its keys").into());
-        };
+        let Some((own, arguments)) = types.split_at_checked(OWN) else { return Err(nothing()) };
         let fields = arguments.iter().map(|t| Arc::new(Field::new("", t.clone(), true)) as FieldRef);
         let fields = fields_with_udf(&fields.collect::<Vec<_>>(), self.of.as_ref())?;
-        Ok([keys.clone()].into_iter().chain(fields.iter().map(|f| f.data_type().clone())).collect())
+        let own = [own[0].clone(), DataType::Boolean, DataType::Boolean];
+        Ok(own.into_iter().chain(fields.iter().map(|f| f.data_type().clone())).collect())
     }
 
     fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef> {
-        let arguments = args.input_fields().get(1..).unwrap_or_default();
+        let arguments = args.input_fields().get(OWN..).unwrap_or_default();
         let field = self.of.return_field(arguments)?;
         Ok(Arc::new(field.as_ref().clone().with_name(args.name()).with_nullable(true)))
     }
 
     fn partition_evaluator(&self, args: PartitionEvaluatorArgs) -> Result<Box<dyn PartitionEvaluator>> {
-        let fields = args.input_fields().get(1..).unwrap_or_default().to_vec();
+        let fields = args.input_fields().get(OWN..).unwrap_or_default().to_vec();
+        let is_distinct = args.input_exprs().get(OWN - 1).and_then(|expr| expr.downcast_ref::<Literal>());
+        let is_distinct = is_distinct.is_some_and(|l| *l.value() == ScalarValue::Boolean(Some(true)));
         Ok(Box::new(Evaluator {
             of: self.of.clone(),
             left: self.left,
             result: self.of.return_field(&fields)?,
             schema: Schema::new(fields.clone()),
             fields,
-            exprs: args.input_exprs().get(1..).unwrap_or_default().to_vec(),
+            exprs: args.input_exprs().get(OWN..).unwrap_or_default().to_vec(),
+            is_distinct,
             ignores_nulls: args.ignore_nulls(),
             keys: None,
             row: 0,
+            cancel: self.cancel.clone(),
+            rows_since_look: 0,
         }))
     }
 
     fn limit_effect(&self, _: &[Arc<dyn PhysicalExpr>]) -> LimitEffect {
         LimitEffect::Unknown
     }
+}
+
+fn nothing() -> datafusion::common::DataFusionError {
+    crate::Error::internal("a frame without its keys").into()
 }
 
 /// Of one partition, whose rows are asked for in their order.
@@ -119,9 +162,12 @@ struct Evaluator {
     fields: Vec<FieldRef>,
     exprs: Vec<Arc<dyn PhysicalExpr>>,
     ignores_nulls: bool,
+    is_distinct: bool,
     /// The keys of all rows, as bytes; none where all rows are peers.
     keys: Option<Rows>,
     row: usize,
+    cancel: CancelToken,
+    rows_since_look: usize,
 }
 
 impl Evaluator {
@@ -144,9 +190,13 @@ impl Evaluator {
 
 impl PartitionEvaluator for Evaluator {
     fn evaluate(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<ScalarValue> {
-        let Some((keys, arguments)) = values.split_first() else {
-            return Err(crate::Error::internal("a frame without its keys").into());
-        };
+        let Some((before, arguments)) = values.split_at_checked(OWN) else { return Err(nothing()) };
+        let (keys, condition) = (&before[0], before[1].as_boolean());
+        self.rows_since_look += frame.len() + 1;
+        if self.rows_since_look > ROWS_BETWEEN_LOOKS {
+            self.cancel.check()?;
+            self.rows_since_look = 0;
+        }
         let (row, own) = (self.row, self.row..self.row + 1);
         let (out, kept) = match self.left {
             Left::CurrentRow => (own, row..row),
@@ -161,7 +211,7 @@ impl PartitionEvaluator for Evaluator {
             order_bys: &[],
             is_reversed: false,
             name: self.of.name(),
-            is_distinct: false,
+            is_distinct: self.is_distinct,
             exprs: &self.exprs,
             expr_fields: &self.fields,
         })?;
@@ -170,7 +220,12 @@ impl PartitionEvaluator for Evaluator {
         let after = frame.start.max(out.end)..frame.end;
         for rows in [before, between, after] {
             if rows.start < rows.end {
-                let slices: Vec<ArrayRef> = arguments.iter().map(|a| a.slice(rows.start, rows.len())).collect();
+                let mut slices: Vec<ArrayRef> = arguments.iter().map(|a| a.slice(rows.start, rows.len())).collect();
+                let asked = condition.slice(rows.start, rows.len());
+                if asked.true_count() < asked.len() {
+                    let asked = if asked.null_count() > 0 { prep_null_mask_filter(&asked) } else { asked };
+                    slices = slices.iter().map(|s| filter(s, &asked)).collect::<std::result::Result<_, _>>()?;
+                }
                 accumulator.update_batch(&slices)?;
             }
         }

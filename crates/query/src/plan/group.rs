@@ -97,7 +97,7 @@ fn rewritten(plan: LogicalPlan, asked: &Asked) -> DFResult<Transformed<LogicalPl
 }
 
 /// From a whole table's statistics.
-fn is_answered_without_reading(aggregate: &Aggregate) -> bool {
+pub(super) fn is_answered_without_reading(aggregate: &Aggregate) -> bool {
     fn is_whole_table(plan: &LogicalPlan) -> bool {
         match plan {
             LogicalPlan::TableScan(scan) => scan.filters.is_empty() && scan.fetch.is_none(),

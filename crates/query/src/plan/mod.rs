@@ -1,13 +1,15 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
-//! last), and [`TiesInOrder`],
-//! [`CodedKeys`], [`TotalsOfBlocks`] and [`LatestFromEnd`] at the end.
+//! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
+//! [`TiesInOrder`], [`CodedKeys`], [`TotalsOfBlocks`] and [`LatestFromEnd`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
-//! [`time_join`], [`window_join`] and [`pivot`] plan them, [`mod@group`] replaces aggregations, [`physical`] gives them their operators.
+//! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
 mod coded_keys;
 mod equalities;
+mod field_accesses;
 mod file_filters;
 mod fill;
+mod from_views;
 mod group;
 mod intervals;
 mod latest_from_end;
@@ -34,8 +36,10 @@ mod window_keys;
 
 pub(crate) use coded_keys::CodedKeys;
 pub(crate) use equalities::{without_bounds, without_equalities};
+pub(crate) use field_accesses::field_accesses;
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
+pub(crate) use from_views::{Candidate, Definition, aggregated_tables, from_views};
 pub(crate) use group::grouped;
 pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;

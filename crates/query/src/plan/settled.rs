@@ -1,6 +1,7 @@
 //! What expressions mean, settled once their types are known and before anything is optimised.
 //!
-//! - Text that becomes a timestamp is read as everywhere else: it may stop after any part.
+//! - Text that becomes a timestamp is read as everywhere else: it may stop after any part. `'\x00ff'` that becomes binary
+//!   is two bytes.
 //! - `x IN (a, b)` with columns in the list is `x = a OR x = b`: the stock operator takes some lists for constant that
 //!   are not.
 //! - Every NaN is one value, and −0 is 0, where rows are compared: what can give a NaN of another sign than stored ones
@@ -42,7 +43,7 @@ impl AnalyzerRule for Settled {
             }
             node.inputs().iter().for_each(|input| schema.merge(input.schema()));
             let names = NamePreserver::new(&node);
-            let node = named_once(node);
+            let node = named_once(node, &schema);
             let is_sort = matches!(node, LogicalPlan::Sort(_));
             let mapped = node.map_expressions(|expr| {
                 let name = names.save(&expr);
@@ -67,12 +68,23 @@ impl AnalyzerRule for Settled {
     }
 }
 
-/// DISTINCT ON without what stands twice in it.
-fn named_once(node: LogicalPlan) -> LogicalPlan {
+/// DISTINCT ON without what stands twice in it, and with one zero and one NaN: what it is of and its order begin alike.
+fn named_once(node: LogicalPlan, schema: &DFSchema) -> LogicalPlan {
     match node {
         LogicalPlan::Distinct(Distinct::On(mut on)) => {
             on.on_expr = each_once(on.on_expr, |e| e);
             on.sort_expr = on.sort_expr.map(|keys| each_once(keys, |key| &key.expr));
+            if let Some(keys) = &mut on.sort_expr {
+                let as_key = |expr: &mut Expr| {
+                    if is_float(expr, schema)
+                        && !is_key(expr)
+                        && let Ok(key) = plain(expr.clone())
+                    {
+                        *expr = key;
+                    }
+                };
+                on.on_expr.iter_mut().chain(keys.iter_mut().map(|key| &mut key.expr)).for_each(as_key);
+            }
             LogicalPlan::Distinct(Distinct::On(on))
         }
         other => other,
@@ -91,7 +103,10 @@ fn each_once<T>(items: Vec<T>, expr: impl Fn(&T) -> &Expr) -> Vec<T> {
 
 fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
-        Expr::Cast(Cast { expr, field }) => time_of_text(*expr, field, schema),
+        Expr::Cast(Cast { expr, field }) => match bytes_of_text(&expr, &field)? {
+            Some(bytes) => Ok(Transformed::yes(bytes)),
+            None => time_of_text(*expr, field, schema),
+        },
         Expr::InList(list) if has_columns(&list) => Ok(Transformed::yes(any_of(list))),
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => together(*left, *right, schema),
         Expr::BinaryExpr(BinaryExpr { ref op, ref right, .. })
@@ -182,6 +197,10 @@ fn call(name: &str, argument: Expr) -> Result<Expr> {
 /// As a key: with one zero and one NaN.
 fn plain(expr: Expr) -> Result<Expr> {
     if matches!(&expr, Expr::Literal(value, _) if !is_zero(value)) { Ok(expr) } else { call(floats::KEY, expr) }
+}
+
+fn is_key(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(function) if function.name() == floats::KEY)
 }
 
 fn is_zero(value: &ScalarValue) -> bool {
@@ -289,6 +308,26 @@ fn together(left: Expr, right: Expr, schema: &DFSchema) -> Result<Transformed<Ex
     let arguments = arguments.into_iter().collect::<Result<Vec<_>>>()?;
     let call = Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments));
     Ok(Transformed::yes(if given == DataType::Utf8View { call } else { cast(call, given) }))
+}
+
+/// `'\x00ff'::bytea`, as PostgreSQL writes bytes.
+fn bytes_of_text(inner: &Expr, field: &datafusion::arrow::datatypes::FieldRef) -> Result<Option<Expr>> {
+    let Expr::Literal(value, _) = inner else { return Ok(None) };
+    let binary: fn(Option<Vec<u8>>) -> ScalarValue = match field.data_type() {
+        DataType::Binary => ScalarValue::Binary,
+        DataType::BinaryView => ScalarValue::BinaryView,
+        _ => return Ok(None),
+    };
+    let Some(text) = value.try_as_str().flatten() else { return Ok(None) };
+    let Some(digits) = text.strip_prefix("\\x") else { return Ok(None) };
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);
+    let Some(bytes) = pairs.map(byte).collect::<Option<Vec<u8>>>() else {
+        let mut error = Error::invalid(format!("invalid input for type BINARY: \"{text}\""));
+        error.subject = Some(format!("'{text}"));
+        return Err(error.into());
+    };
+    Ok(Some(Expr::Literal(binary(Some(bytes)), None)))
 }
 
 /// `CAST(text AS timestamp)`.

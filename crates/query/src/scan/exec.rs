@@ -391,8 +391,9 @@ impl DisplayAs for ScanExec {
         let Counts { partitions, segments, blocks, staged_rows } = &self.counts;
         write!(
             f,
-            "TidaliteScan: table={}, columns=[{}], partitions={}/{}, segments={}/{}, blocks={}/{}, staged rows={}/{}",
+            "TidaliteScan: table={}{}, columns=[{}], partitions={}/{}, segments={}/{}, blocks={}/{}, staged rows={}/{}",
             self.reader.snapshot.schema.name,
+            of_base(&self.reader.snapshot.schema),
             columns.join(", "),
             partitions.0,
             partitions.1,
@@ -426,4 +427,9 @@ impl DisplayAs for ScanExec {
             None => Ok(()),
         }
     }
+}
+
+/// Whose materialized view a table is, if it is one.
+fn of_base(schema: &tidalite_types::TableSchema) -> String {
+    schema.materialized().map_or_else(String::new, |kept| format!(" (a materialized view of {})", kept.base))
 }

@@ -55,6 +55,12 @@ impl Session<'_> {
             report.position = Some(sql.get(..table.position).map_or(0, |before| before.chars().count()) + 1);
             return Err(report.into());
         };
+        if let Some(unknown) = columns.iter().find(|name| schema.column(&name.text).is_none()) {
+            let message = format!("column \"{}\" of table \"{}\" does not exist", unknown.text, schema.name);
+            let mut report = Report::error("42703", message);
+            report.position = Some(sql.get(..unknown.position).map_or(0, |before| before.chars().count()) + 1);
+            return Err(report.into());
+        }
         let width = if columns.is_empty() { schema.columns.len() } else { columns.len() };
         let mut rows = (copy.format == Some(CopyFormat::Binary)).then(|| Incoming::new(sent_columns(&schema, columns)));
         let copy = if rows.is_some() { as_csv(copy) } else { copy };
@@ -239,7 +245,6 @@ fn sent_columns(schema: &TableSchema, named: &[Name]) -> Vec<(String, PgType)> {
     let sent = |column: &ColumnSchema| (column.name.clone(), pg_type::of(column.column_type));
     match named.is_empty() {
         true => schema.columns.iter().map(sent).collect(),
-        // One that does not exist is refused before rows are read.
         false => named.iter().filter_map(|name| schema.column(&name.text).map(sent)).collect(),
     }
 }

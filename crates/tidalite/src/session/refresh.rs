@@ -24,6 +24,8 @@ use tidalite_types::{Batch, Command, Materialized, TableId, TimeChange, TimeChan
 const STEP_ROWS: f64 = 4e6;
 /// Stretches of time of one step: each is a query.
 const STEP_RANGES: usize = 32;
+/// Stretches of time that are left alone; with more, all between them is.
+const FROZEN_MAX: usize = 256;
 /// How often a step begins anew because a merge moved rows of the view; from the third time on merges are held off.
 const ATTEMPTS: usize = 50;
 const HOLD_FROM: usize = 2;
@@ -46,6 +48,8 @@ struct Work {
     targets: Vec<Target>,
     /// With all that has to be computed in `pending`.
     state: ViewState,
+    /// What of `pending` can be: of periods that have not ended nothing is.
+    ready: Vec<(i64, i64)>,
     /// Whether there is news to be noted even if nothing is to be computed.
     is_changed: bool,
 }
@@ -80,11 +84,12 @@ async fn steps(session: &Session, view: TableId, mut scope: RefreshScope, cancel
             Ok(work) => work,
             Err(error) => return Err(blamed(session, view, error).await),
         };
-        let todo = todo.get_or_insert_with(|| work.state.pending.clone());
-        if work.state.pending.is_empty() && !work.is_changed {
+        let todo = todo.get_or_insert_with(|| work.ready.clone());
+        if work.ready.is_empty() && !work.is_changed {
             return Ok(written);
         }
-        let (step, rest) = work.step();
+        let step = work.step();
+        let rest = ranges_without(&work.state.pending, &step);
         let batches = match rows(session, &work, &step, cancel).await {
             Ok(batches) => batches,
             Err(error) => return Err(blamed(session, view, error).await),
@@ -162,10 +167,12 @@ async fn look(session: &Session, id: TableId, scope: RefreshScope, cancel: &Canc
     let [Some(view), Some(base)] = <[_; 2]>::try_from(found).map_err(|_| gone())? else { return Err(gone()) };
     let before = view.schema.materialized().cloned().ok_or_else(gone)?.state;
     let unit = base.schema.timestamp().map_or(TimeUnit::Micros, |(_, unit)| unit);
-    let state = brought_up(session, &before, base.id, txn, in_unit(scope, unit), &shape.bucketing);
-    let is_changed =
-        state.pending != before.pending || state.frozen != before.frozen || state.invalid != before.invalid;
-    Ok(Work { view, base, query, bucketing: shape.bucketing, targets, state, is_changed })
+    let clip = Clip::of(&kept, &base, unit, &shape.bucketing);
+    let state = brought_up(session, &before, base.id, txn, in_unit(scope, unit), (&shape.bucketing, clip));
+    let ready = ranges_without(&state.pending, &[(clip.end, i64::MAX)]);
+    // What only waits for its period to end is found again.
+    let is_changed = !ready.is_empty() || state.frozen != before.frozen || state.invalid != before.invalid;
+    Ok(Work { view, base, query, bucketing: shape.bucketing, targets, state, ready, is_changed })
 }
 
 /// The base that the view was created over; a full refresh takes the table that has its name now.
@@ -221,6 +228,28 @@ fn in_unit(scope: RefreshScope, unit: TimeUnit) -> RefreshScope {
     }
 }
 
+/// What of the base's times a refresh takes in.
+#[derive(Clone, Copy)]
+struct Clip {
+    /// Changes of earlier times are passed over.
+    start: i64,
+    /// What is from then on has to wait; nothing when it is the end of time.
+    end: i64,
+}
+
+impl Clip {
+    fn of(kept: &Materialized, base: &TableSnapshot, unit: TimeUnit, bucketing: &Bucketing) -> Clip {
+        let now = now_micros();
+        let end = kept.schedule.period.as_ref().map_or(i64::MAX, |period| bucketing.period_end(period, now));
+        let start = kept.limit.map_or(i64::MIN, |limit| {
+            let now = TimeUnit::Micros.convert(now, unit).unwrap_or(i64::MAX);
+            let newest = base.time_range().map_or(now, |(_, newest)| newest.min(now));
+            bucketing.start(limit.cutoff(newest, unit))
+        });
+        Clip { start, end }
+    }
+}
+
 /// How far the view has come when what is then `pending` is computed from the base as of `txn`.
 fn brought_up(
     session: &Session,
@@ -228,14 +257,19 @@ fn brought_up(
     base: TableId,
     txn: Txn,
     scope: RefreshScope,
-    bucketing: &Bucketing,
+    (bucketing, clip): (&Bucketing, Clip),
 ) -> ViewState {
     let mut state = ViewState { base, seen: txn, ..before.clone() };
     match session.host.changed_times(base, before.seen).filter(|_| base == before.base) {
-        Some(changes) => changes.iter().for_each(|change| take_in(&mut state, change)),
+        Some(changes) => changes.iter().for_each(|change| take_in(&mut state, change, clip.start)),
         None => state.pending = vec![ALWAYS],
     }
     state.frozen = joined_ranges(state.frozen);
+    let late = state.frozen.partition_point(|(_, hi)| *hi <= clip.start);
+    if late > FROZEN_MAX {
+        let all = (state.frozen[0].0, state.frozen[late - 1].1);
+        state.frozen.splice(..late, [all]);
+    }
     match scope {
         RefreshScope::Incremental => {}
         RefreshScope::Full => {
@@ -252,10 +286,17 @@ fn brought_up(
     state
 }
 
-fn take_in(state: &mut ViewState, change: &TimeChange) {
+fn take_in(state: &mut ViewState, change: &TimeChange, start: i64) {
     let range = (change.lo, change.hi);
     match change.kind {
-        TimeChangeKind::Changed => state.pending.push(range),
+        TimeChangeKind::Changed => {
+            if change.lo < start {
+                // Too late for the view: it stays as it is there, if it is anything yet.
+                let known = joined_ranges(state.pending.clone());
+                state.frozen.extend(ranges_without(&[(change.lo, change.hi.min(start))], &known));
+            }
+            state.pending.push((change.lo.max(start), change.hi));
+        }
         TimeChangeKind::Dropped => state.frozen.push(range),
         TimeChangeKind::Truncated => {
             state.frozen.clear();
@@ -281,13 +322,12 @@ async fn rows(session: &Session, work: &Work, step: &[(i64, i64)], cancel: &Canc
 }
 
 impl Work {
-    /// The next times to compute, and those that are left.
-    fn step(&self) -> (Vec<(i64, i64)>, Vec<(i64, i64)>) {
-        let (mut step, mut rest, mut room) = (Vec::new(), Vec::new(), STEP_ROWS);
-        for &(lo, hi) in &self.state.pending {
-            if !rest.is_empty() || step.len() == STEP_RANGES {
-                rest.push((lo, hi));
-                continue;
+    /// The next times to compute.
+    fn step(&self) -> Vec<(i64, i64)> {
+        let (mut step, mut room) = (Vec::new(), STEP_ROWS);
+        for &(lo, hi) in &self.ready {
+            if step.len() == STEP_RANGES {
+                break;
             }
             let rows = estimated_rows(&self.base, lo, hi);
             if rows <= room {
@@ -297,17 +337,11 @@ impl Work {
             }
             // At least one bucket, or nothing would ever be done.
             if step.is_empty() || room > STEP_ROWS / 2.0 {
-                let cut = self.cut(lo, hi, room);
-                step.push((lo, cut));
-                if cut < hi {
-                    rest.push((cut, hi));
-                }
-                room = 0.0;
-            } else {
-                rest.push((lo, hi));
+                step.push((lo, self.cut(lo, hi, room)));
             }
+            break;
         }
-        (step, rest)
+        step
     }
 
     /// The end of a part of `[lo, hi)` that has about `room` rows, at the bound of a bucket.

@@ -24,7 +24,7 @@ pub(super) async fn create(session: &Session, create: CreateView, cancel: &Cance
         Some(materialized) => kept(session, &create, materialized, cancel).await?,
     };
     let fills_now = create.materialized.as_ref().is_some_and(|m| !m.is_deferred)
-        && matches!(command.materialized, Some((_, Refresh::Manual)));
+        && command.materialized.as_ref().is_some_and(|(_, schedule)| schedule.refresh == Refresh::Manual);
     session.host.command(Command::CreateView(command)).await?;
     if fills_now {
         refresh_named(session, &create.name, RefreshScope::Incremental, cancel).await?;
@@ -83,7 +83,7 @@ async fn kept(
         dedup: Vec::new(),
         if_not_exists: create.if_not_exists,
     };
-    let refresh = materialized.refresh.from_now(now_micros(), materialized.is_deferred);
+    let refresh = materialized.refresh.clone().from_now(now_micros(), materialized.is_deferred);
     Ok(CreateCommand { table, sql: create.sql.clone(), materialized: Some((shape.base, refresh)), or_replace: false })
 }
 

@@ -291,6 +291,7 @@ impl Model {
             Command::CreateView(_)
             | Command::DropView { .. }
             | Command::SetRefresh { .. }
+            | Command::SetRefreshLimit { .. }
             | Command::SetViewState { .. } => return Err(ErrorKind::Internal),
         }
         Ok(())
