@@ -359,6 +359,7 @@ impl<'a> Decoder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidalite_types::Schedule;
 
     #[test]
     fn a_schema_comes_back_and_a_cut_one_is_refused() {
