@@ -204,8 +204,11 @@ impl<'a> Mover<'a> {
             return self.refused("CURRENT ROW, GROUP, TIES or NO OTHERS");
         }
         if !(is_row && is_rows && ends_here) {
+            if !super::exclusions::noted(&mut self.out, what.unwrap_or("current_row")) {
+                return self.refused("a window around its frame");
+            }
             self.at += if is_row { 3 } else { 2 };
-            return Ok(super::exclusions::noted(&mut self.out, what.unwrap_or("current_row")));
+            return Ok(true);
         }
         self.at += 3;
         self.out.truncate(self.out.len() - 2);

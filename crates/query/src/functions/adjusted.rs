@@ -19,13 +19,20 @@ use datafusion::logical_expr::{
     SetMonotonicity, Signature, StatisticsArgs,
 };
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Adjusted {
     stock: Arc<AggregateUDF>,
     /// Of the least or the greatest: how a value stands to the one it takes the place of.
     better: Option<Ordering>,
+}
+
+/// As it is registered: a function is another than the stock one.
+pub(crate) fn sum() -> Arc<AggregateUDF> {
+    static SUM: LazyLock<Arc<AggregateUDF>> =
+        LazyLock::new(|| Arc::new(AggregateUDF::new_from_impl(Adjusted { stock: sum_udaf(), better: None })));
+    SUM.clone()
 }
 
 impl Adjusted {

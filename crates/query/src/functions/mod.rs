@@ -1,7 +1,7 @@
 //! Functions of our own, one per file or one subject: about the database's tables and statements, about time, numbers,
 //! text and places, made-up data, and what clients of PostgreSQL ask. [`scalar`] is what most scalars share.
 
-mod adjusted;
+pub(crate) mod adjusted;
 pub(crate) mod array_part;
 mod arrays;
 mod civil;

@@ -273,7 +273,8 @@ impl Model {
             }
             // Rows are the same wherever they lie.
             Command::SetLag { table, lag_us } => {
-                if lag_us.is_some() && self.table(table)?.schema.designated().is_none() {
+                let schema = &self.table(table)?.schema;
+                if lag_us.is_some() && schema.designated().is_none() {
                     return Err(ErrorKind::Invalid);
                 }
             }

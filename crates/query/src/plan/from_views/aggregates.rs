@@ -2,11 +2,10 @@
 
 use super::conditions::OverView;
 use super::definition::{Definition, column};
-use crate::functions::pick;
+use crate::functions::{adjusted, pick};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
-use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{AggregateUDF, BinaryExpr, Cast, Expr, Operator, cast, lit};
 use std::sync::Arc;
@@ -108,9 +107,9 @@ fn merged(
     let name = function.func.name();
     let time = Expr::Column(Column::new_unqualified(&definition.time));
     match name {
-        "count" => Some((vec![call(&sum_udaf(), vec![stored?])], Finish::Count)),
+        "count" => Some((vec![call(&adjusted::sum(), vec![stored?])], Finish::Count)),
         "avg" => {
-            let parts = mean(function, definition)?.map(|column| call(&sum_udaf(), vec![column]));
+            let parts = mean(function, definition)?.map(|column| call(&adjusted::sum(), vec![column]));
             Some((parts.to_vec(), Finish::Mean))
         }
         _ if OF_PARTS.contains(&name) && params.args.len() == 1 => {
