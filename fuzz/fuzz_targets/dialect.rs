@@ -52,12 +52,23 @@ mod error {
             self
         }
 
+        pub fn about(mut self, subject: impl Into<String>) -> Error {
+            self.subject = Some(subject.into());
+            self
+        }
+
         pub fn message(&self) -> &str {
             &self.message
         }
 
         pub fn kind(&self) -> ErrorKind {
             self.kind
+        }
+    }
+
+    impl std::fmt::Display for Error {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(&self.message)
         }
     }
 }
@@ -88,6 +99,41 @@ mod functions {
     use datafusion::functions_aggregate::Named;
     use std::sync::Arc;
 
+    pub mod array_part {
+        pub const NAME: &str = "__array_part";
+        pub const INDEX: char = 'i';
+        pub const SLICE: char = 's';
+    }
+
+    pub mod excluding {
+        pub fn name(what: &str, aggregate: &str) -> String {
+            format!("__without_{what}_{aggregate}")
+        }
+    }
+
+    pub mod geo {
+        pub const BITS_MAX: u32 = 60;
+        pub const CUT: &str = "__geohash";
+
+        pub fn text(hash: u64, bits: u32) -> String {
+            format!("{hash} {bits}")
+        }
+
+        /// Which letters there are does not matter here.
+        pub fn parsed(text: &str) -> Option<(u64, u32)> {
+            let bits = u32::try_from(text.len()).ok()?.checked_mul(5)?;
+            (text.is_ascii() && (1..=BITS_MAX).contains(&bits)).then_some((7, bits))
+        }
+    }
+
+    pub mod json {
+        pub const PART: &str = "__json_part";
+    }
+
+    pub mod same_name {
+        pub const AS: &str = "__as";
+    }
+
     pub mod meta {
         pub fn table_names() -> impl Iterator<Item = &'static str> {
             ["tables", "table_columns", "generate_series", "long_sequence", "read_csv"].into_iter()
@@ -111,6 +157,10 @@ mod functions {
     pub fn aggregates() -> Vec<Arc<Named>> {
         Vec::new()
     }
+}
+
+mod tables {
+    pub const SCHEMA: &str = "public";
 }
 
 mod scan {
