@@ -131,8 +131,14 @@ class Result:
         rows = self._rows(go_on=True)
         self._reading = True
         while True:
-            while self._pending:
-                yield self._pending.pop()
+            try:
+                row = self._pending.pop()
+            except IndexError:
+                # No row is left, or another thread has closed the result: reading on says which.
+                pass
+            else:
+                yield row
+                continue
             table = rows.next_batch()
             if table is None:
                 return
