@@ -1,14 +1,13 @@
 //! `information_schema` as PostgreSQL has it: schemas, tables, columns and views, with its names of types. What else the
 //! planner knows by that name, it answers itself.
 
-use crate::pg_catalog::{all, long, no_text, text};
+use crate::Catalog;
+use crate::pg_catalog::{Columns, Make, all, long, made, no_text, text};
 use crate::tables::{CATALOG, QueryTables, SCHEMA as PUBLIC};
-use crate::{Catalog, door};
 use async_trait::async_trait;
-use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
-use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use datafusion::catalog::information_schema::InformationSchemaProvider;
-use datafusion::catalog::{MemTable, SchemaProvider, TableProvider};
+use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::Result;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,9 +16,6 @@ use tidalite_types::pg_type::{self, PgType};
 use tidalite_types::{ColumnType, TimeUnit};
 
 pub(crate) const SCHEMA: &str = "information_schema";
-
-type Columns = Vec<(&'static str, ArrayRef)>;
-type Make = fn(&[Arc<TableSnapshot>]) -> Columns;
 
 const TABLES: &[(&str, Make)] = &[("schemata", schemata), ("tables", tables), ("columns", columns), ("views", views)];
 
@@ -46,15 +42,7 @@ impl SchemaProvider for InformationSchema {
         let Some((_, make)) = TABLES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)) else {
             return self.stock.table(name).await;
         };
-        let mut names = self.catalog.table_names();
-        names.sort_by_key(|name| name.to_lowercase());
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let columns = make(&self.catalog.snapshots(&names).into_iter().flatten().collect::<Vec<_>>());
-        let fields =
-            columns.iter().map(|(name, array)| door::named(&Field::new("", array.data_type().clone(), true), name));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, array)| array).collect())?;
-        Ok(Some(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?)))
+        Ok(Some(made(&self.catalog, *make)?))
     }
 
     fn table_exist(&self, name: &str) -> bool {

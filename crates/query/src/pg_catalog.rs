@@ -27,8 +27,8 @@ const HEAP_OID: i64 = 2;
 /// Where the numbers of users' tables begin.
 const TABLES_OID: i64 = 16_384;
 
-type Columns = Vec<(&'static str, ArrayRef)>;
-type Make = fn(&[Arc<TableSnapshot>]) -> Columns;
+pub(crate) type Columns = Vec<(&'static str, ArrayRef)>;
+pub(crate) type Make = fn(&[Arc<TableSnapshot>]) -> Columns;
 
 /// Each with its number.
 const TABLES: &[(&str, i64, Make)] = &[
@@ -97,21 +97,25 @@ impl SchemaProvider for PgCatalog {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let Some((_, _, make)) = TABLES.iter().find(|(n, ..)| n.eq_ignore_ascii_case(name)) else { return Ok(None) };
-        let mut names = self.catalog.table_names();
-        names.sort_by_key(|name| name.to_lowercase());
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let tables: Vec<_> = self.catalog.snapshots(&names).into_iter().flatten().collect();
-        let columns = make(&tables);
-        let fields =
-            columns.iter().map(|(name, array)| door::named(&Field::new("", array.data_type().clone(), true), name));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, array)| array).collect())?;
-        Ok(Some(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?)))
+        Ok(Some(made(&self.catalog, *make)?))
     }
 
     fn table_exist(&self, name: &str) -> bool {
         has(name)
     }
+}
+
+/// The table that `make` makes of all tables of now, in the order of their names.
+pub(crate) fn made(catalog: &Arc<dyn Catalog>, make: Make) -> Result<Arc<dyn TableProvider>> {
+    let mut names = catalog.table_names();
+    names.sort_by_key(|name| name.to_lowercase());
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let columns = make(&catalog.snapshots(&names).into_iter().flatten().collect::<Vec<_>>());
+    let fields =
+        columns.iter().map(|(name, array)| door::named(&Field::new("", array.data_type().clone(), true), name));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, array)| array).collect())?;
+    Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
 }
 
 pub(crate) fn long(values: impl IntoIterator<Item = i64>) -> ArrayRef {

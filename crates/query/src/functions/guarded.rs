@@ -2,8 +2,10 @@
 //!
 //! Some make much out of little: `repeat('x', 1000000000)`. What they would give is added up first, and refused when it
 //! is more than [`BYTES_MAX`], before the memory is asked for. Others choose among arguments of one type, where text
-//! beside timestamps is a timestamp. `nullif` holds −0 and 0 for equal, as all comparisons do.
+//! beside timestamps is a timestamp. `nullif` holds −0 and 0 for equal, as all comparisons do. For some a quicker way is
+//! known where their arguments allow it ([`quick_text`](super::quick_text)).
 
+use super::quick_text::{QUICK, Quick};
 use super::times;
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
@@ -34,6 +36,7 @@ enum Guard {
     Size(Size),
     Types,
     Nullif,
+    Quick(Quick),
 }
 
 const GUARDS: &[(&str, Guard)] = &[
@@ -59,12 +62,15 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     let nested = datafusion::functions_nested::all_default_nested_functions();
     let all = stock.into_iter().chain(nested);
     let guarded = all.filter_map(|inner| {
-        let (_, guard) = GUARDS.iter().find(|(name, _)| *name == inner.name())?;
+        let named = |name: &str| name == inner.name();
+        let guard = GUARDS.iter().find(|(name, _)| named(name)).map(|(_, guard)| *guard);
+        let quick = || QUICK.iter().find(|(name, _)| named(name)).map(|(_, quick)| Guard::Quick(*quick));
+        let guard = guard.or_else(quick)?;
         let signature = match guard {
             Guard::Nullif => Signature::user_defined(Volatility::Immutable),
             _ => inner.signature().clone(),
         };
-        Some(ScalarUDF::new_from_impl(Guarded { inner, guard: *guard, signature }))
+        Some(ScalarUDF::new_from_impl(Guarded { inner, guard, signature }))
     });
     guarded.collect()
 }
@@ -164,7 +170,7 @@ impl ScalarUDFImpl for Guarded {
         match self.guard {
             // What the stock function would make of itself has no guard.
             Guard::Size(_) => Ok(ExprSimplifyResult::Original(args)),
-            Guard::Types | Guard::Nullif => self.inner.simplify(args, info),
+            Guard::Types | Guard::Nullif | Guard::Quick(_) => self.inner.simplify(args, info),
         }
     }
 
@@ -188,6 +194,10 @@ impl ScalarUDFImpl for Guarded {
             }
             Guard::Types => self.inner.invoke_with_args(args),
             Guard::Nullif => nullif_of(&args),
+            Guard::Quick(quick) => match quick(&args, &self.inner)? {
+                Some(array) => Ok(ColumnarValue::Array(array)),
+                None => self.inner.invoke_with_args(args),
+            },
         }
     }
 }

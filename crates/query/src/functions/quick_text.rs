@@ -3,89 +3,15 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray, UInt32Array};
 use datafusion::arrow::compute::{interleave, take};
-use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 use std::sync::Arc;
 use tidalite_operators::text::{OnePass, char_lengths};
 
 /// Of a call over a batch; `None` when the stock function has to do it.
-type Quick = fn(&ScalarFunctionArgs, &ScalarUDF) -> Result<Option<ArrayRef>>;
+pub(super) type Quick = fn(&ScalarFunctionArgs, &ScalarUDF) -> Result<Option<ArrayRef>>;
 
-const QUICK: &[(&str, Quick)] = &[("character_length", lengths), ("regexp_replace", replaced)];
-
-pub(super) fn functions() -> Vec<ScalarUDF> {
-    let stock = datafusion::functions::all_default_functions().into_iter();
-    let quick = stock.filter_map(|inner| {
-        let (_, quick) = QUICK.iter().find(|(name, _)| *name == inner.name())?;
-        Some(ScalarUDF::new_from_impl(QuickText { inner, quick: *quick }))
-    });
-    quick.collect()
-}
-
-struct QuickText {
-    inner: Arc<ScalarUDF>,
-    quick: Quick,
-}
-
-impl std::fmt::Debug for QuickText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.inner.name())
-    }
-}
-
-impl PartialEq for QuickText {
-    fn eq(&self, other: &QuickText) -> bool {
-        self.inner.name() == other.inner.name()
-    }
-}
-
-impl Eq for QuickText {}
-
-impl std::hash::Hash for QuickText {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.inner.name().hash(state);
-    }
-}
-
-impl ScalarUDFImpl for QuickText {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.inner.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.inner.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.inner.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.inner.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.inner.return_field_from_args(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.inner.documentation()
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match (self.quick)(&args, &self.inner)? {
-            Some(array) => Ok(ColumnarValue::Array(array)),
-            None => self.inner.invoke_with_args(args),
-        }
-    }
-}
+pub(super) const QUICK: &[(&str, Quick)] = &[("character_length", lengths), ("regexp_replace", replaced)];
 
 fn text_column(args: &ScalarFunctionArgs) -> Option<&StringViewArray> {
     match args.args.first() {
@@ -129,7 +55,8 @@ fn replaced(args: &ScalarFunctionArgs, stock: &ScalarUDF) -> Result<Option<Array
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::arrow::datatypes::Field;
+    use crate::functions::guarded;
+    use datafusion::arrow::datatypes::{DataType, Field};
     use datafusion::config::ConfigOptions;
     use tidalite_operators::text::Found;
 
@@ -183,7 +110,7 @@ mod tests {
             ("regexp_replace", vec![column.clone(), pattern.clone(), constant("$1")], DataType::Utf8View),
             ("regexp_replace", vec![column, pattern, constant(r"\1!")], DataType::Utf8View),
         ] {
-            let quick = functions().into_iter().find(|f| f.name() == function).expect("it is quick");
+            let quick = guarded::functions().into_iter().find(|f| f.name() == function).expect("it is quick");
             let stock = stock(function);
             assert_eq!(
                 &called(&quick, &args, 5_000, gives.clone()),

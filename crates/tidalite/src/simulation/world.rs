@@ -497,7 +497,6 @@ fn choose(found: &Model, base: &Model, doubts: &[Vec<Change>]) -> Result<Model, 
     Err(format!("after opening, with commits in doubt {commits:?}: {difference}"))
 }
 
-/// `found` in order of creation, its rows in the order of queries.
 /// Whether the end of the log's file is kept for it; an UPDATE that finds no row is no different from a DELETE.
 fn may_free_space(change: &Change) -> bool {
     match change {
@@ -509,6 +508,7 @@ fn may_free_space(change: &Change) -> bool {
     }
 }
 
+/// `found` in order of creation, its rows in the order of queries.
 fn compare(found: &[Table], model: &Model) -> Result<(), String> {
     let names = |tables: &[Table]| tables.iter().map(|t| t.schema.name.clone()).collect::<Vec<_>>();
     if names(found) != names(&model.tables) {
