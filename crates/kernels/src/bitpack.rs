@@ -210,8 +210,12 @@ pub fn unpack_one(lines: &[Line], width: u32, row: usize) -> u64 {
     let lanes = VECTOR / bits;
     let (at, bit) = (row % lanes * bits / 8, row / lanes * width as usize);
     let word = |line: &Line| {
-        let word = &line[at..at + bits / 8];
-        word.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
+        let from = &line[at..];
+        match bits {
+            16 => from.first_chunk().map_or(0, |word| u64::from(u16::from_le_bytes(*word))),
+            32 => from.first_chunk().map_or(0, |word| u64::from(u32::from_le_bytes(*word))),
+            _ => from.first_chunk().map_or(0, |word| u64::from_le_bytes(*word)),
+        }
     };
     let (line, shift) = (bit / bits, bit % bits);
     let low = word(&lines[line]) >> shift;

@@ -181,6 +181,19 @@ impl<'a> Vectors<'a> {
             out[start + row] = raw(&bits.to_le_bytes());
         }
     }
+
+    fn row<T: Fixed + Decimal>(&self, i: usize, row: usize) -> T {
+        let (scale, frame) = self.vector(i);
+        match frame.exception(row) {
+            Some(bits) => raw(&bits.to_le_bytes()),
+            None => alp::value(frame.packed(row), scale),
+        }
+    }
+
+    fn some<T: Fixed + Decimal + Default>(&self, picked: &Picked<'_>) -> Vec<T> {
+        let mut unpacker = Unpacker::new();
+        picked.by_row(|i, row| self.row(i, row), |i, out| self.append(i, &mut unpacker, out))
+    }
 }
 
 pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> {
@@ -219,10 +232,10 @@ fn values<T: Fixed + Decimal>(vectors: &Vectors<'_>, validity: &[u8], rows: usiz
 }
 
 pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<BlockData, String> {
-    let (vectors, mut unpacker) = (Vectors::parse(payload, block)?, Unpacker::new());
+    let vectors = Vectors::parse(payload, block)?;
     Ok(BlockData::Fixed(match block.physical {
-        Physical::F32 => share(picked.by_vector::<f32>(|i, out| vectors.append(i, &mut unpacker, out))),
-        _ => share(picked.by_vector::<f64>(|i, out| vectors.append(i, &mut unpacker, out))),
+        Physical::F32 => share(vectors.some::<f32>(picked)),
+        _ => share(vectors.some::<f64>(picked)),
     }))
 }
 

@@ -20,6 +20,7 @@ use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
 use tidalite_kernels::alp_rd::{LEFTS_MAX, Split};
+use tidalite_kernels::bitpack::unpack_one;
 use tidalite_kernels::{Unpacker, f64_in_range};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
@@ -106,6 +107,16 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn row<T: Bits>(&self, i: usize, row: usize) -> T {
+        let frame = self.frames.vector::<T>(i);
+        let packed = || {
+            let mut word = [unpack_one(frame.lines, frame.width, row)];
+            self.split.join(&mut word);
+            T::of(word[0])
+        };
+        frame.exception(row).unwrap_or_else(packed)
+    }
+
     fn values<T: Bits>(&self, validity: &[u8], rows: usize) -> Vec<T> {
         let (mut unpacker, mut words) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
         let mut out = Vec::with_capacity(rows);
@@ -116,22 +127,31 @@ impl<'a> Words<'a> {
 
     fn some<T: Bits>(&self, picked: &Picked<'_>) -> Vec<T> {
         let (mut unpacker, mut words) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
-        picked.by_vector(|i, out| self.vector(i, &mut unpacker, &mut words, out))
+        picked.by_row(|i, row| self.row(i, row), |i, out| self.vector(i, &mut unpacker, &mut words, out))
     }
 }
 
 /// The bits of a value.
 trait Bits: Framed {
+    fn of(word: u64) -> Self;
     fn append(words: &[u64], out: &mut Vec<Self>);
 }
 
 impl Bits for u32 {
+    fn of(word: u64) -> u32 {
+        word as u32
+    }
+
     fn append(words: &[u64], out: &mut Vec<u32>) {
         out.extend(words.iter().map(|word| *word as u32));
     }
 }
 
 impl Bits for u64 {
+    fn of(word: u64) -> u64 {
+        word
+    }
+
     fn append(words: &[u64], out: &mut Vec<u64>) {
         out.extend_from_slice(words);
     }

@@ -313,10 +313,19 @@ impl<T: Framed> Frame<'_, T> {
         positions(self.positions).zip(self.exceptions.chunks_exact(self.value_bytes).map(raw))
     }
 
+    /// The value of a row that is an exception.
+    pub fn exception(&self, row: usize) -> Option<T> {
+        self.exceptions().find(|(at, _)| *at == row).map(|(_, value)| value)
+    }
+
+    /// What is packed for a row, which means nothing if it is an exception.
+    pub fn packed(&self, row: usize) -> T {
+        self.reference.plus(unpack_one(self.lines, self.width, row))
+    }
+
     /// One of the rows.
     pub fn row(&self, row: usize) -> T {
-        let exception = self.exceptions().find(|(at, _)| *at == row);
-        exception.map_or_else(|| self.reference.plus(unpack_one(self.lines, self.width, row)), |(_, value)| value)
+        self.exception(row).unwrap_or_else(|| self.packed(row))
     }
 
     /// Appends the rows.
