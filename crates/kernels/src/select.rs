@@ -8,10 +8,12 @@ use crate::dispatch;
 /// Words of a mask that have at most this many bits are walked bit by bit, others row by row without a branch.
 const WALKED_BITS: u32 = 12;
 
-/// How many rows a mask picks.
-#[must_use]
-pub fn count_picked(mask: &[u64]) -> usize {
-    mask.iter().map(|word| word.count_ones() as usize).sum()
+dispatch! {
+    /// How many rows a mask picks.
+    #[must_use]
+    pub fn count_picked(mask: &[u64]) -> usize {
+        mask.iter().map(|word| word.count_ones() as usize).sum()
+    }
 }
 
 /// The rows a mask picks, in order.

@@ -22,6 +22,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tidalite_kernels::{gather, picked};
+use tidalite_storage::segment::Selection;
 use tidalite_storage::{Bounds, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnSchema, ColumnType};
 
@@ -114,7 +115,7 @@ impl Reader {
                 let at = *row as usize % BLOCK_ROWS;
                 mask[at / 64] |= 1 << (at % 64);
             }
-            self.batch(self.columns_of_block(source, block, Some(&mask), rows.len())?, rows.len())
+            self.batch(self.columns_of_block(source, block, Some(&Selection::new(mask)), rows.len())?, rows.len())
         };
         rows.chunk_by(|a, b| *a as usize / BLOCK_ROWS == *b as usize / BLOCK_ROWS).map(of_block).collect()
     }
@@ -157,16 +158,22 @@ impl Reader {
 
     fn block(&self, index: usize, block: usize) -> Result<(Vec<ArrayRef>, usize)> {
         let segment = &self.snapshot.segments[index];
-        let (mask, rows) = match self.filters.wanted(&self.snapshot, Piece::Block { segment: index, block })? {
+        let (selection, rows) = match self.filters.wanted(&self.snapshot, Piece::Block { segment: index, block })? {
             Wanted::All => (None, segment.block_rows(block)),
             Wanted::Some { rows: 0, .. } => return Ok((Vec::new(), 0)),
-            Wanted::Some { mask, rows } => (Some(mask), rows),
+            Wanted::Some { mask, rows } => (Some(Selection::new(mask)), rows),
         };
-        Ok((self.columns_of_block(index, block, mask.as_deref(), rows)?, rows))
+        Ok((self.columns_of_block(index, block, selection.as_ref(), rows)?, rows))
     }
 
-    /// Of the rows of a block that a mask has, which are so many; without one of all.
-    fn columns_of_block(&self, index: usize, block: usize, mask: Option<&[u64]>, rows: usize) -> Result<Vec<ArrayRef>> {
+    /// Of the selected rows of a block, which are so many; without a selection of all.
+    fn columns_of_block(
+        &self,
+        index: usize,
+        block: usize,
+        selection: Option<&Selection>,
+        rows: usize,
+    ) -> Result<Vec<ArrayRef>> {
         let segment = &self.snapshot.segments[index];
         let array = |output: &Output| {
             let column = &output.column;
@@ -177,22 +184,22 @@ impl Reader {
             }
             if column.id == ADDRESS_COLUMN {
                 let at = block * BLOCK_ROWS;
-                return Ok(match mask {
+                return Ok(match selection {
                     None => addresses(index, at..at + rows),
-                    Some(mask) => addresses(index, picked(mask).map(|row| at + row)),
+                    Some(some) => addresses(index, picked(some.mask()).map(|row| at + row)),
                 });
             }
             if column.column_type.is_text() {
-                let texts = segment.texts(column.id, block, mask).map_err(|e| self.snapshot.named(e))?;
+                let texts = segment.texts(column.id, block, selection).map_err(|e| self.snapshot.named(e))?;
                 return match (texts, &output.form) {
                     (Some(texts), Form::Texts) => text_dictionary(texts),
                     (Some(texts), _) => text_array(texts),
                     (None, _) => nulls(output, rows),
                 };
             }
-            let read = match mask {
+            let read = match selection {
                 None => segment.read(column.id, block),
-                Some(mask) => segment.take(column.id, block, mask),
+                Some(some) => segment.take(column.id, block, some),
             };
             match read.map_err(|e| self.snapshot.named(e))? {
                 Some(block) => self.array(Raw::of_block(block), output),

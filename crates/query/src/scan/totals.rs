@@ -14,7 +14,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Sche
 use std::borrow::Cow;
 use std::sync::Arc;
 use tidalite_kernels::{sum_floats, sum_ints};
-use tidalite_storage::segment::{Sum, Totals};
+use tidalite_storage::segment::{Selection, Sum, Totals};
 
 /// The columns that come out: that of the rows, then two for each total.
 pub(super) fn schema(scan: &Schema, totals: &[Total]) -> SchemaRef {
@@ -33,14 +33,14 @@ impl Reader {
     pub(super) fn totals(&self, piece: Piece, totals: &[Total]) -> Result<RecordBatch> {
         let (rows, of_columns) = match piece {
             Piece::Block { segment, block } => {
-                let (mask, rows) = match self.wanted(piece)? {
+                let (selection, rows) = match self.wanted(piece)? {
                     Wanted::All => (None, self.rows_of(piece)),
                     Wanted::Some { rows: 0, .. } => return Ok(RecordBatch::new_empty(self.schema.clone())),
-                    Wanted::Some { mask, rows } => (Some(mask), rows),
+                    Wanted::Some { mask, rows } => (Some(Selection::new(mask)), rows),
                 };
                 let segment = &self.snapshot.segments[segment];
                 let of = |column: usize| {
-                    let found = segment.totals(self.column(column).id, block, mask.as_deref());
+                    let found = segment.totals(self.column(column).id, block, selection.as_ref());
                     let none = Totals { present: 0, sum: Sum::Ints(0) };
                     Ok(found.map_err(|e| self.snapshot.named(e))?.unwrap_or(none))
                 };

@@ -1,6 +1,6 @@
 //! The immutable file of a partition's rows: every column in blocks, a footer, a checksum per block.
 //!
-//! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block; [`writer`];
+//! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`] some of its rows; [`writer`];
 //! [`store`] what all segments share; [`reader`]; [`verify`] everything checked, past what reading relies on;
 //! [`salvage`] what is whole of a damaged file.
 
@@ -10,6 +10,7 @@ pub mod format;
 pub mod present;
 pub mod reader;
 pub mod salvage;
+pub mod selection;
 pub mod store;
 pub mod text_rows;
 pub mod verify;
@@ -22,6 +23,7 @@ pub use encoding::totals::{Sum, Totals};
 pub use encoding::{EncodedBlock, encode, to_column};
 pub use present::{CODES_MAX, CodesPresent};
 pub use reader::{Segment, SegmentMeta};
+pub use selection::Selection;
 pub use store::{SegmentStore, StoreStats};
 pub use text_rows::TextRows;
 pub use writer::{BlockSource, SegmentSummary, SegmentWriter};

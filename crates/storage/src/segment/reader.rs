@@ -7,6 +7,7 @@ use super::buffer::AlignedBuffer;
 use super::encoding::totals::Totals;
 use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
+use super::selection::Selection;
 use super::store::SegmentStore;
 use super::text_rows::TextRows;
 use crate::cache::{BlockKey, Cached, Made};
@@ -214,13 +215,13 @@ impl Segment {
         }
     }
 
-    /// The rows of a column's block of text, those of `mask` if there is one; `None` when the segment has no such
+    /// The rows of a column's block of text, those of `selection` if there is one; `None` when the segment has no such
     /// column.
-    pub fn texts(&self, column: ColumnId, block: usize, mask: Option<&[u64]>) -> Result<Option<TextRows>> {
+    pub fn texts(&self, column: ColumnId, block: usize, selection: Option<&Selection>) -> Result<Option<TextRows>> {
         let Some((encoded, made)) = self.opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
-        count(&encoded, mask.map_or(0, tally::empty_vectors));
-        let texts = TextRows::of(&encoded, made, mask);
+        count(&encoded, selection.map_or(0, Selection::empty_vectors));
+        let texts = TextRows::of(&encoded, made, selection);
         texts.map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
@@ -233,21 +234,21 @@ impl Segment {
         });
     }
 
-    /// As [`Segment::read`], only the rows of `mask`.
-    pub fn take(&self, column: ColumnId, block: usize, mask: &[u64]) -> Result<Option<Block>> {
+    /// As [`Segment::read`], only the rows of `selection`.
+    pub fn take(&self, column: ColumnId, block: usize, selection: &Selection) -> Result<Option<Block>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
-        count(&encoded, tally::empty_vectors(mask));
-        encoded.take(mask).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
+        count(&encoded, selection.empty_vectors());
+        encoded.take(selection).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
-    /// What the rows of a column's block come to, those of `mask` if there is one; `None` when the segment has no such
-    /// column, or it is none of numbers.
-    pub fn totals(&self, column: ColumnId, block: usize, mask: Option<&[u64]>) -> Result<Option<Totals>> {
+    /// What the rows of a column's block come to, those of `selection` if there is one; `None` when the segment has no
+    /// such column, or it is none of numbers.
+    pub fn totals(&self, column: ColumnId, block: usize, selection: Option<&Selection>) -> Result<Option<Totals>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
-        count(&encoded, mask.map_or(0, tally::empty_vectors));
-        encoded.totals(mask).map_err(|problem| self.damaged(column, block, offset, &problem))
+        count(&encoded, selection.map_or(0, Selection::empty_vectors));
+        encoded.totals(selection).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
     /// Reads and checks a column's block, and leaves it as it is: to copy it to another segment.

@@ -2,6 +2,7 @@
 
 use super::encoding::EncodedBlock;
 use super::format::Encoding;
+use super::selection::Selection;
 use crate::cache::Made;
 use crate::{Block, BlockData};
 use bytes::Bytes;
@@ -23,24 +24,24 @@ pub struct TextRows {
 }
 
 impl TextRows {
-    /// The rows of `mask`, or all.
-    pub(super) fn of(block: &EncodedBlock, made: Made, mask: Option<&[u64]>) -> Result<TextRows, String> {
-        match (block.entry.encoding, mask) {
+    /// The rows of `selection`, or all.
+    pub(super) fn of(block: &EncodedBlock, made: Made, selection: Option<&Selection>) -> Result<TextRows, String> {
+        match (block.entry.encoding, selection) {
             (Encoding::Plain, None) => TextRows::decoded(block.decode()?, made),
-            (Encoding::Plain, Some(mask)) => {
+            (Encoding::Plain, Some(selection)) => {
                 let TextRows { views, data, made, .. } = TextRows::decoded(block.decode()?, made)?;
-                let places: Vec<u32> = tidalite_kernels::picked(mask).map(|row| row as u32).collect();
-                let validity = block.picked_validity(Some(mask))?;
+                let places: Vec<u32> = tidalite_kernels::picked(selection.mask()).map(|row| row as u32).collect();
+                let validity = block.picked_validity(Some(selection))?;
                 Ok(TextRows { rows: places.len(), validity, views, data, places: Some(places), made })
             }
-            (Encoding::PackedDict, mask) => {
-                let (views, data, places) = block.dictionary(mask)?;
-                let validity = block.picked_validity(mask)?;
+            (Encoding::PackedDict, selection) => {
+                let (views, data, places) = block.dictionary(selection)?;
+                let validity = block.picked_validity(selection)?;
                 Ok(TextRows { rows: places.len(), validity, views, data, places: Some(places), made })
             }
             // Others are decoded each time, so that nothing can be kept of them.
             (_, None) => TextRows::decoded(block.decode()?, Made::default()),
-            (_, Some(mask)) => TextRows::decoded(block.take(mask)?, Made::default()),
+            (_, Some(selection)) => TextRows::decoded(block.take(selection)?, Made::default()),
         }
     }
 
@@ -98,7 +99,10 @@ mod tests {
             let last = mask.len() - 1;
             mask[last] &= u64::MAX >> (last * 64 + 64 - block.rows);
             let expected: Vec<_> = tidalite_kernels::picked(&mask).map(|row| all[row].clone()).collect();
-            assert_eq!(texts_of(&TextRows::of(&block, Made::default(), Some(&mask)).unwrap()), expected);
+            assert_eq!(
+                texts_of(&TextRows::of(&block, Made::default(), Some(&Selection::new(mask))).unwrap()),
+                expected
+            );
         }
         assert!(shared > 5, "{shared} dictionaries");
     }

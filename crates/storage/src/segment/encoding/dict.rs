@@ -10,6 +10,7 @@ use super::compare::{Wanted, each_in, of_vector, put};
 use super::fixed::{Fixed, raw};
 use super::take::Picked;
 use crate::segment::format::Encoding;
+use tidalite_kernels::bitpack::unpack_one;
 use tidalite_kernels::{LINE_BYTES, Unpacker, line_count, packed_in_range};
 use tidalite_types::VECTOR_ROWS;
 
@@ -294,15 +295,11 @@ fn for_vectors(packed: &[u8], distinct: usize, rows: usize, mut each: impl FnMut
 pub(super) fn take_codes(packed: &[u8], distinct: usize, rows: usize, picked: &Picked<'_>) -> Vec<u16> {
     let bits = code_bits(distinct).unwrap_or(16);
     let (mut unpacker, lines) = (Unpacker::new(), packed.as_chunks().0);
-    let mut out = Vec::with_capacity(picked.rows);
-    let mut codes = Vec::with_capacity(VECTOR_ROWS);
-    for (i, words) in picked.vectors() {
-        codes.clear();
-        let lines = &lines[i * line_count(bits, VECTOR_ROWS)..];
-        unpacker.unpack(lines, bits, 0, (rows - i * VECTOR_ROWS).min(VECTOR_ROWS), &mut codes);
-        tidalite_kernels::select(&codes, words, &mut out);
-    }
-    out
+    let of = |i: usize| &lines[i * line_count(bits, VECTOR_ROWS)..];
+    picked.by_row(
+        |i, row| unpack_one(of(i), bits, row) as u16,
+        |i, codes| unpacker.unpack(of(i), bits, 0, (rows - i * VECTOR_ROWS).min(VECTOR_ROWS), codes),
+    )
 }
 
 /// The entries of codes, which lie inside; for a few rows without a copy of the whole dictionary.

@@ -257,7 +257,7 @@ pub(super) fn rows_equal(
 pub(super) fn take(layout: &Layout, block: &EncodedBlock, picked: &Picked<'_>) -> Result<Views, String> {
     let strings = Strings::parse(layout.payload(&block.bytes), block.rows)?;
     let (mut unpacker, mut lengths, mut text) = (Unpacker::new(), Vec::new(), Vec::new());
-    let mut out = Views::with_capacity(picked.rows);
+    let mut out = Views::with_capacity(picked.rows());
     for (i, words) in picked.vectors() {
         lengths.clear();
         strings.lengths.vector::<u32>(i).unpack(&mut unpacker, &mut lengths);

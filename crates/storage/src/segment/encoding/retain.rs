@@ -10,6 +10,7 @@ use super::plain::{Limited, in_vector};
 use super::{EncodedBlock, compressed, dict, to_column};
 use crate::segment::buffer::values_in;
 use crate::segment::format::Encoding;
+use crate::segment::selection::Selection;
 use crate::text_pattern::TextMatcher;
 use crate::{TextPattern, ValueSet};
 use tidalite_kernels::{count_picked, f64_in_range, keep_bits};
@@ -139,9 +140,11 @@ impl EncodedBlock {
             retain_rows(&to_column(&self.decode()?), 0, self.rows, set, false, &mut found);
             return Ok(found);
         }
-        let values = to_column(&self.take(&found)?);
+        let selection = Selection::new(found);
+        let values = to_column(&self.take(&selection)?);
         let mut kept = Bitmap::filled(values.len(), true).words().to_vec();
         retain_rows(&values, 0, values.len(), set, false, &mut kept);
+        let mut found = selection.into_mask();
         keep_bits(&mut found, &kept);
         Ok(found)
     }

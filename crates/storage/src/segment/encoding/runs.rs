@@ -170,10 +170,10 @@ pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) ->
 
 fn some<T: bytemuck::Pod>(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<Vec<T>, String> {
     let (distinct, lasts) = split(payload, block)?;
-    let (mut out, mut from) = (Vec::with_capacity(picked.rows), 0);
+    let (mut out, mut from) = (Vec::with_capacity(picked.rows()), 0);
     for (value, last) in distinct.chunks_exact(size_of::<T>()).zip(lasts) {
         let to = usize::from(last) + 1;
-        out.resize(out.len() + count_between(picked.mask, from, to), raw::<T>(value));
+        out.resize(out.len() + count_between(picked.mask(), from, to), raw::<T>(value));
         from = to;
     }
     picked.zero_nulls(&mut out);

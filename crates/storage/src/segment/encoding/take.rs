@@ -1,7 +1,6 @@
 //! Some rows of a block, without decoding the others.
 //!
-//! In: a mask with a bit for each row. Out: the rows whose bit is set as a block of their own, in order. A vector
-//! without such a row is not looked at; the others are decoded one at a time, in the nearest cache, and only the rows
+//! In: a selection. Out: its rows as a block of their own, in order. A vector without such a row is not looked at; the others are decoded one at a time, in the nearest cache, and only the rows
 //! that are wanted leave it: so this is also faster than decoding everything when most rows are wanted.
 
 use super::chunk::Layout;
@@ -10,58 +9,79 @@ use super::fixed::raw;
 use super::{EncodedBlock, alp, alp_rd, compressed, delta, dict, fsst, packed, runs};
 use crate::segment::buffer::{collect, share, values_in};
 use crate::segment::format::Encoding;
+use crate::segment::selection::Selection;
 use crate::{Block, BlockData};
 use bytes::Bytes;
-use tidalite_kernels::{count_picked, picked, select, select_bits};
+use tidalite_kernels::{count_picked, select, select_bits};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{VECTOR_ROWS, Views};
 
 /// Of a vector; for more it is unpacked.
 const FEW_ROWS: usize = 16;
 
-/// The rows that are wanted.
+/// The rows that are wanted, and which of them are NULL.
 pub(super) struct Picked<'a> {
-    pub mask: &'a [u64],
-    /// How many they are.
-    pub rows: usize,
+    selection: &'a Selection,
     /// A bit for each of them; absent when none is NULL.
     valid: Option<Vec<u64>>,
 }
 
 impl Picked<'_> {
+    pub fn rows(&self) -> usize {
+        self.selection.rows()
+    }
+
+    pub fn mask(&self) -> &[u64] {
+        self.selection.mask()
+    }
+
     /// The vectors that have such rows, and their words of the mask.
     pub fn vectors(&self) -> impl Iterator<Item = (usize, &[u64])> {
-        let all = (0..self.mask.len().div_ceil(WORDS)).map(|i| (i, words_of(self.mask, i)));
+        let all = (0..self.mask().len().div_ceil(WORDS)).map(|i| (i, words_of(self.mask(), i)));
         all.filter(|(_, words)| words.iter().any(|word| *word != 0))
     }
 
     /// The rows of vectors that `append` decodes.
-    pub fn by_vector<T: bytemuck::Pod + Default>(&self, mut append: impl FnMut(usize, &mut Vec<T>)) -> Vec<T> {
-        let (mut out, mut vector) = (Vec::with_capacity(self.rows), Vec::with_capacity(VECTOR_ROWS));
-        for (i, words) in self.vectors() {
-            vector.clear();
-            append(i, &mut vector);
-            select(&vector, words, &mut out);
-        }
-        self.zero_nulls(&mut out);
-        out
+    pub fn by_vector<T: bytemuck::Pod + Default>(&self, append: impl FnMut(usize, &mut Vec<T>)) -> Vec<T> {
+        self.found(0, |_, _| T::default(), append)
     }
 
     /// As [`Picked::by_vector`], where few rows of a vector are found on their own.
     pub fn by_row<T: bytemuck::Pod + Default>(
         &self,
+        of_row: impl FnMut(usize, usize) -> T,
+        append: impl FnMut(usize, &mut Vec<T>),
+    ) -> Vec<T> {
+        self.found(FEW_ROWS, of_row, append)
+    }
+
+    fn found<T: bytemuck::Pod + Default>(
+        &self,
+        few: usize,
         mut of_row: impl FnMut(usize, usize) -> T,
         mut append: impl FnMut(usize, &mut Vec<T>),
     ) -> Vec<T> {
-        let (mut out, mut vector) = (Vec::with_capacity(self.rows), Vec::with_capacity(VECTOR_ROWS));
-        for (i, words) in self.vectors() {
-            if count_picked(words) <= FEW_ROWS {
-                out.extend(picked(words).map(|row| of_row(i, row)));
-                continue;
+        let mut out = Vec::with_capacity(self.rows());
+        let mut vector = Vec::new();
+        let Some(numbers) = self.selection.numbers() else {
+            for (i, words) in self.vectors() {
+                vector.clear();
+                append(i, &mut vector);
+                select(&vector, words, &mut out);
             }
-            vector.clear();
-            append(i, &mut vector);
-            select(&vector, words, &mut out);
+            self.zero_nulls(&mut out);
+            return out;
+        };
+        for numbers in numbers.chunk_by(|a, b| vector_of(*a) == vector_of(*b)) {
+            let i = vector_of(numbers[0]);
+            let rows = numbers.iter().map(|number| usize::from(*number) % VECTOR_ROWS);
+            if numbers.len() <= few {
+                out.extend(rows.map(|row| of_row(i, row)));
+            } else {
+                vector.clear();
+                append(i, &mut vector);
+                out.extend(rows.map(|row| vector[row]));
+            }
         }
         self.zero_nulls(&mut out);
         out
@@ -76,15 +96,19 @@ impl Picked<'_> {
 
     /// Of bits that lie one after the other.
     pub fn bits(&self, all: &[u64]) -> Bytes {
-        let mut out = select_bits(all, self.mask);
+        let mut out = select_bits(all, self.mask());
         out.iter_mut().zip(self.valid.iter().flatten()).for_each(|(word, valid)| *word &= valid);
         share(out)
     }
 
     /// Of values as memory has them.
     fn plain<T: bytemuck::Pod + Default>(&self, values: &[u8]) -> Vec<T> {
-        let mut out = Vec::with_capacity(self.rows);
-        select(&values_in::<T>(values), self.mask, &mut out);
+        let values = values_in::<T>(values);
+        let mut out = Vec::with_capacity(self.rows());
+        match self.selection.numbers() {
+            Some(numbers) => out.extend(numbers.iter().map(|number| values[usize::from(*number)])),
+            None => select(&values, self.mask(), &mut out),
+        }
         self.zero_nulls(&mut out);
         out
     }
@@ -101,7 +125,7 @@ impl Picked<'_> {
     }
 
     fn repeated<T: bytemuck::Pod + Send>(&self, value: &[u8]) -> Bytes {
-        let mut out = vec![raw::<T>(value); self.rows];
+        let mut out = vec![raw::<T>(value); self.rows()];
         self.zero_nulls(&mut out);
         share(out)
     }
@@ -111,6 +135,10 @@ impl Picked<'_> {
         self.zero_nulls(&mut out);
         share(out)
     }
+}
+
+fn vector_of(number: u16) -> usize {
+    usize::from(number) / VECTOR_ROWS
 }
 
 /// Bits set of rows `from..to`.
@@ -125,48 +153,51 @@ pub(super) fn count_between(mask: &[u64], from: usize, to: usize) -> usize {
 }
 
 impl EncodedBlock {
-    /// The rows whose bit in `mask` is set, least significant first; bits behind the last row are clear.
+    /// The rows of a selection.
     ///
     /// # Panics
-    /// May, when [`EncodedBlock::check`] would fail or the mask is not as long as the block.
-    pub fn take(&self, mask: &[u64]) -> Result<Block, String> {
-        let rows = count_picked(mask);
+    /// May, when [`EncodedBlock::check`] would fail or the selection is of another block.
+    pub fn take(&self, selection: &Selection) -> Result<Block, String> {
+        let rows = selection.rows();
         if self.entry.encoding == Encoding::Nulls || rows == 0 {
             let block = EncodedBlock::nulls(self.physical, rows).decode()?;
             return Ok(Block { validity: block.validity.filter(|_| rows > 0), ..block });
         }
         if self.entry.encoding == Encoding::Compressed {
-            return compressed::inflate(self)?.take(mask);
+            return compressed::inflate(self)?.take(selection);
         }
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
         let validity = layout.validity(&self.bytes);
-        let valid = (!validity.is_empty()).then(|| select_bits(&collect::<u64>(validity), mask));
+        let valid = (!validity.is_empty()).then(|| select_bits(&collect::<u64>(validity), selection.mask()));
         let null_count = valid.as_ref().map_or(0, |valid| rows - count_picked(valid));
-        let picked = Picked { mask, rows, valid: valid.filter(|_| null_count > 0) };
+        let picked = Picked { selection, valid: valid.filter(|_| null_count > 0) };
         let data = self.take_data(&layout, &picked)?;
         let validity = picked.valid.map(share);
         Ok(Block { rows, physical: self.physical, null_count, validity, data })
     }
 
-    /// Bits of the rows of `mask`, or of all; `None` when none of them is NULL.
-    pub(in crate::segment) fn picked_validity(&self, mask: Option<&[u64]>) -> Result<Option<Bytes>, String> {
+    /// Bits of the rows of `selection`, or of all; `None` when none of them is NULL.
+    pub(in crate::segment) fn picked_validity(&self, selection: Option<&Selection>) -> Result<Option<Bytes>, String> {
         if !self.entry.has_validity {
             return Ok(None);
         }
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
-        let Some(mask) = mask else { return Ok(Some(layout.validity_bytes(&self.bytes))) };
-        let valid = select_bits(&collect::<u64>(layout.validity(&self.bytes)), mask);
-        Ok((count_picked(&valid) < count_picked(mask)).then(|| share(valid)))
+        let Some(selection) = selection else { return Ok(Some(layout.validity_bytes(&self.bytes))) };
+        let valid = select_bits(&collect::<u64>(layout.validity(&self.bytes)), selection.mask());
+        Ok((count_picked(&valid) < selection.rows()).then(|| share(valid)))
     }
 
-    /// Of a dictionary of views: views, data, and the places among them of the rows of `mask`, or of all.
-    pub(in crate::segment) fn dictionary(&self, mask: Option<&[u64]>) -> Result<(Bytes, Bytes, Vec<u32>), String> {
+    /// Of a dictionary of views: views, data, and the places among them of the rows of `selection`, or of all.
+    pub(in crate::segment) fn dictionary(
+        &self,
+        selection: Option<&Selection>,
+    ) -> Result<(Bytes, Bytes, Vec<u32>), String> {
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
         let (codes, distinct) = (layout.codes(&self.bytes), self.entry.parameter as usize);
-        let places = match mask {
+        let places = match selection {
             None => dict::places(codes, distinct, self.rows),
-            Some(mask) => {
-                let picked = Picked { mask, rows: count_picked(mask), valid: None };
+            Some(selection) => {
+                let picked = Picked { selection, valid: None };
                 dict::take_codes(codes, distinct, self.rows, &picked).into_iter().map(u32::from).collect()
             }
         };
@@ -184,7 +215,7 @@ impl EncodedBlock {
             }
             Encoding::Plain => picked.plain_fixed(first, self.physical),
             Encoding::Constant => BlockData::Fixed(match self.physical.width() {
-                None => picked.bits(&vec![if self.entry.parameter == 0 { 0 } else { u64::MAX }; picked.mask.len()]),
+                None => picked.bits(&vec![if self.entry.parameter == 0 { 0 } else { u64::MAX }; picked.mask().len()]),
                 Some(1) => picked.repeated::<u8>(payload),
                 Some(2) => picked.repeated::<u16>(payload),
                 Some(4) => picked.repeated::<u32>(payload),
@@ -204,7 +235,7 @@ impl EncodedBlock {
             Encoding::FsstDict => {
                 let (distinct, data) = fsst::distinct(layout, self).ok_or("a dictionary that is cut off")?;
                 let codes = dict::take_codes(layout.codes(&self.bytes), distinct.len(), self.rows, picked);
-                let mut out = Views::with_capacity(picked.rows);
+                let mut out = Views::with_capacity(picked.rows());
                 let text = |code: u16| tidalite_types::views::view_bytes(&distinct[usize::from(code)], &data);
                 codes.into_iter().for_each(|code| out.push(text(code)));
                 let (mut views, data) = out.into_parts();
@@ -276,7 +307,7 @@ mod tests {
             let mask = random_mask(rng, block.rows);
             let rows: Vec<u32> = tidalite_kernels::picked(&mask).map(|row| row as u32).collect();
             let expected = tidalite_kernels::gather(&decoded, &rows);
-            let taken = block.take(&mask).unwrap();
+            let taken = block.take(&Selection::new(mask.clone())).unwrap();
             assert_eq!((taken.rows, taken.physical), (rows.len(), block.physical));
             assert_eq!(taken.validity.is_some(), taken.null_count > 0);
             let taken = to_column(&taken);

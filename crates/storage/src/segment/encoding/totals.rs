@@ -7,6 +7,7 @@ use super::frames::Framed;
 use super::{EncodedBlock, alp, dict, packed};
 use crate::segment::buffer::{collect, values_in};
 use crate::segment::format::Encoding;
+use crate::segment::selection::Selection;
 use crate::{Block, BlockData};
 use tidalite_kernels::alp::Decimal;
 use tidalite_kernels::{picked, sum_floats, sum_ints};
@@ -28,41 +29,41 @@ pub enum Sum {
 }
 
 impl EncodedBlock {
-    /// Of the rows of `mask`, or of all; `None` of what is no integer of 8 to 64 bits and no floating point.
-    pub(in crate::segment) fn totals(&self, mask: Option<&[u64]>) -> Result<Option<Totals>, String> {
+    /// Of the rows of `selection`, or of all; `None` of what is no integer of 8 to 64 bits and no floating point.
+    pub(in crate::segment) fn totals(&self, selection: Option<&Selection>) -> Result<Option<Totals>, String> {
         match self.physical {
-            Physical::I8 => self.of_ints::<i8>(mask),
-            Physical::I16 => self.of_ints::<i16>(mask),
-            Physical::I32 => self.of_ints::<i32>(mask),
-            Physical::I64 => self.of_ints::<i64>(mask),
-            Physical::F32 => self.of_floats::<f32>(mask),
-            Physical::F64 => self.of_floats::<f64>(mask),
+            Physical::I8 => self.of_ints::<i8>(selection),
+            Physical::I16 => self.of_ints::<i16>(selection),
+            Physical::I32 => self.of_ints::<i32>(selection),
+            Physical::I64 => self.of_ints::<i64>(selection),
+            Physical::F32 => self.of_floats::<f32>(selection),
+            Physical::F64 => self.of_floats::<f64>(selection),
             _ => Ok(None),
         }
     }
 
     /// Whether all rows are meant, and have a value.
-    fn is_whole(&self, mask: Option<&[u64]>) -> bool {
-        mask.is_none() && self.entry.zone.null_count == 0
+    fn is_whole(&self, selection: Option<&Selection>) -> bool {
+        selection.is_none() && self.entry.zone.null_count == 0
     }
 
-    fn some(&self, mask: Option<&[u64]>) -> Result<Block, String> {
-        mask.map_or_else(|| self.decode(), |mask| self.take(mask))
+    fn some(&self, selection: Option<&Selection>) -> Result<Block, String> {
+        selection.map_or_else(|| self.decode(), |some| self.take(some))
     }
 
-    fn of_ints<T: Framed + Into<i64>>(&self, mask: Option<&[u64]>) -> Result<Option<Totals>, String> {
+    fn of_ints<T: Framed + Into<i64>>(&self, selection: Option<&Selection>) -> Result<Option<Totals>, String> {
         let mut sum = 0;
         let mut add = |values: &[T]| sum += sum_ints(values);
         let present = match self.entry.encoding {
-            Encoding::Packed if self.is_whole(mask) => {
+            Encoding::Packed if self.is_whole(selection) => {
                 let layout = Layout::of(&self.entry, self.physical, self.rows)?;
                 packed::each_vector(layout.payload(&self.bytes), self, add)?;
                 self.rows
             }
-            Encoding::PackedDict if self.is_whole(mask) => self.each_of_dictionary(add)?,
+            Encoding::PackedDict if self.is_whole(selection) => self.each_of_dictionary(add)?,
             _ => {
                 // Where there is no value there is 0.
-                let block = self.some(mask)?;
+                let block = self.some(selection)?;
                 add(&values_in(fixed(&block)?));
                 block.rows - block.null_count
             }
@@ -70,18 +71,21 @@ impl EncodedBlock {
         Ok(Some(Totals { present, sum: Sum::Ints(sum) }))
     }
 
-    fn of_floats<T: Fixed + Decimal + Into<f64>>(&self, mask: Option<&[u64]>) -> Result<Option<Totals>, String> {
+    fn of_floats<T: Fixed + Decimal + Into<f64>>(
+        &self,
+        selection: Option<&Selection>,
+    ) -> Result<Option<Totals>, String> {
         let mut sum = -0.0;
         let mut add = |values: &[T]| sum += sum_floats(values);
         let present = match self.entry.encoding {
-            Encoding::Alp if self.is_whole(mask) => {
+            Encoding::Alp if self.is_whole(selection) => {
                 let layout = Layout::of(&self.entry, self.physical, self.rows)?;
                 alp::each_vector(layout.payload(&self.bytes), self, add)?;
                 self.rows
             }
-            Encoding::PackedDict if self.is_whole(mask) => self.each_of_dictionary(add)?,
+            Encoding::PackedDict if self.is_whole(selection) => self.each_of_dictionary(add)?,
             _ => {
-                let block = self.some(mask)?;
+                let block = self.some(selection)?;
                 let values = values_in::<T>(fixed(&block)?);
                 match &block.validity {
                     // A 0 in the place of NULL would make −0 of nothing but that into 0.
@@ -128,9 +132,9 @@ mod tests {
     }
 
     /// Row by row, as it is defined.
-    fn plainly(block: &EncodedBlock, mask: Option<&[u64]>) -> Totals {
+    fn plainly(block: &EncodedBlock, selection: Option<&Selection>) -> Totals {
         let column = to_column(&block.decode().unwrap());
-        let is_wanted = |row: usize| mask.is_none_or(|mask| mask[row / 64] >> (row % 64) & 1 == 1);
+        let is_wanted = |row: usize| selection.is_none_or(|some| some.mask()[row / 64] >> (row % 64) & 1 == 1);
         let rows: Vec<usize> = (0..block.rows).filter(|row| is_wanted(*row) && column.is_valid(*row)).collect();
         let sum = match &column.values {
             Values::I8(v) => Sum::Ints(rows.iter().map(|row| i128::from(v[*row])).sum()),
@@ -168,14 +172,17 @@ mod tests {
             let block = encode(column_type, &column, 0, column.len(), effort);
             seen.insert(format!("{:?}", block.entry.encoding));
             assert_alike(block.totals(None).unwrap().unwrap(), plainly(&block, None), block.entry.encoding);
-            let mask: Vec<u64> = (0..block.rows.div_ceil(64)).map(|_| rng.u64(..)).collect();
+            let is_sparse = rng.bool();
+            let word = |_| if is_sparse { 1 << rng.u32(..64) } else { rng.u64(..) };
+            let mask: Vec<u64> = (0..block.rows.div_ceil(64)).map(word).collect();
             let mask = tidalite_types::Bitmap::from_words(mask, block.rows);
             let mut mask = mask.words().to_vec();
             let last = mask.len() - 1;
             mask[last] &= u64::MAX >> (last * 64 + 64 - block.rows);
+            let some = Selection::new(mask);
             assert_alike(
-                block.totals(Some(&mask)).unwrap().unwrap(),
-                plainly(&block, Some(&mask)),
+                block.totals(Some(&some)).unwrap().unwrap(),
+                plainly(&block, Some(&some)),
                 block.entry.encoding,
             );
         }
