@@ -8,7 +8,7 @@
 //!
 //! The loops are written once and compiled twice, for AVX2 and for any processor; [`unpack_plain`] defines both.
 
-use crate::{Int, dispatch};
+use crate::{Int, dispatch, prefetch};
 use std::mem::MaybeUninit;
 
 /// Rows of a vector.
@@ -206,9 +206,7 @@ pub fn unpack_one(lines: &[Line], width: u32, row: usize) -> u64 {
     if width == 0 {
         return 0;
     }
-    let bits = word_bits(width);
-    let lanes = VECTOR / bits;
-    let (at, bit) = (row % lanes * bits / 8, row / lanes * width as usize);
+    let (bits, at, bit) = place(width, row);
     let word = |line: &Line| {
         let from = &line[at..];
         match bits {
@@ -222,6 +220,23 @@ pub fn unpack_one(lines: &[Line], width: u32, row: usize) -> u64 {
     let is_split = shift + width as usize > bits;
     let all = if is_split { low | word(&lines[line + 1]) << (bits - shift) } else { low };
     all & width_mask(width)
+}
+
+/// Asks for the memory that [`unpack_one`] will read.
+#[inline]
+pub fn prefetch_one(lines: &[Line], width: u32, row: usize) {
+    let (bits, at, bit) = place(width, row);
+    if let Some(line) = lines.get(bit / bits) {
+        prefetch(line, at);
+    }
+}
+
+/// Bits of a word; where the row's word stands in its line; the bit at which the row begins, counted over the lines.
+#[inline(always)]
+fn place(width: u32, row: usize) -> (usize, usize, usize) {
+    let bits = word_bits(width);
+    let lanes = VECTOR / bits;
+    (bits, row % lanes * bits / 8, row / lanes * width as usize)
 }
 
 /// What defines packing: the distance of one row, bit by bit.

@@ -3,7 +3,7 @@
 //! Every comparison with a constant is such a range or the opposite of one: the caller translates its constant into
 //! distances.
 
-use crate::bitpack::{Line, Unpacker, VECTOR, line_count, unpack_u16, unpack_u32, unpack_u64, word_bits};
+use crate::bitpack::{Line, Unpacker, VECTOR, line_count, unpack_u16, unpack_u32, unpack_u64, width_mask, word_bits};
 use crate::{Int, dispatch};
 
 /// A bit for each row of a vector, least significant first.
@@ -17,7 +17,7 @@ pub type Mask = [u64; VECTOR / 64];
 pub fn packed_in_range(unpacker: &mut Unpacker, lines: &[Line], width: u32, rows: usize, lo: u64, hi: u64) -> Mask {
     assert!(rows <= VECTOR && width <= 64 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
     let mut mask = [0; VECTOR / 64];
-    let hi = hi.min(crate::bitpack::width_mask(width));
+    let hi = hi.min(width_mask(width));
     if lo <= hi {
         match word_bits(width) {
             _ if width == 0 => mask.fill(u64::MAX),
@@ -28,6 +28,45 @@ pub fn packed_in_range(unpacker: &mut Unpacker, lines: &[Line], width: u32, rows
     }
     clear_behind(&mut mask, rows);
     mask
+}
+
+/// More ranges than this are better looked up.
+pub const RANGES_MAX: usize = 32;
+
+/// As [`packed_in_range`], of the rows that lie in any of the ranges, unpacked once; `None` of more than [`RANGES_MAX`].
+///
+/// # Panics
+/// As [`packed_in_range`].
+#[must_use]
+pub fn packed_in_ranges(
+    unpacker: &mut Unpacker,
+    lines: &[Line],
+    width: u32,
+    rows: usize,
+    ranges: &[(u64, u64)],
+) -> Option<Mask> {
+    assert!(rows <= VECTOR && width <= 64 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
+    if ranges.len() > RANGES_MAX {
+        return None;
+    }
+    let greatest = width_mask(width);
+    let mut inside = [(0, 0); RANGES_MAX];
+    let mut count = 0;
+    for (lo, hi) in ranges.iter().filter(|(lo, hi)| lo <= hi && *lo <= greatest) {
+        inside[count] = (*lo, (*hi).min(greatest));
+        count += 1;
+    }
+    let inside = &inside[..count];
+    let mut mask = [0; VECTOR / 64];
+    match word_bits(width) {
+        _ if count == 0 => {}
+        _ if width == 0 => mask.fill(u64::MAX),
+        16 => any_u16(unpacker, lines, width, rows, inside, &mut mask),
+        32 => any_u32(unpacker, lines, width, rows, inside, &mut mask),
+        _ => any_u64(unpacker, lines, width, rows, inside, &mut mask),
+    }
+    clear_behind(&mut mask, rows);
+    Some(mask)
 }
 
 /// Clears the bits from row `rows` on.
@@ -185,10 +224,43 @@ compare!(compare_u16, u16s, unpack_u16, u16);
 compare!(compare_u32, u32s, unpack_u32, u32);
 compare!(compare_u64, u64s, unpack_u64, u64);
 
+macro_rules! compare_any {
+    ($compare:ident, $words:ident, $unpack:ident, $word:ty) => {
+        dispatch! {
+            fn $compare(
+                unpacker: &mut Unpacker,
+                lines: &[Line],
+                width: u32,
+                rows: usize,
+                ranges: &[(u64, u64)],
+                mask: &mut Mask,
+            ) {
+                let words = &mut unpacker.words().$words;
+                $unpack(lines, width, rows, words);
+                let sixty_fours = words.as_chunks::<64>().0;
+                for (mask, words) in mask.iter_mut().zip(sixty_fours).take(rows.div_ceil(64)) {
+                    let mut hits = [0 as $word; 64];
+                    for (lo, hi) in ranges {
+                        let (lo, span) = (*lo as $word, (*hi - *lo) as $word);
+                        for (hit, word) in hits.iter_mut().zip(words) {
+                            *hit |= (0 as $word).wrapping_sub(<$word>::from(word.wrapping_sub(lo) <= span));
+                        }
+                    }
+                    *mask = first_bits(&hits.map(|hit| hit as u8));
+                }
+            }
+        }
+    };
+}
+
+compare_any!(any_u16, u16s, unpack_u16, u16);
+compare_any!(any_u32, u32s, unpack_u32, u32);
+compare_any!(any_u64, u64s, unpack_u64, u64);
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bitpack::{pack, unpack_plain, width_mask};
+    use crate::bitpack::{pack, unpack_plain};
 
     #[test]
     fn nan_is_greater_than_every_number() {
@@ -261,6 +333,13 @@ mod tests {
                 let other = rng.u64(..) & most;
                 let ranges =
                     [(0, u64::MAX), (0, 0), (some, some), (most, most), (some, other), (1, 0), (most, u64::MAX)];
+                let several = &ranges[rng.usize(..7)..];
+                let mask = packed_in_ranges(&mut unpacker, lines, width, rows, several).expect("a few ranges");
+                for row in 0..VECTOR {
+                    let distance = || unpack_plain(lines, width, row);
+                    let is_hit = row < rows && several.iter().any(|(lo, hi)| (*lo..=*hi).contains(&distance()));
+                    assert_eq!(mask[row / 64] >> (row % 64) & 1 == 1, is_hit, "{width} bits, row {row}, {several:?}");
+                }
                 for (lo, hi) in ranges {
                     let mask = packed_in_range(&mut unpacker, lines, width, rows, lo, hi);
                     for row in 0..VECTOR {

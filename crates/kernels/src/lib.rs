@@ -31,7 +31,9 @@ pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};
 pub use group::{
     Fold, FoldInput, FoldValues, Folds, GroupKey, GroupTable, by_partition, float_of_order, order_of_float,
 };
-pub use in_range::{Comparable, Mask, f32_in_range, f64_in_range, packed_in_range, values_in_range};
+pub use in_range::{
+    Comparable, Mask, RANGES_MAX, f32_in_range, f64_in_range, packed_in_range, packed_in_ranges, values_in_range,
+};
 pub use int::Int;
 #[cfg(target_arch = "x86_64")]
 pub use int::has_avx2;

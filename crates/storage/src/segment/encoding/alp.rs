@@ -192,7 +192,7 @@ impl<'a> Vectors<'a> {
 
     fn some<T: Fixed + Decimal + Default>(&self, picked: &Picked<'_>) -> Vec<T> {
         let mut unpacker = Unpacker::new();
-        picked.by_row(|i, row| self.row(i, row), |i, out| self.append(i, &mut unpacker, out))
+        picked.by_row(|i| self.frames.packed(i), |i, row| self.row(i, row), |i, out| self.append(i, &mut unpacker, out))
     }
 }
 

@@ -127,7 +127,11 @@ impl<'a> Words<'a> {
 
     fn some<T: Bits>(&self, picked: &Picked<'_>) -> Vec<T> {
         let (mut unpacker, mut words) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
-        picked.by_row(|i, row| self.row(i, row), |i, out| self.vector(i, &mut unpacker, &mut words, out))
+        picked.by_row(
+            |i| self.frames.packed(i),
+            |i, row| self.row(i, row),
+            |i, out| self.vector(i, &mut unpacker, &mut words, out),
+        )
     }
 }
 

@@ -297,6 +297,7 @@ pub(super) fn take_codes(packed: &[u8], distinct: usize, rows: usize, picked: &P
     let (mut unpacker, lines) = (Unpacker::new(), packed.as_chunks().0);
     let of = |i: usize| &lines[i * line_count(bits, VECTOR_ROWS)..];
     picked.by_row(
+        |i| (of(i), bits),
         |i, row| unpack_one(of(i), bits, row) as u16,
         |i, codes| unpacker.unpack(of(i), bits, 0, (rows - i * VECTOR_ROWS).min(VECTOR_ROWS), codes),
     )

@@ -289,13 +289,20 @@ impl<'a> Frames<'a> {
         self.vectors.len()
     }
 
+    /// The lines of vector `i` and their width.
+    pub fn packed(&self, i: usize) -> (&'a [Line], u32) {
+        let vector = &self.vectors[i];
+        (self.bytes[vector.lines.clone()].as_chunks().0, vector.width)
+    }
+
     pub fn vector<T: Framed>(&self, i: usize) -> Frame<'a, T> {
         let vector = &self.vectors[i];
+        let (lines, width) = self.packed(i);
         Frame {
             rows: (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS),
             reference: raw(&self.bytes[vector.reference..vector.reference + self.value_bytes]),
-            width: vector.width,
-            lines: self.bytes[vector.lines.clone()].as_chunks().0,
+            width,
+            lines,
             positions: &self.bytes[vector.positions.clone()],
             exceptions: &self.bytes[vector.exceptions.clone()],
             value_bytes: self.value_bytes,

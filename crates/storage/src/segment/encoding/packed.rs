@@ -2,13 +2,13 @@
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
-use super::compare::{Wanted, of_vector, put};
+use super::compare::{Wanted, of_vector, put, words_of};
 use super::frames::{Framed, Frames, FramesWriter, plan};
 use super::take::Picked;
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
-use tidalite_kernels::{Unpacker, min_max, packed_in_range};
+use tidalite_kernels::{Unpacker, min_max, packed_in_range, packed_in_ranges};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
@@ -131,7 +131,7 @@ pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) ->
 fn some<T: Framed>(frames: &Frames<'_>, picked: &Picked<'_>) -> Vec<T> {
     let mut unpacker = Unpacker::new();
     let of_row = |i, row| frames.vector::<T>(i).row(row);
-    picked.by_row(of_row, |i, out| frames.vector::<T>(i).unpack(&mut unpacker, out))
+    picked.by_row(|i| frames.packed(i), of_row, |i, out| frames.vector::<T>(i).unpack(&mut unpacker, out))
 }
 
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
@@ -152,14 +152,52 @@ fn compare<T: Framed + Into<i64>>(frames: &Frames<'_>, lo: i64, hi: i64, wanted:
     for i in wanted.vectors() {
         let frame = frames.vector::<T>(i);
         let mask = of_vector(mask, i);
-        // Bounds as distances: what is below the reference has none, and references are the smallest of their vector.
-        let reference: i64 = frame.reference.into();
-        let distance = |bound: i64| bound.wrapping_sub(reference) as u64;
-        let (from, to) = if lo > hi || hi < reference { (1, 0) } else { (distance(lo.max(reference)), distance(hi)) };
+        let (from, to) = distances(frame.reference.into(), lo, hi);
         let words = packed_in_range(&mut unpacker, frame.lines, frame.width, frame.rows, from, to);
         mask.copy_from_slice(&words[..mask.len()]);
         for (row, value) in frame.exceptions() {
             put(mask, row, wanted.interval.has_int(i128::from(value.into())));
         }
     }
+}
+
+/// Bounds as distances: what is below the reference has none, and references are the smallest of their vector.
+fn distances(reference: i64, lo: i64, hi: i64) -> (u64, u64) {
+    let distance = |bound: i64| bound.wrapping_sub(reference) as u64;
+    if lo > hi || hi < reference { (1, 0) } else { (distance(lo.max(reference)), distance(hi)) }
+}
+
+/// The rows in any of the ranges; those of vectors without a bit in `among` may be left out. `None` of too many ranges.
+pub(super) fn rows_in_any(
+    payload: &[u8],
+    block: &EncodedBlock,
+    ranges: &[(i64, i64)],
+    among: &[u64],
+) -> Option<Vec<u64>> {
+    let frames = frames(payload, block).ok()?;
+    match block.physical {
+        Physical::I8 => any_of::<i8>(&frames, ranges, among),
+        Physical::I16 => any_of::<i16>(&frames, ranges, among),
+        Physical::I32 => any_of::<i32>(&frames, ranges, among),
+        Physical::U32 => any_of::<u32>(&frames, ranges, among),
+        _ => any_of::<i64>(&frames, ranges, among),
+    }
+}
+
+fn any_of<T: Framed + Into<i64>>(frames: &Frames<'_>, ranges: &[(i64, i64)], among: &[u64]) -> Option<Vec<u64>> {
+    let (mut unpacker, mut found) = (Unpacker::new(), vec![0; among.len()]);
+    let mut inside = Vec::with_capacity(ranges.len());
+    for i in (0..frames.vector_count()).filter(|i| words_of(among, *i).iter().any(|word| *word != 0)) {
+        let frame = frames.vector::<T>(i);
+        inside.clear();
+        inside.extend(ranges.iter().map(|(lo, hi)| distances(frame.reference.into(), *lo, *hi)));
+        let words = packed_in_ranges(&mut unpacker, frame.lines, frame.width, frame.rows, &inside)?;
+        let found = of_vector(&mut found, i);
+        found.copy_from_slice(&words[..found.len()]);
+        for (row, value) in frame.exceptions() {
+            let value: i64 = value.into();
+            put(found, row, ranges.iter().any(|(lo, hi)| (*lo..=*hi).contains(&value)));
+        }
+    }
+    Some(found)
 }

@@ -7,13 +7,13 @@
 use super::chunk::Layout;
 use super::compare::{Interval, WORDS, fits};
 use super::plain::{Limited, in_vector};
-use super::{EncodedBlock, compressed, dict, to_column};
+use super::{EncodedBlock, compressed, dict, packed, to_column};
 use crate::segment::buffer::values_in;
 use crate::segment::format::Encoding;
 use crate::segment::selection::Selection;
 use crate::text_pattern::TextMatcher;
 use crate::{TextPattern, ValueSet};
-use tidalite_kernels::{count_picked, f64_in_range, keep_bits};
+use tidalite_kernels::{RANGES_MAX, count_picked, f64_in_range, keep_bits};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, Column, VECTOR_ROWS, Values, ViewsRef};
 
@@ -72,6 +72,14 @@ impl EncodedBlock {
             return Err(format!("numbers of another kind than {:?}", self.physical));
         }
         intervals.retain(|interval| interval.decide(self.entry.zone.bounds) != Some(false));
+        if self.entry.encoding == Encoding::Packed && (2..=RANGES_MAX).contains(&intervals.len()) {
+            let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+            let ranges: Option<Vec<_>> = intervals.iter().map(|interval| interval.of_i64()).collect();
+            let found = ranges.and_then(|of| packed::rows_in_any(layout.payload(&self.bytes), self, &of, mask));
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
         if intervals.len() > PASSES_MAX {
             return Ok(None);
         }

@@ -12,7 +12,8 @@ use crate::segment::format::Encoding;
 use crate::segment::selection::Selection;
 use crate::{Block, BlockData};
 use bytes::Bytes;
-use tidalite_kernels::{count_picked, select, select_bits};
+use tidalite_kernels::bitpack::prefetch_one;
+use tidalite_kernels::{Line, count_picked, select, select_bits};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{VECTOR_ROWS, Views};
 
@@ -43,21 +44,23 @@ impl Picked<'_> {
 
     /// The rows of vectors that `append` decodes.
     pub fn by_vector<T: bytemuck::Pod + Default>(&self, append: impl FnMut(usize, &mut Vec<T>)) -> Vec<T> {
-        self.found(0, |_, _| T::default(), append)
+        self.found(0, |_| (&[], 0), |_, _| T::default(), append)
     }
 
-    /// As [`Picked::by_vector`], where few rows of a vector are found on their own.
-    pub fn by_row<T: bytemuck::Pod + Default>(
+    /// As [`Picked::by_vector`], where few rows of a vector are found on their own; `packed` are its lines and their width.
+    pub fn by_row<'l, T: bytemuck::Pod + Default>(
         &self,
+        packed: impl Fn(usize) -> (&'l [Line], u32),
         of_row: impl FnMut(usize, usize) -> T,
         append: impl FnMut(usize, &mut Vec<T>),
     ) -> Vec<T> {
-        self.found(FEW_ROWS, of_row, append)
+        self.found(FEW_ROWS, packed, of_row, append)
     }
 
-    fn found<T: bytemuck::Pod + Default>(
+    fn found<'l, T: bytemuck::Pod + Default>(
         &self,
         few: usize,
+        packed: impl Fn(usize) -> (&'l [Line], u32),
         mut of_row: impl FnMut(usize, usize) -> T,
         mut append: impl FnMut(usize, &mut Vec<T>),
     ) -> Vec<T> {
@@ -72,7 +75,13 @@ impl Picked<'_> {
             self.zero_nulls(&mut out);
             return out;
         };
-        for numbers in numbers.chunk_by(|a, b| vector_of(*a) == vector_of(*b)) {
+        let by_vector = || numbers.chunk_by(|a, b| vector_of(*a) == vector_of(*b));
+        // Each row is a line of memory of its own: all are asked for before the first is read.
+        for numbers in by_vector().filter(|numbers| numbers.len() <= few) {
+            let (lines, width) = packed(vector_of(numbers[0]));
+            numbers.iter().for_each(|number| prefetch_one(lines, width, usize::from(*number) % VECTOR_ROWS));
+        }
+        for numbers in by_vector() {
             let i = vector_of(numbers[0]);
             let rows = numbers.iter().map(|number| usize::from(*number) % VECTOR_ROWS);
             if numbers.len() <= few {

@@ -22,7 +22,7 @@ fn is_in(values: &Values, row: usize, set: &ValueSet) -> bool {
 /// Sets with values of the column, their neighbours and extremes, one range or many, and what is outside of these.
 fn random_sets(rng: &mut fastrand::Rng, column: &Column) -> Vec<ValueSet> {
     let mut sets = vec![ValueSet::All, ValueSet::Nothing];
-    for count in [1, 1, 2, 3, 9] {
+    for count in [1, 1, 2, 3, 9, 40] {
         let mut rows = || rng.usize(..column.len());
         let set = match &column.values {
             Values::B16(_) => return sets,
