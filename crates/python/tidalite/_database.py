@@ -8,6 +8,7 @@ from typing import Any, Optional, Sequence, Type, Union
 
 from ._parameters import Parameters, bound
 from ._result import Answer, Result
+from .errors import Error
 
 Symbols = Union[None, bool, str, Sequence[str]]
 
@@ -29,7 +30,16 @@ class Database(abc.ABC):
         :raises ProgrammingError: with the position of what is wrong, and a hint where there is one
         """
         text, values = bound(sql, params)
-        return Result(lambda: self._execute(text, values, timeout), sql)
+        return Result(lambda: self._execute(text, values, timeout), lambda: self._rows_read(text))
+
+    def _rows_read(self, text: str) -> Optional[tuple[int, int]]:
+        """Of a statement under way, rows read and rows to read; None when it reads none, or nobody answers in time."""
+        asked = "SELECT sum(rows_read), sum(rows_total) FROM query_activity() WHERE query = $1"
+        try:
+            found = self.sql(asked, [text], timeout=1.0).fetchone()
+        except Error:
+            return None
+        return found if found and found[1] else None
 
     def write(
         self,

@@ -48,9 +48,9 @@ class Result:
     Columns: :attr:`columns`. Times are UTC and without a zone.
     """
 
-    def __init__(self, execute: Callable[[], Answer], sql: str) -> None:
+    def __init__(self, execute: Callable[[], Answer], progress: Callable[[], Optional[tuple[int, int]]]) -> None:
         self._run = execute
-        self._sql = sql
+        self._progress = progress
         self._answer: Optional[Answer] = execute()
         self._columns = self._answer.rows.columns if self._answer.rows is not None else []
         self.statement = self._answer.tag
@@ -176,7 +176,7 @@ class Result:
         from ._progress import shown
 
         rows = self._rows()
-        return shown(rows.collect, self._sql)
+        return shown(rows.collect, self._progress)
 
     def _peeked(self, count: int) -> Any:
         if self._reading:

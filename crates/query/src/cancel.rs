@@ -1,7 +1,7 @@
-//! How a query is told to stop.
+//! How a query is told to stop, and says how far it has come.
 
 use crate::Error;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Clones share the state. Scans ask it before every block; cancelling also wakes whoever waits for rows.
@@ -14,6 +14,8 @@ struct State {
     /// Why, for the client; set before `is_cancelled`.
     reason: Mutex<Option<Error>>,
     wake: tokio::sync::Notify,
+    rows_total: AtomicU64,
+    rows_read: AtomicU64,
 }
 
 impl CancelToken {
@@ -43,6 +45,23 @@ impl CancelToken {
     pub fn reason(&self) -> Error {
         let reason = self.0.reason.lock().unwrap_or_else(PoisonError::into_inner);
         reason.clone().unwrap_or_else(Error::cancelled)
+    }
+
+    /// A scan begins that may read so many rows.
+    pub(crate) fn begins(&self, rows: usize) {
+        self.0.rows_total.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// So many of them have been looked at.
+    pub(crate) fn has_read(&self, rows: usize) {
+        self.0.rows_read.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// Rows that scans have looked at, and those that the scans begun so far may look at; the former may stay less, as
+    /// under a LIMIT.
+    #[must_use]
+    pub fn rows(&self) -> (u64, u64) {
+        (self.0.rows_read.load(Ordering::Relaxed), self.0.rows_total.load(Ordering::Relaxed))
     }
 
     /// Ready once cancelled.

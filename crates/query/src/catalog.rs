@@ -96,4 +96,6 @@ pub struct ActivityEntry {
     pub client: String,
     pub sql: String,
     pub started: SystemTime,
+    /// As [`crate::CancelToken::rows`] has them.
+    pub rows: (u64, u64),
 }

@@ -100,6 +100,8 @@ pub struct Activity {
     pub client: String,
     pub sql: String,
     pub started: SystemTime,
+    /// Those looked at, and those that may be.
+    pub rows: (u64, u64),
 }
 
 /// What statements may do to the database.
@@ -577,7 +579,9 @@ impl Catalog for SessionCatalog {
 
     fn activity(&self) -> Vec<ActivityEntry> {
         let running = self.shared.running.list().into_iter();
-        running.map(|a| ActivityEntry { id: a.id, client: a.client, sql: a.sql, started: a.started }).collect()
+        running
+            .map(|a| ActivityEntry { id: a.id, client: a.client, sql: a.sql, started: a.started, rows: a.rows })
+            .collect()
     }
 }
 

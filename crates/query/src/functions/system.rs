@@ -255,6 +255,9 @@ fn word(name: &str) -> String {
 
 fn query_activity(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
     let running = catalog.activity();
+    // Of what scans nothing, or has not begun to.
+    let of = |rows: (u64, u64), part: fn((u64, u64)) -> u64| (rows.1 > 0).then(|| part(rows) as i64);
+    let rows = |part| Arc::new(running.iter().map(|a| of(a.rows, part)).collect::<Int64Array>()) as ArrayRef;
     let micros = |t: std::time::SystemTime| t.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64);
     Ok(vec![
         ("query_id", long(running.iter().map(|a| a.id as i64))),
@@ -265,5 +268,7 @@ fn query_activity(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
         ),
         ("state", text(running.iter().map(|_| "active"))),
         ("query", text(running.iter().map(|a| a.sql.as_str()))),
+        ("rows_read", rows(|(read, _)| read)),
+        ("rows_total", rows(|(_, total)| total)),
     ])
 }

@@ -156,6 +156,15 @@ impl Work {
         }
     }
 
+    /// Those that are this partition's to count: all that are shared are the first one's.
+    fn all_of(&self, partition: usize) -> &[Piece] {
+        match self {
+            Work::Shared { pieces, .. } if partition == 0 => pieces,
+            Work::Shared { .. } => &[],
+            Work::PerPartition(lists) => lists.get(partition).map_or(&[], |list| list),
+        }
+    }
+
     /// The pieces of one partition, each taken when it is asked for.
     fn pieces(&self, partition: usize) -> Box<dyn Iterator<Item = Piece> + Send> {
         match self {
@@ -328,6 +337,7 @@ impl ExecutionPlan for ScanExec {
         let mut left = self.spec.limit.unwrap_or(usize::MAX);
         let mut is_done = false;
         let mut pieces = self.work.pieces(partition);
+        cancel.begins(self.work.all_of(partition).iter().map(|piece| reader.rows_of(*piece)).sum());
         let read_counts = ReadCounts::new(&self.metrics, partition);
         let counts = (!self.spec.predicates.is_empty()).then(|| FilterCounts::new(&self.metrics, partition));
         let mut next = move || {
@@ -342,6 +352,7 @@ impl ExecutionPlan for ScanExec {
             let piece = pieces.next()?;
             let _ = tally::taken();
             let read = reader.read(piece);
+            cancel.has_read(reader.rows_of(piece));
             read_counts.record(tally::taken());
             let batch = match read {
                 Ok(batch) if batch.num_rows() > left => batch.slice(0, left),

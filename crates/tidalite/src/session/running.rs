@@ -30,13 +30,14 @@ impl Running {
         inner.last_id += 1;
         let id = inner.last_id;
         let cancel = CancelToken::new();
-        let activity = Activity { id, client, sql: sql.to_owned(), started: SystemTime::now() };
+        let activity = Activity { id, client, sql: sql.to_owned(), started: SystemTime::now(), rows: (0, 0) };
         inner.entries.insert(id, (activity, cancel.clone()));
         Entry { id, cancel, running: self.clone() }
     }
 
     pub fn list(&self) -> Vec<Activity> {
-        self.lock().entries.values().map(|(activity, _)| activity.clone()).collect()
+        let of = |(activity, cancel): &(Activity, CancelToken)| Activity { rows: cancel.rows(), ..activity.clone() };
+        self.lock().entries.values().map(of).collect()
     }
 
     pub fn cancel(&self, id: u64) -> bool {
