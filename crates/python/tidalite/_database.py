@@ -35,8 +35,9 @@ class Database(abc.ABC):
     def _rows_read(self, text: str) -> Optional[tuple[int, int]]:
         """Of a statement under way, rows read and rows to read; None when it reads none, or nobody answers in time."""
         asked = "SELECT sum(rows_read), sum(rows_total) FROM query_activity() WHERE query = $1"
+        asked, values = bound(asked, [text])
         try:
-            found = self.sql(asked, [text], timeout=1.0).fetchone()
+            found = Result(lambda: self._execute(asked, values, 1.0)).fetchone()
         except Error:
             return None
         return found if found and found[1] else None

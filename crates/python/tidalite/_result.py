@@ -48,10 +48,12 @@ class Result:
     Columns: :attr:`columns`. Times are UTC and without a zone.
     """
 
-    def __init__(self, execute: Callable[[], Answer], progress: Callable[[], Optional[tuple[int, int]]]) -> None:
-        self._run = execute
+    def __init__(
+        self, execute: Callable[[], Answer], progress: Optional[Callable[[], Optional[tuple[int, int]]]] = None
+    ) -> None:
+        self._execute = execute
         self._progress = progress
-        self._answer: Optional[Answer] = execute()
+        self._answer: Optional[Answer] = self._run()
         self._columns = self._answer.rows.columns if self._answer.rows is not None else []
         self.statement = self._answer.tag
         #: How many rows the statement wrote or removed; -1 for a query.
@@ -148,6 +150,14 @@ class Result:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._rows().__arrow_c_stream__(requested_schema)
 
+    def _run(self) -> Answer:
+        return self._shown(self._execute)
+
+    def _shown(self, work: Callable[[], Any]) -> Any:
+        from ._progress import shown
+
+        return work() if self._progress is None else shown(work, self._progress)
+
     def close(self) -> None:
         """Stops the query, also one whose rows another thread is reading: that thread gets an error."""
         self._is_closed, self._pending = True, []
@@ -173,10 +183,7 @@ class Result:
         return answer.rows
 
     def _collected(self) -> Any:
-        from ._progress import shown
-
-        rows = self._rows()
-        return shown(rows.collect, self._progress)
+        return self._shown(self._rows().collect)
 
     def _peeked(self, count: int) -> Any:
         if self._reading:
