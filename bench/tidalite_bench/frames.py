@@ -31,6 +31,7 @@ def arguments(parser):
     parser.add_argument("--shell", action="store_true", help="an interactive shell with the frame, then the end")
     parser.add_argument("--no-send", dest="send", action="store_false", help="only serializes")
     parser.add_argument("--protocol", default="tcp", choices=["tcp", "http"])
+    parser.add_argument("--protocol-version", default="1", choices=["1", "2", "auto"], help="1: doubles as text, as the original has them; auto: what client and server agree on")
     parser.add_argument("--op", default="dataframe", choices=["dataframe", "iterrows", "itertuples"])
     parser.add_argument("--workers", type=int, default=None)
     parser.add_argument("--worker-chunk-row-count", type=int, default=10_000)
@@ -95,9 +96,9 @@ def classes(client):
         return sender.Buffer, sender.Sender, sender.TimestampNanos
 
 
-def new_buffer(client):
-    # Text of floats, as everybody's line protocol was when the original was published.
-    return classes(client)[0](protocol_version=1)
+def new_buffer(client, version="1"):
+    """Of the version both ends of today agree on, when none is given."""
+    return classes(client)[0](protocol_version=2 if version == "auto" else int(version))
 
 
 def fill(target, frame, op, client):
@@ -112,7 +113,7 @@ def fill(target, frame, op, client):
 
 def serialize(parts, options, client, write=None):
     def one(pieces):
-        buffer, size = new_buffer(client), 0
+        buffer, size = new_buffer(client, options.protocol_version), 0
         for piece in pieces:
             fill(buffer, piece, options.op, client)
             size += len(buffer)
@@ -132,8 +133,8 @@ def serialize(parts, options, client, write=None):
 def send(system, parts, options, client):
     """(seconds until sent, the moment of the first byte)."""
     port = system.system.ilp_port if options.protocol == "tcp" else system.system.http_port
-    # Of the version that the size is of.
-    conf = f"{options.protocol}::addr={engines.systems.HOST}:{port};protocol_version=1;" + ("request_timeout=60000;auto_flush_rows=75000;" if options.protocol == "http" else "auto_flush_rows=75000;")
+    version = "" if options.protocol_version == "auto" and options.protocol == "http" else f"protocol_version={2 if options.protocol_version == 'auto' else options.protocol_version};"
+    conf = f"{options.protocol}::addr={engines.systems.HOST}:{port};{version}" + ("request_timeout=60000;auto_flush_rows=75000;" if options.protocol == "http" else "auto_flush_rows=75000;")
     senders = [classes(client)[1].from_conf(conf) for _ in parts]
     for sender in senders:
         sender.establish()
@@ -198,7 +199,7 @@ def run(options, out):
             system.system.wait_settled({"cpu": rows}, 300)
             for case, seconds in (("sent", sent), ("visible", visible)):
                 record = dict(workload="frames", case=case, system=f"{system.name}, {client} client", run=number, seconds=seconds, rows=rows, bytes=size, version=system.version(),
-                              durability=system.durability, workers=options.workers, disk=system.disk() if case == "visible" else None)
+                              durability=system.durability, workers=options.workers, protocol=f"{options.protocol}, version {options.protocol_version}", disk=system.disk() if case == "visible" else None)
                 records.append(record)
                 out.record(record)
             block(f"Sent to {system.name} by the {client} client", rows, size, sent)

@@ -74,6 +74,29 @@ def test_frames(server, remote, table, transport, version):
     assert [row[:4] for row in rows] == list(expected)
 
 
+def test_frames_follow_each_other_and_what_is_refused_is_said(server, remote, table):
+    """A frame is on its way when the call returns; whatever comes next waits for it and says what became of it."""
+    frame = lambda value, at: pl.DataFrame({"n": [value], "at": [dt.datetime(2027, 1, 1, 0, 0, at)]})
+    with sender(server, "http", 2) as s:
+        for at in range(5):
+            s.dataframe(frame(at, at), table_name=table, at="at")
+        s.row(table, columns={"n": 5}, at=dt.datetime(2027, 1, 1, 0, 0, 5, tzinfo=dt.timezone.utc))
+        s.flush()
+        assert remote.sql(f"select n from {table} order by n").fetchall() == [(n,) for n in range(6)]
+        s.dataframe(frame("text", 6), table_name=table, at="at")
+        with pytest.raises(tidalite.DataError, match="n"):
+            s.flush()
+        s.dataframe(frame("text", 7), table_name=table, at="at")
+        with pytest.raises(tidalite.DataError, match="n"):
+            s.dataframe(frame(8, 8), table_name=table, at="at")
+        s.dataframe(frame(9, 9), table_name=table, at="at")
+    assert remote.sql(f"select n from {table} where n > 5").fetchall() == [(9,)]
+    failing = sender(server, "http", 2).__enter__()
+    failing.dataframe(frame("text", 10), table_name=table, at="at")
+    with pytest.raises(tidalite.DataError, match="n"):
+        failing.close()
+
+
 def test_the_server_sets_the_time(server, remote, table):
     with sender(server, "http", 2) as s:
         s.row(table, symbols={"a": "b"}, at=ServerTimestamp)

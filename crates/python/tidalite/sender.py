@@ -297,6 +297,9 @@ class Sender:
         self._transaction: Optional[str] = None
         self._is_closed = False
         self._oldest = 0.0
+        self._sending: Optional[ThreadPoolExecutor] = None
+        #: What is on its way, one request at most.
+        self._last: Optional[Future[None]] = None
         on = _SWITCH.get(str(settings.get("auto_flush", "on")).lower(), True)
         self._flush_rows = self._limit("auto_flush_rows", 75_000 if self._is_http else 600) if on else None
         self._flush_bytes = self._limit("auto_flush_bytes", None) if on else None
@@ -393,8 +396,9 @@ class Sender:
         self, df: Any, *, table_name: Optional[str] = None, table_name_col: Union[None, int, str] = None,
         symbols: Union[Symbols, Sequence[int]] = "auto", at: Union[At, int],
     ) -> "Sender":
-        """Adds the rows of a frame, and sends them in parts of ``auto_flush_rows``: the next part becomes text while
-        the last one is on its way.
+        """Adds the rows of a frame, and sends them in parts of ``auto_flush_rows``: the next part, or the next frame,
+        becomes text while the last one is on its way. :meth:`flush` waits until all are acknowledged; what is wrong
+        with the last part of a frame is raised by it, by :meth:`close`, or by whatever sends next.
 
         :param df: pandas, polars, pyarrow, a dict of numpy arrays, or anything with ``__arrow_c_stream__``
         :param table_name_col: the column (or its number) with the name of each row's table
@@ -411,16 +415,25 @@ class Sender:
             return self
         lines = _native.Lines(buffer.protocol_version, **arguments)
         # What was added before goes before.
-        self.flush()
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="tidalite-sender") as sending:
-            last: Optional[Future[None]] = None
-            while (pieces := lines.next(self._flush_rows or 75_000, self._threads)) is not None:
-                if last is not None:
-                    last.result()
-                last = sending.submit(self._send, pieces)
-            if last is not None:
-                last.result()
+        if buffer.rows:
+            self.flush()
+        if self._sending is None:
+            self._sending = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tidalite-sender")
+        while (pieces := lines.next(self._flush_rows or 75_000, self._threads)) is not None:
+            self._arrived()
+            self._last = self._sending.submit(self._send, pieces)
         return self
+
+    def _arrived(self) -> None:
+        """Waits for what is on its way, and raises what became of it."""
+        if self._last is None:
+            return
+        try:
+            self._last.result()
+        finally:
+            # A wait that is interrupted goes on with the next call.
+            if self._last.done():
+                self._last = None
 
     def transaction(self, table_name: str) -> "SenderTransaction":
         """Rows of one table that are sent as one request: all or none of them. Only over HTTP."""
@@ -429,12 +442,13 @@ class Sender:
         return SenderTransaction(self, table_name)
 
     def flush(self, buffer: Optional[Buffer] = None, clear: bool = True, transactional: bool = False) -> None:
-        """Sends what is in the buffer, the sender's own unless one is given.
+        """Sends what is in the buffer, the sender's own unless one is given, when all that went before has arrived.
 
         When it cannot be sent over HTTP it stays in the buffer.
         """
         if self._transaction is not None and buffer is None:
             raise ProgrammingError("a transaction is open")
+        self._arrived()
         native = (buffer if buffer is not None else self._rows)._native
         rows = native.rows
         pieces = native.take()
@@ -453,10 +467,12 @@ class Sender:
         if self._is_closed:
             return
         try:
-            if flush and self._buffer is not None and len(self._buffer) and self._transaction is None:
+            if flush and self._buffer is not None and self._transaction is None:
                 self.flush()
         finally:
             self._is_closed = True
+            if self._sending is not None:
+                self._sending.shutdown()
             if self._endpoint is not None:
                 self._endpoint.close()
             if self._socket is not None:
