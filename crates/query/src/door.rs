@@ -3,6 +3,7 @@
 //! Timestamps are UTC and travel as Arrow timestamps without a zone: functions and comparisons with text are then
 //! exact and fast, and no session's zone can shift them. Decimals travel as 128 bits whatever they are stored in.
 
+pub(crate) mod array_texts;
 pub(crate) mod arrays;
 pub mod batches;
 pub(crate) mod timestamps;

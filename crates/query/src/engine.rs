@@ -4,6 +4,7 @@
 //! read, a few batches ahead. Dropping the stream, or its token, stops the work within a block. A panic inside an
 //! operator ends that query with an error and nothing else.
 
+mod again;
 mod answers;
 mod bound;
 mod conflicts;
@@ -24,7 +25,6 @@ pub use lifted::{Lifted, lifted};
 pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
-use crate::dialect::own_names;
 use crate::functions::{self, partitions};
 use crate::names::nearest;
 use crate::scan::table::NativeTable;
@@ -437,13 +437,7 @@ impl Engine {
         let names_only_tables = taken == 0 && expanded.is_empty();
         self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
-        // Only what has sub-queries can be taken for something else so.
-        let again = query.words.sql.contains('(').then(|| statement.clone());
-        let planned = state.statement_to_plan(statement).await?;
-        let logical = match again {
-            Some(again) if plan::field_accesses(&planned)? > 0 => with_own_names(&state, planned, again).await?,
-            _ => planned,
-        };
+        let logical = again::planned(&state, statement, &query.words.sql).await?;
         let logical = plan::numbered_sets(logical)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
@@ -532,31 +526,14 @@ struct Planned {
     physical: Arc<dyn ExecutionPlan>,
 }
 
-/// The plan with tables under names that no column has, if it then takes fewer values apart.
-async fn with_own_names(
-    state: &SessionState,
-    planned: LogicalPlan,
-    mut statement: PlannerStatement,
-) -> Result<LogicalPlan> {
-    if let PlannerStatement::Statement(statement) = &mut statement
-        && let ast::Statement::Query(query) = statement.as_mut()
-    {
-        own_names::given(query);
-    }
-    let again = state.statement_to_plan(statement).await;
-    match again {
-        Ok(again) if plan::field_accesses(&again)? < plan::field_accesses(&planned)? => Ok(again),
-        _ => Ok(planned),
-    }
-}
-
-/// The stock rules, one of them kept to where it is sound, and ours.
+/// The stock rules, two of them kept to where they are sound, and ours.
 fn physical_rules(fast_operators: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
-    let sound = PhysicalOptimizer::new().rules.into_iter().filter_map(|rule| match rule.name() {
-        "FilterPushdown" => Some(Arc::new(plan::FiltersOfFiles) as Rule),
-        name if name.starts_with("FilterPushdown") => None,
-        _ => Some(rule),
+    let sound = PhysicalOptimizer::new().rules.into_iter().flat_map(|rule| match rule.name() {
+        "FilterPushdown" => vec![Arc::new(plan::FiltersOfFiles) as Rule],
+        name if name.starts_with("FilterPushdown") => Vec::new(),
+        "ProjectionPushdown" => vec![Arc::new(plan::FiltersApart) as Rule, rule],
+        _ => vec![rule],
     });
     let fast: [Rule; 3] = [Arc::new(plan::CodedKeys), Arc::new(plan::TotalsOfBlocks), Arc::new(plan::LatestFromEnd)];
     let ours: [Rule; 3] =

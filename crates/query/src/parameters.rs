@@ -108,7 +108,9 @@ pub(crate) fn bind(
             error.position = place(&token);
             return Err(error);
         };
-        let mut words = Vec::new();
+        // A bracket behind some words would be a subscript.
+        let is_list = matches!(value, Parameter::List(_));
+        let mut words: Vec<Token> = is_list.then(|| Token::make_keyword("array")).into_iter().collect();
         push(&mut words, value, is_insert);
         out.extend(words.into_iter().map(|word| TokenWithSpan::new(word, token.span)));
     }

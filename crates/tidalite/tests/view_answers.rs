@@ -28,7 +28,7 @@ const ANSWERED: &[(&str, &str)] = &[
         "ts, k, side, count(), sum(x), avg(v), first(x), last(v), median(v), count(DISTINCT x) FROM t SAMPLE BY 1h",
     ),
     ("hourly", "ts, k, side, first(x), last(v), first_not_null(x), min(v) FROM t SAMPLE BY 6h"),
-    ("hourly", "ts, count(), sum(x), avg(x), avg(i), sum(i), min(v), max(x), bool_and(b) FROM t SAMPLE BY 1d"),
+    ("hourly", "ts, count(), sum(x), avg(i), sum(i), min(v), max(x), bool_and(b) FROM t SAMPLE BY 1d"),
     ("hourly", "ts, count(*), count(1), count(ts), count(x) FROM t SAMPLE BY 1w"),
     ("hourly", "ts, k, avg(v) FROM t WHERE k IN ('k1', 'k3') AND side = 'sell' SAMPLE BY 1M"),
     ("hourly", "ts, median(v), avg(v) FROM t WHERE k = 'k1' AND side = 'sell' SAMPLE BY 1h"),
@@ -68,6 +68,8 @@ const NOT_ANSWERED: &[&str] = &[
     "ts, k, first(x) FROM t SAMPLE BY 1h",
     "ts, k, side, count(DISTINCT x) FROM t SAMPLE BY 2h",
     "ts, avg(CAST(v AS INT)) FROM t SAMPLE BY 1h",
+    // A sum of LONGs may have wrapped.
+    "ts, avg(x) FROM t SAMPLE BY 1d",
     "ts, sum(x) FILTER (WHERE k = 'k1') FROM t SAMPLE BY 1h",
     "min(ts), max(ts), sum(x) FROM t WHERE k = 'k1'",
     "a.k, sum(a.x) FROM t a JOIN (SELECT DISTINCT i FROM t) b ON a.i = b.i GROUP BY 1 ORDER BY 1",

@@ -3,6 +3,7 @@
 //! The planner names them without their casts, so that two of them are one to it. Where that is so, a cast says its type
 //! in a call around it, which does nothing.
 
+use super::group_by;
 use crate::functions::same_name;
 use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
 use std::collections::{HashMap, HashSet};
@@ -23,7 +24,7 @@ pub(super) fn told_apart(select: &mut Select) {
         }
     });
     if let GroupByExpr::Expressions(keys, _) = &select.group_by {
-        keys.iter().for_each(&mut note);
+        keys.iter().map(|key| group_by::meant(key, &select.projection)).for_each(&mut note);
     }
     let alike: HashSet<String> = written.into_values().filter(|texts| texts.len() > 1).flatten().collect();
     if alike.is_empty() {

@@ -20,23 +20,37 @@ pub(super) fn is_aggregate(name: &str) -> bool {
 /// `GROUP BY ROLLUP(1, 2)`: columns by their position, as in plain lists.
 pub(super) fn positions(select: &mut Select) {
     let GroupByExpr::Expressions(keys, _) = &mut select.group_by else { return };
-    let selected = |key: &Expr| {
-        let Expr::Value(value) = key else { return None };
-        let Value::Number(text, _) = &value.value else { return None };
-        let at = text.parse::<usize>().ok()?.checked_sub(1)?;
-        match select.projection.get(at)? {
-            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr.clone()),
-            _ => None,
-        }
-    };
     for key in keys {
         let (Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets)) = key else { continue };
         for item in sets.iter_mut().flatten() {
-            if let Some(expr) = selected(item) {
-                *item = expr;
+            if let Some(expr) = at_position(item, &select.projection) {
+                *item = expr.clone();
             }
         }
     }
+}
+
+/// What is selected at the place that a key says.
+fn at_position<'a>(key: &Expr, projection: &'a [SelectItem]) -> Option<&'a Expr> {
+    let Expr::Value(value) = key else { return None };
+    let Value::Number(text, _) = &value.value else { return None };
+    let at = text.parse::<usize>().ok()?.checked_sub(1)?;
+    match projection.get(at)? {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    }
+}
+
+/// What a key of GROUP BY stands for: an item of the list by its position or by its name, or itself.
+pub(super) fn meant<'a>(key: &'a Expr, projection: &'a [SelectItem]) -> &'a Expr {
+    let by_name = || {
+        let Expr::Identifier(name) = key else { return None };
+        projection.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if alias.value == name.value => Some(expr),
+            _ => None,
+        })
+    };
+    at_position(key, projection).or_else(by_name).unwrap_or(key)
 }
 
 /// Groups by everything selected that has a column and no aggregate, when something else has one.

@@ -241,6 +241,20 @@ fn limited(join: &mut Join) -> Option<Vec<Ident>> {
         .collect();
     let is_outer =
         |parts: &Vec<String>| parts.len() > 1 && !inner.iter().any(|name| name.value == parts[parts.len() - 2]);
+    // What it makes of outer columns is known beside their rows only.
+    let mut made: Vec<&Expr> = Vec::new();
+    for item in &select.projection {
+        match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => made.push(expr),
+            _ => {}
+        }
+    }
+    if let Some(ast::OrderByKind::Expressions(keys)) = subquery.order_by.as_ref().map(|order| &order.kind) {
+        made.extend(keys.iter().map(|key| &key.expr));
+    }
+    if made.into_iter().flat_map(columns_of).any(|parts| is_outer(&parts)) {
+        return None;
+    }
     let (mut own, mut keys) = (Vec::new(), Vec::new());
     for part in conjuncts(select.selection.clone()?) {
         let columns = columns_of(&part);

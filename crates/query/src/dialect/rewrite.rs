@@ -1,7 +1,7 @@
 //! What is changed in a query's tree before it is planned: names for computed columns, GROUP BY where it is left out,
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
-use super::{balanced, casts, group_by, laterals, not_in, relations, sequences, subqueries, synonyms, windows};
+use super::{balanced, casts, group_by, laterals, not_in, relations, sequences, subqueries, synonyms, values, windows};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
@@ -95,7 +95,7 @@ impl VisitorMut for Rewriter {
             let _ = super::visit::visit_mut(order, &mut renamer);
         }
         relations::order_by_names(query);
-        match set_expr(&mut query.body) {
+        match set_expr(&mut query.body, &self.tables) {
             Ok(()) if self.depth > 0 && is_huge(query) => ControlFlow::Break(Error::invalid(
                 "the statement is too large: its sub-queries are within each other too often",
             )),
@@ -144,7 +144,8 @@ fn is_huge(query: &Query) -> bool {
     super::visit::visit(query, &mut Counter(0)).is_break()
 }
 
-fn set_expr(mut body: &mut SetExpr) -> Result<()> {
+/// `outer` are the tables of each SELECT around it.
+fn set_expr(mut body: &mut SetExpr, outer: &[Vec<String>]) -> Result<()> {
     // Left-deep, as long chains of UNION are.
     loop {
         match body {
@@ -155,7 +156,7 @@ fn set_expr(mut body: &mut SetExpr) -> Result<()> {
                 }
                 let _ = laterals::rewritten(select);
                 windows::resolved(select);
-                name_columns(select);
+                name_columns(select, outer);
                 sequences::rewritten(select);
                 group_by::positions(select);
                 group_by::implied(select);
@@ -165,8 +166,12 @@ fn set_expr(mut body: &mut SetExpr) -> Result<()> {
                 return relations::clauses(select);
             }
             SetExpr::SetOperation { left, right, .. } => {
-                set_expr(right)?;
+                set_expr(right, outer)?;
                 body = left;
+            }
+            SetExpr::Values(list) => {
+                values::typed(list);
+                return Ok(());
             }
             _ => return Ok(()),
         }
@@ -239,8 +244,16 @@ fn integer(expr: &Expr) -> Option<u64> {
 }
 
 /// Gives computed columns the names PostgreSQL and QuestDB give them: the function's, else the text; a name that
-/// comes twice is counted, as the planner wants distinct ones.
-fn name_columns(select: &mut Select) {
+/// comes twice is counted, as the planner wants distinct ones. A column of `outer` tables has its own name, too, which the
+/// planner would make another of.
+fn name_columns(select: &mut Select, outer: &[Vec<String>]) {
+    let factors =
+        select.from.iter().flat_map(|t| std::iter::once(&t.relation).chain(t.joins.iter().map(|j| &j.relation)));
+    let own: HashSet<String> = factors.filter_map(laterals::name_of).map(|name| name.value).collect();
+    let is_outer = |parts: &[Ident]| match parts {
+        [.., table, _] => !own.contains(&table.value) && outer.iter().any(|tables| tables.contains(&table.value)),
+        _ => false,
+    };
     // Names as they are written; none made up here may be one of them.
     let mut taken: HashSet<String> = HashSet::new();
     for item in &select.projection {
@@ -270,11 +283,12 @@ fn name_columns(select: &mut Select) {
         };
         // `t.n` beside `x AS n`, which has the name by itself.
         let gives_way = column.as_ref().is_some_and(|column| taken.contains(column));
-        if is_named && count == 1 && !gives_way {
+        let is_of_outer = matches!(&*item, SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) if is_outer(parts));
+        if is_named && count == 1 && !gives_way && !is_of_outer {
             continue;
         }
         let base = column.unwrap_or(name);
-        let is_free = !is_named && count == 1 && !taken.contains(&base);
+        let is_free = (!is_named || is_of_outer) && count == 1 && !taken.contains(&base);
         let alias = if is_free {
             base
         } else {

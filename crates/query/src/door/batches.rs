@@ -1,7 +1,7 @@
 //! Rows of a query as rows on the way in: what INSERT and CREATE TABLE AS hand to the writer.
 
-use super::arrow_type;
 use super::timestamps::parse_timestamp;
+use super::{array_texts, arrow_type};
 use crate::{Error, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
@@ -320,7 +320,13 @@ fn json(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
 
 /// Lists of lists as extents and doubles; every list of a level must be as long as its neighbours.
 fn double_arrays(array: &ArrayRef, target: &Target, rows_before: u64, dims: u8) -> Result<Column> {
-    let array = cast(array, &arrow_type(target.column_type), target, rows_before)?;
+    let array = if is_text(array) {
+        let texts = cast(array, &DataType::Utf8View, target, rows_before)?;
+        array_texts::of_texts(texts.as_string_view().iter(), usize::from(dims))
+            .map_err(|malformed| refused(target, rows_before + malformed.row as u64, &malformed.message))?
+    } else {
+        cast(array, &arrow_type(target.column_type), target, rows_before)?
+    };
     let mut out = Views::with_capacity(array.len());
     let mut value = Vec::new();
     for row in 0..array.len() {

@@ -150,5 +150,6 @@ pub(super) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         };
         before.into_iter().chain([Arc::new(Stops) as Rule, rule])
     };
-    Optimizer::new().rules.into_iter().flat_map(each).collect()
+    let last = Arc::new(plan::NamedOnce) as Rule;
+    Optimizer::new().rules.into_iter().flat_map(each).chain([last]).collect()
 }

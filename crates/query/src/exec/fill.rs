@@ -202,7 +202,8 @@ impl Filler {
                 mixed(own, &before, cells)?
             }
             Fill::Linear => mixed(own, &self.lines(own, cells)?, cells)?,
-            Fill::Constant(value) => mixed(own, &value.to_array_of_size(cells.len())?, cells)?,
+            // The column's type was not settled yet when the constant was read.
+            Fill::Constant(value) => mixed(own, &cast(&value.to_array_of_size(cells.len())?, own.data_type())?, cells)?,
         })
     }
 

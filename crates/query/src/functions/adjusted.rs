@@ -2,7 +2,8 @@
 //!
 //! `min` and `max` of groups of floating point: the stock ones begin with the largest finite number and so never come to
 //! infinity or NaN. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`, and many such are long to plan;
-//! [`crate::plan::grouped`] does the same at less cost.
+//! [`crate::plan::grouped`] does the same at less cost. `string_agg`: the stock one wants its rows sorted, and no two of
+//! them could want it otherwise, though it sorts what it has by itself.
 
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
@@ -11,6 +12,7 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
@@ -26,22 +28,29 @@ pub(super) struct Adjusted {
     stock: Arc<AggregateUDF>,
     /// Of the least or the greatest: how a value stands to the one it takes the place of.
     better: Option<Ordering>,
+    /// Whether rows may come in any order.
+    sorts: bool,
 }
 
 /// As it is registered: a function is another than the stock one.
 pub(crate) fn sum() -> Arc<AggregateUDF> {
     static SUM: LazyLock<Arc<AggregateUDF>> =
-        LazyLock::new(|| Arc::new(AggregateUDF::new_from_impl(Adjusted { stock: sum_udaf(), better: None })));
+        LazyLock::new(|| Arc::new(AggregateUDF::new_from_impl(Adjusted::plain(sum_udaf()))));
     SUM.clone()
 }
 
 impl Adjusted {
-    pub fn all() -> [Adjusted; 3] {
+    pub fn all() -> [Adjusted; 4] {
         [
-            Adjusted { stock: min_udaf(), better: Some(Ordering::Less) },
-            Adjusted { stock: max_udaf(), better: Some(Ordering::Greater) },
-            Adjusted { stock: sum_udaf(), better: None },
+            Adjusted { better: Some(Ordering::Less), ..Adjusted::plain(min_udaf()) },
+            Adjusted { better: Some(Ordering::Greater), ..Adjusted::plain(max_udaf()) },
+            Adjusted::plain(sum_udaf()),
+            Adjusted { sorts: true, ..Adjusted::plain(string_agg_udaf()) },
         ]
+    }
+
+    fn plain(stock: Arc<AggregateUDF>) -> Adjusted {
+        Adjusted { stock, better: None, sorts: false }
     }
 
     fn inner(&self) -> &dyn AggregateUDFImpl {
@@ -91,7 +100,11 @@ impl AggregateUDFImpl for Adjusted {
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.inner().order_sensitivity()
+        if self.sorts { AggregateOrderSensitivity::Beneficial } else { self.inner().order_sensitivity() }
+    }
+
+    fn with_beneficial_ordering(self: Arc<Self>, _: bool) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
+        Ok(self.sorts.then_some(self as Arc<dyn AggregateUDFImpl>))
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
@@ -99,7 +112,7 @@ impl AggregateUDFImpl for Adjusted {
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
-        self.inner().reverse_expr()
+        if self.sorts { ReversedUDAF::NotSupported } else { self.inner().reverse_expr() }
     }
 
     fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {

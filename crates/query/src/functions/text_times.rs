@@ -1,8 +1,9 @@
-//! What casts and operators over text become: text as a timestamp, which may stop after any part, and two texts
-//! together.
+//! What casts and operators over text become: text as a timestamp, which may stop after any part, or as an array, and two
+//! texts together.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
+use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewBuilder};
 use datafusion::arrow::compute::cast;
@@ -12,6 +13,8 @@ use tidalite_types::TimeUnit;
 
 pub(crate) const MICROS: &str = "__text_to_micros";
 pub(crate) const NANOS: &str = "__text_to_nanos";
+/// The second argument is a NULL of the array's type.
+pub(crate) const DOUBLES: &str = "__text_to_doubles";
 pub(crate) const TOGETHER: &str = "__together";
 
 /// What one batch of texts put together may be.
@@ -32,6 +35,14 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         kinds: &[Kind::Text],
         gives: Gives::Nanos,
         call: |call| times(call, TimeUnit::Nanos),
+        ..PLAIN
+    },
+    Scalar {
+        name: DOUBLES,
+        takes: "a text",
+        kinds: &[Kind::Text, Kind::Any],
+        gives: Gives::Like(1),
+        call: doubles,
         ..PLAIN
     },
     Scalar {
@@ -58,6 +69,12 @@ fn times(call: &Call, unit: TimeUnit) -> Result<ArrayRef> {
     }
     let out: ArrayRef = Arc::new(Int64Array::from(out));
     Ok(cast(&out, call.data_type)?)
+}
+
+fn doubles(call: &Call) -> Result<ArrayRef> {
+    let dims = array_texts::dims(call.data_type).ok_or_else(|| Error::internal("an array of other than doubles"))?;
+    let texts = call.columns[0].as_string_view();
+    Ok(array_texts::of_texts(texts.iter(), dims).map_err(|malformed| Error::invalid(malformed.message))?)
 }
 
 fn together(call: &Call) -> Result<ArrayRef> {

@@ -6,9 +6,13 @@
 //!   are not.
 //! - Every NaN is one value, and −0 is 0, where rows are compared: what can give a NaN of another sign than stored ones
 //!   have is made plain, and so are the keys that rows are ordered, partitioned and told apart by.
-//! - An order names nothing twice: `ORDER BY a, b, a` is `ORDER BY a, b`. The stock aggregates count on it.
+//! - An order names nothing twice: `ORDER BY a, b, a` is `ORDER BY a, b`. The stock aggregates count on it. Those to which
+//!   no order matters have none.
+//! - Lists that leave no value leave NULL ([`lists`]).
 //! - Texts put together by `||` have a limit, as those of other functions have.
 
+use super::lists;
+use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
 use crate::functions::{floats, guarded, scalar_named, text_times};
 use crate::{Error, door};
@@ -26,6 +30,20 @@ use tidalite_types::TimeUnit;
 const GIVE_NAN: &[&str] = &[
     "sqrt", "ln", "log", "log2", "log10", "asin", "acos", "acosh", "atanh", "power", "pow", "sin", "cos", "tan", "cot",
     "nanvl",
+];
+
+/// Aggregates to which it matters in which order rows come. Others would ask for one all the same, and no two of them for
+/// different ones.
+const BY_ORDER: &[&str] = &[
+    "array_agg",
+    "string_agg",
+    "first_value",
+    "last_value",
+    "nth_value",
+    "first",
+    "last",
+    "first_not_null",
+    "last_not_null",
 ];
 
 /// Aggregates to which one NaN is as good as another.
@@ -108,6 +126,7 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             None => time_of_text(*expr, field, schema),
         },
         Expr::InList(list) if has_columns(&list) => Ok(Transformed::yes(any_of(list))),
+        Expr::BinaryExpr(whole) if matches!(whole.op, Operator::And | Operator::Or) => lists::sound(whole, schema),
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => together(*left, *right, schema),
         Expr::BinaryExpr(BinaryExpr { ref op, ref right, .. })
             if matches!(op, Operator::Divide | Operator::Modulo)
@@ -219,6 +238,9 @@ fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
 }
 
 fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
+    if !BY_ORDER.contains(&aggregate.func.name()) && !aggregate.func.supports_within_group_clause() {
+        aggregate.params.order_by.clear();
+    }
     let keys = each_once(std::mem::take(&mut aggregate.params.order_by), |key| &key.expr);
     aggregate.params.order_by = match keys.len() {
         0 | 1 => keys,
@@ -330,13 +352,20 @@ fn bytes_of_text(inner: &Expr, field: &datafusion::arrow::datatypes::FieldRef) -
     Ok(Some(Expr::Literal(binary(Some(bytes)), None)))
 }
 
-/// `CAST(text AS timestamp)`.
+/// `CAST(text AS timestamp)`, and as an array of doubles.
 fn time_of_text(
     inner: Expr,
     field: datafusion::arrow::datatypes::FieldRef,
     schema: &DFSchema,
 ) -> Result<Transformed<Expr>> {
     let kept = |inner: Expr, field| Ok(Transformed::no(Expr::Cast(Cast { expr: Box::new(inner), field })));
+    if array_texts::dims(field.data_type()).is_some() && inner.get_type(schema).is_ok_and(|t| is_text(&t)) {
+        let (null, text) = (ScalarValue::try_from(field.data_type())?, inner.cast_to(&DataType::Utf8View, schema)?);
+        let function =
+            scalar_named(text_times::DOUBLES).ok_or_else(|| Error::internal("texts of arrays are not read"))?;
+        let call = ScalarFunction::new_udf(function, vec![text, Expr::Literal(null, None)]);
+        return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+    }
     let DataType::Timestamp(unit, None) = *field.data_type() else { return kept(inner, field) };
     let unit = match unit {
         ArrowUnit::Millisecond => TimeUnit::Millis,

@@ -9,6 +9,7 @@
 //! Always: what stock rules take apart soundly is left to them ([`simple`]), as their joins need no domain.
 
 mod by_time;
+mod order;
 mod push;
 mod references;
 mod simple;
@@ -183,11 +184,12 @@ impl Unnesting {
     }
 
     fn sort(&mut self, sort: Sort) -> DFResult<LogicalPlan> {
+        let columns = sort.input.schema().columns();
+        let sort = order::with_looked_at(sort)?;
         let keys: Vec<Expr> = sort.expr.iter().map(|key| key.expr.clone()).collect();
         if !any_is_ours(&keys, sort.input.schema(), Place::Other)? {
             return Ok(LogicalPlan::Sort(sort));
         }
-        let columns = sort.input.schema().columns();
         let mut input = sort.input.as_ref().clone();
         let found = self.answered(keys, &mut input, Place::Other)?;
         let expr = sort.expr.into_iter().zip(found).map(|(key, expr)| key.with_expr(expr)).collect();
@@ -270,7 +272,9 @@ impl Unnesting {
         may_lose_empty: bool,
     ) -> DFResult<(Domain, Pushed)> {
         let domain = domain(subquery, input)?;
-        let Some(pushed) = self.push(subquery, &domain, may_lose_empty)? else { return Err(refused(&domain)) };
+        let Some(pushed) = self.push(subquery, &domain, may_lose_empty)? else {
+            return Err(refused(subquery, &domain));
+        };
         // Sub-queries within it now look at what is in it only.
         let plan = self.walk(pushed.plan)?;
         Ok((domain, Pushed { plan, value: pushed.value }))
@@ -377,12 +381,22 @@ fn domain(subquery: &LogicalPlan, input: &LogicalPlan) -> DFResult<Domain> {
     Ok(Domain { plan, outer })
 }
 
-fn refused(domain: &Domain) -> datafusion::common::DataFusionError {
+fn refused(subquery: &LogicalPlan, domain: &Domain) -> datafusion::common::DataFusionError {
     let name = domain.outer.first().map_or("", |column| column.name.as_str());
-    let mut error = Error::invalid(format!("this sub-query cannot look at \"{name}\" of the query around it"));
+    let (mut is_recursive, mut is_splice) = (false, false);
+    let walked = subquery.apply(|node| {
+        is_recursive |= matches!(node, LogicalPlan::RecursiveQuery(_));
+        is_splice |= matches!(node, LogicalPlan::Extension(of) if by_time::is_splice(of));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    let what = match (walked.is_ok(), is_recursive, is_splice) {
+        (true, true, _) => "a recursive query",
+        (true, _, true) => "a SPLICE JOIN",
+        _ => "this sub-query",
+    };
+    let mut error = Error::invalid(format!("{what} cannot look at \"{name}\" of the query around it"));
     error.subject = Some(name.to_owned());
-    error.hint = Some("a join, can".to_owned());
-    error.into()
+    error.with_hint("make its rows for all values in a sub-query in FROM, and join that").into()
 }
 
 /// That the outer columns have the values of `keys`. As plain equalities, by which rows are hashed, that hold for NULL,

@@ -332,6 +332,18 @@ impl WindowJoinNode {
         Ok(WindowJoinNode { left, right, times, bounds, keys, spec, number, schema })
     }
 
+    /// Over other inputs that have the columns of these, with `more` keys.
+    pub fn with_keys(
+        &self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        more: Vec<(Column, Column)>,
+    ) -> DFResult<WindowJoinNode> {
+        let keys = self.keys.iter().cloned().chain(more).collect();
+        let (times, bounds) = (self.times.clone(), self.bounds.clone());
+        WindowJoinNode::new(left, right, times, bounds, keys, self.spec.clone(), self.number)
+    }
+
     fn indexes(&self, left: &DFSchema, right: &DFSchema) -> DFResult<WindowJoinColumns> {
         let keys = self.keys.iter().map(|(l, r)| Ok((left.index_of_column(l)?, right.index_of_column(r)?)));
         Ok(WindowJoinColumns {

@@ -130,6 +130,9 @@ fn mean(function: &AggregateFunction, definition: &Definition) -> Option<[Expr; 
         return None;
     }
     let wanted = unwidened(wanted, definition);
+    if !is_summed_exactly(wanted, definition) {
+        return None;
+    }
     let found = |name: &str| {
         let is_it = |known: &Expr| match known {
             Expr::AggregateFunction(known) => {
@@ -144,6 +147,18 @@ fn mean(function: &AggregateFunction, definition: &Definition) -> Option<[Expr; 
         definition.aggregates.iter().find(|(known, _)| is_it(known)).map(|(_, name)| column(name))
     };
     Some([found("sum")?, found("count")?])
+}
+
+/// Whether a stored sum is that of the numbers: one of LONGs may have wrapped, where their mean does not.
+fn is_summed_exactly(of: &Expr, definition: &Definition) -> bool {
+    let is_float = |t: ColumnType| matches!(t, ColumnType::Float | ColumnType::Double);
+    let types: Option<Vec<ColumnType>> =
+        of.column_refs().iter().map(|column| definition.types.get(&column.name).copied()).collect();
+    match (of, types) {
+        (Expr::Column(_), Some(types)) => types.iter().all(|t| *t != ColumnType::Long),
+        (_, Some(types)) => types.iter().any(|t| is_float(*t)),
+        (_, None) => false,
+    }
 }
 
 /// A number without the cast that makes room for its sum.

@@ -5,7 +5,9 @@ use super::{Domain, Pushed, Unnesting};
 use crate::plan::fill::FillNode;
 use crate::plan::latest_on::LatestOnNode;
 use crate::plan::time_join::TimeJoinNode;
-use datafusion::common::{Column, Result};
+use crate::plan::window_join::WindowJoinNode;
+use datafusion::common::{Column, ExprSchema, Result, ScalarValue};
+use datafusion::functions::expr_fn::coalesce;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
@@ -23,6 +25,9 @@ impl Unnesting {
         }
         if let Some(fill) = node.downcast_ref::<FillNode>() {
             return self.push_fill(fill, domain);
+        }
+        if let Some(join) = node.downcast_ref::<WindowJoinNode>() {
+            return self.push_window_join(join, domain);
         }
         match node.downcast_ref::<TimeJoinNode>() {
             Some(join) => self.push_time_join(join, domain),
@@ -72,23 +77,74 @@ impl Unnesting {
     }
 
     fn push_time_join(&mut self, of: &TimeJoinNode, domain: &Domain) -> Result<Option<Pushed>> {
-        let [left, right] = of.inputs()[..] else { return Ok(None) };
-        let right_looks = looks_at(right, domain)?;
-        // Rows of the right side that no left one has come for each value; and keys that are NULL have no partner.
-        if of.is_splice() || (right_looks && domain.plan.schema().fields().iter().any(|field| field.is_nullable())) {
+        // Rows of the right side that no left one has come for each value.
+        if of.is_splice() {
             return Ok(None);
         }
-        let Some(left) = self.push(left, domain, false)? else { return Ok(None) };
-        let (right, keys) = if right_looks {
-            let Some(right) = self.push(right, domain, false)? else { return Ok(None) };
-            let keys = left.value.iter().cloned().zip(right.value).collect();
-            (right.plan, keys)
-        } else {
-            (right.clone(), Vec::new())
-        };
-        let joined = of.with_keys(left.plan, right, keys)?;
-        Ok(Some(Pushed { plan: LogicalPlan::Extension(Extension { node: Arc::new(joined) }), value: left.value }))
+        let Some(Sides { left, right, value, keys }) = self.push_sides(of.inputs(), domain)? else { return Ok(None) };
+        let joined = of.with_keys(left, right, keys)?;
+        Ok(Some(Pushed { plan: LogicalPlan::Extension(Extension { node: Arc::new(joined) }), value }))
     }
+
+    fn push_window_join(&mut self, of: &WindowJoinNode, domain: &Domain) -> Result<Option<Pushed>> {
+        let Some(Sides { left, right, value, keys }) = self.push_sides(of.inputs(), domain)? else { return Ok(None) };
+        let joined = of.with_keys(left, right, keys)?;
+        Ok(Some(Pushed { plan: LogicalPlan::Extension(Extension { node: Arc::new(joined) }), value }))
+    }
+
+    /// The left side for every value, and the right one as well where it looks at them.
+    fn push_sides(&mut self, sides: Vec<&LogicalPlan>, domain: &Domain) -> Result<Option<Sides>> {
+        let [left, right] = sides[..] else { return Ok(None) };
+        let right_looks = looks_at(right, domain)?;
+        let Some(left) = self.push(left, domain, false)? else { return Ok(None) };
+        if !right_looks {
+            return Ok(Some(Sides { left: left.plan, right: right.clone(), value: left.value, keys: Vec::new() }));
+        }
+        let Some(right) = self.push(right, domain, false)? else { return Ok(None) };
+        let value = left.value.clone();
+        let Some((left, own)) = self.with_known(left)? else { return Ok(None) };
+        let Some((right, others)) = self.with_known(right)? else { return Ok(None) };
+        Ok(Some(Sides { left, right, value, keys: own.into_iter().zip(others).collect() }))
+    }
+
+    /// The rows with columns that are equal where the values are: two for a value that may be NULL, as keys that are have
+    /// no partner.
+    fn with_known(&mut self, pushed: Pushed) -> Result<Option<(LogicalPlan, Vec<Column>)>> {
+        let schema = pushed.plan.schema().clone();
+        let (mut added, mut keys) = (Vec::new(), Vec::new());
+        for column in pushed.value {
+            let field = schema.field_from_column(&column)?;
+            if !field.is_nullable() {
+                keys.push(column);
+                continue;
+            }
+            let Ok(default) = ScalarValue::new_default(field.data_type()) else { return Ok(None) };
+            let value = Expr::Column(column);
+            for key in [coalesce(vec![value.clone(), lit(default)]), value.is_null()] {
+                let name = self.name("__known");
+                added.push(key.alias(&name));
+                keys.push(Column::new_unqualified(name));
+            }
+        }
+        if added.is_empty() {
+            return Ok(Some((pushed.plan, keys)));
+        }
+        let all = schema.columns().into_iter().map(Expr::Column).chain(added);
+        let plan = LogicalPlanBuilder::from(pushed.plan).project(all.collect::<Vec<_>>())?.build()?;
+        Ok(Some((plan, keys)))
+    }
+}
+
+/// Both sides of a join by time, the columns of the value on its left, and the pairs of columns that have it.
+struct Sides {
+    left: LogicalPlan,
+    right: LogicalPlan,
+    value: Vec<Column>,
+    keys: Vec<(Column, Column)>,
+}
+
+pub(super) fn is_splice(of: &Extension) -> bool {
+    of.node.as_any().downcast_ref::<TimeJoinNode>().is_some_and(TimeJoinNode::is_splice)
 }
 
 fn over(function: Arc<AggregateUDF>, value: Expr, partition_by: Vec<Expr>) -> Expr {

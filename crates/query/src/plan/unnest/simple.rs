@@ -101,9 +101,10 @@ fn is_own(part: &Expr, plan: &LogicalPlan) -> Result<bool> {
     Ok(!part.contains_outer() && free(&alone)?.len() == free(&filter.input)?.len())
 }
 
+/// Of a column, by which the stock rule then groups.
 fn is_equality(part: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
     let is_outer = |side: &Expr| side.contains_outer() && side.column_refs().is_empty();
-    let is_inner = |side: &Expr| !side.contains_outer() && !side.column_refs().is_empty();
+    let is_inner = |side: &Expr| matches!(side, Expr::Column(_));
     (is_outer(left) && is_inner(right)) || (is_inner(left) && is_outer(right))
 }
