@@ -383,7 +383,7 @@ impl Engine {
         let schema = logical.schema().clone();
         let logical = with_tables.optimize(&logical)?;
         let is_about_system = !about.names_any && functions::is_about_system(&query.ast);
-        let logical_schema: SchemaRef = Arc::new(schema.as_arrow().clone());
+        let logical_schema: SchemaRef = Arc::new(settled_schema(schema.as_arrow(), logical.schema().as_arrow()));
         let answered = self.answered(logical.clone(), &state, catalog, query).await?;
         let physical = self.physical(&answered, &with_tables).await?;
         if !text.is_empty() && own.is_empty() && about.names_any && about.names_only_tables {
@@ -668,6 +668,20 @@ fn named_schema(schema: &SchemaRef, columns: &Vec<OutputColumn>) -> SchemaRef {
         .zip(columns)
         .map(|(field, column)| Arc::new(field.as_ref().clone().with_name(&column.name).with_nullable(true)));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The fields as they were planned, with numbers of the types that they have come to: `CASE` of an INT and a LONG is a
+/// LONG, which is known only once casts were put in.
+fn settled_schema(planned: &Schema, settled: &Schema) -> Schema {
+    let fields = planned.fields().iter().enumerate().map(|(at, field)| {
+        let found = settled.fields().get(at).map(|field| field.data_type());
+        match found.filter(|found| found.is_numeric() && field.data_type().is_numeric() && *found != field.data_type())
+        {
+            Some(found) => Arc::new(field.as_ref().clone().with_data_type(found.clone())),
+            None => field.clone(),
+        }
+    });
+    Schema::new(fields.collect::<Vec<_>>())
 }
 
 /// One text column, `QUERY PLAN`, of the lines of `text`.

@@ -97,6 +97,7 @@ pub(crate) fn bind(
 ) -> Result<Vec<TokenWithSpan>> {
     // Columns give the values of an INSERT their types; a cast would only keep it from its short way.
     let is_insert = first_word(&tokens) == Some("insert");
+    let is_prepare = first_word(&tokens) == Some("prepare");
     let mut out = Vec::with_capacity(tokens.len());
     for token in tokens {
         let Token::Placeholder(name) = &token.token else {
@@ -104,6 +105,10 @@ pub(crate) fn bind(
             continue;
         };
         let Some(value) = number(name).and_then(|n| values.get(n - 1)) else {
+            if is_prepare {
+                return Err(Error::invalid("PREPARE is not supported yet")
+                    .with_hint("statements are prepared by the protocol, as drivers do it; psql has \\bind"));
+            }
             let mut error = Error::new(ErrorKind::NotFound, format!("there is no parameter {name}"));
             error.position = place(&token);
             return Err(error);

@@ -88,7 +88,11 @@ impl Engine {
         }
         let logical = self.planned_query(catalog, query, &[], cancel).await?;
         planned_types(&logical, types);
-        let schema: SchemaRef = Arc::new(logical.schema().as_arrow().clone());
+        let state = self.state(catalog, cancel);
+        // Where parameters have no types there are none to settle.
+        let settled = state.analyzer().execute_and_check(logical.clone(), state.config_options(), |_, _| {});
+        let settled = settled.map_or_else(|_| logical.schema().clone(), |plan| plan.schema().clone());
+        let schema: SchemaRef = Arc::new(super::settled_schema(logical.schema().as_arrow(), settled.as_arrow()));
         let columns = distinct(schema.fields().iter().map(|field| output_column(field, query)).collect());
         let schema = super::named_schema(&schema, &columns);
         Ok((columns, schema))
