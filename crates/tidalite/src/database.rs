@@ -265,7 +265,7 @@ impl Core {
     fn refresh_views(self: &Arc<Core>) {
         let mut views = ViewJob::new();
         while !self.shared.is_closing.load(SeqCst) {
-            self.shared.wait_for_refresh(VIEWS_TICK);
+            self.shared.wait_for_refresh(views.idle(VIEWS_TICK));
             if !self.shared.is_closing.load(SeqCst) && views.has_work(&self.shared) {
                 views.round(&self.shared, self.sessions(), &self.host());
             }

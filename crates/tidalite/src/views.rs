@@ -40,6 +40,17 @@ impl ViewJob {
         !self.due(shared).is_empty()
     }
 
+    /// How long there is nothing to do unless a table changes, at most `most`: a view that is left alone is looked at when
+    /// that is over, as what changed meanwhile woke nobody.
+    pub fn idle(&self, most: Duration) -> Duration {
+        let now = Instant::now();
+        self.rest
+            .values()
+            .map(|until| until.duration_since(now))
+            .filter(|rest| !rest.is_zero())
+            .fold(most, Duration::min)
+    }
+
     /// Refreshes the views that are due, those first that others may follow.
     pub fn round(&mut self, shared: &Shared, sessions: &Sessions, host: &Arc<dyn Host>) {
         for view in self.due(shared) {
@@ -172,4 +183,19 @@ pub(crate) fn note(shared: &Shared, view: TableId, note: RefreshNote) {
         RefreshNote::Started(at) => (known.started, known.is_running) = (Some(at), true),
         RefreshNote::Ended(error) => (known.error, known.is_running) = (error, false),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_left_alone_is_looked_at_when_that_is_over() {
+        let (mut views, most) = (ViewJob::new(), Duration::from_secs(60));
+        assert_eq!(views.idle(most), most);
+        views.rest.insert(TableId(1), Instant::now());
+        assert_eq!(views.idle(most), most);
+        views.rest.insert(TableId(2), Instant::now() + Duration::from_secs(30));
+        assert!(views.idle(most) <= Duration::from_secs(30));
+    }
 }
