@@ -21,6 +21,7 @@ import pytest
 from random_queries import COLUMNS, DUCKDB, TYPES, Maker, literal
 
 ROUND = 1000
+ROWS_MAX = 4096
 QUERY_SECONDS = 30
 SETTINGS = [{}, {"TIDALITE_QUERY_FAST_OPERATORS": "false", "TIDALITE_QUERY_USE_MATERIALIZED_VIEWS": "true"}]
 
@@ -131,7 +132,9 @@ def ask_round(engines, seed, count, tell):
     for number in range(count):
         if number % 40 == 39:
             table = r.choice(maker.tables)
-            engines.exec(*(lambda c: (c.ours, c.theirs))(maker.change(table, 1_000_000 * number)))
+            # More than all changes before it: rows that were changed later come later, and among those of one statement
+            # those that did before.
+            engines.exec(*(lambda c: (c.ours, c.theirs))(maker.change(table, ROWS_MAX << number // 40)))
             if number % 80 == 79:
                 engines.ours[1].execute(f"REFRESH MATERIALIZED VIEW {table}_view")
         query = maker.query()
