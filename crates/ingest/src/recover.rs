@@ -6,17 +6,18 @@
 use crate::catalog::Catalog;
 use crate::times::ChangedTimes;
 use crate::wal::checkpoint;
-use crate::wal::log::{self, LogWriter, replay};
-use crate::wal::record::Op;
+use crate::wal::gathered::Gathered;
+use crate::wal::log::{self, LogWriter, Ops, replay};
+use crate::wal::record::{Front, Op, RunHead};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_storage::fs::Fs;
-use tidalite_storage::manifest::{Manifest, State};
+use tidalite_storage::manifest::{Manifest, State, Taken};
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::segment::store::SEGMENTS_FOLDER;
 use tidalite_storage::tables::{Versions, sort_segments};
-use tidalite_storage::{DeadRows, Error, Result, Segment, symbol_file};
+use tidalite_storage::{DeadRows, Error, Result, Run, Segment, symbol_file};
 use tidalite_types::{ColumnId, TableId, Txn};
 
 /// How many symbols of each column are in the table's symbol file.
@@ -51,29 +52,23 @@ pub fn recover(
         versions: Versions::default(),
         persisted: HashMap::new(),
         times: ChangedTimes::default(),
+        gathered: HashMap::new(),
     };
     tables.catalog.next_table = state.next_table;
     for &table in state.tables.keys() {
         tables.open_table(&**fs, table)?;
     }
     if state.checkpoint.file != 0 {
-        checkpoint::read(&**fs, state.checkpoint.file, |op| match op {
-            Op::Times { table, since, changes } => {
-                tables.times.load(table, since, changes);
-                Ok(())
-            }
-            op => tables.apply(state.checkpoint.txn, op),
-        })?;
+        checkpoint::read_chunks(&**fs, state.checkpoint.file, |ops| tables.load(state.checkpoint.txn, ops))?;
+        tables.end_all();
     }
     tables.follow_bases();
     let mut replayed = 0;
     let end = replay(&**fs, state.checkpoint.txn, |txn, ops| {
         replayed += 1;
-        ops.into_iter().try_for_each(|op| {
-            tables.times.note(&tables.catalog, txn, std::slice::from_ref(&op));
-            tables.apply(txn, op)
-        })
+        tables.replay(txn, ops)
     })?;
+    tables.end_all();
     let txn = end.txn;
     let mut log = LogWriter::begin(fs.clone(), end, log_file_bytes)?;
     // Files that a checkpoint made needless before the last close or crash could remove them.
@@ -93,9 +88,110 @@ struct Recovering<'a> {
     versions: Versions,
     persisted: Persisted,
     times: ChangedTimes,
+    gathered: HashMap<TableId, Gathering>,
+}
+
+/// Rows of a table on their way from the log to staging.
+struct Gathering {
+    /// As the manifest says.
+    merged: Txn,
+    taken: Option<Taken>,
+    rows: Option<Gathered>,
 }
 
 impl Recovering<'_> {
+    /// Takes what a checkpoint has.
+    fn load(&mut self, txn: Txn, mut ops: Ops<'_>) -> Result<()> {
+        while let Some(front) = ops.next_front()? {
+            let op = match front {
+                Front::Rows(table, head) if Gathered::is_for(&head) => {
+                    self.gather(table, &head, &mut ops)?;
+                    continue;
+                }
+                front => front.whole(&mut ops.d).map_err(|e| ops.corrupt(e))?,
+            };
+            if let Op::Times { table, since, changes } = op {
+                self.times.load(table, since, changes);
+            } else {
+                self.end(op.table());
+                self.apply(txn, op)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does a commit again.
+    fn replay(&mut self, txn: Txn, mut ops: Ops<'_>) -> Result<()> {
+        while let Some(front) = ops.next_front()? {
+            let op = match front {
+                Front::Rows(table, head) if Gathered::is_for(&head) && !self.catalog.is_base(table) => {
+                    self.gather(table, &head, &mut ops)?;
+                    continue;
+                }
+                front => front.whole(&mut ops.d).map_err(|e| ops.corrupt(e))?,
+            };
+            // Strings get their ids apart from rows; everything else counts on those before it.
+            if !matches!(op, Op::Symbols { .. }) {
+                self.end(op.table());
+            }
+            self.times.note(&self.catalog, txn, std::slice::from_ref(&op));
+            self.apply(txn, op)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the few rows of a small commit together with others of their table.
+    fn gather(&mut self, table: TableId, head: &RunHead, ops: &mut Ops<'_>) -> Result<()> {
+        let state = self.state;
+        let of = self.gathered.entry(table).or_insert_with(|| {
+            let known = state.tables.get(&table);
+            Gathering { merged: known.map_or(Txn(0), |t| t.merged), taken: known.and_then(|t| t.taken), rows: None }
+        });
+        if head.txns.1 <= of.merged {
+            return head.decode(&mut ops.d).map(drop).map_err(|e| ops.corrupt(e));
+        }
+        check_not_half_merged(head.txns, of.merged)?;
+        if of.taken.is_some_and(|taken| head.txns.1 <= taken.upto) {
+            let run = head.decode(&mut ops.d).map_err(|e| ops.corrupt(e))?;
+            self.end(table);
+            self.append(table, run);
+            return Ok(());
+        }
+        let taken = match &mut of.rows {
+            Some(rows) => rows.append(head, &mut ops.d),
+            None => Gathered::begin(head, &mut ops.d).map(|rows| of.rows = Some(rows)),
+        };
+        taken.map_err(|e| ops.corrupt(e))?;
+        if let Some(rows) = of.rows.take_if(|rows| rows.is_full()) {
+            self.versions.append(table, rows.end());
+        }
+        Ok(())
+    }
+
+    /// Without what a merge took out of it. Of runs with later commits it is known from the checkpoint they are in.
+    fn append(&mut self, table: TableId, run: Run) {
+        let known = self.state.tables.get(&table);
+        let taken = known.and_then(|t| t.taken).filter(|taken| run.txns.1 <= taken.upto);
+        let run = match taken.zip(known.and_then(|t| t.schema.designated)) {
+            Some((taken, designated)) => Arc::unwrap_or_clone(Arc::new(run).without_before(designated, taken.before)),
+            None => run,
+        };
+        self.versions.append(table, run);
+    }
+
+    /// Puts what was gathered of a table into its staging.
+    fn end(&mut self, table: TableId) {
+        if let Some(rows) = self.gathered.get_mut(&table).and_then(|of| of.rows.take()) {
+            self.versions.append(table, rows.end());
+        }
+    }
+
+    fn end_all(&mut self) {
+        for (table, of) in self.gathered.drain() {
+            of.rows.into_iter().for_each(|rows| self.versions.append(table, rows.end()));
+        }
+    }
+
     fn open_table(&mut self, fs: &dyn Fs, table: TableId) -> Result<()> {
         let Some(state) = self.state.tables.get(&table) else { return Ok(()) };
         let schema = Arc::new(state.schema.clone());
@@ -131,6 +227,7 @@ impl Recovering<'_> {
         let table = op.table();
         let known = self.state.tables.get(&table);
         let (schema_txn, merged) = known.map_or((Txn(0), Txn(0)), |t| (t.schema_txn, t.merged));
+        let taken = known.and_then(|t| t.taken).map_or(Txn(0), |taken| taken.upto);
         match op {
             Op::CreateTable { schema, .. } => {
                 if known.is_none() {
@@ -149,7 +246,12 @@ impl Recovering<'_> {
                     self.versions.set_schema(table, schema, self.catalog.symbols(table), txn);
                 }
             }
+            // What is in segments came later, if some of it did.
+            Op::Truncate { .. } if txn > merged && txn <= taken => self.versions.truncate_staged(table, txn),
             Op::Truncate { .. } if txn > merged => self.versions.truncate(table, txn),
+            Op::DropPartitions { partitions, .. } if txn > merged && txn <= taken => {
+                self.versions.drop_partitions_staged(table, &partitions, txn)
+            }
             Op::DropPartitions { partitions, .. } if txn > merged => {
                 self.versions.drop_partitions(table, &partitions, txn)
             }
@@ -159,13 +261,8 @@ impl Recovering<'_> {
                 }
             }
             Op::Rows { run, .. } if run.txns.1 > merged => {
-                if run.txns.0 <= merged {
-                    return Err(Error::corrupt(format!(
-                        "a run of commits {} to {} is half merged at {merged}",
-                        run.txns.0, run.txns.1
-                    )));
-                }
-                self.versions.append(table, run);
+                check_not_half_merged(run.txns, merged)?;
+                self.append(table, run);
             }
             // Of segments that are gone and of staged rows that were merged, the merge took care.
             Op::Delete { dead, .. } => self.versions.kill(table, &dead, txn),
@@ -173,6 +270,14 @@ impl Recovering<'_> {
         }
         Ok(())
     }
+}
+
+/// A merge takes runs as a whole.
+fn check_not_half_merged((first, last): (Txn, Txn), merged: Txn) -> Result<()> {
+    if first <= merged {
+        return Err(Error::corrupt(format!("a run of commits {first} to {last} is half merged at {merged}")));
+    }
+    Ok(())
 }
 
 /// The folders all others write to, and their names, durably.

@@ -56,6 +56,8 @@ pub struct Server {
     certificate: Option<Arc<Certificate>>,
     signal: StopSignal,
     tasks: Vec<JoinHandle<()>>,
+    /// End with it.
+    _lines: Option<ilp::LineThreads>,
     health: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -110,7 +112,7 @@ impl Server {
             ..LineOptions::default()
         };
         let mut addresses = Addresses::default();
-        let mut tasks = Vec::new();
+        let (mut tasks, mut lines) = (Vec::new(), None);
         if let Some(listener) = bound.http {
             addresses.http = Some(listener.local_addr()?);
             let shared = Arc::new(http::Shared {
@@ -166,7 +168,10 @@ impl Server {
                 commit_interval: config.ilp_commit_interval,
                 batch_rows_max: config.ilp_batch_rows_max,
             });
-            tasks.push(tokio::spawn(ilp::serve(listener, shared, config.ilp_connections_max, stop.clone())));
+            let threads = ilp::LineThreads::start()?;
+            let (connections_max, stop) = (config.ilp_connections_max, stop.clone());
+            tasks.push(threads.serve(listener, move |listener| ilp::serve(listener, shared, connections_max, stop))?);
+            lines = Some(threads);
         }
         let mut health = None;
         if let Some(listener) = bound.health {
@@ -186,7 +191,7 @@ impl Server {
                 tracing::info!(protocol, %address, tls, "listening");
             }
         }
-        Ok(Server { addresses, database, counters, certificate, signal, tasks, health })
+        Ok(Server { addresses, database, counters, certificate, signal, tasks, _lines: lines, health })
     }
 
     #[must_use]

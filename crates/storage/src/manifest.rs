@@ -33,11 +33,21 @@ pub struct TableState {
     pub schema_txn: Txn,
     /// Rows and removals of this table up to this commit are in `segments`; later ones in checkpoint and log.
     pub merged: Txn,
+    /// Which rows of later commits are in `segments`, too.
+    pub taken: Option<Taken>,
     pub segments: BTreeMap<SegmentId, SegmentMeta>,
     /// Rows of segments that were dead before their segment was named here: what killed them speaks of older segments.
     pub dead: BTreeMap<SegmentId, RowRanges>,
     /// How much of the symbol file is written and synced.
     pub symbol_bytes: u64,
+}
+
+/// Of commits up to `upto` the rows with a designated timestamp before `before` are in segments: a merge left the others
+/// staged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub upto: Txn,
+    pub before: i64,
 }
 
 /// Commits up to `txn` are in tables' segments and in the checkpoint file; the log begins after it.
@@ -79,6 +89,10 @@ pub enum Change {
         segment: SegmentId,
     },
     Checkpoint(Checkpoint),
+    Taken {
+        table: TableId,
+        taken: Taken,
+    },
     /// Rows of a new segment that died while it was written.
     Dead {
         table: TableId,
@@ -293,6 +307,7 @@ impl State {
                     schema: schema.clone(),
                     schema_txn: *schema_txn,
                     merged: Txn(0),
+                    taken: None,
                     segments: BTreeMap::new(),
                     dead: BTreeMap::new(),
                     symbol_bytes: 0,
@@ -319,6 +334,11 @@ impl State {
                 self.next_segment = self.next_segment.max(*segment);
             }
             Change::Checkpoint(checkpoint) => self.checkpoint = *checkpoint,
+            Change::Taken { table, taken } => {
+                if let Some(state) = self.tables.get_mut(table) {
+                    state.taken = Some(*taken);
+                }
+            }
             Change::Dead { table, segment, rows } => {
                 if let Some(state) = self.tables.get_mut(table) {
                     state.dead.insert(*segment, rows.clone());
@@ -344,6 +364,7 @@ impl State {
                 merged: state.merged,
                 symbol_bytes: state.symbol_bytes,
             });
+            changes.extend(state.taken.map(|taken| Change::Taken { table, taken }));
             let dead = state.dead.iter();
             changes.extend(dead.map(|(&segment, rows)| Change::Dead { table, segment, rows: rows.clone() }));
         }
@@ -470,6 +491,12 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
                 e.u64(checkpoint.txn.0);
                 e.u64(checkpoint.file);
             }
+            Change::Taken { table, taken } => {
+                e.u8(7);
+                e.u32(table.0);
+                e.u64(taken.upto.0);
+                e.i64(taken.before);
+            }
             Change::Dead { table, segment, rows } => {
                 e.u8(6);
                 e.u32(table.0);
@@ -511,6 +538,7 @@ fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
             4 => Change::NextIds { table: TableId(d.u32()?), segment: SegmentId(d.u64()?) },
             5 => Change::Checkpoint(Checkpoint { txn: Txn(d.u64()?), file: d.u64()? }),
             6 => Change::Dead { table: TableId(d.u32()?), segment: SegmentId(d.u64()?), rows: decode_ranges(&mut d)? },
+            7 => Change::Taken { table: TableId(d.u32()?), taken: Taken { upto: Txn(d.u64()?), before: d.i64()? } },
             _ => return Err(Malformed("manifest change")),
         });
     }

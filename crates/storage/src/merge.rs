@@ -83,9 +83,11 @@ pub struct MergeOptions<'a> {
     /// The newest rows, from this timestamp on, go to segments of their own: late rows will fall between them, and only
     /// these few will be written again.
     pub tail_from: Option<i64>,
+    /// Rows from this timestamp on are left where they are.
+    pub kept_from: Option<i64>,
 }
 
-/// Merges all runs of `table`, and writes the segments `reclaim` again. `next_segment` gives ids never used before. On an
+/// Merges the runs of `table`, and writes the segments `reclaim` again. `next_segment` gives ids never used before. On an
 /// error nothing was changed; files written so far are removed as far as possible.
 pub fn merge(
     store: &Arc<SegmentStore>,
@@ -96,7 +98,13 @@ pub fn merge(
 ) -> Result<Merged> {
     let mut damaged: Vec<Error> = Vec::new();
     loop {
-        let job = Job { table, reclaim, new: NewRows::of(table)?, tail_from: options.tail_from, damaged: &damaged };
+        let job = Job {
+            table,
+            reclaim,
+            new: NewRows::of(table, options.kept_from)?,
+            tail_from: options.tail_from,
+            damaged: &damaged,
+        };
         let threads = options.threads;
         let writing = Writing { store, threads, effort: Effort::Fresh, is_cancelled: &|| false };
         let clusters = job.clusters();

@@ -59,6 +59,23 @@ impl Run {
         Run { is_sorted: true, ..self.taken(&order, self.time_range) }
     }
 
+    /// With the rows dead that have a designated timestamp `id` before `before`: a merge has put them into segments, but
+    /// what is said of rows by their places in staging must go on to hold.
+    #[must_use]
+    pub fn without_before(self: &Arc<Run>, id: ColumnId, before: i64) -> Arc<Run> {
+        if self.time_range.0 >= before {
+            return self.clone();
+        }
+        let mut dead = self.dead.as_deref().cloned().unwrap_or_default();
+        let times = self.timestamps(id).iter().enumerate();
+        times.filter(|(_, ts)| **ts < before).for_each(|(row, _)| {
+            dead.kill(row);
+        });
+        // The range is that of rows alive; in order are they no more, since the dead ones are outside of it.
+        let time_range = (before.min(self.time_range.1), self.time_range.1);
+        Arc::new(Run { time_range, is_sorted: false, dead: Some(Arc::new(dead)), ..Run::clone(self) })
+    }
+
     /// Some of the rows of a run without dead ones.
     #[must_use]
     pub fn taken(&self, rows: &[u32], time_range: (i64, i64)) -> Run {

@@ -55,6 +55,29 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub struct MergeInput {
     pub version: Arc<TableSnapshot>,
+    /// Rows from this timestamp on stay staged: late ones are still to come between them.
+    pub kept_from: Option<i64>,
+}
+
+impl MergeInput {
+    /// The last commit of which all rows are in segments afterwards; 0 when there is none.
+    #[must_use]
+    pub fn merged_txn(&self) -> Txn {
+        let runs = &self.version.runs;
+        let (Some(from), Some(id)) = (self.kept_from, self.version.schema.designated) else {
+            return runs.last().map_or(Txn(0), |run| run.txns.1);
+        };
+        let is_taken = |run: &Arc<Run>| {
+            let times = run.timestamps(id).iter().enumerate();
+            run.time_range.1 < from || times.clone().all(|(row, ts)| *ts < from || run.is_dead(row))
+        };
+        let mut taken = runs.iter().take_while(|run| is_taken(run)).count();
+        // One commit may have made several runs.
+        while (1..runs.len()).contains(&taken) && runs[taken].txns.0 <= runs[taken - 1].txns.1 {
+            taken -= 1;
+        }
+        taken.checked_sub(1).map_or(Txn(0), |last| runs[last].txns.1)
+    }
 }
 
 /// Rows that died after a merge was begun, by where they were then.
@@ -245,19 +268,27 @@ impl Versions {
             self.get(id).into_iter().flat_map(|t| t.segments.iter()).filter(is_dropped).cloned().collect();
         self.removed.extend(removed);
         self.replace(id, |_, v| {
-            let Some(designated) = v.schema.designated else { return v };
+            if v.schema.designated.is_none() {
+                return v;
+            }
             let removals = v.removals + 1;
             let segments: Vec<_> = v.segments.iter().filter(|s| !is_dropped(s)).cloned().collect();
             let dead = masks_of(&v, &segments);
-            let runs = v.runs.iter().filter_map(|run| {
-                let is_touched = partitions.iter().any(|&(lo, hi)| run.time_range.0 < hi && lo <= run.time_range.1);
-                if is_touched {
-                    run.without_partitions(designated, partitions).map(Arc::new)
-                } else {
-                    Some(run.clone())
-                }
-            });
-            TableSnapshot { txn, segments: Arc::new(segments), runs: Arc::new(runs.collect()), dead, removals, ..v }
+            let runs = Arc::new(runs_without(&v, partitions));
+            TableSnapshot { txn, segments: Arc::new(segments), runs, dead, removals, ..v }
+        });
+    }
+
+    /// As [`Versions::truncate`], for staged rows alone: at a recovery whose segments were written after it.
+    pub fn truncate_staged(&mut self, id: TableId, txn: Txn) {
+        self.replace(id, |_, v| TableSnapshot { txn, runs: Arc::default(), removals: v.removals + 1, ..v });
+    }
+
+    /// As [`Versions::drop_partitions`], for staged rows alone.
+    pub fn drop_partitions_staged(&mut self, id: TableId, partitions: &[(i64, i64)], txn: Txn) {
+        self.replace(id, |_, v| {
+            let runs = Arc::new(runs_without(&v, partitions));
+            TableSnapshot { txn, runs, removals: v.removals + 1, ..v }
         });
     }
 
@@ -269,7 +300,7 @@ impl Versions {
             return None;
         }
         entry.frozen = entry.version.runs.last().map_or(entry.frozen, |r| r.txns.1);
-        Some(MergeInput { version: entry.version.clone() })
+        Some(MergeInput { version: entry.version.clone(), kept_from: None })
     }
 
     /// Holds merges of a table off until [`Versions::let_merge`] is called as often.
@@ -313,7 +344,7 @@ impl Versions {
     pub fn begin_seal(&self, id: TableId) -> Option<MergeInput> {
         let entry = self.tables.get(&id).filter(|entry| entry.holds == 0)?;
         let version = TableSnapshot { runs: Arc::default(), ..TableSnapshot::clone(&entry.version) };
-        Some(MergeInput { version: Arc::new(version) })
+        Some(MergeInput { version: Arc::new(version), kept_from: None })
     }
 
     /// Whether the result of a merge still holds: the table is there and nothing was removed from it meanwhile.
@@ -331,7 +362,8 @@ impl Versions {
         removed: &[Arc<Segment>],
         dead: Vec<(SegmentId, Mask)>,
     ) {
-        let merged = input.version.runs.last().map_or(Txn(0), |r| r.txns.1);
+        let (merged, last) = (input.merged_txn(), input.version.runs.last().map_or(Txn(0), |r| r.txns.1));
+        let kept = input.kept_from.zip(input.version.schema.designated);
         let is_removed = |s: &Arc<Segment>| removed.iter().any(|r| r.meta().id == s.meta().id);
         self.replace(input.version.id, |_, v| {
             let mut segments: Vec<_> = v.segments.iter().filter(|s| !is_removed(s)).cloned().collect();
@@ -341,10 +373,31 @@ impl Versions {
             if !dead.is_empty() {
                 Arc::make_mut(&mut masks).extend(dead.into_iter().map(|(id, mask)| (id, Arc::new(mask))));
             }
-            let runs = v.runs.iter().filter(|r| r.txns.0 > merged).cloned().collect();
-            TableSnapshot { segments: Arc::new(segments), runs: Arc::new(runs), dead: masks, ..v }
+            let staged = v.runs.iter().filter(|r| r.txns.0 > merged);
+            let runs = staged.map(|run| match kept {
+                Some((from, id)) if run.txns.1 <= last => run.without_before(id, from),
+                _ => run.clone(),
+            });
+            // Whoever found rows in staging has to look again.
+            let removals = v.removals + u64::from(kept.is_some());
+            TableSnapshot { segments: Arc::new(segments), runs: Arc::new(runs.collect()), dead: masks, removals, ..v }
         });
     }
+}
+
+/// The runs of a version without the rows of some partitions.
+fn runs_without(version: &TableSnapshot, partitions: &[(i64, i64)]) -> Vec<Arc<Run>> {
+    let Some(designated) = version.schema.designated else { return version.runs.to_vec() };
+    let without = |run: &Arc<Run>| {
+        // The range is that of rows alive: of dead ones nobody knows.
+        let is_touched = partitions.iter().any(|&(lo, hi)| run.time_range.0 < hi && lo <= run.time_range.1);
+        if is_touched || run.dead.is_some() {
+            run.without_partitions(designated, partitions).map(Arc::new)
+        } else {
+            Some(run.clone())
+        }
+    };
+    version.runs.iter().filter_map(without).collect()
 }
 
 /// The masks of a version that belong to `segments`.

@@ -312,9 +312,9 @@ fn rows(pinned: &Pinned) -> Result<Vec<u8>> {
     let mut writer = CheckpointWriter::create(&memory, 1)?;
     for table in &pinned.tables {
         let persisted = pinned.persisted.get(&table.id).cloned().unwrap_or_default();
-        staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
+        staged_ops(table, &persisted).try_for_each(|op| writer.write(&op))?;
         let times = pinned.times.get(&table.id).cloned();
-        times.into_iter().try_for_each(|op| writer.write(&[op]))?;
+        times.into_iter().try_for_each(|op| writer.write(&op))?;
     }
     writer.finish(&memory)?;
     let path = checkpoint::path_of(1);

@@ -24,15 +24,15 @@ use tidalite_ingest::wal::log::make_spare;
 use tidalite_ingest::wal::record::Op;
 use tidalite_storage::dead::{DeadRows, ranges_of_mask};
 use tidalite_storage::expiry::expired_partitions;
-use tidalite_storage::manifest::{Change, Checkpoint, State};
+use tidalite_storage::manifest::{Change, Checkpoint, State, Taken};
 use tidalite_storage::merge::{MergeOptions, Merged, Threads, merge, reclaimable};
 use tidalite_storage::tables::{MergeInput, Staged};
 use tidalite_storage::{Run, Segment, TableSnapshot, symbol_file};
 use tidalite_types::{ColumnId, Command, SegmentId, TableId, Txn};
-use watch::{Limits, Watch};
+use watch::{Due, Limits, Watch};
 
-/// A third of the share of a thread of normal priority, when all want to run.
-const MERGE_NICENESS: i32 = 5;
+/// A tenth of the share of a thread of normal priority, when all want to run.
+const MERGE_NICENESS: i32 = 10;
 /// How often the thread looks for work when nobody asks.
 const TICK: Duration = Duration::from_millis(100);
 /// Tables with a TTL are looked at this often.
@@ -154,15 +154,9 @@ impl Jobs {
 
     /// Merges everything staged now, then writes a checkpoint.
     pub(crate) fn merge_all(&mut self) -> Result<()> {
-        let all: Vec<TableId> = self
-            .shared
-            .tables
-            .all()
-            .1
-            .iter()
-            .filter(|t| !t.runs.is_empty() || !t.dead.is_empty())
-            .map(|t| t.id)
-            .collect();
+        let tables = self.shared.tables.all().1;
+        let with_work = tables.iter().filter(|t| !t.runs.is_empty() || !t.dead.is_empty());
+        let all: Vec<Due> = with_work.map(|t| Due { id: t.id, keeps: false }).collect();
         self.reclaims_all = true;
         let merged = self.round(&all);
         self.reclaims_all = false;
@@ -180,24 +174,24 @@ impl Jobs {
         result
     }
 
-    fn round(&mut self, tables: &[TableId]) -> Result<()> {
+    fn round(&mut self, tables: &[Due]) -> Result<()> {
         let threads = self.shared.config.merge_threads.max(1);
         let mut failure = None;
         for some in tables.chunks(threads) {
-            some.iter().for_each(|&table| self.note_lateness(table));
+            some.iter().for_each(|due| self.note_lateness(due.id));
             let threads = threads / some.len();
             let results: Vec<_> = std::thread::scope(|scope| {
                 let jobs = &*self;
                 let spawned: Vec<_> =
-                    some.iter().map(|&table| scope.spawn(move || jobs.merge_table(table, threads))).collect();
+                    some.iter().map(|&due| scope.spawn(move || jobs.merge_due(due, threads))).collect();
                 spawned.into_iter().map(|s| s.join().unwrap_or_else(|_| Err(panicked()))).collect()
             });
-            for (&table, result) in some.iter().zip(results) {
+            for (due, result) in some.iter().zip(results) {
                 match result {
                     Ok(replaced) => self.obsolete.extend(replaced),
-                    Err(error) => failure = Some(self.merge_failed(table, error)),
+                    Err(error) => failure = Some(self.merge_failed(due.id, error)),
                 }
-                self.watch.merged(table, Instant::now());
+                self.watch.merged(due.id, self.left_staged(due.id), Instant::now());
             }
             self.shared.merge_ended(failure.as_ref().map(Error::to_string));
             // Not awaited: the commit thread may itself be waiting for the next merge.
@@ -215,10 +209,16 @@ impl Jobs {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Merges one table, without the checkpoint that may be due.
+    /// Merges one table, without the checkpoint that may be due; every other time only what is older than the middle of
+    /// what is staged.
     #[cfg(test)]
     pub(crate) fn merge_now(&mut self, table: TableId) -> Result<()> {
-        let replaced = self.merge_table(table, self.shared.config.merge_threads)?;
+        let middle = |version: &TableSnapshot| {
+            let ranges = version.runs.iter().map(|run| run.time_range);
+            let (lo, hi) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+            (version.schema.designated.is_some() && version.txn.0 % 2 == 1).then(|| lo.midpoint(hi))
+        };
+        let replaced = self.merge_table(table, self.shared.config.merge_threads, middle)?;
         self.obsolete.extend(replaced);
         self.purge();
         Ok(())
@@ -245,7 +245,7 @@ impl Jobs {
     }
 
     /// Tables to merge now.
-    fn due(&mut self) -> Vec<TableId> {
+    fn due(&mut self) -> Vec<Due> {
         let (_, tables) = self.shared.tables.all();
         let limits = self.limits();
         self.shared.forget_merges(|id| tables.binary_search_by_key(&id, |t| t.id).is_ok());
@@ -267,10 +267,22 @@ impl Jobs {
         self.log_bytes_before + written - self.log_bytes_checkpointed > self.shared.config.log_bytes
     }
 
-    /// Merges what is staged of a table; gives the segments that were replaced.
-    fn merge_table(&self, table: TableId, threads: usize) -> Result<Vec<Arc<Segment>>> {
-        let Some(input) = self.shared.tables.write().begin_merge(table) else { return Ok(Vec::new()) };
-        let merged_txn = input.version.runs.last().map_or(Txn(0), |r| r.txns.1);
+    fn merge_due(&self, due: Due, threads: usize) -> Result<Vec<Arc<Segment>>> {
+        let staging_bytes = self.shared.config.staging_bytes;
+        let kept_from = |version: &TableSnapshot| self.watch.kept_from(version, staging_bytes).filter(|_| due.keeps);
+        self.merge_table(due.id, threads, kept_from)
+    }
+
+    /// Merges what is staged of a table, but for rows from the time on that `kept_from` gives; gives the segments that
+    /// were replaced.
+    fn merge_table(
+        &self,
+        table: TableId,
+        threads: usize,
+        kept_from: impl Fn(&TableSnapshot) -> Option<i64>,
+    ) -> Result<Vec<Arc<Segment>>> {
+        let Some(mut input) = self.shared.tables.write().begin_merge(table) else { return Ok(Vec::new()) };
+        input.kept_from = kept_from(&input.version).map(|from| from.max(self.taken_before(table)));
         let reclaim = reclaimable(&input.version, self.reclaims_all);
         if input.version.runs.is_empty() && reclaim.is_empty() {
             return Ok(Vec::new());
@@ -279,13 +291,17 @@ impl Jobs {
         // The manifest must not know of commits that the log could still lose: neither of rows nor of the schema.
         block_on(self.ask(Work::Sync))?;
         let mut next_segment = || self.next_segment();
-        let options = MergeOptions { threads: threads_of(threads), tail_from: self.watch.tail_from(&input.version) };
+        let options = MergeOptions {
+            threads: threads_of(threads),
+            tail_from: self.watch.tail_from(&input.version),
+            kept_from: input.kept_from,
+        };
         let merged = merge(&self.shared.store, &input.version, &reclaim, &options, &mut next_segment)?;
         for error in &merged.damaged {
             tracing::error!(%error, "a damaged segment was left alone by a merge; new rows are in segments beside it");
         }
         // The edit may have reached the disk all the same: the files can go after the next one that did.
-        let is_shown = self.publish(&input, &merged, merged_txn).inspect_err(|_| self.doubt(&merged.added))?;
+        let is_shown = self.publish(&input, &merged).inspect_err(|_| self.doubt(&merged.added))?;
         let counters = &self.shared.counters;
         counters.segment_written_bytes.fetch_add(merged.written_bytes, Relaxed);
         if !is_shown {
@@ -314,6 +330,26 @@ impl Jobs {
         Ok(merged.removed)
     }
 
+    /// What the last merge of a table left staged, without what came since.
+    fn left_staged(&self, table: TableId) -> Staged {
+        let manifest = self.shared.lock_manifest();
+        let known = manifest.manifest.state().tables.get(&table);
+        let upto = known.and_then(|t| t.taken).map_or(Txn(0), |taken| taken.upto);
+        drop(manifest);
+        let version = self.shared.tables.read().get(table).cloned();
+        let runs = version.iter().flat_map(|t| t.runs.iter()).take_while(|run| run.txns.1 <= upto);
+        Staged::of(&runs.cloned().collect::<Vec<_>>())
+    }
+
+    /// Before this time nothing of some staged commits is left: a merge must not leave older rows of others, for the
+    /// manifest says one time for all.
+    fn taken_before(&self, table: TableId) -> i64 {
+        let manifest = self.shared.lock_manifest();
+        let known = manifest.manifest.state().tables.get(&table);
+        let taken = known.and_then(|t| t.taken.filter(|taken| taken.upto > t.merged));
+        taken.map_or(i64::MIN, |taken| taken.before)
+    }
+
     /// An edit that failed may have reached the disk all the same: the files can go after the next one that did.
     fn doubt(&self, added: &[Arc<Segment>]) {
         self.doubtful.lock().unwrap_or_else(PoisonError::into_inner).extend(added.iter().cloned());
@@ -324,7 +360,7 @@ impl Jobs {
     }
 
     /// Puts a merge into the manifest, then before the readers; false when the table changed so that it is void.
-    fn publish(&self, input: &MergeInput, merged: &Merged, merged_txn: Txn) -> Result<bool> {
+    fn publish(&self, input: &MergeInput, merged: &Merged) -> Result<bool> {
         let (id, version) = (input.version.id, &input.version);
         // Whoever deletes rows of segments or runs holds this until it is published: what died is known.
         let _deletes = self.shared.lock_deletes();
@@ -350,9 +386,12 @@ impl Jobs {
             table: id,
             add: Vec::new(),
             remove: Vec::new(),
-            merged: merged_txn,
+            merged: input.merged_txn(),
             symbol_bytes,
         });
+        if let (Some(before), Some(last)) = (input.kept_from, version.runs.last()) {
+            changes.push(Change::Taken { table: id, taken: Taken { upto: last.txns.1, before } });
+        }
         // What killed them speaks of segments and runs that recovery will not find.
         let masks = dead.iter().map(|(segment, mask)| (*segment, ranges_of_mask(mask)));
         changes.extend(masks.map(|(segment, rows)| Change::Dead { table: id, segment, rows }));
@@ -385,9 +424,9 @@ impl Jobs {
         for table in &tables {
             changes.extend(reconcile(self.shared.next_segment_id(), &state, table, &table.segments));
             let persisted = manifest.persisted.get(&table.id).cloned().unwrap_or_default();
-            staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
+            staged_ops(table, &persisted).try_for_each(|op| writer.write(&op))?;
             let times = self.shared.lock_times().op(table.id);
-            times.into_iter().try_for_each(|op| writer.write(&[op]))?;
+            times.into_iter().try_for_each(|op| writer.write(&op))?;
         }
         writer.finish(&*self.shared.fs)?;
         changes.push(Change::Checkpoint(Checkpoint { txn, file: number }));

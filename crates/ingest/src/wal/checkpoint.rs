@@ -4,16 +4,22 @@
 //! chunks: length u32, CRC32C u32 of what follows, then a count u32 of operations and the operations, as in the log;
 //! a chunk of length 0 ends it.
 
-use super::record::{Op, decode_op, encode_op};
+use super::log::Ops;
+use super::record::{Op, encode_op};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidalite_storage::codec::{Decoder, Encoder, Malformed};
+use tidalite_storage::codec::{Decoder, Encoder};
 use tidalite_storage::fs::{File, Fs};
 use tidalite_storage::{Error, Result};
 
 pub use tidalite_storage::manifest::CHECKPOINT_FOLDER as FOLDER;
 const CHUNK_HEADER: usize = 8;
+/// A chunk takes operations until it has this much: of ten thousand tables with a few rows each there are a hundred
+/// thousand. More would make more of them unreadable where one byte is damaged.
+const CHUNK_BYTES: usize = 64 << 10;
+/// Read at once, or a chunk if that is longer.
+const READ_BYTES: usize = 4 << 20;
 
 pub use tidalite_storage::manifest::checkpoint_path as path_of;
 
@@ -22,6 +28,9 @@ pub struct CheckpointWriter {
     file: Arc<dyn File>,
     path: PathBuf,
     len: u64,
+    /// Room for the header, then the count, then so many operations.
+    chunk: Encoder,
+    count: u32,
 }
 
 impl CheckpointWriter {
@@ -30,23 +39,39 @@ impl CheckpointWriter {
         // Of an attempt that failed: the manifest does not point at it.
         let _ = fs.remove(&path);
         let file = fs.create(&path).map_err(|e| Error::io("create", &path, e))?;
-        Ok(CheckpointWriter { file, path, len: 0 })
+        Ok(CheckpointWriter { file, path, len: 0, chunk: Encoder::new(), count: 0 })
     }
 
-    pub fn write(&mut self, ops: &[Op]) -> Result<()> {
-        let mut e = Encoder::new();
-        e.bytes.resize(CHUNK_HEADER, 0);
-        e.u32(ops.len() as u32);
-        ops.iter().for_each(|op| encode_op(op, &mut e));
-        let len = (e.bytes.len() - CHUNK_HEADER) as u32;
-        let crc = crc32c::crc32c(&e.bytes[CHUNK_HEADER..]);
-        e.bytes[..4].copy_from_slice(&len.to_le_bytes());
-        e.bytes[4..8].copy_from_slice(&crc.to_le_bytes());
-        self.append(&e.bytes)
+    pub fn write(&mut self, op: &Op) -> Result<()> {
+        // What says which rows of a run are dead counts from its end, and stays in the chunk of the run.
+        if self.chunk.bytes.len() >= CHUNK_BYTES && !matches!(op, Op::Delete { .. }) {
+            self.end_chunk()?;
+        }
+        self.chunk.bytes.resize(self.chunk.bytes.len().max(CHUNK_HEADER + 4), 0);
+        encode_op(op, &mut self.chunk);
+        self.count += 1;
+        Ok(())
+    }
+
+    fn end_chunk(&mut self) -> Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let mut bytes = std::mem::take(&mut self.chunk.bytes);
+        let payload = &mut bytes[CHUNK_HEADER..];
+        payload[..4].copy_from_slice(&self.count.to_le_bytes());
+        let (len, crc) = (payload.len() as u32, crc32c::crc32c(payload));
+        bytes[..4].copy_from_slice(&len.to_le_bytes());
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        self.append(&bytes)?;
+        bytes.clear();
+        (self.chunk.bytes, self.count) = (bytes, 0);
+        Ok(())
     }
 
     /// Makes the file and its name durable.
     pub fn finish(mut self, fs: &dyn Fs) -> Result<()> {
+        self.end_chunk()?;
         self.append(&[0; CHUNK_HEADER])?;
         self.file.sync().map_err(|e| Error::io("sync", &self.path, e))?;
         fs.sync_dir(Path::new(FOLDER)).map_err(|e| Error::io("sync", Path::new(FOLDER), e))
@@ -61,39 +86,53 @@ impl CheckpointWriter {
 
 /// Reads the operations of a checkpoint in order.
 pub fn read(fs: &dyn Fs, number: u64, mut visit: impl FnMut(Op) -> Result<()>) -> Result<()> {
+    read_chunks(fs, number, |mut ops| {
+        while let Some(op) = ops.next_op()? {
+            visit(op)?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads the chunks of a checkpoint in order.
+pub fn read_chunks(fs: &dyn Fs, number: u64, mut visit: impl FnMut(Ops<'_>) -> Result<()>) -> Result<()> {
     let path = path_of(number);
     let file = fs.open(&path).map_err(|e| match e.kind() {
         // The manifest names it.
         io::ErrorKind::NotFound => Error::corrupt(format!("{} is missing", path.display())),
         _ => Error::io("open", &path, e),
     })?;
-    let mut at = 0;
-    loop {
-        let corrupt = |what: &str| Error::corrupt(format!("{} is corrupt at byte {at}: {what}", path.display()));
-        let read = |len: usize, offset: u64| {
-            let mut bytes = vec![0; len];
-            file.read_exact_at(&mut bytes, offset).map(|()| bytes).map_err(|e| Error::io("read", &path, e))
-        };
-        let header = read(CHUNK_HEADER, at)?;
-        let mut d = Decoder::new(&header);
-        let (Ok(len), Ok(crc)) = (d.u32(), d.u32()) else { return Err(corrupt("a chunk is cut off")) };
-        if len == 0 {
+    let len = file.len().map_err(|e| Error::io("read", &path, e))?;
+    // What was read and not used yet begins at `at` of the file and at `used` here.
+    let (mut bytes, mut used, mut at) = (Vec::new(), 0, 0);
+    let fill = |bytes: &mut Vec<u8>, used: &mut usize, at: u64, wanted: usize| {
+        if bytes.len() - *used >= wanted {
             return Ok(());
         }
-        if u64::from(len) > file.len().map_err(|e| Error::io("read", &path, e))? {
+        let count = (wanted.max(READ_BYTES) as u64).min(len.saturating_sub(at)).max(wanted as u64) as usize;
+        bytes.resize(count, 0);
+        *used = 0;
+        file.read_exact_at(bytes, at).map_err(|e| Error::io("read", &path, e))
+    };
+    loop {
+        let corrupt = |what: &str| Error::corrupt(format!("{} is corrupt at byte {at}: {what}", path.display()));
+        fill(&mut bytes, &mut used, at, CHUNK_HEADER)?;
+        let mut d = Decoder::new(&bytes[used..used + CHUNK_HEADER]);
+        let (Ok(len_of_chunk), Ok(crc)) = (d.u32(), d.u32()) else { return Err(corrupt("a chunk is cut off")) };
+        if len_of_chunk == 0 {
+            return Ok(());
+        }
+        let whole = CHUNK_HEADER + len_of_chunk as usize;
+        if at + whole as u64 > len {
             return Err(corrupt("a chunk is longer than the file"));
         }
-        let payload = read(len as usize, at + CHUNK_HEADER as u64)?;
-        if crc32c::crc32c(&payload) != crc {
+        fill(&mut bytes, &mut used, at, whole)?;
+        let payload = &bytes[used + CHUNK_HEADER..used + whole];
+        if crc32c::crc32c(payload) != crc {
             return Err(corrupt("a chunk does not match its checksum"));
         }
-        let ops: Vec<Op> = decode(&payload).map_err(|e| corrupt(&e.to_string()))?;
-        ops.into_iter().try_for_each(&mut visit)?;
-        at += (CHUNK_HEADER + payload.len()) as u64;
+        visit(Ops::new(payload, &path, at)?)?;
+        used += whole;
+        at += whole as u64;
     }
-}
-
-fn decode(payload: &[u8]) -> Result<Vec<Op>, Malformed> {
-    let mut d = Decoder::new(payload);
-    (0..d.u32()?).map(|_| decode_op(&mut d)).collect()
 }

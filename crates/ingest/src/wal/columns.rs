@@ -35,7 +35,7 @@ use bytemuck::Zeroable;
 use integers::{decode_integers, encode_integers, encode_longs};
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::INLINE_BYTES;
-use tidalite_types::{Bitmap, Column, Values, Views};
+use tidalite_types::{Bitmap, Column, Values, Views, match_values};
 
 /// Bytes that are not an encoded column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -106,6 +106,39 @@ pub fn decode_column(input: &mut &[u8], physical: Physical, rows: usize) -> Resu
         Physical::Views => decode_text(input, nulls, rows, n).map(Values::Views),
     }?;
     Ok(Column { values, validity })
+}
+
+/// As [`decode_column`], the rows appended to a column of the same type.
+///
+/// # Errors
+/// When the bytes are not such a column. `input` and `column` are then anything.
+pub fn decode_column_onto(input: &mut &[u8], rows: usize, column: &mut Column) -> Result<(), BadColumn> {
+    // One row or a few, which nothing makes smaller: what a log of small commits consists of. Without memory of its own
+    // for each.
+    if column.validity.is_none()
+        && let Some(rest) = input.strip_prefix(&[NO_NULLS, PLAIN])
+    {
+        let mut values = rest;
+        let is_taken = match_values!(
+            &mut column.values,
+            v => take_onto(&mut values, rows, v)?,
+            Bit(_b) => false,
+            Views(_v) => false,
+        );
+        if is_taken {
+            *input = values;
+            return Ok(());
+        }
+    }
+    let decoded = decode_column(input, column.values.physical(), rows)?;
+    column.extend_from_range(&decoded, 0, rows);
+    Ok(())
+}
+
+fn take_onto<T: bytemuck::Pod>(input: &mut &[u8], n: usize, out: &mut Vec<T>) -> Result<bool, BadColumn> {
+    let bytes = take(input, n.checked_mul(size_of::<T>()).ok_or(TOO_SHORT)?)?;
+    out.extend(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>));
+    Ok(true)
 }
 
 // NULLs

@@ -11,11 +11,11 @@
 //!
 //! Crash: at any point. What was acknowledged is there; a record is there whole or not at all.
 
-use super::record::{Op, decode_op, encode_op};
+use super::record::{Front, Op, decode_front, decode_op, encode_op};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidalite_storage::codec::{Decoder, Encoder};
+use tidalite_storage::codec::{Decoder, Encoder, Malformed};
 use tidalite_storage::fs::{File, Fs};
 use tidalite_storage::{Error, Result};
 use tidalite_types::{ErrorKind, Txn};
@@ -320,7 +320,7 @@ pub struct Replayed {
 }
 
 /// Reads every commit after `from`, in order, and makes what was read durable.
-pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Vec<Op>) -> Result<()>) -> Result<Replayed> {
+pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Result<()>) -> Result<Replayed> {
     let names = fs.list(Path::new(FOLDER)).map_err(|e| Error::io("list", Path::new(FOLDER), e))?;
     let mut found = Replayed { txn: from, ..Replayed::default() };
     for name in names.iter().filter(|n| n.starts_with("spare-")) {
@@ -384,7 +384,7 @@ fn replay_file(
     header: FileHeader,
     path: &Path,
     found: &mut Replayed,
-    visit: &mut impl FnMut(Txn, Vec<Op>) -> Result<()>,
+    visit: &mut impl FnMut(Txn, Ops<'_>) -> Result<()>,
 ) -> Result<u64> {
     let mut at = FILE_HEADER as usize;
     while let Some(record) = read_record(bytes, at, number) {
@@ -394,8 +394,7 @@ fn replay_file(
             if record.txn != found.txn.next() {
                 return Err(corrupt(format!("commit {} follows commit {}", record.txn, found.txn)));
             }
-            let ops = decode_ops(record.payload).map_err(|e| corrupt(e.to_string()))?;
-            visit(record.txn, ops)?;
+            visit(record.txn, Ops::new(record.payload, path, at as u64)?)?;
             found.txn = record.txn;
         }
         at += RECORD_HEADER + record.payload.len();
@@ -408,6 +407,41 @@ fn replay_file(
         )));
     }
     Ok(at as u64)
+}
+
+/// The operations of a commit, still to be read.
+#[derive(Debug)]
+pub struct Ops<'a> {
+    pub d: Decoder<'a>,
+    left: u32,
+    /// Where the record stands.
+    path: &'a Path,
+    at: u64,
+}
+
+impl<'a> Ops<'a> {
+    pub(super) fn new(payload: &'a [u8], path: &'a Path, at: u64) -> Result<Ops<'a>> {
+        let mut ops = Ops { d: Decoder::new(payload), left: 0, path, at };
+        ops.left = ops.d.u32().map_err(|e| ops.corrupt(e))?;
+        Ok(ops)
+    }
+
+    /// The next operation; of rows all but the columns, which then are at the front of `d` and have to be taken off it.
+    pub fn next_front(&mut self) -> Result<Option<Front>> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        self.left = left;
+        decode_front(&mut self.d).map(Some).map_err(|e| self.corrupt(e))
+    }
+
+    pub fn next_op(&mut self) -> Result<Option<Op>> {
+        let Some(front) = self.next_front()? else { return Ok(None) };
+        front.whole(&mut self.d).map(Some).map_err(|e| self.corrupt(e))
+    }
+
+    #[must_use]
+    pub fn corrupt(&self, problem: Malformed) -> Error {
+        Error::corrupt(format!("{} is corrupt at byte {}: {problem}", self.path.display(), self.at))
+    }
 }
 
 pub(super) struct Record<'a> {

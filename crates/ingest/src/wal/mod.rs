@@ -1,11 +1,13 @@
 //! The write-ahead log: what is committed, in order, durable before anybody is told.
 //!
-//! Reading order: [`columns`] a column as bytes; [`record`] a commit as bytes; [`log`] files of records: appended,
+//! Reading order: [`columns`] a column as bytes; [`record`] a commit as bytes; [`gathered`] rows of many
+//! commits read as one run; [`log`] files of records: appended,
 //! synced, replayed, recycled; [`checkpoint`] what lets go of old ones; [`inspect`] the log read without
 //! touching it.
 
 pub mod checkpoint;
 pub mod columns;
+pub mod gathered;
 pub mod inspect;
 pub mod log;
 pub mod record;

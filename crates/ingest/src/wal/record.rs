@@ -104,8 +104,29 @@ pub fn encode_op(op: &Op, e: &mut Encoder) {
 }
 
 pub fn decode_op(d: &mut Decoder<'_>) -> Result<Op, Malformed> {
+    decode_front(d)?.whole(d)
+}
+
+/// What stands at the front of a record: rows are announced first, so that a reader may take their columns as it likes.
+#[derive(Debug)]
+pub enum Front {
+    Op(Op),
+    Rows(TableId, RunHead),
+}
+
+impl Front {
+    /// With the columns of rows, taken off the front of `d`.
+    pub fn whole(self, d: &mut Decoder<'_>) -> Result<Op, Malformed> {
+        Ok(match self {
+            Front::Op(op) => op,
+            Front::Rows(table, head) => Op::Rows { table, run: head.decode(d)? },
+        })
+    }
+}
+
+pub fn decode_front(d: &mut Decoder<'_>) -> Result<Front, Malformed> {
     let (tag, table) = (d.u8()?, TableId(d.u32()?));
-    Ok(match tag {
+    Ok(Front::Op(match tag {
         1 => Op::CreateTable { table, schema: Arc::new(d.schema()?) },
         2 => Op::DropTable { table },
         3 => Op::SetSchema { table, schema: Arc::new(d.schema()?) },
@@ -118,14 +139,14 @@ pub fn decode_op(d: &mut Decoder<'_>) -> Result<Op, Malformed> {
             Op::DropPartitions { table, partitions }
         }
         6 => Op::Symbols { table, entries: Arc::new(decode_entries(d)?) },
-        7 => Op::Rows { table, run: decode_run(d)? },
+        7 => return Ok(Front::Rows(table, RunHead::decode_head(d)?)),
         8 => Op::Delete { table, dead: Arc::new(DeadRows::decode(d)?) },
         9 => {
             let (since, changes) = decode_times(d)?;
             Op::Times { table, since, changes }
         }
         _ => return Err(Malformed("operation")),
-    })
+    }))
 }
 
 fn encode_times(since: Txn, changes: &[TimeChange], e: &mut Encoder) {
@@ -174,19 +195,41 @@ fn encode_run(run: &Run, e: &mut Encoder) {
     }
 }
 
-fn decode_run(d: &mut Decoder<'_>) -> Result<Run, Malformed> {
-    let txns = (Txn(d.u64()?), Txn(d.u64()?));
-    let rows = d.u32()? as usize;
-    let is_sorted = d.u8()? != 0;
-    let time_range = (d.i64()?, d.i64()?);
-    let mut columns = Vec::new();
-    for _ in 0..d.u32()? {
-        let id = ColumnId(d.u32()?);
-        let physical = physical_of(d.u8()?)?;
-        let column = decode_column(&mut d.rest, physical, rows).map_err(|_| Malformed("column"))?;
-        columns.push((id, Arc::new(column)));
+/// A run but for its columns, which follow in the record.
+#[derive(Clone, Copy, Debug)]
+pub struct RunHead {
+    pub rows: usize,
+    pub txns: (Txn, Txn),
+    pub is_sorted: bool,
+    pub time_range: (i64, i64),
+    pub columns: u32,
+}
+
+impl RunHead {
+    fn decode_head(d: &mut Decoder<'_>) -> Result<RunHead, Malformed> {
+        let txns = (Txn(d.u64()?), Txn(d.u64()?));
+        let rows = d.u32()? as usize;
+        let is_sorted = d.u8()? != 0;
+        let time_range = (d.i64()?, d.i64()?);
+        Ok(RunHead { rows, txns, is_sorted, time_range, columns: d.u32()? })
     }
-    Ok(Run { rows, txns, time_range, is_sorted, columns, dead: None })
+
+    /// Takes the columns off the front of `d`.
+    pub fn decode(self, d: &mut Decoder<'_>) -> Result<Run, Malformed> {
+        let mut columns = Vec::new();
+        for _ in 0..self.columns {
+            let (id, physical) = decode_column_head(d)?;
+            let column = decode_column(&mut d.rest, physical, self.rows).map_err(|_| Malformed("column"))?;
+            columns.push((id, Arc::new(column)));
+        }
+        let RunHead { rows, txns, is_sorted, time_range, .. } = self;
+        Ok(Run { rows, txns, time_range, is_sorted, columns, dead: None })
+    }
+}
+
+/// What stands before each column of a run.
+pub(super) fn decode_column_head(d: &mut Decoder<'_>) -> Result<(ColumnId, Physical), Malformed> {
+    Ok((ColumnId(d.u32()?), physical_of(d.u8()?)?))
 }
 
 const PHYSICALS: [Physical; 11] = [

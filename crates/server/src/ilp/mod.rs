@@ -1,11 +1,12 @@
 //! Line protocol over TCP: connections.
 //!
-//! Reading order: this file accepts; [`auth`] asks who it is; [`connection`] reads, parses and commits;
-//! [`pace`] decides when.
+//! Reading order: this file accepts; [`threads`] serve; [`auth`] asks who it is; [`connection`] reads, parses and
+//! commits; [`pace`] decides when.
 
 mod auth;
 mod connection;
 mod pace;
+mod threads;
 
 use crate::accept::{self, Port};
 use crate::counters::{Counters, OpenConnection, add};
@@ -19,6 +20,7 @@ use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
 
 pub use auth::Keys;
+pub use threads::LineThreads;
 
 /// What every connection may need.
 pub struct Shared {

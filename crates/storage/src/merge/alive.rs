@@ -32,7 +32,7 @@ pub(super) fn with_rows(segments: &[Arc<Segment>], table: &TableSnapshot) -> Vec
 /// The order of a merge without the rows that were dead when it began.
 pub(super) fn alive(plan: Vec<Piece>, table: &TableSnapshot, old: &OldRows, new: &NewRows) -> Vec<Piece> {
     let dead_old = old.mask(|segment| table.mask(segment).map(AsRef::as_ref));
-    let has_dead_runs = table.runs.iter().any(|run| run.dead.is_some());
+    let has_dead_runs = new.has_dead();
     if dead_old.is_none() && !has_dead_runs {
         return plan;
     }

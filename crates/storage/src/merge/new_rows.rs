@@ -15,7 +15,7 @@ pub(super) struct NewRows {
     runs: Arc<Vec<Arc<Run>>>,
     /// For each run the number of rows before it.
     starts: Vec<usize>,
-    /// Of each row in order; absent when the runs are in order as they are.
+    /// Of each row in order; absent when the runs are in order as they are, all rows of them.
     places: Option<Vec<Place>>,
 }
 
@@ -30,7 +30,8 @@ pub(super) struct ByArrival {
 const ARRIVAL_ROWS_MIN: usize = 4096;
 
 impl NewRows {
-    pub fn of(table: &TableSnapshot) -> Result<NewRows> {
+    /// The rows before `kept_from` if that is given. Dead ones are not among them in a table with a designated timestamp.
+    pub fn of(table: &TableSnapshot, kept_from: Option<i64>) -> Result<NewRows> {
         let runs = table.runs.clone();
         let starts: Vec<usize> = runs.iter().scan(0, |at, r| Some(std::mem::replace(at, *at + r.rows))).collect();
         let rows: usize = runs.iter().map(|r| r.rows).sum();
@@ -39,6 +40,10 @@ impl NewRows {
         }
         let mut new = NewRows { rows, timestamps: Vec::new(), runs, starts, places: None };
         let Some(designated) = table.schema.designated else { return Ok(new) };
+        if kept_from.is_some() || new.runs.iter().any(|run| run.dead.is_some()) {
+            new.pick(designated, kept_from);
+            return Ok(new);
+        }
         new.timestamps.reserve_exact(rows);
         new.runs.iter().for_each(|r| new.timestamps.extend_from_slice(r.timestamps(designated)));
         if !is_sorted(&new.timestamps) {
@@ -47,14 +52,33 @@ impl NewRows {
         Ok(new)
     }
 
+    fn pick(&mut self, designated: ColumnId, kept_from: Option<i64>) {
+        let mut all: Vec<Place> = Vec::new();
+        for (index, run) in self.runs.iter().enumerate() {
+            for (row, &ts) in run.timestamps(designated).iter().enumerate() {
+                if kept_from.is_none_or(|from| ts < from) && !run.is_dead(row) {
+                    self.timestamps.push(ts);
+                    all.push(Place { run: index as u32, row: row as u32 });
+                }
+            }
+        }
+        self.rows = all.len();
+        self.places = Some(if is_sorted(&self.timestamps) { all } else { self.in_order(&all) });
+    }
+
     fn sort(&mut self) {
-        let order = sort_permutation(&self.timestamps);
         let mut all = Vec::with_capacity(self.rows);
         for (run, of) in self.runs.iter().enumerate() {
             all.extend((0..of.rows as u32).map(|row| Place { run: run as u32, row }));
         }
+        self.places = Some(self.in_order(&all));
+    }
+
+    /// Brings the timestamps into order; gives the places, which were as these were, in the same order.
+    fn in_order(&mut self, all: &[Place]) -> Vec<Place> {
+        let order = sort_permutation(&self.timestamps);
         self.timestamps = order.iter().map(|&row| self.timestamps[row as usize]).collect();
-        self.places = Some(order.iter().map(|&row| all[row as usize]).collect());
+        order.iter().map(|&row| all[row as usize]).collect()
     }
 
     pub fn has(&self, id: ColumnId) -> bool {
@@ -80,6 +104,11 @@ impl NewRows {
     /// How many staged rows arrived before a row.
     pub fn arrival(&self, row: usize) -> usize {
         self.places.as_ref().map_or(row, |places| self.starts[places[row].run as usize] + places[row].row as usize)
+    }
+
+    /// Whether some of these rows may be dead.
+    pub fn has_dead(&self) -> bool {
+        self.timestamps.is_empty() && self.runs.iter().any(|run| run.dead.is_some())
     }
 
     pub fn is_dead(&self, row: usize) -> bool {

@@ -27,7 +27,7 @@ pub fn seal(
     let clusters =
         vec![Cluster { partition: first.meta().partition, segments: segments.to_vec(), rows: 0..0, is_last: true }];
     let writing = Writing { store, threads, effort: Effort::Sealed, is_cancelled };
-    let job = Job { table: &version, reclaim: &[], new: NewRows::of(&version)?, tail_from: None, damaged: &[] };
+    let job = Job { table: &version, reclaim: &[], new: NewRows::of(&version, None)?, tail_from: None, damaged: &[] };
     job.run(clusters, &writing, next_segment)
 }
 

@@ -64,6 +64,7 @@ struct Table {
     next: u64,
     threads: usize,
     tail_from: Option<i64>,
+    kept_from: Option<i64>,
     /// Timestamp, arrival and whether the text is there, in the order expected.
     expected: Vec<(i64, i64, bool)>,
     _dir: tempfile::TempDir,
@@ -97,6 +98,7 @@ impl Table {
             next: 1,
             threads: 1,
             tail_from: None,
+            kept_from: None,
             expected: Vec::new(),
             _dir: dir,
         }
@@ -159,7 +161,8 @@ impl Table {
     fn merge_while(&mut self, reclaim: &[SegmentId], meanwhile: impl FnOnce(&mut Table)) -> Merged {
         let next = &mut self.next;
         let before = self.version.clone();
-        let options = MergeOptions { threads: threads(self.threads), tail_from: self.tail_from };
+        let kept_from = self.kept_from;
+        let options = MergeOptions { threads: threads(self.threads), tail_from: self.tail_from, kept_from };
         let merged = merge(&self.store, &before, reclaim, &options, &mut || {
             *next += 1;
             SegmentId(*next)
@@ -168,7 +171,7 @@ impl Table {
         meanwhile(self);
         let mut versions = crate::tables::Versions::default();
         versions.adopt(Arc::new(self.version.clone()));
-        let input = crate::tables::MergeInput { version: Arc::new(before.clone()) };
+        let input = crate::tables::MergeInput { version: Arc::new(before.clone()), kept_from };
         let masks = merged.moved(&before, &versions.died_since(&input)).unwrap();
         versions.end_merge(&input, merged.added.clone(), &merged.removed, masks);
         self.version = TableSnapshot::clone(versions.get(self.version.id).unwrap());
@@ -501,4 +504,65 @@ fn segments_of_one_timestamp_keep_the_order_of_arrival_when_one_is_written_again
         table.merge();
         table.check();
     }
+}
+
+#[test]
+fn what_merges_leave_staged_is_written_once_and_in_order_with_later_ones() {
+    let mut random = fastrand::Rng::with_seed(11);
+    for round in 0..12 {
+        let mut table = Table::new(true);
+        table.threads = 1 + round % 3;
+        let (mut staged, mut merged, mut rewritten) = (0, 0, 0);
+        for step in 0..10_i64 {
+            for _ in 0..random.usize(1..4) {
+                // Late by up to two steps, many at one time.
+                let count = random.usize(1..200);
+                staged += count as u64;
+                table.stage((0..count).map(|_| DAY - 5_000 + step * 1_000 - random.i64(0..2_000)).collect());
+            }
+            let from = DAY - 5_000 + step * 1_000 - 2_000;
+            table.kept_from = Some(from);
+            let merge = if round % 2 == 0 {
+                table.merge()
+            } else {
+                // Rows die and come while the merge runs, those it leaves and those it takes.
+                let mut seed = fastrand::Rng::with_seed(random.u64(..));
+                staged += 3;
+                table.merge_while(&[], |table| {
+                    table.kill(&mut seed, 5);
+                    table.stage(vec![from - 1, from, from + 1]);
+                })
+            };
+            (merged, rewritten) = (merged + merge.staged_rows, rewritten + merge.rewritten_rows);
+            assert_eq!(table.version.row_count(), table.expected.len() as u64);
+            assert!(merge.added.iter().all(|segment| segment.time_range().1 < from), "round {round}, step {step}");
+        }
+        table.kept_from = None;
+        merged += table.merge().staged_rows;
+        assert!(table.version.runs.is_empty());
+        table.check();
+        if round % 2 == 0 {
+            assert_eq!((merged, rewritten), (staged, 0), "each row was written once");
+        }
+    }
+}
+
+#[test]
+fn a_commit_counts_as_merged_only_with_all_of_its_rows() {
+    let mut table = Table::new(true);
+    table.stage(vec![1, 2]);
+    table.stage(vec![3, 9]);
+    table.stage(vec![4]);
+    let merged = |table: &Table, kept_from| {
+        crate::tables::MergeInput { version: Arc::new(table.version.clone()), kept_from }.merged_txn()
+    };
+    assert_eq!(merged(&table, None), Txn(3));
+    assert_eq!(merged(&table, Some(5)), Txn(1), "a row of the second stays");
+    assert_eq!(merged(&table, Some(2)), Txn(0));
+    assert_eq!(merged(&table, Some(10)), Txn(3));
+    // A second run of the first commit, of which a row stays.
+    let mut again = run(1, 5, vec![7]);
+    again.txns = (Txn(1), Txn(1));
+    Arc::make_mut(&mut table.version.runs).insert(1, Arc::new(again));
+    assert_eq!(merged(&table, Some(5)), Txn(0));
 }

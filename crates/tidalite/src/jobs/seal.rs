@@ -8,7 +8,7 @@
 //! Runs only while there is nothing to merge, in steps of about a segment; a step is given up when rows pile up or the
 //! database closes, and is begun again later.
 
-use super::{Jobs, TICK, threads_of};
+use super::{Due, Jobs, TICK, threads_of};
 use crate::writer::Work;
 use crate::{Error, Result};
 use futures::executor::block_on;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal, tied_end};
 use tidalite_storage::{Segment, TableSnapshot};
-use tidalite_types::{SegmentId, TableId, Txn};
+use tidalite_types::{SegmentId, TableId};
 
 /// How long a partition that could not be sealed is left alone.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -88,7 +88,7 @@ impl Jobs {
 
     /// Merges what is staged of a table and seals all of its partitions.
     pub(crate) fn seal_table(&mut self, table: TableId) -> Result<()> {
-        self.round(&[table])?;
+        self.round(&[Due { id: table, keeps: false }])?;
         let Some(version) = self.shared.tables.read().get(table).cloned() else { return Ok(()) };
         let mut partitions: Vec<i64> = version.segments.iter().map(|s| s.meta().partition).collect();
         partitions.dedup();
@@ -133,7 +133,7 @@ impl Jobs {
                 Err(_) if is_cancelled() => return Ok(false),
                 sealed => sealed?,
             };
-            if !self.publish(&input, &sealed, Txn(0)).inspect_err(|_| self.doubt(&sealed.added))? {
+            if !self.publish(&input, &sealed).inspect_err(|_| self.doubt(&sealed.added))? {
                 self.obsolete.extend(sealed.added);
                 return Ok(false);
             }

@@ -4,14 +4,16 @@
 //!
 //! A merge costs by what it writes, not by what is new: rows that fall into segments make those be written again. So a
 //! table whose rows come in order is merged soon, one whose rows fall everywhere when there is more of it, and the
-//! newest rows of a table that gets late ones are kept apart ([`Watch::tail_from`]), so that the late ones fall into
-//! these alone.
+//! newest rows of a table that gets late ones stay in staging while more come ([`Watch::kept_from`]), so that the late
+//! ones fall between these and nothing is written twice. Once it is quiet, or where that would be too many, they are kept
+//! apart in segments of their own ([`Watch::tail_from`]).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidalite_storage::TableSnapshot;
 use tidalite_storage::merge::reclaimable;
 use tidalite_storage::tables::Staged;
+use tidalite_storage::{Run, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, TableId, TimeUnit, Txn};
 
 /// A table without commits for this long is merged, so that its rows leave memory.
@@ -25,6 +27,16 @@ const TRICKLE_INTERVAL: Duration = Duration::from_secs(2);
 const TRICKLES_PER_ROUND: usize = 8;
 /// Staged rows are merged at the latest after this long, trickles when it is their turn.
 const STAGED_AGE_MAX: Duration = Duration::from_secs(60);
+/// Of what staging may have, a merge leaves at most this part behind.
+const KEPT_DIVISOR: usize = 3;
+
+/// A table to be merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Due {
+    pub id: TableId,
+    /// Whether its newest rows may stay staged: more are coming.
+    pub keeps: bool,
+}
 
 /// What decides about all tables.
 #[derive(Clone, Copy, Debug)]
@@ -49,13 +61,15 @@ struct Watched {
     merged: Option<Instant>,
     /// What was staged after the commit `txn`, in so many runs: adding it up takes a while when there are many tables.
     staged: (Txn, usize, Staged),
+    /// What the last merge left.
+    kept: Staged,
     /// How late rows were of late, in the unit of the table's timestamp.
     lag: i64,
 }
 
 impl Watch {
     /// `tables` in order of their ids.
-    pub fn due(&mut self, tables: &[std::sync::Arc<TableSnapshot>], limits: Limits, now: Instant) -> Vec<TableId> {
+    pub fn due(&mut self, tables: &[Arc<TableSnapshot>], limits: Limits, now: Instant) -> Vec<Due> {
         self.tables.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
         let mut candidates: Vec<Candidate> = tables.iter().filter_map(|t| self.look_at(t, limits, now)).collect();
         candidates.sort_unstable_by_key(|c| std::cmp::Reverse((c.is_large, c.bytes)));
@@ -71,20 +85,22 @@ impl Watch {
             trickles += usize::from(c.is_trickle && c.is_due);
             c.is_large || frees || c.is_due && (!c.is_trickle || trickles <= TRICKLES_PER_ROUND)
         });
-        candidates.into_iter().map(|c| c.id).collect()
+        candidates.into_iter().map(|c| Due { id: c.id, keeps: c.keeps }).collect()
     }
 
     fn look_at(&mut self, table: &TableSnapshot, limits: Limits, now: Instant) -> Option<Candidate> {
         let staged = (Txn(0), 0, Staged::default());
-        let new = Watched { txn: table.txn, changed: now, staged_since: None, merged: None, staged, lag: 0 };
+        let kept = Staged::default();
+        let new = Watched { txn: table.txn, changed: now, staged_since: None, merged: None, staged, kept, lag: 0 };
         let watched = self.tables.entry(table.id).or_insert(new);
         if watched.txn != table.txn {
             (watched.txn, watched.changed) = (table.txn, now);
         }
         if table.runs.is_empty() {
-            watched.staged_since = None;
+            (watched.staged_since, watched.kept) = (None, Staged::default());
             let is_due = now - watched.changed >= QUIET && !reclaimable(table, false).is_empty();
-            return is_due.then_some(Candidate { id: table.id, bytes: 0, is_trickle: true, is_large: false, is_due });
+            let (is_trickle, is_large, keeps) = (true, false, false);
+            return is_due.then_some(Candidate { id: table.id, bytes: 0, is_trickle, is_large, is_due, keeps });
         }
         if (watched.staged.0, watched.staged.1) != (table.txn, table.runs.len()) {
             watched.staged = (table.txn, table.runs.len(), Staged::of(&table.runs));
@@ -98,15 +114,31 @@ impl Watch {
         let is_cheap = rewritten_rows(table) <= rows as u64;
         let pressure = if is_cheap { limits.staging_bytes / 2 } else { limits.staging_bytes / 4 * 3 };
         let is_pressed = limits.staged_bytes > pressure || limits.is_log_long;
-        let is_large = bytes > limits.staging_bytes / 8 && (is_pressed || is_cheap) || is_pressed && rows >= BLOCK_ROWS;
-        Some(Candidate { id: table.id, bytes, is_trickle, is_large, is_due: is_quiet || age >= STAGED_AGE_MAX })
+        // What the last merge left behind is no reason for the next one.
+        let (new_rows, new_bytes) = (rows.saturating_sub(watched.kept.rows), bytes.saturating_sub(watched.kept.bytes));
+        let is_large =
+            new_bytes > limits.staging_bytes / 8 && (is_pressed || is_cheap) || is_pressed && new_rows >= BLOCK_ROWS;
+        let is_due = is_quiet || age >= STAGED_AGE_MAX;
+        Some(Candidate { id: table.id, bytes, is_trickle, is_large, is_due, keeps: !is_due })
     }
 
-    /// Notes the end of a merge of `table`, successful or not.
-    pub fn merged(&mut self, table: TableId, now: Instant) {
+    /// Notes the end of a merge of `table`, successful or not, and what is staged of it now.
+    pub fn merged(&mut self, table: TableId, left: Staged, now: Instant) {
         if let Some(watched) = self.tables.get_mut(&table) {
-            watched.merged = Some(now);
+            // What came since has its own time to wait.
+            (watched.merged, watched.kept, watched.staged_since) = (Some(now), left, None);
         }
+    }
+
+    /// The timestamp from which on a merge leaves rows staged: late ones are still to come between them. `None` where
+    /// that would leave too much.
+    pub fn kept_from(&self, table: &TableSnapshot, staging_bytes: usize) -> Option<i64> {
+        let (from, designated) = (self.tail_from(table)?, table.schema.designated?);
+        let is_taken =
+            |run: &&Arc<Run>| run.time_range.1 < from || run.timestamps(designated).iter().all(|ts| *ts < from);
+        // Runs go as a whole, and only those before the first that has such a row.
+        let kept = table.runs.iter().skip_while(is_taken).map(|run| run.byte_count()).sum::<usize>();
+        (kept <= staging_bytes / KEPT_DIVISOR).then_some(from)
     }
 
     /// Whether nothing came to the table for this long.
@@ -118,9 +150,7 @@ impl Watch {
     pub fn note_lateness(&mut self, table: &TableSnapshot, lag_max: Duration) {
         let Some((_, unit)) = table.schema.timestamp() else { return };
         let Some(watched) = self.tables.get_mut(&table.id) else { return };
-        let late = lateness(table);
-        // What comes later than the limit is an import of old rows and says nothing about the next ones.
-        if late <= in_unit(lag_max, unit) {
+        if let Some(late) = lateness(table, in_unit(lag_max, unit)) {
             watched.lag = late.max(watched.lag / 4 * 3);
         }
     }
@@ -146,6 +176,7 @@ struct Candidate {
     is_trickle: bool,
     is_large: bool,
     is_due: bool,
+    keeps: bool,
 }
 
 /// Rows of segments that staged rows fall into, or more.
@@ -158,16 +189,18 @@ fn rewritten_rows(table: &TableSnapshot) -> u64 {
     touched.map(|s| s.rows()).sum()
 }
 
-/// By how much the oldest staged row is older than the newest row before its run.
-fn lateness(table: &TableSnapshot) -> i64 {
+/// By how much the oldest staged row is older than the newest row before its run. What comes later than `lag_max` is an
+/// import of old rows and says nothing about the next ones: `None` where all is.
+fn lateness(table: &TableSnapshot, lag_max: i64) -> Option<i64> {
     let mut newest = table.segments.iter().map(|s| s.time_range().1).max();
-    let mut late = 0;
+    let mut latest = None;
     for run in table.runs.iter() {
         let (lo, hi) = run.time_range;
-        late = late.max(newest.map_or(0, |newest| newest.saturating_sub(lo)));
+        let late = newest.map_or(0, |newest| newest.saturating_sub(lo));
+        latest = latest.max((late <= lag_max).then_some(late.max(0)));
         newest = newest.max(Some(hi));
     }
-    late
+    latest
 }
 
 fn in_unit(duration: Duration, unit: TimeUnit) -> i64 {
@@ -182,8 +215,6 @@ fn in_unit(duration: Duration, unit: TimeUnit) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use tidalite_storage::Run;
     use tidalite_types::{Column, ColumnId, ColumnSchema, ColumnType, PartitionBy, TableSchema, Values};
 
     const LIMITS: Limits = Limits { staging_bytes: 64 << 20, staged_bytes: 0, is_log_long: false };
@@ -237,9 +268,12 @@ mod tests {
         assert!(watch.due(&tables, LIMITS, start).is_empty(), "they have just changed");
         let due = watch.due(&tables, LIMITS, start + QUIET);
         assert_eq!(due.len(), TRICKLES_PER_ROUND);
-        due.iter().for_each(|id| watch.merged(*id, start + QUIET));
+        due.iter().for_each(|due| watch.merged(due.id, Staged::default(), start + QUIET));
         let next = watch.due(&tables, LIMITS, start + 2 * QUIET);
-        assert!(next.len() == TRICKLES_PER_ROUND && next.iter().all(|id| !due.contains(id)), "others have their turn");
+        assert!(
+            next.len() == TRICKLES_PER_ROUND && next.iter().all(|next| !due.contains(next)),
+            "others have their turn"
+        );
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(super) fn repair(
     for table in &all {
         changes.extend(reconcile(known.next_segment, &known, table, &table.segments));
         let persisted = persisted.get(&table.id).cloned().unwrap_or_default();
-        staged_ops(table, &persisted).try_for_each(|op| writer.write(&[op]))?;
+        staged_ops(table, &persisted).try_for_each(|op| writer.write(&op))?;
     }
     writer.finish(&**fs)?;
     changes.push(Change::Checkpoint(Checkpoint { txn: last, file: number }));
@@ -91,7 +91,8 @@ fn recovered(fs: &Arc<dyn Fs>, found: &Inspected, damage: &LogDamage) -> Result<
 
 /// The greatest commit that anything speaks of.
 fn last_known(found: &Inspected, damage: &LogDamage, state: &State) -> Txn {
-    let tables = state.tables.values().flat_map(|t| [t.merged, t.schema_txn]);
+    let tables =
+        state.tables.values().flat_map(|t| [t.merged, t.taken.map_or(Txn(0), |taken| taken.upto), t.schema_txn]);
     let behind = damage.behind.keys().copied();
     tables.chain(behind).chain([found.txn, state.checkpoint.txn]).max().unwrap_or(Txn(0))
 }

@@ -55,7 +55,7 @@ pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Aside, report: &mu
     }
     aside.keep(&path, &why, report)?;
     let mut writer = CheckpointWriter::create(&**fs, number + 1)?;
-    all.iter().try_for_each(|op| writer.write(std::slice::from_ref(op)))?;
+    all.iter().try_for_each(|op| writer.write(op))?;
     writer.finish(&**fs)?;
     let (mut manifest, _) = Manifest::open(fs.clone())?;
     manifest.edit(&[Change::Checkpoint(Checkpoint { txn: state.checkpoint.txn, file: number + 1 })])?;
@@ -76,7 +76,8 @@ fn whole_ops(fs: &dyn Fs, path: &std::path::Path) -> (Vec<Op>, Vec<(usize, usize
         match super::chunk_at(&bytes, at).and_then(ops_of) {
             Some((ops, len)) => {
                 // Dead rows follow their run and are counted from its end: without it they would be another's.
-                let is_orphan = gaps.last().is_some_and(|(_, to)| *to == at) && ops.iter().any(is_delete_of_staged);
+                let is_orphan =
+                    gaps.last().is_some_and(|(_, to)| *to == at) && ops.first().is_some_and(is_delete_of_staged);
                 match (is_orphan, gaps.last_mut()) {
                     (true, Some((_, to))) => *to = at + len,
                     _ => all.extend(ops),

@@ -17,8 +17,12 @@ fn ops(count: usize) -> Vec<Op> {
 
 fn open(fs: &Arc<dyn Fs>, from: Txn) -> Result<(LogWriter, Vec<(Txn, usize)>)> {
     let mut seen = Vec::new();
-    let found = replay(&**fs, from, |txn, ops| {
-        seen.push((txn, ops.len()));
+    let found = replay(&**fs, from, |txn, mut ops| {
+        let mut count = 0;
+        while let Some(Front::Op(Op::Truncate { .. })) = ops.next_front()? {
+            count += 1;
+        }
+        seen.push((txn, count));
         Ok(())
     })?;
     Ok((LogWriter::begin(fs.clone(), found, FILE_BYTES)?, seen))
