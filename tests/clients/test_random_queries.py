@@ -1,7 +1,7 @@
 """Queries by chance over tables by chance, beside DuckDB, with fast operators and without, these with materialized views
 that may answer.
 
-`RANDOM_QUERIES=100000 RANDOM_SEED=7 pytest test_random_queries.py` asks more and others; without, they are the same each
+`RANDOM_QUERIES=100000 RANDOM_SEED=7 pytest --timeout=0 test_random_queries.py` asks more and others; without, they are the same each
 time. Queries come in rounds of 1,000, each with tables of its own, of the seed and those after it. With
 `RANDOM_FINDINGS=file` what differs is written there and the rest is asked, too.
 """
