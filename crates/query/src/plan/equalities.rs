@@ -1,6 +1,6 @@
 //! Filters that the physical planner does not look into.
 //!
-//! It takes `a = CASE … END` for a fact about the order of rows and then trips over it, when it finds that it ordered
+//! It takes `a = CASE … END`, and `CASE … END = 1`, for a fact about the order of rows and then trips over it, when it finds that it ordered
 //! rows by the one where a window wants the other ("does not satisfy order requirements"). Such a plan is made again
 //! of filters that say the same with IS TRUE. So is one whose bounds it takes for more rows than there are ("selectivity
 //! is out of limit"), of all filters.
@@ -12,7 +12,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, Operator};
 
 /// `None` when nothing is hidden by it.
 pub(crate) fn without_equalities(plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
-    hiding(plan, is_between_values)
+    hiding(plan, is_of_computed)
 }
 
 /// `None` when there are no filters.
@@ -39,7 +39,11 @@ fn hiding(plan: LogicalPlan, is_hidden: fn(&Expr) -> bool) -> Result<Option<Logi
     Ok(done.transformed.then_some(done.data))
 }
 
-fn is_between_values(part: &Expr) -> bool {
-    let is_constant = |expr: &Expr| matches!(expr, Expr::Literal(..));
-    matches!(part, Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) if !is_constant(left) && !is_constant(right))
+/// Any equality but that of a column and a constant.
+fn is_of_computed(part: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
+    !matches!(
+        (left.as_ref(), right.as_ref()),
+        (Expr::Column(_), Expr::Literal(..)) | (Expr::Literal(..), Expr::Column(_))
+    )
 }
