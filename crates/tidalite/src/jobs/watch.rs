@@ -150,9 +150,9 @@ impl Watch {
     pub fn note_lateness(&mut self, table: &TableSnapshot, lag_max: Duration) {
         let Some((_, unit)) = table.schema.timestamp() else { return };
         let Some(watched) = self.tables.get_mut(&table.id) else { return };
-        if let Some(late) = lateness(table, in_unit(lag_max, unit)) {
-            watched.lag = late.max(watched.lag / 4 * 3);
-        }
+        let (late, has_import) = lateness(table, in_unit(lag_max, unit));
+        // Beside an import of old rows the others are too few to tell that the jitter is over.
+        watched.lag = late.max(if has_import { watched.lag } else { watched.lag / 4 * 3 });
     }
 
     /// The timestamp from which on the rows of a merge are kept apart: late rows will still fall between them.
@@ -190,17 +190,21 @@ fn rewritten_rows(table: &TableSnapshot) -> u64 {
 }
 
 /// By how much the oldest staged row is older than the newest row before its run. What comes later than `lag_max` is an
-/// import of old rows and says nothing about the next ones: `None` where all is.
-fn lateness(table: &TableSnapshot, lag_max: i64) -> Option<i64> {
+/// import of old rows and says nothing about the next ones: it is left out, and told.
+fn lateness(table: &TableSnapshot, lag_max: i64) -> (i64, bool) {
     let mut newest = table.segments.iter().map(|s| s.time_range().1).max();
-    let mut latest = None;
+    let (mut latest, mut has_import) = (0, false);
     for run in table.runs.iter() {
         let (lo, hi) = run.time_range;
         let late = newest.map_or(0, |newest| newest.saturating_sub(lo));
-        latest = latest.max((late <= lag_max).then_some(late.max(0)));
+        if late <= lag_max {
+            latest = latest.max(late);
+        } else {
+            has_import = true;
+        }
         newest = newest.max(Some(hi));
     }
-    latest
+    (latest, has_import)
 }
 
 fn in_unit(duration: Duration, unit: TimeUnit) -> i64 {
