@@ -197,12 +197,24 @@ impl World {
         // What a group would do if it all went well; looked at only where it did not.
         let mut if_well: Option<Model> = None;
         let mut doubtful = Vec::new();
+        // And if the disk was full: then only those that free space were tried, and the others refused without a trace.
+        let mut if_full: Option<Model> = None;
+        let mut freeing = Vec::new();
+        let mut is_full = false;
         for (change, answer) in changes.into_iter().zip(answers) {
             match answer {
                 Ok(()) if !doubtful.is_empty() && !may_free_space(change) => {
                     return Err(format!("{change:?} was taken after one that failed"));
                 }
                 Err(error) if error.kind == ErrorKind::Unavailable && may_fail => {
+                    if may_free_space(change) {
+                        let model = if_full.get_or_insert_with(|| self.model.clone());
+                        if model.apply(change).is_ok() {
+                            freeing.push(change.clone());
+                        }
+                    } else if is_full {
+                        continue;
+                    }
                     let model = if_well.get_or_insert_with(|| self.model.clone());
                     match model.apply(change) {
                         Ok(()) => doubtful.push(change.clone()),
@@ -216,8 +228,12 @@ impl World {
                     let is_beside = may_free_space(change)
                         && if_well.as_ref().is_some_and(|model| answer.is_ok() || model.clone().apply(change) != got);
                     if is_beside {
-                        doubtful.clear();
-                        if_well = None;
+                        is_full = true;
+                        if answer.is_ok() {
+                            freeing.clear();
+                            if_full = None;
+                        }
+                        (doubtful, if_well) = (freeing.clone(), if_full.clone());
                     }
                     let model = if_well.as_mut().unwrap_or(&mut self.model);
                     let expected = model.apply(change);
@@ -237,6 +253,9 @@ impl World {
                     }
                 }
             }
+        }
+        if !freeing.is_empty() && freeing.len() < doubtful.len() {
+            self.in_doubt.push(freeing);
         }
         if !doubtful.is_empty() {
             self.in_doubt.push(doubtful);
