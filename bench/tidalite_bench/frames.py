@@ -132,9 +132,17 @@ def serialize(parts, options, client, write=None):
 
 def send(system, parts, options, client):
     """(seconds until sent, the moment of the first byte)."""
-    port = system.system.ilp_port if options.protocol == "tcp" else system.system.http_port
-    version = "" if options.protocol_version == "auto" and options.protocol == "http" else f"protocol_version={2 if options.protocol_version == 'auto' else options.protocol_version};"
-    conf = f"{options.protocol}::addr={engines.systems.HOST}:{port};{version}" + ("request_timeout=60000;auto_flush_rows=75000;" if options.protocol == "http" else "auto_flush_rows=75000;")
+    is_http = options.protocol == "http"
+    port = system.system.http_port if is_http else system.system.ilp_port
+    settings = ["auto_flush_rows=75000"]
+    if is_http:
+        settings.append("request_timeout=60000")
+    # Over HTTP the server is asked which versions it speaks; over TCP it cannot be.
+    if options.protocol_version != "auto":
+        settings.append(f"protocol_version={options.protocol_version}")
+    elif not is_http:
+        settings.append("protocol_version=2")
+    conf = f"{options.protocol}::addr={engines.systems.HOST}:{port};" + "".join(f"{s};" for s in settings)
     senders = [classes(client)[1].from_conf(conf) for _ in parts]
     for sender in senders:
         sender.establish()

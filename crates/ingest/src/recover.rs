@@ -172,11 +172,10 @@ impl Recovering<'_> {
     fn append(&mut self, table: TableId, run: Run) {
         let known = self.state.tables.get(&table);
         let taken = known.and_then(|t| t.taken).filter(|taken| run.txns.1 <= taken.upto);
-        let run = match taken.zip(known.and_then(|t| t.schema.designated)) {
-            Some((taken, designated)) => Arc::unwrap_or_clone(Arc::new(run).without_before(designated, taken.before)),
-            None => run,
-        };
-        self.versions.append(table, run);
+        let left = taken
+            .zip(known.and_then(|t| t.schema.designated))
+            .and_then(|(taken, designated)| run.without_before(designated, taken.before));
+        self.versions.append(table, left.unwrap_or(run));
     }
 
     /// Puts what was gathered of a table into its staging.

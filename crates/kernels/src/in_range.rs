@@ -197,65 +197,53 @@ float_in_range!(
 float_in_range!(/// As [`f64_in_range`].
     f32_in_range, f32);
 
+macro_rules! any_bits {
+    ($($any_bits:ident, $word:ty;)*) => { $(
+        /// Bit `i` says whether `words[i]` lies in any of the ranges.
+        #[inline(always)]
+        fn $any_bits(words: &[$word; 64], ranges: &[(u64, u64)]) -> u64 {
+            let mut hits = [0 as $word; 64];
+            for (lo, hi) in ranges {
+                let (lo, span) = (*lo as $word, (*hi - *lo) as $word);
+                for (hit, word) in hits.iter_mut().zip(words) {
+                    *hit |= (0 as $word).wrapping_sub(<$word>::from(word.wrapping_sub(lo) <= span));
+                }
+            }
+            first_bits(&hits.map(|hit| hit as u8))
+        }
+    )* };
+}
+
+any_bits! { any_bits_u16, u16; any_bits_u32, u32; any_bits_u64, u64; }
+
 macro_rules! compare {
-    ($compare:ident, $words:ident, $unpack:ident, $word:ty) => {
+    ($compare:ident, $words:ident, $unpack:ident, $bits:path, $($bound:ident: $type:ty),*) => {
         dispatch! {
             fn $compare(
                 unpacker: &mut Unpacker,
                 lines: &[Line],
                 width: u32,
                 rows: usize,
-                lo: $word,
-                hi: $word,
+                $($bound: $type,)*
                 mask: &mut Mask,
             ) {
                 let words = &mut unpacker.words().$words;
                 $unpack(lines, width, rows, words);
                 let sixty_fours = words.as_chunks::<64>().0;
                 for (mask, words) in mask.iter_mut().zip(sixty_fours).take(rows.div_ceil(64)) {
-                    *mask = <$word>::bits(words, lo, hi);
+                    *mask = $bits(words, $($bound),*);
                 }
             }
         }
     };
 }
 
-compare!(compare_u16, u16s, unpack_u16, u16);
-compare!(compare_u32, u32s, unpack_u32, u32);
-compare!(compare_u64, u64s, unpack_u64, u64);
-
-macro_rules! compare_any {
-    ($compare:ident, $words:ident, $unpack:ident, $word:ty) => {
-        dispatch! {
-            fn $compare(
-                unpacker: &mut Unpacker,
-                lines: &[Line],
-                width: u32,
-                rows: usize,
-                ranges: &[(u64, u64)],
-                mask: &mut Mask,
-            ) {
-                let words = &mut unpacker.words().$words;
-                $unpack(lines, width, rows, words);
-                let sixty_fours = words.as_chunks::<64>().0;
-                for (mask, words) in mask.iter_mut().zip(sixty_fours).take(rows.div_ceil(64)) {
-                    let mut hits = [0 as $word; 64];
-                    for (lo, hi) in ranges {
-                        let (lo, span) = (*lo as $word, (*hi - *lo) as $word);
-                        for (hit, word) in hits.iter_mut().zip(words) {
-                            *hit |= (0 as $word).wrapping_sub(<$word>::from(word.wrapping_sub(lo) <= span));
-                        }
-                    }
-                    *mask = first_bits(&hits.map(|hit| hit as u8));
-                }
-            }
-        }
-    };
-}
-
-compare_any!(any_u16, u16s, unpack_u16, u16);
-compare_any!(any_u32, u32s, unpack_u32, u32);
-compare_any!(any_u64, u64s, unpack_u64, u64);
+compare!(compare_u16, u16s, unpack_u16, u16::bits, lo: u16, hi: u16);
+compare!(compare_u32, u32s, unpack_u32, u32::bits, lo: u32, hi: u32);
+compare!(compare_u64, u64s, unpack_u64, u64::bits, lo: u64, hi: u64);
+compare!(any_u16, u16s, unpack_u16, any_bits_u16, ranges: &[(u64, u64)]);
+compare!(any_u32, u32s, unpack_u32, any_bits_u32, ranges: &[(u64, u64)]);
+compare!(any_u64, u64s, unpack_u64, any_bits_u64, ranges: &[(u64, u64)]);
 
 #[cfg(test)]
 mod tests {

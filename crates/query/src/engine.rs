@@ -441,7 +441,7 @@ impl Engine {
         let logical = plan::numbered_sets(logical)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
-        let logical = plan::limits_from_end(plan::in_order_of_time(logical)?)?;
+        let logical = plan::limits_in_time_order(plan::in_order_of_time(logical)?)?;
         let logical = match query.tail {
             Some(rows) => plan::last_rows(logical, rows)?,
             None => plan::in_time_order(logical)?,

@@ -60,11 +60,11 @@ impl Run {
     }
 
     /// With the rows dead that have a designated timestamp `id` before `before`: a merge has put them into segments, but
-    /// what is said of rows by their places in staging must go on to hold.
+    /// what is said of rows by their places in staging must go on to hold. `None` when no row is before it.
     #[must_use]
-    pub fn without_before(self: &Arc<Run>, id: ColumnId, before: i64) -> Arc<Run> {
+    pub fn without_before(&self, id: ColumnId, before: i64) -> Option<Run> {
         if self.time_range.0 >= before {
-            return self.clone();
+            return None;
         }
         let mut dead = self.dead.as_deref().cloned().unwrap_or_default();
         let times = self.timestamps(id).iter().enumerate();
@@ -73,7 +73,7 @@ impl Run {
         });
         // The range is that of rows alive; in order are they no more, since the dead ones are outside of it.
         let time_range = (before.min(self.time_range.1), self.time_range.1);
-        Arc::new(Run { time_range, is_sorted: false, dead: Some(Arc::new(dead)), ..Run::clone(self) })
+        Some(Run { time_range, is_sorted: false, dead: Some(Arc::new(dead)), ..self.clone() })
     }
 
     /// Some of the rows of a run without dead ones.

@@ -375,7 +375,9 @@ impl Versions {
             }
             let staged = v.runs.iter().filter(|r| r.txns.0 > merged);
             let runs = staged.map(|run| match kept {
-                Some((from, id)) if run.txns.1 <= last => run.without_before(id, from),
+                Some((from, id)) if run.txns.1 <= last => {
+                    run.without_before(id, from).map_or_else(|| run.clone(), Arc::new)
+                }
                 _ => run.clone(),
             });
             // Whoever found rows in staging has to look again.

@@ -2,22 +2,26 @@
 //!
 //! Some make much out of little: `repeat('x', 1000000000)`. What they would give is added up first, and refused when it
 //! is more than [`BYTES_MAX`], before the memory is asked for. Others choose among arguments of one type, where text
-//! beside timestamps is a timestamp. `nullif` holds −0 and 0 for equal, as all comparisons do. For some a quicker way is
-//! known where their arguments allow it ([`quick_text`](super::quick_text)).
+//! beside timestamps is a timestamp. `nullif` holds −0 and 0 for equal, as all comparisons do. Lengths are those of bytes,
+//! too ([`byte_lengths`](super::byte_lengths)). For some a quicker way is known where their arguments allow it
+//! ([`quick_text`](super::quick_text)).
 
-use super::quick_text::{QUICK, Quick};
+use super::byte_lengths::{are_bytes, lengths};
+use super::quick_text::{Quick, char_lengths_of, groups_of};
 use super::times;
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::kernels::cmp::eq;
 use datafusion::arrow::compute::{cast, nullif};
-use datafusion::arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -37,6 +41,8 @@ enum Guard {
     Types,
     Nullif,
     Quick(Quick),
+    /// How many units of the length a byte has, and how those of text are quickly had.
+    Length(i32, Option<Quick>),
 }
 
 const GUARDS: &[(&str, Guard)] = &[
@@ -55,6 +61,10 @@ const GUARDS: &[(&str, Guard)] = &[
     ("greatest", Guard::Types),
     ("least", Guard::Types),
     ("nullif", Guard::Nullif),
+    ("regexp_replace", Guard::Quick(groups_of)),
+    ("character_length", Guard::Length(1, Some(char_lengths_of))),
+    ("octet_length", Guard::Length(1, None)),
+    ("bit_length", Guard::Length(8, None)),
 ];
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -62,15 +72,12 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     let nested = datafusion::functions_nested::all_default_nested_functions();
     let all = stock.into_iter().chain(nested);
     let guarded = all.filter_map(|inner| {
-        let named = |name: &str| name == inner.name();
-        let guard = GUARDS.iter().find(|(name, _)| named(name)).map(|(_, guard)| *guard);
-        let quick = || QUICK.iter().find(|(name, _)| named(name)).map(|(_, quick)| Guard::Quick(*quick));
-        let guard = guard.or_else(quick)?;
+        let (_, guard) = GUARDS.iter().find(|(name, _)| *name == inner.name())?;
         let signature = match guard {
-            Guard::Nullif => Signature::user_defined(Volatility::Immutable),
+            Guard::Nullif | Guard::Length(..) => Signature::user_defined(Volatility::Immutable),
             _ => inner.signature().clone(),
         };
-        Some(ScalarUDF::new_from_impl(Guarded { inner, guard, signature }))
+        Some(ScalarUDF::new_from_impl(Guarded { inner, guard: *guard, signature }))
     });
     guarded.collect()
 }
@@ -121,6 +128,15 @@ impl Hash for Guarded {
     }
 }
 
+impl Guarded {
+    fn quickly(&self, quick: Quick, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match quick(&args, &self.inner)? {
+            Some(array) => Ok(ColumnarValue::Array(array)),
+            None => self.inner.invoke_with_args(args),
+        }
+    }
+}
+
 impl ScalarUDFImpl for Guarded {
     fn name(&self) -> &str {
         self.inner.name()
@@ -147,15 +163,35 @@ impl ScalarUDFImpl for Guarded {
             let both = both.ok_or_else(|| Error::invalid(format!("nullif cannot compare {first} and {second}")))?;
             return Ok(vec![both; 2]);
         }
+        if matches!(self.guard, Guard::Length(..)) {
+            if matches!(types, [only] if are_bytes(only)) {
+                return Ok(types.to_vec());
+            }
+            let fields: Vec<FieldRef> = types.iter().map(|t| Arc::new(Field::new("", t.clone(), true))).collect();
+            let coerced = fields_with_udf(&fields, self.inner.as_ref())?;
+            return Ok(coerced.iter().map(|field| field.data_type().clone()).collect());
+        }
         self.inner.coerce_types(types)
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.inner.return_type(types)
+        match self.guard {
+            Guard::Length(..) if types.first().is_some_and(are_bytes) => Ok(DataType::Int32),
+            _ => self.inner.return_type(types),
+        }
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.inner.return_field_from_args(args)
+        match (self.guard, args.arg_fields.first()) {
+            (Guard::Length(..), Some(field)) if are_bytes(field.data_type()) => {
+                Ok(Arc::new(Field::new(self.name(), DataType::Int32, true)))
+            }
+            _ => self.inner.return_field_from_args(args),
+        }
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
     }
 
     fn short_circuits(&self) -> bool {
@@ -170,7 +206,7 @@ impl ScalarUDFImpl for Guarded {
         match self.guard {
             // What the stock function would make of itself has no guard.
             Guard::Size(_) => Ok(ExprSimplifyResult::Original(args)),
-            Guard::Types | Guard::Nullif | Guard::Quick(_) => self.inner.simplify(args, info),
+            _ => self.inner.simplify(args, info),
         }
     }
 
@@ -194,9 +230,13 @@ impl ScalarUDFImpl for Guarded {
             }
             Guard::Types => self.inner.invoke_with_args(args),
             Guard::Nullif => nullif_of(&args),
-            Guard::Quick(quick) => match quick(&args, &self.inner)? {
-                Some(array) => Ok(ColumnarValue::Array(array)),
-                None => self.inner.invoke_with_args(args),
+            Guard::Quick(quick) => self.quickly(quick, args),
+            Guard::Length(units, quick) => match (args.args.first(), quick) {
+                (Some(value), _) if are_bytes(&value.data_type()) => {
+                    Ok(ColumnarValue::Array(lengths(&value.to_array(args.number_rows)?, units)?))
+                }
+                (_, Some(quick)) => self.quickly(quick, args),
+                _ => self.inner.invoke_with_args(args),
             },
         }
     }

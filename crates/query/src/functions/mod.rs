@@ -88,7 +88,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);
     let all = intervals.into_iter().chain(others).chain(postgres::functions()).chain(random::functions());
-    all.chain(plain).chain(guarded::functions()).chain(byte_lengths::functions()).map(Arc::new).collect()
+    all.chain(plain).chain(guarded::functions()).map(Arc::new).collect()
 }
 
 /// A scalar of ours by its name, for plans.

@@ -11,8 +11,6 @@ use tidalite_operators::text::{OnePass, char_lengths};
 /// Of a call over a batch; `None` when the stock function has to do it.
 pub(super) type Quick = fn(&ScalarFunctionArgs, &ScalarUDF) -> Result<Option<ArrayRef>>;
 
-pub(super) const QUICK: &[(&str, Quick)] = &[("character_length", lengths), ("regexp_replace", replaced)];
-
 fn text_column(args: &ScalarFunctionArgs) -> Option<&StringViewArray> {
     match args.args.first() {
         Some(ColumnarValue::Array(array)) => array.as_string_view_opt(),
@@ -30,11 +28,12 @@ fn constant(args: &ScalarFunctionArgs, at: usize) -> Option<&str> {
 }
 
 /// The stock function first goes over all texts to see whether a byte is a character in all of them.
-fn lengths(args: &ScalarFunctionArgs, _: &ScalarUDF) -> Result<Option<ArrayRef>> {
+pub(super) fn char_lengths_of(args: &ScalarFunctionArgs, _: &ScalarUDF) -> Result<Option<ArrayRef>> {
     Ok(text_column(args).map(|texts| Arc::new(char_lengths(texts)) as ArrayRef))
 }
 
-fn replaced(args: &ScalarFunctionArgs, stock: &ScalarUDF) -> Result<Option<ArrayRef>> {
+/// What the groups of `regexp_replace` found.
+pub(super) fn groups_of(args: &ScalarFunctionArgs, stock: &ScalarUDF) -> Result<Option<ArrayRef>> {
     let (Some(texts), 3) = (text_column(args), args.args.len()) else { return Ok(None) };
     let (Some(pattern), Some(r"\1" | "$1" | "${1}")) = (constant(args, 1), constant(args, 2)) else { return Ok(None) };
     let Some(pattern) = OnePass::of(pattern) else { return Ok(None) };

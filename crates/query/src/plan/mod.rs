@@ -58,7 +58,7 @@ pub(crate) use sample_by::fixed_buckets;
 pub(crate) use settled::Settled;
 pub(crate) use shown::shown;
 pub(crate) use size::size;
-pub(crate) use tail::{last_rows, limits_from_end};
+pub(crate) use tail::{last_rows, limits_in_time_order};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_join::{Kind, TimeJoinColumns, TimeJoinSpec, filters_on_left};
 pub(crate) use time_order::in_time_order;

@@ -1,11 +1,15 @@
-//! `LIMIT -n`: the last n rows, in the order of the query; `LIMIT -n, -m`: those of them but the last m.
+//! `LIMIT -n`: the last n rows, in the order of the query; `LIMIT -n, -m`: those of them but the last m. The first n in
+//! sub-queries, too, are the first in time.
 
 use super::in_time_order;
 use crate::{Error, Result};
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::{Expr, ExprFunctionExt, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SortExpr};
+use datafusion::logical_expr::{
+    Expr, ExprFunctionExt, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SortExpr,
+};
+use std::sync::Arc;
 
 /// How many rows, and how many after them are left out.
 #[derive(Clone, Copy)]
@@ -19,22 +23,37 @@ pub(crate) fn last_rows(plan: LogicalPlan, rows: u64) -> Result<LogicalPlan> {
     last(plan, Last { rows: usize::try_from(rows).unwrap_or(usize::MAX), after: 0 })
 }
 
-/// In sub-queries, and where the number was not written: limits that are negative.
-pub(crate) fn limits_from_end(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let done = plan.transform_up_with_subqueries(|node| match node {
-        LogicalPlan::Limit(Limit { skip, fetch: Some(fetch), input }) => {
-            let Some(rows) = negative(&fetch) else {
-                return Ok(Transformed::no(LogicalPlan::Limit(Limit { skip, fetch: Some(fetch), input })));
-            };
-            let limit = Limit { skip, fetch: None, input };
-            let SkipType::Literal(after) = limit.get_skip_type()? else {
-                return Err(Error::invalid("LIMIT -n takes numbers").into());
-            };
-            Ok(Transformed::yes(last(limit.input.as_ref().clone(), Last { rows, after })?))
-        }
-        other => Ok(Transformed::no(other)),
-    })?;
-    Ok(done.data)
+/// In sub-queries, and where the number was not written: limits that are negative count from the end, all take their
+/// rows in order of time where the query has no other order.
+pub(crate) fn limits_in_time_order(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let without = |node: LogicalPlan| node.map_expressions(|expr| expr.transform(exists_without_limit));
+    let in_order = |node: LogicalPlan| {
+        let LogicalPlan::Limit(Limit { skip, fetch, input }) = node else { return Ok(Transformed::no(node)) };
+        let Some(rows) = fetch.as_deref().and_then(negative) else {
+            let input = Arc::new(in_time_order(Arc::unwrap_or_clone(input))?);
+            return Ok(Transformed::yes(LogicalPlan::Limit(Limit { skip, fetch, input })));
+        };
+        let limit = Limit { skip, fetch: None, input };
+        let SkipType::Literal(after) = limit.get_skip_type()? else {
+            return Err(Error::invalid("LIMIT -n takes numbers").into());
+        };
+        Ok(Transformed::yes(last(limit.input.as_ref().clone(), Last { rows, after })?))
+    };
+    Ok(plan.transform_down_up_with_subqueries(without, in_order)?.data)
+}
+
+/// EXISTS is content with one row, in no order, and cannot be taken apart with one.
+fn exists_without_limit(expr: Expr) -> datafusion::common::Result<Transformed<Expr>> {
+    let Expr::Exists(mut exists) = expr else { return Ok(Transformed::no(expr)) };
+    let LogicalPlan::Limit(limit) = exists.subquery.subquery.as_ref() else {
+        return Ok(Transformed::no(Expr::Exists(exists)));
+    };
+    let is_one = limit.fetch.as_deref().and_then(negative).is_some()
+        || matches!(limit.get_fetch_type(), Ok(FetchType::Literal(Some(1..))));
+    if is_one && matches!(limit.get_skip_type(), Ok(SkipType::Literal(0))) {
+        exists.subquery.subquery = limit.input.clone();
+    }
+    Ok(Transformed::yes(Expr::Exists(exists)))
 }
 
 fn negative(fetch: &Expr) -> Option<usize> {
