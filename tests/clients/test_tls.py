@@ -84,6 +84,24 @@ def test_the_official_client_sends(encrypted, pki, protocol):
         sender.row("t", columns={"v": 1}, at=WHEN)
 
 
+def test_all_lines_come_of_a_sender_that_never_reads(encrypted, pki):
+    """Whoever closes a connection with bytes in it that it has not read, as session tickets, resets it, and what the
+    server has not received by then is lost."""
+    context = ssl.create_default_context(cafile=pki.authority)
+    plain = socket.socket()
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+    plain.connect(("127.0.0.1", encrypted.ilp_port))
+    plain.settimeout(30)
+    with context.wrap_socket(plain, server_hostname="localhost") as connection:
+        connection.sendall(b"t v=0i 0\n")
+        encrypted.wait_count("t", 1)
+        # More than fits in the window of a server that does not read, less than in the buffer of the sender.
+        os.kill(encrypted.pid(), signal.SIGSTOP)
+        connection.sendall(b"".join(b"t v=%di %d\n" % (n, n) for n in range(1, 20_000)))
+    os.kill(encrypted.pid(), signal.SIGCONT)
+    encrypted.wait_count("t", 20_000)
+
+
 def test_lines_in_plain_text_are_refused(encrypted):
     with encrypted.tcp() as connection:
         connection.sendall(b"t v=1i 1\n")

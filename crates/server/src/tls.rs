@@ -110,7 +110,8 @@ pub enum Refused {
 }
 
 impl Tls {
-    /// `protocol` is the name of what is spoken within, for clients that name what they expect (ALPN).
+    /// `protocol` is the name of what is spoken within, for clients that name what they expect (ALPN); `None` is that of
+    /// lines, to which nothing is answered, so that their senders never read.
     ///
     /// # Errors
     /// When the library refuses its own defaults.
@@ -119,6 +120,11 @@ impl Tls {
         let builder = builder.with_safe_default_protocol_versions().map_err(|e| e.to_string())?;
         let mut config = builder.with_no_client_auth().with_cert_resolver(certificate);
         config.alpn_protocols = protocol.iter().map(|name| name.as_bytes().to_vec()).collect();
+        // With tickets that it has not read in its socket, the sender's closing would be a reset, which throws away what
+        // it has still to send.
+        if protocol.is_none() {
+            config.send_tls13_tickets = 0;
+        }
         Ok(Tls(Arc::new(config).into()))
     }
 
