@@ -227,8 +227,12 @@ fn limited(join: &mut Join) -> Option<Vec<Ident>> {
         return None;
     }
     let limit = limit.clone();
-    let order = subquery.order_by.as_ref().map(ToString::to_string).unwrap_or_default();
     let SetExpr::Select(select) = subquery.body.as_mut() else { return None };
+    // Without an order the first rows are those in time, of which the plan knows.
+    let ast::OrderByKind::Expressions(mut order) = subquery.order_by.clone()?.kind else { return None };
+    for key in &mut order {
+        key.expr = made_by(&key.expr, &select.projection)?;
+    }
     let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
     if is_grouped || select.distinct.is_some() || select.having.is_some() || select.qualify.is_some() {
         return None;
@@ -249,9 +253,7 @@ fn limited(join: &mut Join) -> Option<Vec<Ident>> {
             _ => {}
         }
     }
-    if let Some(ast::OrderByKind::Expressions(keys)) = subquery.order_by.as_ref().map(|order| &order.kind) {
-        made.extend(keys.iter().map(|key| &key.expr));
-    }
+    made.extend(order.iter().map(|key| &key.expr));
     if made.into_iter().flat_map(columns_of).any(|parts| is_outer(&parts)) {
         return None;
     }
@@ -278,7 +280,8 @@ fn limited(join: &mut Join) -> Option<Vec<Ident>> {
     let list = keys.iter().map(|(_, inner)| inner.to_string()).collect::<Vec<_>>().join(", ");
     let mut items: Vec<String> =
         keys.iter().enumerate().map(|(n, (_, inner))| format!("{inner} AS __key{n}")).collect();
-    items.push(format!("row_number() OVER (PARTITION BY {list} {order}) AS __rank"));
+    let order = order.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    items.push(format!("row_number() OVER (PARTITION BY {list} ORDER BY {order}) AS __rank"));
     let added = parsed(&format!("SELECT {}", items.join(", ")))?;
     let SetExpr::Select(added) = *added.body else { return None };
     let name = quoted(&alias.name);
@@ -299,6 +302,35 @@ fn limited(join: &mut Join) -> Option<Vec<Ident>> {
     let on = JoinConstraint::On(on);
     join.join_operator = if keeps_all { JoinOperator::Left(on) } else { JoinOperator::Inner(on) };
     Some(hidden)
+}
+
+/// What a key of ORDER BY is behind a position or a name among what is selected; `None` where that cannot be said.
+fn made_by(key: &Expr, selected: &[SelectItem]) -> Option<Expr> {
+    let named = |ident: &Ident| {
+        selected.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if alias.value == ident.value => Some(expr.clone()),
+            _ => None,
+        })
+    };
+    match key {
+        Expr::Value(value) => {
+            let Value::Number(position, _) = &value.value else { return None };
+            let before = selected.get(..position.parse().ok()?)?;
+            if before.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))) {
+                return None;
+            }
+            match before.last()? {
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr.clone()),
+                _ => None,
+            }
+        }
+        Expr::Identifier(ident) => Some(named(ident).unwrap_or_else(|| key.clone())),
+        _ => {
+            let names_any =
+                columns_of(key).iter().any(|parts| matches!(&parts[..], [one] if named(&Ident::new(one)).is_some()));
+            (!names_any).then(|| key.clone())
+        }
+    }
 }
 
 fn is_true(on: &JoinConstraint) -> bool {
