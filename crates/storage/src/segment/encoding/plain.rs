@@ -11,7 +11,7 @@ pub(super) fn rows_in(values: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, 
     match (block.physical, wanted.interval.of_i64()) {
         (Physical::Bit, Some((lo, hi))) => {
             let (has_false, has_true) = (lo <= 0 && hi >= 0, lo <= 1 && hi >= 1);
-            for (mask, word) in mask.iter_mut().zip(values_in::<u64>(values).iter()) {
+            for (mask, word) in mask.iter_mut().zip(values_in::<u64>(values).iter().copied()) {
                 *mask = if has_true { word } else { 0 } | if has_false { !word } else { 0 };
             }
         }
