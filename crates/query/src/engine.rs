@@ -13,6 +13,7 @@ mod explain;
 mod files;
 mod globs;
 mod lifted;
+mod operators;
 mod pivots;
 mod planners;
 mod plans;
@@ -26,7 +27,7 @@ pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
 use crate::functions::{self, partitions};
-use crate::names::nearest;
+use crate::names::{Words, nearest};
 use crate::scan::table::NativeTable;
 use crate::statement::{Name, Partitions, Query};
 use crate::tables::{CATALOG, QueryTables, SCHEMA, full_name};
@@ -34,6 +35,7 @@ use crate::{CancelToken, Catalog, Error, Result, dialect, door, plan};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use datafusion::catalog::{MemTable, TableProvider};
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -97,6 +99,8 @@ pub struct Engine {
     uses_views: bool,
     definitions: answers::Definitions,
     plans: plans::Plans,
+    /// What is done to operators after the stock rules.
+    last_rules: Vec<Rule>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +153,7 @@ impl Engine {
             .with_analyzer_rule(Arc::new(crate::plan::Settled))
             .with_optimizer_rules(planners::optimizer_rules())
             .with_query_planner(Arc::new(crate::plan::Planner))
-            .with_physical_optimizer_rules(physical_rules(config.fast_operators))
+            .with_physical_optimizer_rules(stock_rules())
             .build();
         let mut base = base;
         datafusion::execution::FunctionRegistry::register_expr_planner(&mut base, Arc::new(plan::Operators))?;
@@ -178,6 +182,7 @@ impl Engine {
             uses_views: config.uses_views,
             definitions: answers::Definitions::default(),
             plans: plans::Plans::default(),
+            last_rules: last_rules(config.fast_operators),
         }))
     }
 
@@ -212,7 +217,7 @@ impl Engine {
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
             let planned = self.plan(&catalog, &query, &[], text, &cancel).await?;
-            self.start(planned, &query, cancel)
+            self.start(planned, &query.words, cancel)
         }
         .boxed()
     }
@@ -231,7 +236,7 @@ impl Engine {
             let physical = planned.physical.clone();
             if is_analyze {
                 let (planned_in, started) = (started.elapsed(), Instant::now());
-                let (mut rows, mut count) = (self.start(planned, &query, cancel)?.stream, 0);
+                let (mut rows, mut count) = (self.start(planned, &query.words, cancel)?.stream, 0);
                 while let Some(batch) = rows.next().await {
                     count += batch?.num_rows();
                 }
@@ -263,7 +268,7 @@ impl Engine {
             }
             let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(table));
             let planned = self.plan(&catalog, &query, &[(name, own)], "", &cancel).await?;
-            self.start(planned, &query, cancel)
+            self.start(planned, &query.words, cancel)
         }
         .boxed()
     }
@@ -282,13 +287,7 @@ impl Engine {
                 Partitions::List(names) => names.iter().map(|name| partition_named(&snapshot, name)).collect(),
                 Partitions::Where(predicate, words) => {
                     let starts = self.partitions_where(&catalog, &snapshot, predicate, words, cancel).await;
-                    starts.map_err(|e| {
-                        placed(
-                            e,
-                            &Query { ast: Box::new(dialect::no_query()), tail: None, words: words.clone() },
-                            &catalog,
-                        )
-                    })
+                    starts.map_err(|e| placed(e, words, &catalog))
                 }
             }
         }
@@ -329,7 +328,7 @@ impl Engine {
         }
         query.words = words.clone();
         let planned = self.plan(catalog, &query, &[("__partitions", table)], "", cancel).await?;
-        let mut stream = self.start(planned, &query, cancel.clone())?.stream;
+        let mut stream = self.start(planned, &query.words, cancel.clone())?.stream;
         let mut out = Vec::new();
         while let Some(batch) = stream.next().await {
             out.extend_from_slice(batch?.column(0).as_primitive::<Int64Type>().values());
@@ -366,7 +365,7 @@ impl Engine {
         let work = async move {
             let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
             let planned = engine.plan_unplaced(state, &catalog, &query, &own, &text).await;
-            planned.map_err(|error| placed(error, &query, &catalog))
+            planned.map_err(|error| placed(error, &query.words, &catalog))
         };
         self.planned(cancel, work.boxed())
     }
@@ -386,10 +385,11 @@ impl Engine {
         let logical_schema: SchemaRef = Arc::new(settled_schema(schema.as_arrow(), logical.schema().as_arrow()));
         let answered = self.answered(logical.clone(), &state, catalog, query).await?;
         let physical = self.physical(&answered, &with_tables).await?;
+        let physical = self.finished(physical, with_tables.config_options())?;
         if !text.is_empty() && own.is_empty() && about.names_any && about.names_only_tables {
             self.keep(text, query, &logical, &logical_schema);
         }
-        Ok(Planned { state, logical_schema, is_about_system, physical })
+        Ok(Planned { config: state.config().clone(), logical_schema, is_about_system, physical })
     }
 
     /// The plan before it is optimised, the state that knows its tables, and what it names.
@@ -450,7 +450,12 @@ impl Engine {
         Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
     }
 
-    /// Operators for an optimised plan.
+    /// Settings for operators that need no more of a query than its token.
+    fn config(&self, cancel: &CancelToken) -> SessionConfig {
+        self.base.config().clone().with_extension(Arc::new(cancel.clone()))
+    }
+
+    /// Operators for an optimised plan, as the stock rules leave them.
     async fn physical(&self, logical: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
         let planned = self.physical_once(logical, state).await;
         let Err(mut error) = planned else { return planned };
@@ -479,10 +484,15 @@ impl Engine {
         Ok(state.query_planner().create_physical_plan(&grouped, state).await?)
     }
 
-    fn start(&self, planned: Planned, query: &Query, cancel: CancelToken) -> Result<QueryResult> {
-        let (physical, state) = (planned.physical, planned.state);
+    /// Our own rules, over what the stock ones leave.
+    fn finished(&self, stock: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.last_rules.iter().try_fold(stock, |plan, rule| rule.optimize(plan, config))?)
+    }
+
+    fn start(&self, planned: Planned, words: &Arc<Words>, cancel: CancelToken) -> Result<QueryResult> {
+        let physical = planned.physical;
         let fields = planned.logical_schema;
-        let columns = distinct(fields.fields().iter().map(|field| output_column(field, query)).collect());
+        let columns = distinct(fields.fields().iter().map(|field| output_column(field, words)).collect());
         let timestamp = fields.fields().iter().position(|field| door::is_designated(field));
         let schema = named_schema(&physical.schema(), &columns);
         let environment = RuntimeEnv {
@@ -491,8 +501,8 @@ impl Engine {
         };
         let context = datafusion::execution::TaskContext::new(
             None,
-            state.session_id().to_owned(),
-            state.config().clone(),
+            self.base.session_id().to_owned(),
+            planned.config,
             // The plan has its functions; copies of the lists by name took a tenth of a small query.
             HashMap::new(),
             HashMap::new(),
@@ -505,8 +515,8 @@ impl Engine {
             return Err(Error::new(ErrorKind::Unavailable, "the database is closed"));
         };
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
-        let words = query.clone();
-        let task = runtime.spawn(drive(physical, Arc::new(context), schema.clone(), sender, cancel.clone(), words));
+        let task =
+            runtime.spawn(drive(physical, Arc::new(context), schema.clone(), sender, cancel.clone(), words.clone()));
         Ok(QueryResult { columns, schema, timestamp, stream: rows(receiver, Abort(task), cancel) })
     }
 }
@@ -519,26 +529,32 @@ struct About {
 }
 
 struct Planned {
-    state: SessionState,
+    config: SessionConfig,
     logical_schema: SchemaRef,
     /// Whether only the database itself is asked about: nothing to compute.
     is_about_system: bool,
     physical: Arc<dyn ExecutionPlan>,
 }
 
-/// The stock rules, two of them kept to where they are sound, and ours.
-fn physical_rules(fast_operators: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// The stock rules, two of them kept to where they are sound.
+fn stock_rules() -> Vec<Rule> {
     let sound = PhysicalOptimizer::new().rules.into_iter().flat_map(|rule| match rule.name() {
         "FilterPushdown" => vec![Arc::new(plan::FiltersOfFiles) as Rule],
         name if name.starts_with("FilterPushdown") => Vec::new(),
         "ProjectionPushdown" => vec![Arc::new(plan::FiltersApart) as Rule, rule],
         _ => vec![rule],
     });
+    sound.collect()
+}
+
+/// Ours. They look at rows: at dictionaries, at sizes.
+fn last_rules(fast_operators: bool) -> Vec<Rule> {
     let fast: [Rule; 3] = [Arc::new(plan::CodedKeys), Arc::new(plan::TotalsOfBlocks), Arc::new(plan::LatestFromEnd)];
     let ours: [Rule; 3] =
         [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows), Arc::new(crate::exec::paced::PacesJoins)];
-    sound.chain(fast.into_iter().filter(|_| fast_operators)).chain(ours).collect()
+    fast.into_iter().filter(|_| fast_operators).chain(ours).collect()
 }
 
 fn threads(name: &str, count: usize) -> Result<tokio::runtime::Runtime> {
@@ -574,18 +590,18 @@ async fn drive(
     schema: SchemaRef,
     sender: mpsc::Sender<Result<RecordBatch>>,
     cancel: CancelToken,
-    query: Query,
+    words: Arc<Words>,
 ) {
     let mut stream = match execute_stream(physical, context) {
         Ok(stream) => stream,
-        Err(error) => return drop(sender.send(Err(placed_late(error.into(), &query))).await),
+        Err(error) => return drop(sender.send(Err(placed_late(error.into(), &words))).await),
     };
     loop {
         let next = tokio::select! {
             biased;
             () = cancel.cancelled() => Some(Err(cancel.reason())),
             () = sender.closed() => return,
-            next = stream.next() => next.map(|batch| batch.map_err(|e| placed_late(e.into(), &query))),
+            next = stream.next() => next.map(|batch| batch.map_err(|e| placed_late(e.into(), &words))),
         };
         let Some(batch) = next else { return };
         let batch = batch.and_then(|batch| renamed(&batch, &schema));
@@ -650,8 +666,8 @@ fn rows(
     .boxed()
 }
 
-fn output_column(field: &Field, query: &Query) -> OutputColumn {
-    let name = query.words.spelling(field.name(), door::spelling(field)).to_owned();
+fn output_column(field: &Field, words: &Words) -> OutputColumn {
+    let name = words.spelling(field.name(), door::spelling(field)).to_owned();
     OutputColumn { name, type_name: door::type_name(field), column_type: door::column_type(field) }
 }
 
@@ -713,8 +729,8 @@ fn partition_named(snapshot: &TableSnapshot, name: &Name) -> Result<i64> {
 }
 
 /// Gives an error the place of what it is about, and the name that may have been meant.
-fn placed(error: Error, query: &Query, catalog: &Arc<dyn Catalog>) -> Error {
-    let mut error = placed_late(error, query);
+fn placed(error: Error, words: &Words, catalog: &Arc<dyn Catalog>) -> Error {
+    let mut error = placed_late(error, words);
     if error.hint.is_none()
         && error.kind() == ErrorKind::NotFound
         && error.to_string().starts_with("table ")
@@ -728,9 +744,9 @@ fn placed(error: Error, query: &Query, catalog: &Arc<dyn Catalog>) -> Error {
     error
 }
 
-fn placed_late(mut error: Error, query: &Query) -> Error {
+fn placed_late(mut error: Error, words: &Words) -> Error {
     if error.position.is_none() {
-        error.position = query.words.place_of_error(&error);
+        error.position = words.place_of_error(&error);
     }
     error
 }

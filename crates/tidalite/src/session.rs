@@ -338,6 +338,10 @@ impl Session {
             true => sql.clone(),
             false => format!("{sql}\0{values:?}"),
         };
+        let catalog = self.catalog();
+        if let Some(result) = self.known(&catalog, (&text, &sql), &[], &cancel).await? {
+            return Ok(Response::Rows(self.rows(result, entry, watch)));
+        }
         // And what is planned for all values; constants are such, too.
         let template = match values.is_empty() {
             _ if text.is_empty() => None,
@@ -346,12 +350,8 @@ impl Session {
         };
         let template = template.unwrap_or_else(|| Lifted { sql: String::new(), values: Vec::new() });
         let for_all = if template.sql.is_empty() { String::new() } else { format!("{}\0", template.sql) };
-        let catalog = self.catalog();
-        for (key, values) in [(&text, &[][..]), (&for_all, &template.values)] {
-            let known = self.engine()?.known(&catalog, (key, &sql), values, &cancel);
-            if let Some(result) = until_cancelled(&cancel, async { Ok(known.await) }).await? {
-                return Ok(Response::Rows(self.rows(result?, entry, watch)));
-            }
+        if let Some(result) = self.known(&catalog, (&for_all, &sql), &template.values, &cancel).await? {
+            return Ok(Response::Rows(self.rows(result, entry, watch)));
         }
         let statement = self.engine()?.parse(&sql, &values, &cancel).await?;
         match statement {
@@ -381,6 +381,18 @@ impl Session {
                 Changed::Rows(result) => Ok(Response::Rows(self.rows(result, entry, watch))),
             },
         }
+    }
+
+    /// The rows of a query whose plan is kept as `text`.
+    async fn known(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        text: (&str, &str),
+        values: &[Parameter],
+        cancel: &CancelToken,
+    ) -> Result<Option<QueryResult>> {
+        let known = self.engine()?.known(catalog, text, values, cancel);
+        until_cancelled(cancel, async { known.await.transpose() }).await
     }
 
     async fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>, cancel: &CancelToken) -> Result<Described> {

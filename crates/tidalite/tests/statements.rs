@@ -139,6 +139,60 @@ async fn a_statement_stops_when_cancelled() {
     assert!(db.database.activity().is_empty());
 }
 
+/// Every run of a statement is listed, counted and stopped for itself, whatever is kept of the runs before.
+#[tokio::test]
+async fn a_repeated_statement_stops_when_cancelled() {
+    let db = open();
+    db.run("CREATE TABLE many (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    let written = "INSERT INTO many SELECT timestamp_sequence('2024-01-01', 1000) AS ts, x FROM long_sequence(700000)";
+    db.run(written).await;
+    let sql = "SELECT x FROM many WHERE x > 5";
+    for _ in 0..4 {
+        assert_eq!(db.run(sql).await, 699_995);
+        let options = QueryOptions { client: "the test".to_owned(), ..QueryOptions::default() };
+        let Ok(Response::Rows(mut rows)) = db.database.execute(sql, options).await else { panic!("a query has rows") };
+        assert!(rows.stream.next().await.expect("a batch").expect("no error").num_rows() > 0);
+        let running = db.database.activity();
+        assert_eq!((running.len(), running[0].client.as_str(), running[0].sql.as_str()), (1, "the test", sql));
+        let (read, all) = running[0].rows;
+        assert!(read > 0 && read < all && all >= 700_000, "{read} of {all}");
+        db.run(&format!("CANCEL QUERY {}", running[0].id)).await;
+        let error = count(rows).await.expect_err("it was cancelled");
+        assert_eq!(error.message, "canceling statement due to user request");
+        assert!(db.database.activity().is_empty());
+        drop(db.rows(sql).await);
+        assert!(db.database.activity().is_empty());
+    }
+}
+
+/// Values of other types than those before, and rows written between two runs.
+#[tokio::test]
+async fn a_prepared_statement_takes_any_values() {
+    use tidalite::Parameter::{Double, Long, Text};
+    let db = open();
+    db.run("CREATE TABLE p (ts TIMESTAMP, k SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    db.run("INSERT INTO p VALUES ('2024-01-01', 'a', 1), ('2024-01-02', 'a', 2), ('2024-01-03', 'b', 3)").await;
+    let counted = async |sql: &str, parameters: Vec<tidalite::Parameter>| {
+        let options = QueryOptions { parameters, ..QueryOptions::default() };
+        match db.database.execute(sql, options).await.unwrap_or_else(|e| panic!("{sql}: {e}")) {
+            Response::Rows(rows) => count(rows).await.unwrap_or_else(|e| panic!("{sql}: {e}")),
+            Response::Done { .. } => panic!("a query has rows"),
+        }
+    };
+    let (above, of) = ("SELECT ts, k FROM p WHERE x >= $1", "SELECT ts, x FROM p WHERE k = $1 AND ts < $2");
+    for run in 0..4 {
+        assert_eq!(counted(above, vec![Long(2)]).await, 2 + run);
+        assert_eq!(counted(above, vec![Long(1)]).await, 3 + run);
+        assert_eq!(counted(above, vec![Double(1.5)]).await, 2 + run);
+        assert_eq!(counted(above, vec![Text("3".to_owned())]).await, 1 + run);
+        let text = |text: &str| Text(text.to_owned());
+        assert_eq!(counted(of, vec![text("a"), text("2024-01-02")]).await, 1);
+        assert_eq!(counted(of, vec![text("a"), text("2024-01-03")]).await, 2);
+        assert_eq!(counted(of, vec![text("c"), text("2025")]).await, run);
+        db.run("INSERT INTO p VALUES ('2024-02-01', 'c', 7)").await;
+    }
+}
+
 #[tokio::test]
 async fn a_statement_stops_when_its_rows_are_dropped() {
     let db = open();

@@ -294,7 +294,7 @@ pub(crate) fn table(name: ObjectName, alias: Option<TableAlias>) -> TableFactor 
 }
 
 /// A query without anything.
-pub(crate) fn nothing() -> Query {
+fn nothing() -> Query {
     Query {
         with: None,
         body: Box::new(SetExpr::Values(ast::Values { explicit_row: false, value_keyword: false, rows: Vec::new() })),

@@ -49,6 +49,11 @@ impl Definitions {
 }
 
 impl Engine {
+    /// Whether views may answer a query.
+    pub(super) fn asks_views(&self, query: &Query) -> bool {
+        hint(&query.words.sql).unwrap_or(self.uses_views)
+    }
+
     /// The optimised plan of a query, with what views answer taken from them.
     pub(super) fn answered<'a>(
         self: &'a Arc<Self>,
@@ -59,7 +64,7 @@ impl Engine {
     ) -> BoxFuture<'a, Result<LogicalPlan>> {
         async move {
             let mut logical = logical;
-            if !hint(&query.words.sql).unwrap_or(self.uses_views) {
+            if !self.asks_views(query) {
                 return Ok(logical);
             }
             for _ in 0..DEPTH_MAX {

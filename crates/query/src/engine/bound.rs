@@ -5,6 +5,7 @@
 //! Everything else is planned with its values, as if they were written.
 
 use super::Engine;
+use super::operators::Operators;
 use super::plans::{Plan, is_lasting, unpinned};
 use super::written::placeholder;
 use crate::parameters::number;
@@ -118,7 +119,8 @@ impl Engine {
             return Ok(None);
         }
         let parameters = Parameters { fields, ordered: places.ordered };
-        Ok(unpinned(&optimized)?.map(|logical| Plan { query, logical, schema, parameters }))
+        let operators = Operators::default();
+        Ok(unpinned(&optimized)?.map(|logical| Plan { query, logical, schema, parameters, operators }))
     }
 }
 
@@ -146,16 +148,18 @@ fn is_parameter(expr: &Expr) -> bool {
 
 /// Puts the values into a node.
 pub(super) fn with_values(node: LogicalPlan, values: &[ScalarValue]) -> DFResult<LogicalPlan> {
-    let done = node.map_expressions(|expr| {
-        expr.transform_up(|e| {
-            let value = match &e {
-                Expr::Placeholder(of) => number(&of.id).and_then(|n| values.get(n - 1)),
-                _ => None,
-            };
-            Ok(match value {
-                Some(value) => Transformed::yes(Expr::Literal(value.clone(), None)),
-                None => Transformed::no(e),
-            })
+    Ok(node.map_expressions(|expr| Ok(Transformed::yes(with_values_in(expr, values)?)))?.data)
+}
+
+pub(super) fn with_values_in(expr: Expr, values: &[ScalarValue]) -> DFResult<Expr> {
+    let done = expr.transform_up(|e| {
+        let value = match &e {
+            Expr::Placeholder(of) => number(&of.id).and_then(|n| values.get(n - 1)),
+            _ => None,
+        };
+        Ok(match value {
+            Some(value) => Transformed::yes(Expr::Literal(value.clone(), None)),
+            None => Transformed::no(e),
         })
     })?;
     Ok(done.data)

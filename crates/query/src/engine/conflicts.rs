@@ -67,7 +67,7 @@ impl Engine {
             let own = rows.tables();
             let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
             let planned = self.plan(&catalog, &query, &own, "", &cancel).await?;
-            self.start(planned, &query, cancel)
+            self.start(planned, &query.words, cancel)
         }
         .boxed()
     }

@@ -93,7 +93,7 @@ impl Engine {
         let settled = state.analyzer().execute_and_check(logical.clone(), state.config_options(), |_, _| {});
         let settled = settled.map_or_else(|_| logical.schema().clone(), |plan| plan.schema().clone());
         let schema: SchemaRef = Arc::new(super::settled_schema(logical.schema().as_arrow(), settled.as_arrow()));
-        let columns = distinct(schema.fields().iter().map(|field| output_column(field, query)).collect());
+        let columns = distinct(schema.fields().iter().map(|field| output_column(field, &query.words)).collect());
         let schema = super::named_schema(&schema, &columns);
         Ok((columns, schema))
     }
@@ -206,7 +206,7 @@ impl Engine {
         let work = async move {
             let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
             let planned = engine.logical(&state, &catalog, &query, &own).await;
-            Ok(planned.map_err(|error| super::placed(error, &query, &catalog))?.0)
+            Ok(planned.map_err(|error| super::placed(error, &query.words, &catalog))?.0)
         };
         self.planned(cancel, work.boxed())
     }

@@ -60,7 +60,7 @@ impl Engine {
             let cancel =
                 state.config().get_extension::<CancelToken>().map(|token| token.as_ref().clone()).unwrap_or_default();
             let planned = self.plan(catalog, query, own, "", &cancel).await?;
-            let mut stream = self.start(planned, query, cancel.clone())?.stream;
+            let mut stream = self.start(planned, &query.words, cancel.clone())?.stream;
             let mut values = Vec::new();
             while let Some(batch) = stream.next().await {
                 add(&batch?, &mut values)?;

@@ -7,6 +7,7 @@
 //! more than that are not kept: on the time, on chance, on views, files, or what is asked of the database itself.
 
 use super::bound::Parameters;
+use super::operators::Operators;
 use super::{Engine, Planned, QueryResult};
 use crate::Parameter;
 use crate::scan::spec::Order;
@@ -25,6 +26,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_storage::TableSnapshot;
 use tidalite_types::{TableId, TableSchema};
 
 /// How many plans are kept.
@@ -82,6 +84,7 @@ pub(super) struct Plan {
     /// Of the rows, before it was optimised.
     pub schema: SchemaRef,
     pub parameters: Parameters,
+    pub operators: Operators,
 }
 
 impl Plans {
@@ -158,6 +161,19 @@ impl Engine {
         async move {
             let plan = self.plans.get(text)?;
             let bound = plan.parameters.constants(values)?;
+            // Places of errors are those of this text.
+            let words = plan.query.words.of_text(sql);
+            let start = |made: Result<_>| {
+                let started = made.and_then(|physical| {
+                    let (config, logical_schema) = (self.config(cancel), plan.schema.clone());
+                    let planned = Planned { config, logical_schema, is_about_system: false, physical };
+                    self.start(planned, &words, cancel.clone())
+                });
+                Some(started.map_err(|error| super::placed(error, &words, catalog)))
+            };
+            if let Some(made) = self.operators(&plan, catalog, &bound) {
+                return start(made);
+            }
             let Some(logical) = pinned(&plan.logical, catalog, &bound) else {
                 self.plans.forget(text);
                 return None;
@@ -165,22 +181,29 @@ impl Engine {
             if !bound.is_empty() && !super::bound::is_understood(&logical) {
                 return None;
             }
-            // Places of errors are those of this text.
-            let query = Query { words: plan.query.words.of_text(sql), ..plan.query.clone() };
-            let state = self.state(catalog, cancel);
-            let answered = self.answered(logical, &state, catalog, &query).await;
-            let made = match answered {
-                Ok(logical) => self.physical(&logical, &state).await,
-                Err(error) => Err(error),
-            };
-            let started = made.and_then(|physical| {
-                let logical_schema = plan.schema.clone();
-                let planned = Planned { state, logical_schema, is_about_system: false, physical };
-                self.start(planned, &query, cancel.clone())
-            });
-            Some(started.map_err(|error| super::placed(error, &query, catalog)))
+            let query = Query { words: words.clone(), ..plan.query.clone() };
+            start(self.chosen(&plan, logical, &query, catalog, cancel).await)
         }
         .boxed()
+    }
+
+    /// Chooses operators for a kept plan, with its tables in it, and keeps them.
+    async fn chosen(
+        self: &Arc<Self>,
+        plan: &Plan,
+        logical: LogicalPlan,
+        query: &Query,
+        catalog: &Arc<dyn Catalog>,
+        cancel: &CancelToken,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let state = self.state(catalog, cancel);
+        let logical = self.answered(logical, &state, catalog, query).await?;
+        let stock = self.physical(&logical, &state).await?;
+        // Whether a view is fresh is found out each time.
+        if !self.asks_views(query) {
+            plan.operators.keep(&plan.logical, &stock);
+        }
+        self.finished(stock, state.config_options())
     }
 
     /// Keeps a plan for the next time, if it can be used then.
@@ -189,18 +212,30 @@ impl Engine {
             && let Ok(Some(logical)) = unpinned(logical)
         {
             let (query, schema, parameters) = (query.clone(), schema.clone(), Parameters::default());
-            self.plans.put(text.to_owned(), Some(Plan { query, logical, schema, parameters }));
+            let operators = Operators::default();
+            self.plans.put(text.to_owned(), Some(Plan { query, logical, schema, parameters, operators }));
         }
     }
 }
 
 /// A table's place in a plan that is kept.
 #[derive(Debug)]
-struct Unpinned {
+pub(super) struct Unpinned {
     id: TableId,
     table: Arc<TableSchema>,
     schema: SchemaRef,
     order: Order,
+}
+
+impl Unpinned {
+    pub fn name(&self) -> &str {
+        &self.table.name
+    }
+
+    /// Whether a table is the one that was planned for, with the same columns.
+    pub fn is_of(&self, now: &TableSnapshot) -> bool {
+        now.id == self.id && now.schema.columns == self.table.columns && now.schema.designated == self.table.designated
+    }
 }
 
 #[async_trait]
@@ -283,9 +318,7 @@ fn pinned(plan: &LogicalPlan, catalog: &Arc<dyn Catalog>, values: &[ScalarValue]
             is_same = false;
             return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
         };
-        is_same &= now.id == table.id
-            && now.schema.columns == table.table.columns
-            && now.schema.designated == table.table.designated;
+        is_same &= table.is_of(&now);
         scan.source = provider_as_source(Arc::new(NativeTable::new(now).ordered(table.order)));
         Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
     });

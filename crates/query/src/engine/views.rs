@@ -236,7 +236,7 @@ impl Engine {
                 .snapshots(&[&name])
                 .pop()
                 .flatten()
-                .ok_or_else(|| super::placed(Error::table_not_found(&name), query, catalog))?;
+                .ok_or_else(|| super::placed(Error::table_not_found(&name), &query.words, catalog))?;
             let Some((_, unit)) = snapshot.schema.timestamp() else {
                 let what = snapshot.schema.view.as_ref().map_or("table", |view| view.kind());
                 return Err(Error::invalid(format!(
@@ -278,7 +278,7 @@ impl Engine {
         async move {
             let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(snapshot));
             let planned = self.plan(&catalog, query, &[(name, table)], "", &cancel).await?;
-            self.start(planned, query, cancel)
+            self.start(planned, &query.words, cancel)
         }
         .boxed()
     }
@@ -294,14 +294,14 @@ impl Engine {
         async move {
             let table: Arc<dyn TableProvider> = Arc::new(NativeTable::within(part.base, part.lo, part.hi));
             let planned = self.plan(&catalog, query, &[(&part.name, table)], "", &cancel).await?;
-            self.start(planned, query, cancel)
+            self.start(planned, &query.words, cancel)
         }
         .boxed()
     }
 }
 
 fn columns_of(logical: &LogicalPlan, query: &Query) -> Vec<OutputColumn> {
-    distinct(logical.schema().fields().iter().map(|field| output_column(field, query)).collect())
+    distinct(logical.schema().fields().iter().map(|field| output_column(field, &query.words)).collect())
 }
 
 /// Looks for views from a name on, in depth.

@@ -54,6 +54,9 @@ impl fmt::Debug for Generic {
     }
 }
 
+/// As EXPLAIN shows it.
+pub(crate) const NAME: &str = "TidaliteGroup";
+
 #[derive(Debug)]
 pub(crate) struct GroupExec {
     input: Arc<dyn ExecutionPlan>,
@@ -110,7 +113,16 @@ impl GroupExec {
         limit: Option<usize>,
         generic: Generic,
     ) -> GroupExec {
-        GroupExec::over(input, None, Arc::new(What { schema, keys, kinds, inputs, folds, outputs, limit, generic }))
+        // Nothing of the input is in them.
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        let what = What { schema, keys, kinds, inputs, folds, outputs, limit, generic };
+        let (what, metrics) = (Arc::new(what), ExecutionPlanMetricsSet::new());
+        GroupExec { input, plain: None, what, properties: Arc::new(properties), metrics }
     }
 
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
@@ -130,8 +142,7 @@ impl GroupExec {
     /// The same groups from an input whose keys come in another form.
     pub fn coded(&self, input: Arc<dyn ExecutionPlan>, keys: Vec<(Arc<dyn PhysicalExpr>, KeyKind)>) -> GroupExec {
         let (keys, kinds) = keys.into_iter().unzip();
-        let what = What { keys, kinds, ..What::clone(&self.what) };
-        GroupExec::over(input, Some(self.plain.as_ref().unwrap_or(&self.input).clone()), Arc::new(what))
+        self.over(input, Some(self.plain().clone()), Arc::new(What { keys, kinds, ..What::clone(&self.what) }))
     }
 
     pub fn inputs(&self) -> &[Input] {
@@ -144,24 +155,22 @@ impl GroupExec {
 
     /// The same group from an input that has sums of rows, by folds that are as many.
     pub fn totalled(&self, input: Arc<dyn ExecutionPlan>, inputs: Vec<Input>, folds: Vec<Fold>) -> GroupExec {
-        let what = What { inputs, folds, ..What::clone(&self.what) };
-        GroupExec::over(input, Some(self.plain.as_ref().unwrap_or(&self.input).clone()), Arc::new(what))
+        self.over(input, Some(self.plain().clone()), Arc::new(What { inputs, folds, ..What::clone(&self.what) }))
     }
 
-    fn over(input: Arc<dyn ExecutionPlan>, plain: Option<Arc<dyn ExecutionPlan>>, what: Arc<What>) -> GroupExec {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(what.schema.clone()),
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Final,
-            Boundedness::Bounded,
-        );
-        GroupExec { input, plain, what, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
+    fn plain(&self) -> &Arc<dyn ExecutionPlan> {
+        self.plain.as_ref().unwrap_or(&self.input)
+    }
+
+    /// The same rows come out, so that the operators above need not look again at what they know of them.
+    fn over(&self, input: Arc<dyn ExecutionPlan>, plain: Option<Arc<dyn ExecutionPlan>>, what: Arc<What>) -> GroupExec {
+        GroupExec { input, plain, what, properties: self.properties.clone(), metrics: ExecutionPlanMetricsSet::new() }
     }
 }
 
 impl ExecutionPlan for GroupExec {
     fn name(&self) -> &'static str {
-        "TidaliteGroup"
+        NAME
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -186,14 +195,14 @@ impl ExecutionPlan for GroupExec {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.pop().ok_or_else(|| Error::internal("a grouping without its input"))?;
-        Ok(Arc::new(GroupExec::over(input, self.plain.clone(), self.what.clone())))
+        Ok(Arc::new(self.over(input, self.plain.clone(), self.what.clone())))
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let left = MetricBuilder::new(&self.metrics).counter("left_to_generic", 0);
         let (input, what, time) = (self.input.clone(), self.what.clone(), metrics.elapsed_compute().clone());
-        let plain = self.plain.as_ref().unwrap_or(&self.input).clone();
+        let plain = self.plain().clone();
         let rows = async move {
             let rows = match what.is_wide_text() {
                 true => Err(Stop::Overflow),
@@ -281,15 +290,18 @@ fn run<'a>(
         let seed = RandomState::new().hash_one(0);
         let shared = Grouping::new(what.folds.clone(), what.kinds.clone(), inputs, what.limit, seed);
         let memory = MemoryConsumer::new("TidaliteGroup").register(context.memory_pool());
-        let mut threads = JoinSet::new();
+        let (mut threads, mut few) = (JoinSet::new(), Vec::new());
         for partition in 0..partitions {
             let rows = input.execute(partition, context.clone())?;
             let own = MemoryConsumer::new("TidaliteGroup thread").register(context.memory_pool());
             let (what, shared, time) = (what.clone(), shared.clone(), time.clone());
             let thread = Thread { rows, what, shared, memory: own, threads: partitions, time };
+            if partitions == 1 {
+                few.extend(thread.work(cancel.clone()).await?);
+                break;
+            }
             threads.spawn(thread.work(cancel.clone()));
         }
-        let mut few = Vec::new();
         while let Some(done) = threads.join_next().await {
             let done = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?;
             few.extend(done?);

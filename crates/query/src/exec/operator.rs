@@ -13,7 +13,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, OrderingRequirements, Partitioning, PhysicalExpr,
 };
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, has_same_children_properties};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
@@ -109,7 +109,11 @@ impl<O: Operation> ExecutionPlan for Operator<O> {
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Operator::new(self.operation.clone(), children)))
+        if !has_same_children_properties(self.as_ref(), &children)? {
+            return Ok(Arc::new(Operator::new(self.operation.clone(), children)));
+        }
+        let (operation, properties) = (self.operation.clone(), self.properties.clone());
+        Ok(Arc::new(Operator { operation, inputs: children, properties, metrics: ExecutionPlanMetricsSet::new() }))
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

@@ -283,12 +283,13 @@ impl GroupNode {
         let schema = Arc::new(self.aggregate.schema.as_arrow().clone());
         let names = schema.fields().iter().map(|field| field.name().clone());
         let by = PhysicalGroupBy::new_single(keys.iter().cloned().zip(names).collect());
-        let (aggregate, of_input) = (self.aggregate.clone(), input.schema());
+        // Not the plan below, which holds its tables.
+        let (aggregates, of_input) = (self.aggregate.aggr_expr.clone(), input.schema());
+        let logical = logical.clone();
         let (props, context) = (state.execution_props().clone(), context.clone());
         let lowered = move || {
-            let logical = aggregate.input.schema();
-            let lowered = |expr| LoweredAggregateBuilder::new(expr, logical, &of_input, &props, &context).build();
-            let lowered = aggregate.aggr_expr.iter().map(|expr| lowered(expr).map(|own| (own.aggregate, own.filter)));
+            let lowered = |expr| LoweredAggregateBuilder::new(expr, &logical, &of_input, &props, &context).build();
+            let lowered = aggregates.iter().map(|expr| lowered(expr).map(|own| (own.aggregate, own.filter)));
             lowered.collect::<DFResult<_>>()
         };
         let generic = Generic { by, lowered: Arc::new(lowered) };

@@ -22,12 +22,13 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMe
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use tidalite_storage::{Tally, tally};
-use tidalite_types::ColumnType;
+use tidalite_types::{ColumnType, SegmentId};
 
 #[derive(Debug)]
 pub(crate) struct ScanExec {
@@ -117,6 +118,20 @@ impl ScanExec {
         &self.reader
     }
 
+    pub fn order(&self) -> Order {
+        self.spec.order
+    }
+
+    /// How many streams come out.
+    pub fn partitions(&self) -> usize {
+        self.work.partitions()
+    }
+
+    /// With properties that are the same, but known to others.
+    pub fn with_properties(self, properties: Arc<PlanProperties>) -> ScanExec {
+        ScanExec { properties, ..self }
+    }
+
     /// Every piece; `None` where some of their rows will do.
     pub fn pieces(&self) -> Option<Vec<Piece>> {
         if self.spec.limit.is_some() {
@@ -126,6 +141,16 @@ impl ScanExec {
             Work::Shared { pieces, .. } => pieces.to_vec(),
             Work::PerPartition(lists) => lists.iter().flat_map(|list| list.iter().copied()).collect(),
         })
+    }
+
+    /// Kept and present. A table has thousands: they are only counted to be shown.
+    fn partitions_read(&self) -> (usize, usize) {
+        let of = |is_kept: &dyn Fn(SegmentId) -> bool| {
+            let metas = self.reader.snapshot.segments.iter().map(|segment| segment.meta());
+            metas.filter(|meta| is_kept(meta.id)).map(|meta| meta.partition).collect::<BTreeSet<_>>().len()
+        };
+        let kept: BTreeSet<SegmentId> = self.spec.segments.iter().copied().collect();
+        (of(&|id| kept.contains(&id)), of(&|_| true))
     }
 
     /// From the first piece on.
@@ -399,7 +424,8 @@ impl DisplayAs for ScanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = self.reader.schema.fields();
         let columns: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
-        let Counts { partitions, segments, blocks, staged_rows } = &self.counts;
+        let Counts { segments, blocks, staged_rows } = &self.counts;
+        let partitions = self.partitions_read();
         write!(
             f,
             "TidaliteScan: table={}{}, columns=[{}], partitions={}/{}, segments={}/{}, blocks={}/{}, staged rows={}/{}",

@@ -9,6 +9,7 @@
 
 pub(crate) mod exec;
 pub(crate) mod filters;
+pub(crate) mod place;
 pub(crate) mod predicate;
 pub(crate) mod prune;
 pub(crate) mod read;

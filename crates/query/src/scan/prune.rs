@@ -2,7 +2,6 @@
 
 use super::predicate::Predicate;
 use crate::Result;
-use std::collections::BTreeSet;
 use tidalite_storage::{Bounds, Mask, Run, Segment, TableSnapshot, ValueSet};
 use tidalite_types::{BLOCK_ROWS, ColumnId};
 
@@ -35,7 +34,6 @@ pub(crate) struct Pruned {
 /// Kept and present, for EXPLAIN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    pub partitions: (usize, usize),
     pub segments: (usize, usize),
     pub blocks: (usize, usize),
     pub staged_rows: (usize, usize),
@@ -43,14 +41,13 @@ pub(crate) struct Counts {
 
 pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Result<Pruned> {
     let mut pruned = Pruned::default();
-    let partitions = |kept: &[&Segment]| kept.iter().map(|s| s.meta().partition).collect::<BTreeSet<_>>().len();
     let is_empty = predicates.iter().any(|p| no_symbol_matches(snapshot, p));
     let designated = snapshot.schema.designated;
     let may_match_times = |range: (i64, i64)| {
         let of_time = predicates.iter().filter(|p| Some(p.column) == designated);
         !is_empty && of_time.into_iter().all(|p| p.may_match_times(range.0, range.1))
     };
-    let mut kept = Vec::new();
+    let mut kept = 0;
     for (index, segment) in snapshot.segments.iter().enumerate() {
         pruned.counts.blocks.1 += segment.block_count();
         if !may_match_times(segment.time_range()) {
@@ -59,14 +56,12 @@ pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Resul
         let source = segment_source(index, segment, snapshot.mask(segment).map(AsRef::as_ref), predicates)
             .map_err(|e| snapshot.named(e))?;
         if !source.pieces.is_empty() {
-            kept.push(segment.as_ref());
+            kept += 1;
             pruned.counts.blocks.0 += source.pieces.len();
             pruned.sources.push(source);
         }
     }
-    let all: Vec<&Segment> = snapshot.segments.iter().map(AsRef::as_ref).collect();
-    pruned.counts.partitions = (partitions(&kept), partitions(&all));
-    pruned.counts.segments = (kept.len(), all.len());
+    pruned.counts.segments = (kept, snapshot.segments.len());
     for (index, run) in snapshot.runs.iter().enumerate() {
         pruned.counts.staged_rows.1 += run.alive_rows();
         // Every row is NULL in a column that the run does not have.

@@ -78,6 +78,12 @@ impl Reader {
         Reader { snapshot, schema, columns, filters, dictionaries, orders, order, totals: None }
     }
 
+    /// The columns, if they come as values.
+    pub fn plain_columns(&self) -> Option<Vec<ColumnSchema>> {
+        let plain = |output: &Output| matches!(output.form, Form::Values).then(|| output.column.clone());
+        self.columns.iter().map(plain).collect::<Option<Vec<_>>>().filter(|_| self.totals.is_none())
+    }
+
     pub fn read(&self, piece: Piece) -> Result<RecordBatch> {
         if let Some(totals) = &self.totals {
             return self.totals(piece, totals);

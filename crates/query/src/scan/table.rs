@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
-use tidalite_types::{ColumnSchema, ColumnType};
+use tidalite_types::{ColumnSchema, ColumnType, TableSchema};
 
 #[derive(Debug)]
 pub(crate) struct NativeTable {
@@ -83,21 +83,10 @@ impl NativeTable {
         self.predicates(filters).1
     }
 
-    /// A predicate that no row satisfies.
-    fn nothing(&self) -> Option<Predicate> {
-        let column = self.snapshot.schema.columns.first()?.id;
-        let values = tidalite_storage::ValueSet::Nothing;
-        Some(Predicate { column, values, null: Some(false), text: "false".to_owned() })
-    }
-
     /// What the scan answers of filters, and whether that is all they say.
     fn predicates(&self, filters: &[Expr]) -> (Vec<Predicate>, bool) {
-        let parts: Vec<_> = filters.iter().flat_map(split_conjunction).collect();
-        let known: Vec<_> = parts.iter().filter_map(|part| Predicate::of(part, &self.snapshot.schema)).collect();
-        let is_exact = known.len() == parts.len();
-        // The optimizer may find out that a filter handed over before is never true, as `ts IS NULL`.
-        let never = parts.iter().any(|part| is_never(part)).then(|| self.nothing()).flatten();
-        (Predicate::joined(known.into_iter().chain(self.of_times()).chain(never)), is_exact)
+        let (known, is_exact) = understood(&self.snapshot.schema, filters);
+        (Predicate::joined(known.into_iter().chain(self.of_times())), is_exact)
     }
 }
 
@@ -149,20 +138,54 @@ impl TableProvider for NativeTable {
             indexes.iter().map(|i| table.columns.get(*i).cloned().unwrap_or_else(address_column)).collect();
         let schema = Arc::new(self.schema.project(&indexes)?);
         let (predicates, is_exact) = self.predicates(filters);
-        let pruned = prune(&self.snapshot, &predicates)?;
-        let spec = ScanSpec {
-            table: self.snapshot.id,
-            txn: self.snapshot.txn,
-            segments: kept_segments(&self.snapshot, &pruned),
-            projection: columns.iter().map(|c| c.id).collect(),
-            limit: limit.filter(|_| is_exact),
-            predicates,
-            order,
-        };
-        let columns = columns.into_iter().map(|column| Output { column, form: Form::Values }).collect();
-        let reader = Reader::new(self.snapshot.clone(), columns, schema, &spec.predicates, order);
-        Ok(Arc::new(ScanExec::new(spec, reader, pruned, state.config().target_partitions())?))
+        let (limit, threads) = (limit.filter(|_| is_exact), state.config().target_partitions());
+        Ok(Arc::new(scan_of(&self.snapshot, (columns, schema), predicates, limit, order, threads)?))
     }
+}
+
+/// A scan of columns, which come out as the fields of `schema`.
+pub(super) fn scan_of(
+    snapshot: &Arc<TableSnapshot>,
+    (columns, schema): (Vec<ColumnSchema>, SchemaRef),
+    predicates: Vec<Predicate>,
+    limit: Option<usize>,
+    order: Order,
+    threads: usize,
+) -> Result<ScanExec> {
+    let pruned = prune(snapshot, &predicates)?;
+    let spec = ScanSpec {
+        table: snapshot.id,
+        txn: snapshot.txn,
+        segments: kept_segments(snapshot, &pruned),
+        projection: columns.iter().map(|c| c.id).collect(),
+        limit,
+        predicates,
+        order,
+    };
+    let columns = columns.into_iter().map(|column| Output { column, form: Form::Values }).collect();
+    let reader = Reader::new(snapshot.clone(), columns, schema, &spec.predicates, order);
+    ScanExec::new(spec, reader, pruned, threads)
+}
+
+/// What a scan of the whole table answers of filters, and whether that is all they say.
+pub(super) fn asked(table: &TableSchema, filters: &[Expr]) -> (Vec<Predicate>, bool) {
+    let (known, is_exact) = understood(table, filters);
+    (Predicate::joined(known.into_iter()), is_exact)
+}
+
+fn understood(table: &TableSchema, filters: &[Expr]) -> (Vec<Predicate>, bool) {
+    let parts: Vec<_> = filters.iter().flat_map(split_conjunction).collect();
+    let mut known: Vec<_> = parts.iter().filter_map(|part| Predicate::of(part, table)).collect();
+    let is_exact = known.len() == parts.len();
+    // The optimizer may find out that a filter handed over before is never true, as `ts IS NULL`.
+    known.extend(parts.iter().any(|part| is_never(part)).then(|| nothing(table)).flatten());
+    (known, is_exact)
+}
+
+/// A predicate that no row satisfies.
+fn nothing(table: &TableSchema) -> Option<Predicate> {
+    let (column, values) = (table.columns.first()?.id, tidalite_storage::ValueSet::Nothing);
+    Some(Predicate { column, values, null: Some(false), text: "false".to_owned() })
 }
 
 /// A filter whose parameters have no values yet, with some: what is understood of those is of all.

@@ -7,7 +7,7 @@
 use super::chunk::Layout;
 use super::fixed::raw;
 use super::{EncodedBlock, alp, alp_rd, compressed, constant, delta, dict, packed, plain, runs, zones};
-use crate::segment::buffer::collect;
+use crate::segment::buffer::values_in;
 use crate::segment::format::Encoding;
 use crate::{Bounds, Zone};
 use tidalite_types::VECTOR_ROWS;
@@ -203,8 +203,8 @@ impl EncodedBlock {
             mask.fill(0);
         } else if self.entry.has_validity {
             let layout = Layout::of(&self.entry, self.physical, self.rows).ok()?;
-            let valid: Vec<u64> = collect(layout.validity(&self.bytes));
-            mask.iter_mut().zip(valid).for_each(|(word, valid)| *word &= valid);
+            let valid = values_in::<u64>(layout.validity(&self.bytes));
+            mask.iter_mut().zip(valid.iter()).for_each(|(word, valid)| *word &= valid);
         } else if !self.rows.is_multiple_of(64)
             && let Some(last) = mask.last_mut()
         {

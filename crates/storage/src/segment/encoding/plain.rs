@@ -2,7 +2,7 @@
 
 use super::EncodedBlock;
 use super::compare::{Interval, Wanted, each_in, of_vector, put};
-use crate::segment::buffer::collect;
+use crate::segment::buffer::values_in;
 use tidalite_kernels::{Comparable, f64_in_range, values_in_range};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
@@ -11,8 +11,7 @@ pub(super) fn rows_in(values: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, 
     match (block.physical, wanted.interval.of_i64()) {
         (Physical::Bit, Some((lo, hi))) => {
             let (has_false, has_true) = (lo <= 0 && hi >= 0, lo <= 1 && hi >= 1);
-            let words: Vec<u64> = collect(values);
-            for (mask, word) in mask.iter_mut().zip(words) {
+            for (mask, word) in mask.iter_mut().zip(values_in::<u64>(values).iter().copied()) {
                 *mask = if has_true { word } else { 0 } | if has_false { !word } else { 0 };
             }
         }
@@ -34,8 +33,7 @@ fn vectors<T: Limited>(values: &[u8], lo: i64, hi: i64, wanted: &Wanted<'_>, mas
     for vector in wanted.vectors() {
         let at = vector * VECTOR_ROWS * size_of::<T>();
         let end = values.len().min(at + VECTOR_ROWS * size_of::<T>());
-        let values: Vec<T> = collect(&values[at..end]);
-        in_vector(&values, lo, hi, of_vector(mask, vector));
+        in_vector(&values_in::<T>(&values[at..end]), lo, hi, of_vector(mask, vector));
     }
 }
 
@@ -43,7 +41,7 @@ fn doubles(values: &[u8], wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
     let Interval::Floats(lo, hi) = wanted.interval else { return None };
     for vector in wanted.vectors() {
         let at = vector * VECTOR_ROWS * 8;
-        let values: Vec<f64> = collect(&values[at..values.len().min(at + VECTOR_ROWS * 8)]);
+        let values = values_in::<f64>(&values[at..values.len().min(at + VECTOR_ROWS * 8)]);
         let mask = of_vector(mask, vector);
         mask.copy_from_slice(&f64_in_range(&values, lo, hi)[..mask.len()]);
     }

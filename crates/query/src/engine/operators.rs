@@ -1,0 +1,213 @@
+//! Operators of kept plans ([`super::plans`]), chosen once: the next run puts the scan of its table in, and its values.
+//!
+//! That is sound where operators do not depend on rows: over one table, of which a scan answers filters, and where
+//! parameters are nowhere but in those. How many streams come out of a scan decides what is above it: for each number
+//! that was met there are operators of their own. What the last rules ([`super::last_rules`]) do depends on the rows and
+//! is done each time.
+
+use super::Engine;
+use super::plans::{Plan, Unpinned};
+use crate::exec::group;
+use crate::exec::latest_on::LatestOn;
+use crate::exec::operator::Operation;
+use crate::plan::FillSpec;
+use crate::scan::exec::ScanExec;
+use crate::scan::place::ScanPlace;
+use crate::{Catalog, Result};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_storage::TableSnapshot;
+
+/// Operators for so many numbers of streams are kept.
+const SHAPES_MAX: usize = 4;
+
+/// Operators that keep nothing of a run in copies of them. Sorts do, and have a reset.
+const KNOWN: &[&str] = &[
+    "ProjectionExec",
+    "FilterExec",
+    "CoalescePartitionsExec",
+    "SortPreservingMergeExec",
+    "RepartitionExec",
+    "AggregateExec",
+    "GlobalLimitExec",
+    "LocalLimitExec",
+    group::NAME,
+    FillSpec::NAME,
+    LatestOn::NAME,
+];
+
+/// Of one kept plan.
+#[derive(Debug, Default)]
+pub(super) struct Operators(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+enum Kept {
+    #[default]
+    Unknown,
+    /// Made anew each time.
+    None,
+    Some {
+        scan: Arc<Scan>,
+        shapes: Vec<Shape>,
+    },
+}
+
+/// The scan as the plan has it.
+#[derive(Debug)]
+struct Scan {
+    /// The table's place in the plan, see [`Unpinned`].
+    table: Arc<dyn datafusion::catalog::TableProvider>,
+    filters: Vec<Expr>,
+    fetch: Option<usize>,
+}
+
+/// The operators over a scan of which so many streams come out.
+#[derive(Clone, Debug)]
+struct Shape {
+    place: Arc<ScanPlace>,
+    plan: Arc<dyn ExecutionPlan>,
+}
+
+impl Operators {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps operators as the stock rules leave them, if they serve later runs.
+    pub fn keep(&self, logical: &LogicalPlan, stock: &Arc<dyn ExecutionPlan>) {
+        let mut kept = self.lock();
+        if matches!(&*kept, Kept::None) {
+            return;
+        }
+        let shape = Shape::of(stock);
+        match (&mut *kept, shape) {
+            (Kept::Some { shapes, .. }, Some(shape)) => {
+                let is_there = shapes.iter().any(|known| known.place.partitions() == shape.place.partitions());
+                if !is_there && shapes.len() < SHAPES_MAX {
+                    shapes.push(shape);
+                }
+            }
+            (Kept::Some { .. }, None) => {}
+            (unknown, shape) => {
+                *unknown = match (Scan::of(logical), shape) {
+                    (Some(scan), Some(shape)) => Kept::Some { scan: Arc::new(scan), shapes: vec![shape] },
+                    _ => Kept::None,
+                };
+            }
+        }
+    }
+}
+
+impl Scan {
+    /// The only one of a plan, if it filters and parameters are nowhere else.
+    fn of(plan: &LogicalPlan) -> Option<Scan> {
+        let (mut scans, mut is_elsewhere) = (Vec::new(), false);
+        let walked = plan.apply_with_subqueries(|node| {
+            match node {
+                LogicalPlan::TableScan(scan) => scans.push(scan.clone()),
+                other => other
+                    .apply_expressions(|expr| {
+                        is_elsewhere |= expr.exists(|e| Ok(matches!(e, Expr::Placeholder(_))))?;
+                        Ok(TreeNodeRecursion::Continue)
+                    })
+                    .map(|_| ())?,
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+        let [scan] = scans.as_slice() else { return None };
+        if walked.is_err() || is_elsewhere || scan.filters.is_empty() {
+            return None;
+        }
+        let table = source_as_provider(&scan.source).ok()?;
+        table.downcast_ref::<Unpinned>()?;
+        Some(Scan { table, filters: scan.filters.clone(), fetch: scan.fetch })
+    }
+
+    /// The table as it is now, if it is the one that was planned for.
+    fn table_now(&self, catalog: &Arc<dyn Catalog>) -> Option<Arc<TableSnapshot>> {
+        let table = self.table.downcast_ref::<Unpinned>()?;
+        let now = catalog.snapshots(&[table.name()]).pop().flatten()?;
+        table.is_of(&now).then_some(now)
+    }
+}
+
+impl Shape {
+    /// Takes the scan out; `None` when there is more to it.
+    fn of(stock: &Arc<dyn ExecutionPlan>) -> Option<Shape> {
+        let mut place = None;
+        let plan = without_scan(stock, &mut place)?;
+        Some(Shape { place: place?, plan })
+    }
+}
+
+fn without_scan(node: &Arc<dyn ExecutionPlan>, place: &mut Option<Arc<ScanPlace>>) -> Option<Arc<dyn ExecutionPlan>> {
+    if let Some(scan) = node.downcast_ref::<ScanExec>() {
+        let own = Arc::new(ScanPlace::of(scan)?);
+        return place.replace(own.clone()).is_none().then_some(own as Arc<dyn ExecutionPlan>);
+    }
+    let is_known = || KNOWN.contains(&node.name()) && node.dynamic_expressions_produced().is_empty();
+    let children = node.children();
+    if children.is_empty() || !(is_sort(node) || is_known()) {
+        return None;
+    }
+    let children = children.into_iter().map(|child| without_scan(child, place)).collect::<Option<Vec<_>>>()?;
+    replace_children_if_necessary(node.clone(), children).ok()
+}
+
+/// Of all rows or of the first.
+fn is_sort(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.downcast_ref::<SortExec>().is_some()
+}
+
+/// Fresh operators with the scan in its place.
+fn with_scan(
+    node: &Arc<dyn ExecutionPlan>,
+    scan: &Arc<dyn ExecutionPlan>,
+) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
+    let children = node.children();
+    if children.is_empty() {
+        return Ok(scan.clone());
+    }
+    let children = children.into_iter().map(|child| with_scan(child, scan)).collect::<Result<Vec<_>, _>>()?;
+    let fresh = replace_children_if_necessary(node.clone(), children)?;
+    // What it has seen of a run is in a filter and in counts, which it shares with its copies.
+    if is_sort(&fresh) { fresh.reset_state() } else { Ok(fresh) }
+}
+
+impl Engine {
+    /// The operators of a kept plan over its table as it is now; `None` when they have to be chosen.
+    pub(super) fn operators(
+        &self,
+        plan: &Plan,
+        catalog: &Arc<dyn Catalog>,
+        values: &[ScalarValue],
+    ) -> Option<Result<Arc<dyn ExecutionPlan>>> {
+        let (scan, first) = match &*plan.operators.lock() {
+            Kept::Some { scan, shapes } => (scan.clone(), shapes.first()?.place.clone()),
+            _ => return None,
+        };
+        let table = scan.table_now(catalog)?;
+        let with_values = |filter: &Expr| super::bound::with_values_in(filter.clone(), values).ok();
+        let filters = match values.is_empty() {
+            true => scan.filters.clone(),
+            false => scan.filters.iter().map(with_values).collect::<Option<_>>()?,
+        };
+        let leaf = match first.scan(&table, &filters, scan.fetch, self.base.config().target_partitions()) {
+            Ok(leaf) => leaf?,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let shape = match &*plan.operators.lock() {
+            Kept::Some { shapes, .. } => shapes.iter().find(|s| s.place.partitions() == leaf.partitions())?.clone(),
+            _ => return None,
+        };
+        let leaf: Arc<dyn ExecutionPlan> = Arc::new(shape.place.known(leaf));
+        let whole = with_scan(&shape.plan, &leaf).map_err(Into::into);
+        Some(whole.and_then(|whole| self.finished(whole, self.base.config_options())))
+    }
+}
