@@ -5,6 +5,7 @@
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
 mod coded_keys;
+mod distinct_on;
 mod equalities;
 mod field_accesses;
 mod file_filters;

@@ -11,6 +11,7 @@
 //! - Lists that leave no value leave NULL ([`lists`]).
 //! - Texts put together by `||` have a limit, as those of other functions have.
 
+use super::distinct_on::{self, each_once};
 use super::lists;
 use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
@@ -61,17 +62,16 @@ impl AnalyzerRule for Settled {
             }
             node.inputs().iter().for_each(|input| schema.merge(input.schema()));
             let names = NamePreserver::new(&node);
-            let node = named_once(node, &schema);
-            let is_sort = matches!(node, LogicalPlan::Sort(_));
             let mapped = node.map_expressions(|expr| {
                 let name = names.save(&expr);
                 let done = expr.transform_up(|e| settled(e, &schema))?;
                 Ok(done.update_data(|expr| name.restore(expr)))
             })?;
-            if !is_sort {
-                return Ok(mapped);
-            }
-            let LogicalPlan::Sort(mut sort) = mapped.data else { return Ok(mapped) };
+            let mut sort = match mapped.data {
+                LogicalPlan::Sort(sort) => sort,
+                LogicalPlan::Distinct(Distinct::On(on)) => return distinct_on::with_columns(on).map(Transformed::yes),
+                _ => return Ok(mapped),
+            };
             // Of one key, ties are in no order anyway.
             if sort.expr.len() > 1 {
                 sort.expr = sort.expr.into_iter().map(|key| plain_key(key, &schema)).collect();
@@ -84,39 +84,6 @@ impl AnalyzerRule for Settled {
     fn name(&self) -> &'static str {
         "settled"
     }
-}
-
-/// DISTINCT ON without what stands twice in it, and with one zero and one NaN: what it is of and its order begin alike.
-fn named_once(node: LogicalPlan, schema: &DFSchema) -> LogicalPlan {
-    match node {
-        LogicalPlan::Distinct(Distinct::On(mut on)) => {
-            on.on_expr = each_once(on.on_expr, |e| e);
-            on.sort_expr = on.sort_expr.map(|keys| each_once(keys, |key| &key.expr));
-            if let Some(keys) = &mut on.sort_expr {
-                let as_key = |expr: &mut Expr| {
-                    if is_float(expr, schema)
-                        && !is_key(expr)
-                        && let Ok(key) = plain(expr.clone())
-                    {
-                        *expr = key;
-                    }
-                };
-                on.on_expr.iter_mut().chain(keys.iter_mut().map(|key| &mut key.expr)).for_each(as_key);
-            }
-            LogicalPlan::Distinct(Distinct::On(on))
-        }
-        other => other,
-    }
-}
-
-fn each_once<T>(items: Vec<T>, expr: impl Fn(&T) -> &Expr) -> Vec<T> {
-    let mut out: Vec<T> = Vec::with_capacity(items.len());
-    for item in items {
-        if !out.iter().any(|known| expr(known) == expr(&item)) {
-            out.push(item);
-        }
-    }
-    out
 }
 
 fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -176,7 +143,7 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
+pub(super) fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|t| matches!(t, DataType::Float32 | DataType::Float64))
 }
 
@@ -214,12 +181,8 @@ fn call(name: &str, argument: Expr) -> Result<Expr> {
 }
 
 /// As a key: with one zero and one NaN.
-fn plain(expr: Expr) -> Result<Expr> {
+pub(super) fn plain(expr: Expr) -> Result<Expr> {
     if matches!(&expr, Expr::Literal(value, _) if !is_zero(value)) { Ok(expr) } else { call(floats::KEY, expr) }
-}
-
-fn is_key(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(function) if function.name() == floats::KEY)
 }
 
 fn is_zero(value: &ScalarValue) -> bool {
