@@ -1,10 +1,11 @@
 //! `x NOT IN (1, 2) OR x NOT IN (3)` is true of every x but NULL, of which it is not known; `x IN (1) AND x IN (2)` is
 //! false of every other. The stock optimizer joins such lists and, when nothing is left in them, forgets NULL; so they
-//! are joined here before.
+//! are joined here before. And its `x IN (0.0, …)` goes by bits, so that −0 was none of them.
 
+use super::settled::{any_of, is_zero};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr::{Cast, InList};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use std::collections::HashSet;
 
@@ -13,6 +14,39 @@ struct List<'a> {
     of: &'a Expr,
     items: Vec<&'a Expr>,
     is_none: bool,
+}
+
+/// So many items are compared one by one.
+const FEW: usize = 3;
+
+/// A list of floating-point numbers that has each zero with the other sign, too.
+pub(super) fn with_both_zeros(mut list: InList) -> Transformed<Expr> {
+    let values: Vec<Option<ScalarValue>> = list.list.iter().map(constant).collect();
+    let zeros = values.iter().flatten().filter(|value| is_zero(value));
+    let has_unknown = values.iter().any(Option::is_none);
+    let Some(zero) = zeros.clone().next().cloned().filter(|_| !has_unknown) else {
+        return match has_unknown && !list.expr.is_volatile() {
+            true => Transformed::yes(any_of(list)),
+            false => Transformed::no(Expr::InList(list)),
+        };
+    };
+    if list.list.len() <= FEW && !list.expr.is_volatile() {
+        return Transformed::yes(any_of(list));
+    }
+    let Ok(other) = zero.arithmetic_negate() else { return Transformed::no(Expr::InList(list)) };
+    if zeros.into_iter().any(|known| *known == other) {
+        return Transformed::no(Expr::InList(list));
+    }
+    list.list.push(Expr::Literal(other, None));
+    Transformed::yes(Expr::InList(list))
+}
+
+fn constant(item: &Expr) -> Option<ScalarValue> {
+    match item {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Cast(Cast { expr, field }) => constant(expr)?.cast_to(field.data_type()).ok(),
+        _ => None,
+    }
 }
 
 /// An AND or OR with what its lists of one value come to, where that is nothing.

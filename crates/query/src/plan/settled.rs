@@ -93,6 +93,7 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             None => time_of_text(*expr, field, schema),
         },
         Expr::InList(list) if has_columns(&list) => Ok(Transformed::yes(any_of(list))),
+        Expr::InList(list) if is_float(&list.expr, schema) => Ok(lists::with_both_zeros(list)),
         Expr::BinaryExpr(whole) if matches!(whole.op, Operator::And | Operator::Or) => lists::sound(whole, schema),
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => together(*left, *right, schema),
         Expr::BinaryExpr(BinaryExpr { ref op, ref right, .. })
@@ -185,7 +186,7 @@ pub(super) fn plain(expr: Expr) -> Result<Expr> {
     if matches!(&expr, Expr::Literal(value, _) if !is_zero(value)) { Ok(expr) } else { call(floats::KEY, expr) }
 }
 
-fn is_zero(value: &ScalarValue) -> bool {
+pub(super) fn is_zero(value: &ScalarValue) -> bool {
     matches!(value, ScalarValue::Float64(Some(v)) if *v == 0.0)
         || matches!(value, ScalarValue::Float32(Some(v)) if *v == 0.0)
 }
@@ -270,7 +271,7 @@ fn has_columns(list: &InList) -> bool {
     list.list.iter().any(has_column) && !list.expr.is_volatile()
 }
 
-fn any_of(list: InList) -> Expr {
+pub(super) fn any_of(list: InList) -> Expr {
     let equal = |item: Expr| list.expr.as_ref().clone().eq(item);
     let any = list.list.into_iter().map(equal).reduce(Expr::or);
     let any = any.unwrap_or_else(|| Expr::Literal(ScalarValue::Boolean(Some(false)), None));
