@@ -31,6 +31,12 @@ fn main() {
     let many: Vec<Vec<ArrayRef>> =
         (0..BATCHES).map(|_| vec![ints((0..ROWS).map(|_| random.i64(0..1_000_000)).collect())]).collect();
     report("1,000,000 integers", &many, &values);
+    for (name, length) in [("1,000,000 short texts", 8), ("1,000,000 long texts", 40)] {
+        let mut text = || Some(format!("{:0length$}", random.u32(0..1_000_000)));
+        let mut batch = || -> Vec<ArrayRef> { vec![Arc::new((0..ROWS).map(|_| text()).collect::<StringViewArray>())] };
+        let many: Vec<_> = (0..BATCHES / 4).map(|_| batch()).collect();
+        report(name, &many, &values);
+    }
 }
 
 fn report(name: &str, batches: &[Vec<ArrayRef>], values: &ArrayRef) {

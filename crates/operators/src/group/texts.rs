@@ -3,7 +3,7 @@
 //! Rows that share texts, as those of a block's dictionary do, have each text looked up once. Else a thread looks a text up in a small cache by its view, which says a short text wholly and a long one within the
 //! buffers of its array. What is not there is looked up in tables that all threads share, each for a part of the texts by
 //! their hash: a batch's rows are dealt out to the parts first, so that a part is locked once a batch and its table is near
-//! the processor while it is asked.
+//! the processor while it is asked. Where texts will be looked for is asked of memory ahead.
 
 use super::keys::Overflow;
 use crate::INLINE_BYTES;
@@ -12,10 +12,11 @@ use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::compute::take;
 use arrow::datatypes::UInt32Type;
 use arrow::error::ArrowError;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tidalite_kernels::prefetch;
 
 /// Bits of a number.
 pub(super) const TEXT_BITS: u32 = 31;
@@ -25,6 +26,10 @@ const PARTS: usize = 1 << PART_BITS;
 const TEXTS_MAX: usize = 1 << (TEXT_BITS - PART_BITS - 1);
 /// Of the first buffer of a part, and of the largest: each is twice as large as the one before, and none grows.
 const BUFFER_BYTES: (usize, usize) = (4 << 10, 4 << 20);
+/// Of a part's table; a power of two.
+const SLOTS_MIN: usize = 16;
+/// So many texts ahead the slot is asked of memory, and so many the view of the text in it.
+const AHEAD: (usize, usize) = (16, 8);
 /// Pairs of places, of which a view has one.
 const CACHE_BITS: u32 = 12;
 const OFFSET: u32 = 96;
@@ -42,17 +47,69 @@ pub(super) struct Texts {
 
 #[derive(Debug, Default)]
 struct Part {
-    /// Places among the texts.
-    table: HashTable<u32>,
-    texts: Vec<Text>,
+    table: Places,
+    /// Their views.
+    texts: Vec<u128>,
     /// What long ones point into.
     buffers: Vec<Vec<u8>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Text {
-    hash: u64,
-    view: u128,
+/// Places of texts by the lower half of their hash; the table is at most half full.
+///
+/// A slot has that half above the place from 1, so that most texts that are others are told without looking at them, and
+/// the table grows without, in its order.
+#[derive(Debug, Default)]
+struct Places {
+    slots: Vec<u64>,
+    count: usize,
+}
+
+impl Places {
+    /// Where a hash is looked for first: the table is in the order of hashes.
+    fn home(&self, hash: u64) -> usize {
+        (u64::from(hash as u32) * self.slots.len() as u64 >> 32) as usize
+    }
+
+    /// The place that `is_same` accepts.
+    fn find(&self, hash: u64, is_same: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut at = self.home(hash);
+        loop {
+            let slot = *self.slots.get(at)?;
+            if slot == 0 {
+                return None;
+            }
+            let place = slot as u32 as usize - 1;
+            if slot >> 32 == u64::from(hash as u32) && is_same(place) {
+                return Some(place);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// Adds one that is not there.
+    fn insert(&mut self, hash: u64, place: usize) {
+        if 2 * (self.count + 1) > self.slots.len() {
+            let grown = vec![0; (2 * self.slots.len()).max(SLOTS_MIN)];
+            let before = std::mem::replace(&mut self.slots, grown);
+            before.into_iter().filter(|slot| *slot != 0).for_each(|slot| self.put(slot));
+        }
+        self.put(u64::from(hash as u32) << 32 | (place as u64 + 1));
+        self.count += 1;
+    }
+
+    fn put(&mut self, slot: u64) {
+        let mut at = self.home(slot >> 32);
+        while self.slots[at] != 0 {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = slot;
+    }
+
+    /// The text that is first compared with one of such a hash, if any may be it.
+    fn candidate(&self, hash: u64) -> Option<usize> {
+        let slot = *self.slots.get(self.home(hash))?;
+        (slot >> 32 == u64::from(hash as u32) && slot != 0).then(|| slot as u32 as usize - 1)
+    }
 }
 
 /// What one thread knows of them.
@@ -122,11 +179,21 @@ impl Texts {
         for (number, missed) in missed.iter_mut().enumerate().filter(|(_, missed)| !missed.is_empty()) {
             let mut part = self.part(number);
             let before = part.bytes();
-            for (row, hash) in missed.drain(..) {
+            let done = (0..missed.len()).try_for_each(|at| {
+                if let Some((_, hash)) = missed.get(at + AHEAD.0) {
+                    prefetch(&part.table.slots, part.table.home(*hash));
+                }
+                if let Some((_, hash)) = missed.get(at + AHEAD.1) {
+                    part.table.candidate(*hash).into_iter().for_each(|place| prefetch(&part.texts, place));
+                }
+                let (row, hash) = missed[at];
                 let row = row as usize;
                 let place = part.place(column.value(row).as_bytes(), column.views()[row], hash)?;
                 put(row, code_of(place, number));
-            }
+                Ok(())
+            });
+            missed.clear();
+            done?;
             self.bytes.fetch_add(part.bytes().saturating_sub(before), Ordering::Relaxed);
         }
         Ok(())
@@ -139,7 +206,7 @@ impl Texts {
             starts.push(views.len() as u64);
             let before = buffers.len() as u128;
             let is_long = |view: u128| view as u32 > INLINE_BYTES;
-            views.extend(texts.iter().map(|t| if is_long(t.view) { t.view + (before << BUFFER) } else { t.view }));
+            views.extend(texts.into_iter().map(|view| if is_long(view) { view + (before << BUFFER) } else { view }));
             buffers.extend(own.into_iter().map(Buffer::from_vec));
         }
         Ok((StringViewArray::try_new(ScalarBuffer::from(views), buffers, None)?, starts))
@@ -149,31 +216,30 @@ impl Texts {
 impl Part {
     fn bytes(&self) -> usize {
         let text: usize = self.buffers.iter().map(Vec::capacity).sum();
-        text + self.texts.capacity() * size_of::<Text>() + self.table.capacity() * (size_of::<u32>() + 1)
+        text + self.texts.capacity() * size_of::<u128>() + self.table.slots.capacity() * size_of::<u64>()
     }
 
     /// The place of a text, which is added if it is new.
     fn place(&mut self, text: &[u8], view: u128, hash: u64) -> Result<usize, Overflow> {
         let Part { table, texts, buffers } = self;
         let is_long = view as u32 > INLINE_BYTES;
-        let is_same = |place: &u32| {
-            let known = &texts[*place as usize];
+        let is_same = |place: usize| {
+            let known = texts[place];
             // The low half has the length and the first bytes.
             match is_long {
-                true => known.hash == hash && known.view as u64 == view as u64 && long(known.view, buffers) == text,
-                false => known.view == view,
+                true => known as u64 == view as u64 && long(known, buffers) == text,
+                false => known == view,
             }
         };
         if let Some(place) = table.find(hash, is_same) {
-            return Ok(*place as usize);
+            return Ok(place);
         }
         let place = texts.len();
         if place >= TEXTS_MAX {
             return Err(Overflow);
         }
-        let view = if is_long { kept(text, view, buffers) } else { view };
-        texts.push(Text { hash, view });
-        table.insert_unique(hash, place as u32, |place| texts[*place as usize].hash);
+        texts.push(if is_long { kept(text, view, buffers) } else { view });
+        table.insert(hash, place);
         Ok(place)
     }
 }
@@ -296,4 +362,33 @@ fn generation_of(generation: u32, view: u128) -> u32 {
 fn cached_at(view: u128) -> usize {
     let folded = (view as u64) ^ ((view >> 64) as u64).rotate_left(32);
     (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - CACHE_BITS)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_found_whatever_their_hashes() {
+        let mut random = fastrand::Rng::with_seed(8);
+        let hashes: [Box<dyn FnMut(u64) -> u64>; 4] = [
+            Box::new(|_| u64::from(u32::MAX)),
+            Box::new(|n| n << 32 | n % 3),
+            Box::new(|n| u64::from(u32::MAX) - n / 5),
+            Box::new(move |_| random.u64(..)),
+        ];
+        for mut hash_of in hashes {
+            let (mut places, mut hashes) = (Places::default(), Vec::new());
+            for place in 0..500 {
+                let hash = hash_of(place as u64);
+                assert_eq!(places.find(hash, |known| known == place), None);
+                places.insert(hash, place);
+                hashes.push(hash);
+            }
+            for (place, hash) in hashes.into_iter().enumerate() {
+                assert_eq!(places.find(hash, |known| known == place), Some(place));
+                assert_eq!(places.find(hash, |_| false), None);
+            }
+        }
+    }
 }
