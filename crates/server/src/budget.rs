@@ -31,6 +31,12 @@ impl Budget {
     pub fn share(&self) -> Share {
         Share { budget: self.clone(), bytes: 0 }
     }
+
+    /// Bytes that all hold now.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.0.used.load(Relaxed)
+    }
 }
 
 /// What one request holds, until it is dropped.
@@ -86,6 +92,7 @@ mod tests {
         let budget = Budget::new(100, "the bodies of all requests", "http.bodies_bytes_max");
         let mut first = budget.share();
         first.add(60).unwrap();
+        assert_eq!(budget.used(), 60);
         let mut second = budget.share();
         second.add(40).unwrap();
         let refused = second.add(1).unwrap_err();

@@ -2,6 +2,7 @@
 //! busy.
 
 use crate::accept::{self, Port};
+use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::stop::Stop;
 use http_body_util::Full;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidalite::Database;
+use tidalite::metrics::Metric;
 use tokio::net::{TcpListener, TcpStream};
 
 /// Scrapers reconnect, and a forgotten connection should not stay.
@@ -28,6 +30,8 @@ const PORT: Port = Port { protocol: "health", connections_max: 256, setting: "a 
 pub struct Health {
     pub database: Database,
     pub counters: Arc<Counters>,
+    pub bodies: Budget,
+    pub messages: Budget,
     pub started: Instant,
 }
 
@@ -70,7 +74,7 @@ async fn connection(socket: TcpStream, health: Arc<Health>, mut stop: Stop) {
 
 fn answer(request: &Request<Incoming>, health: &Health) -> Response<Full<Bytes>> {
     let (status, text) = match request.uri().path() {
-        "/metrics" => (StatusCode::OK, health.counters.render(&health.database.metrics())),
+        "/metrics" => (StatusCode::OK, metrics(health)),
         "/" | "/status" | "/health" | "/ping" => {
             let up = health.started.elapsed().as_secs();
             (StatusCode::OK, format!("Status: Healthy\nVersion: {}\nUptime: {up} s\n", env!("CARGO_PKG_VERSION")))
@@ -82,4 +86,13 @@ fn answer(request: &Request<Incoming>, health: &Health) -> Response<Full<Bytes>>
     let content_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     answer.headers_mut().insert(CONTENT_TYPE, content_type);
     answer
+}
+
+fn metrics(health: &Health) -> String {
+    let held = |name, help, budget: &Budget| Metric { name, help, is_counter: false, value: budget.used() as f64 };
+    let mut metrics = health.database.metrics();
+    metrics.push(held("tidalite_http_bodies_bytes", "Bytes of requests' bodies held.", &health.bodies));
+    let help = "Bytes of messages, statements and values of clients of the PostgreSQL protocol held.";
+    metrics.push(held("tidalite_pg_messages_bytes", help, &health.messages));
+    health.counters.render(&metrics)
 }

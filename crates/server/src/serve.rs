@@ -111,6 +111,16 @@ impl Server {
             seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64),
             ..LineOptions::default()
         };
+        let bodies = Budget::new(
+            config.http_bodies_bytes_max.max(config.http_body_bytes_max),
+            "the bodies of all requests",
+            "http.bodies_bytes_max",
+        );
+        let messages = Budget::new(
+            config.pg_messages_bytes_max.max(config.pg_message_bytes_max),
+            "messages, statements and values of all clients",
+            "pg.messages_bytes_max",
+        );
         let mut addresses = Addresses::default();
         let (mut tasks, mut lines) = (Vec::new(), None);
         if let Some(listener) = bound.http {
@@ -122,11 +132,7 @@ impl Server {
                 line: line.clone(),
                 parsers: Pool::default(),
                 body: http::BodyLimits { bytes_max: config.http_body_bytes_max, idle_max: config.http_body_timeout },
-                bodies: Budget::new(
-                    config.http_bodies_bytes_max.max(config.http_body_bytes_max),
-                    "the bodies of all requests",
-                    "http.bodies_bytes_max",
-                ),
+                bodies: bodies.clone(),
                 once: Arc::default(),
                 turns: http::imports::Turns::default(),
                 tls: tls(config.http_tls, Some("http/1.1"))?,
@@ -147,11 +153,7 @@ impl Server {
                 counters: counters.clone(),
                 credentials,
                 message_bytes_max: config.pg_message_bytes_max,
-                messages: Budget::new(
-                    config.pg_messages_bytes_max.max(config.pg_message_bytes_max),
-                    "messages, statements and values of all clients",
-                    "pg.messages_bytes_max",
-                ),
+                messages: messages.clone(),
                 tls: tls(config.pg_tls, Some(pgwire::ALPN))?,
                 backends: pgwire::Backends::default(),
             });
@@ -176,8 +178,13 @@ impl Server {
         let mut health = None;
         if let Some(listener) = bound.health {
             addresses.health = Some(listener.local_addr()?);
-            let state =
-                health::Health { database: database.clone(), counters: counters.clone(), started: Instant::now() };
+            let state = health::Health {
+                database: database.clone(),
+                counters: counters.clone(),
+                bodies,
+                messages,
+                started: Instant::now(),
+            };
             health = Some(health::spawn(listener.into_std()?, state, stop.clone())?);
         }
         let all = [

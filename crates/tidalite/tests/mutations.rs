@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(20);
 
 /// The statements of all files.
 fn statements() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
+    let folder = Path::new("../../tests/slt");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder").map(|e| e.expect("an entry").path()).collect();
     files.sort();

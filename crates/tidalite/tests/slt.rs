@@ -91,7 +91,7 @@ fn texts(batch: &RecordBatch, columns: &[OutputColumn]) -> Vec<Vec<String>> {
 }
 
 fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
+    let folder = Path::new("../../tests/slt");
     let wanted = std::env::var("SLT").unwrap_or_default();
     let entries = std::fs::read_dir(folder).expect("the folder of tests").map(|e| e.expect("an entry").path());
     let mut files: Vec<_> = entries

@@ -101,7 +101,7 @@ fn sizes_and_times_carry_units() {
 
 #[test]
 fn the_page_of_the_documentation_is_up_to_date() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let path = "../../docs/configuration.md";
     let page = std::fs::read_to_string(path).unwrap();
     assert!(page == markdown(), "docs/configuration.md is not what `tidalite config --markdown` writes");
 }

@@ -182,8 +182,9 @@ fn check(folder: &Path) {
     }
 }
 
+/// Cargo runs tests in their package's folder; a path built in would outlive a checkout that moves.
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
+    PathBuf::from("../../tests/fixtures")
 }
 
 #[test]
