@@ -106,8 +106,7 @@ pub(crate) fn bind(
         };
         let Some(value) = number(name).and_then(|n| values.get(n - 1)) else {
             if is_prepare {
-                return Err(Error::invalid("PREPARE is not supported yet")
-                    .with_hint("statements are prepared by the protocol, as drivers do it; psql has \\bind"));
+                return Err(Error::invalid("PREPARE is of sessions of the PostgreSQL protocol"));
             }
             let mut error = Error::new(ErrorKind::NotFound, format!("there is no parameter {name}"));
             error.position = place(&token);

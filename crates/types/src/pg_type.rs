@@ -128,9 +128,47 @@ pub fn by_oid(oid: u32) -> Option<PgType> {
     TYPES.iter().find(|t| t.oid == oid).copied()
 }
 
+/// The type of a name in SQL, PostgreSQL's or ours, in any case; what is in parentheses is passed over.
+#[must_use]
+pub fn by_sql_name(name: &str) -> Option<PgType> {
+    let plain = name.to_ascii_lowercase();
+    let element = plain.trim_end_matches("[]");
+    if element.len() < plain.len() {
+        return by_sql_name(element).and_then(|element| by_oid(element.array));
+    }
+    let plain = match (plain.find('('), plain.find(')')) {
+        (Some(open), Some(close)) if open < close => format!("{} {}", &plain[..open], &plain[close + 1..]),
+        _ => plain,
+    };
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let known = TYPES.iter().find(|t| t.name == plain || t.sql_name == plain).copied();
+    let decimal = (plain == "decimal").then_some(NUMERIC);
+    known.or(decimal).or_else(|| ColumnType::from_sql_name(&plain).map(of))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_have_many_names() {
+        for (name, found) in [
+            ("BIGINT", INT8),
+            ("long", INT8),
+            ("double  precision", FLOAT8),
+            ("timestamp(6) without time zone", TIMESTAMP),
+            ("numeric(10, 2)", NUMERIC),
+            ("decimal", NUMERIC),
+            ("character varying(20)", VARCHAR),
+            ("Symbol", TEXT),
+            ("double[]", FLOAT8S),
+            ("int[]", INT4S),
+            ("int[][]", INT4S),
+        ] {
+            assert_eq!(by_sql_name(name), Some(found), "{name}");
+        }
+        assert_eq!((by_sql_name("nosuch"), by_sql_name(")("), by_sql_name("")), (None, None, None));
+    }
 
     #[test]
     fn arrays_and_their_elements_name_each_other() {

@@ -99,7 +99,8 @@ pub fn recognise(sql: &str) -> Option<Command> {
         "deallocate" => {
             let name = usize::from(word(0) == "prepare");
             let is_all = word(name) == "all" && matches!(rest.get(name), Some(Token::Word(_)));
-            Command::Deallocate((!is_all).then(|| words.get(name).cloned().unwrap_or_default()))
+            let named = || rest.get(name).and_then(|token| token.identifier()).unwrap_or_default();
+            Command::Deallocate((!is_all).then(named))
         }
         "discard" => Command::DiscardAll,
         "close" => Command::Nothing("CLOSE CURSOR"),
@@ -119,7 +120,7 @@ pub fn recognise(sql: &str) -> Option<Command> {
 fn text(token: &Token) -> String {
     match token {
         Token::Word(word) => (*word).to_owned(),
-        Token::Name(name) => name.trim_matches(['"', '`']).replace("\"\"", "\""),
+        Token::Name(_) => token.identifier().unwrap_or_default(),
         Token::Text(text) => text.trim_start_matches(['e', 'E']).trim_matches('\'').replace("''", "'"),
         Token::Symbol(c) => c.to_string(),
     }
@@ -304,6 +305,8 @@ mod tests {
         assert_eq!(recognise("ROLLBACK"), Some(Command::Rollback));
         assert_eq!(recognise("deallocate all"), Some(Command::Deallocate(None)));
         assert_eq!(recognise("deallocate \"all\""), Some(Command::Deallocate(Some("all".to_owned()))));
+        assert_eq!(recognise("deallocate P"), Some(Command::Deallocate(Some("p".to_owned()))));
+        assert_eq!(recognise("deallocate prepare \"P\""), Some(Command::Deallocate(Some("P".to_owned()))));
         assert_eq!(recognise("show time zone"), Some(Command::Show("time zone".to_owned())));
         assert!(matches!(recognise("listen x"), Some(Command::Refused(..))));
         assert_eq!(recognise("copy t from stdin"), None);

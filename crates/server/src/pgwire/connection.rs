@@ -5,9 +5,9 @@
 //! stops, what was asked is answered first.
 
 use super::cancel::Backend;
-use super::command::{Variables, recognise};
+use super::command::Variables;
 use super::message::{Input, Malformed, Message, Object};
-use super::prepared::{Portal, Prepared, Running, first_word};
+use super::prepared::{Portal, Prepared, Running, What, first_word};
 use super::reply::{Output, Report};
 use super::rows::rows_tag;
 use super::startup::Startup;
@@ -226,15 +226,25 @@ impl Session<'_> {
     }
 
     async fn statement(&mut self, sql: &str) -> Step {
-        if let Some(command) = recognise(sql) {
-            return self.command(&command, true);
-        }
-        if first_word(sql) == "copy" {
-            return self.copy(sql).await;
+        match What::of(sql)? {
+            What::Nothing => {}
+            What::Command(command) => return self.command(&command, true),
+            What::Prepare(asked) => return self.prepare(&asked).await,
+            What::Execute(asked) => {
+                let (prepared, values) = self.executed(&asked).await?;
+                return self.answer("", &prepared.sql, prepared.text(), values).await;
+            }
+            What::Statement if first_word(sql) == "copy" => return self.copy(sql).await,
+            What::Statement => {}
         }
         self.check_transaction()?;
         let plainer = introspection::plainer(sql);
-        match self.start(sql, plainer.as_deref().unwrap_or(sql), Vec::new()).await? {
+        self.answer(sql, sql, plainer.as_deref().unwrap_or(sql), Vec::new()).await
+    }
+
+    /// Runs a text, and sends all it gives; `sent` is what the client sent, in which errors have a place.
+    async fn answer(&mut self, sent: &str, sql: &str, text: &str, values: Vec<Parameter>) -> Step {
+        match self.start(sent, text, values).await? {
             Response::Done { tag, rows } => self.changed(tag, rows),
             Response::Rows(rows) => {
                 let mut running = Running::new(rows, None);

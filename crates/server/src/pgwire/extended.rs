@@ -2,7 +2,6 @@
 //!
 //! A statement is looked at once and run as often as it is bound; its rows wait in a portal until they are asked for.
 
-use super::command::recognise;
 use super::connection::{Session, Step, gone, not_utf8, reported};
 use super::message::Bind;
 use super::obey::shown;
@@ -14,8 +13,8 @@ use super::{introspection, parameters, split};
 use crate::budget::Share;
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
-use tidalite::Response;
 use tidalite::types::pg_type;
+use tidalite::{Parameter, Response};
 
 /// Of one session.
 const STATEMENTS_MAX: usize = 10_000;
@@ -31,34 +30,34 @@ impl Session<'_> {
         if statements.len() > 1 {
             return Err(Report::error("42601", "cannot insert multiple commands into a prepared statement").into());
         }
-        if !name.is_empty() && self.statements.contains_key(&name) {
-            return Err(Report::error("42P05", format!("prepared statement \"{name}\" already exists")).into());
-        }
-        if self.statements.len() >= STATEMENTS_MAX {
-            return Err(
-                Report::error("53400", format!("a session has at most {STATEMENTS_MAX} prepared statements")).into()
-            );
-        }
-        let what = match recognise(sql) {
-            _ if statements.is_empty() => What::Nothing,
-            Some(command) => What::Command(command),
-            None => What::Statement,
-        };
+        let what = What::of(statements.first().map_or("", |(_, statement)| statement))?;
         let is_end = matches!(&what, What::Command(command) if command.ends_transaction());
         if !is_end {
             self.check_transaction()?;
         }
         let oids = if introspection::asks_types(sql) { vec![pg_type::OIDS.oid] } else { oids };
-        let plainer = introspection::plainer(sql);
-        let held = self.held(sql.len() + name.len())?;
-        let prepared = Prepared { sql: sql.to_owned(), plainer, what, oids, described: OnceLock::new(), _held: held };
+        let prepared = self.new_prepared(&name, sql, what, oids)?;
         self.statements.insert(name, Arc::new(prepared));
         self.out.empty(b'1');
         Ok(())
     }
 
+    /// A statement that can go by a name.
+    pub(super) fn new_prepared(&self, name: &str, sql: &str, what: What, oids: Vec<u32>) -> Result<Prepared, Report> {
+        if !name.is_empty() && self.statements.contains_key(name) {
+            return Err(Report::error("42P05", format!("prepared statement \"{name}\" already exists")));
+        }
+        if self.statements.len() >= STATEMENTS_MAX {
+            let message = format!("a session has at most {STATEMENTS_MAX} prepared statements");
+            return Err(Report::error("53400", message));
+        }
+        let plainer = introspection::plainer(sql);
+        let _held = self.held(sql.len() + name.len())?;
+        Ok(Prepared { sql: sql.to_owned(), plainer, what, oids, described: OnceLock::new(), _held })
+    }
+
     /// A share of the memory of all clients, for what outlives its message.
-    fn held(&self, bytes: usize) -> Result<Share, Report> {
+    pub(super) fn held(&self, bytes: usize) -> Result<Share, Report> {
         let mut share = self.shared.messages.share();
         // Something is kept of a statement of one byte, too.
         share.add(bytes + ENTRY_BYTES).map_err(|e| Report::error("53200", e.message))?;
@@ -71,7 +70,7 @@ impl Session<'_> {
     }
 
     /// Finds out what a statement asks for and answers, if that is not known.
-    async fn describe(&mut self, prepared: &Prepared) -> Step {
+    pub(super) async fn describe(&mut self, prepared: &Prepared) -> Step {
         if prepared.described.get().is_some() || !matches!(prepared.what, What::Statement) {
             return Ok(());
         }
@@ -112,13 +111,28 @@ impl Session<'_> {
             );
             return Err(Report::error("08P01", message).into());
         }
+        if let What::Execute(asked) = &prepared.what {
+            let (prepared, parameters) = self.executed(asked).await?;
+            return self.bound(bind.portal, prepared, parameters, bind.result_formats, 0);
+        }
         let decoded = bind.values.iter().enumerate().map(|(i, value)| {
             parameters::decode(i + 1, prepared.oid(i), format(&bind.formats, i) == 1, value.as_deref())
         });
         let parameters = decoded.collect::<Result<_, _>>()?;
-        let held = self.held(bind.values.iter().flatten().map(Bytes::len).sum())?;
-        let portal = Portal { prepared, parameters, formats: bind.result_formats, state: State::New, _held: held };
-        self.portals.insert(bind.portal, portal);
+        let bytes = bind.values.iter().flatten().map(Bytes::len).sum();
+        self.bound(bind.portal, prepared, parameters, bind.result_formats, bytes)
+    }
+
+    fn bound(
+        &mut self,
+        name: String,
+        prepared: Arc<Prepared>,
+        parameters: Vec<Parameter>,
+        formats: Vec<i16>,
+        bytes: usize,
+    ) -> Step {
+        let _held = self.held(bytes)?;
+        self.portals.insert(name, Portal { prepared, parameters, formats, state: State::New, _held });
         self.out.empty(b'2');
         Ok(())
     }
@@ -129,6 +143,7 @@ impl Session<'_> {
         self.out.parameter_description(&prepared.all_oids());
         let columns = match &prepared.what {
             What::Command(command) => shown(command),
+            What::Execute(asked) => self.to_execute(asked).await?.columns(),
             _ => prepared.columns(),
         };
         self.announce(columns.as_deref(), &[]);
@@ -145,7 +160,7 @@ impl Session<'_> {
         }
         let mut columns = match &prepared.what {
             What::Command(command) => shown(command),
-            What::Nothing => None,
+            What::Nothing | What::Prepare(_) | What::Execute(_) => None,
             What::Statement => prepared.columns(),
         };
         let is_known = prepared.described.get().is_some();
@@ -184,6 +199,9 @@ impl Session<'_> {
         match &prepared.what {
             What::Nothing => self.out.empty(b'I'),
             What::Command(command) => self.command(command, false)?,
+            What::Prepare(asked) => self.prepare(asked).await?,
+            // Its portal has the statement that it runs.
+            What::Execute(_) => {}
             What::Statement => self.execute_statement(&mut portal, &prepared, rows_max).await?,
         }
         self.portals.insert(name.to_owned(), portal);

@@ -2,7 +2,8 @@
 //!
 //! Reading order: this file accepts; [`encryption`] TLS or not; [`message`] bytes in, [`reply`] bytes out; [`startup`]
 //! who it is and [`scram`] proves it; [`connection`] the messages of a session and simple queries, [`extended`] prepared
-//! ones with their [`prepared`] statements and portals, [`rows`] what both send, [`copy`] rows as text; [`split`] a text into statements,
+//! ones with their [`prepared`] statements and portals, [`prepare`] those prepared in SQL, [`rows`] what all send, [`copy`]
+//! rows as text; [`split`] a text into statements,
 //! [`command`] those about the session itself and [`obey`] does them, [`introspection`] those of `psql`; [`types`],
 //! [`values`], [`arrays`] and [`numeric`] rows out, [`parameters`] values in; [`cancel`] by key.
 //!
@@ -22,6 +23,7 @@ mod message;
 mod numeric;
 mod obey;
 mod parameters;
+mod prepare;
 mod prepared;
 mod reply;
 mod rows;

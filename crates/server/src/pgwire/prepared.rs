@@ -1,6 +1,8 @@
 //! Prepared statements and portals of a session.
 
-use super::command::Command;
+use super::command::{Command, recognise};
+use super::prepare::{Execute, Prepare};
+use super::reply::Report;
 use super::split::{Token, tokens};
 use super::types::{self, Column};
 use crate::budget::Share;
@@ -26,7 +28,27 @@ pub struct Prepared {
 pub enum What {
     Nothing,
     Command(Command),
+    Prepare(Prepare),
+    Execute(Execute),
     Statement,
+}
+
+impl What {
+    /// # Errors
+    /// When it begins as PREPARE or EXECUTE and goes on otherwise.
+    pub fn of(sql: &str) -> Result<What, Report> {
+        let malformed = |form| Report::error("42601", "syntax error").with_hint(format!("write {form}"));
+        Ok(match first_word(sql).as_str() {
+            "" if tokens(sql).next().is_none() => What::Nothing,
+            "prepare" => {
+                What::Prepare(Prepare::read(sql).ok_or_else(|| malformed("PREPARE name [(type, …)] AS statement"))?)
+            }
+            first if first == "execute" || (first == "explain" && Execute::is_explained(sql)) => {
+                What::Execute(Execute::read(sql).ok_or_else(|| malformed("EXECUTE name [(value, …)]"))?)
+            }
+            _ => recognise(sql).map_or(What::Statement, What::Command),
+        })
+    }
 }
 
 impl Prepared {

@@ -13,6 +13,24 @@ pub enum Token<'a> {
     Symbol(char),
 }
 
+impl Token<'_> {
+    /// A name: in lower case unless it is in quotes.
+    #[must_use]
+    pub fn identifier(self) -> Option<String> {
+        match self {
+            Token::Word(word) => Some(word.to_ascii_lowercase()),
+            Token::Name(name) => Some(name.trim_matches(['"', '`']).replace("\"\"", "\"")),
+            Token::Text(_) | Token::Symbol(_) => None,
+        }
+    }
+
+    /// Whether it is this word, in any case.
+    #[must_use]
+    pub fn is_word(self, wanted: &str) -> bool {
+        matches!(self, Token::Word(word) if word.eq_ignore_ascii_case(wanted))
+    }
+}
+
 /// The tokens of a text, each with its place.
 pub struct Tokens<'a> {
     sql: &'a str,
