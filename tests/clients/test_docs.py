@@ -2,12 +2,13 @@
 
 Every block of SQL in docs/*.md is run in order on a server with the demo's data, a fresh one for each page. What follows
 a statement on its line as a comment is its answer: rows with `;` between them, values with `, `. Blocks of `text` are
-grammars and are not run.
+grammars and are not run. Statements go over HTTP, those of the page about the PostgreSQL protocol over that.
 """
 
 import re
 from pathlib import Path
 
+import psycopg
 import pytest
 from server import Server, SqlError, eventually
 
@@ -54,13 +55,14 @@ def test_examples_of_the_docs_hold(page, tmp_path):
     server = Demo(tmp_path / "demo").start()
     try:
         eventually(lambda: has(server, "cpu") and has(server, "readings"), 60, "the demo's data")
+        connection = pgwire(server) if page == "pgwire.md" else None
         problems = []
         for line, statement, answer in blocks(path.read_text()):
             if statement.lstrip().startswith(NOT_HERE):
                 continue
             try:
-                rows = server.exec(statement).get("dataset", [])
-            except SqlError as error:
+                rows = over_pgwire(connection, statement) if connection else server.exec(statement).get("dataset", [])
+            except (SqlError, psycopg.Error) as error:
                 problems.append(f"{page}:{line}: {statement}\n  {error}")
                 continue
             found = "; ".join(", ".join(map(shown, row)) for row in rows)
@@ -69,6 +71,16 @@ def test_examples_of_the_docs_hold(page, tmp_path):
         assert not problems, f"{len(problems)} examples:\n\n" + "\n\n".join(problems)
     finally:
         server.stop()
+
+
+def pgwire(server):
+    return psycopg.connect(host="127.0.0.1", port=server.pg_port, user="u", dbname="d", autocommit=True)
+
+
+def over_pgwire(connection, statement):
+    with connection.cursor() as cursor:
+        cursor.execute(statement.encode(), prepare=False)
+        return cursor.fetchall() if cursor.description else []
 
 
 def has(server, table):

@@ -8,6 +8,7 @@ import subprocess
 import asyncpg
 import psycopg
 import pytest
+from server import SqlError
 
 ROWS = [(dt.datetime(2024, 1, 1, 0, 0, n), f"s{n % 3}", n, n / 2) for n in range(10)]
 
@@ -111,6 +112,18 @@ def test_what_is_wrong_is_said(server, sql, state, words):
         assert refused.value.sqlstate == state, refused.value
         assert words in str(refused.value) + str(refused.value.diag.message_hint)
         assert simple(c, "EXECUTE known(1, 2)") == [("3",)]
+
+
+@pytest.mark.parametrize("sql, word, position", [
+    ("PREPARE p (int) AS SELECT $1", "PREPARE", 0),
+    ("EXECUTE p(1)", "EXECUTE", 0),
+    ("EXPLAIN ANALYZE EXECUTE p", "EXECUTE", 16),
+])
+def test_over_http_it_is_said_where_to_do_that(server, sql, word, position):
+    with pytest.raises(SqlError) as refused:
+        server.exec(sql)
+    answer = refused.value.answer
+    assert (answer["error"], answer["position"]) == (f"{word} is of sessions of the PostgreSQL protocol", position)
 
 
 def test_in_a_transaction_that_failed_it_is_refused(server):

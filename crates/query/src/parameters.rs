@@ -100,14 +100,15 @@ pub(crate) fn bind(
     let is_prepare = first_word(&tokens) == Some("prepare");
     let mut out = Vec::with_capacity(tokens.len());
     for token in tokens {
-        let Token::Placeholder(name) = &token.token else {
-            out.push(token);
-            continue;
+        let name = match &token.token {
+            // Those of PREPARE are given when it is executed.
+            Token::Placeholder(name) if !is_prepare => name,
+            _ => {
+                out.push(token);
+                continue;
+            }
         };
         let Some(value) = number(name).and_then(|n| values.get(n - 1)) else {
-            if is_prepare {
-                return Err(Error::invalid("PREPARE is of sessions of the PostgreSQL protocol"));
-            }
             let mut error = Error::new(ErrorKind::NotFound, format!("there is no parameter {name}"));
             error.position = place(&token);
             return Err(error);

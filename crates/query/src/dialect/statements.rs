@@ -46,9 +46,8 @@ impl Input<'_> {
             "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard"
             | "deallocate" | "close" => self.nothing(),
             "copy" | "merge" | "vacuum" | "checkpoint" | "grant" | "revoke" | "snapshot" | "reindex" | "analyze"
-            | "call" | "execute" | "prepare" | "declare" | "fetch" | "listen" | "lock" | "comment" => {
-                self.unsupported()
-            }
+            | "call" | "declare" | "fetch" | "listen" | "lock" | "comment" => self.unsupported(),
+            "execute" | "prepare" => self.is_of_sessions(),
             "select" | "with" | "from" | "values" | "table" | "pivot" | "unpivot" => self.query().map(Statement::Query),
             _ => Err(self.expected("a statement")),
         }
@@ -57,6 +56,12 @@ impl Input<'_> {
     fn unsupported<T>(&mut self) -> Result<T> {
         let word = self.parser.peek_token_ref().token.to_string().to_uppercase();
         self.error(format!("{word} is not supported yet"))
+    }
+
+    /// Where there are sessions, they take these statements themselves.
+    fn is_of_sessions<T>(&mut self) -> Result<T> {
+        let word = self.parser.peek_token_ref().token.to_string().to_uppercase();
+        self.error(format!("{word} is of sessions of the PostgreSQL protocol"))
     }
 
     /// `t`, `"t"` or `'t'` alone: all of the table.
@@ -247,6 +252,9 @@ impl Input<'_> {
         self.expect("explain")?;
         let is_analyze = self.take("analyze");
         self.take("verbose");
+        if self.sees("execute") {
+            return self.is_of_sessions();
+        }
         if let Some(query) = self.bare_table()? {
             return Ok(Statement::Explain { query, is_analyze });
         }
