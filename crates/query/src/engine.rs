@@ -13,6 +13,7 @@ mod explain;
 mod files;
 mod globs;
 mod lifted;
+mod near;
 mod operators;
 mod pivots;
 mod planners;
@@ -61,7 +62,8 @@ use tokio::sync::mpsc;
 
 /// Batches computed ahead of whoever reads the stream.
 const BATCHES_AHEAD: usize = 2;
-const CONTROL_THREADS: usize = 2;
+/// Some may compute the rows of small queries, see [`near`].
+const CONTROL_THREADS: usize = 4;
 /// At least so many statements are planned at a time.
 const PLANNING_THREADS_MIN: usize = 2;
 /// Planning recurses with the depth of a statement; only touched pages of a stack cost memory.
@@ -92,6 +94,9 @@ pub struct Engine {
     control: Option<tokio::runtime::Runtime>,
     /// Functions, rules and settings that all queries share.
     base: SessionState,
+    /// The same without the names of functions, which only planning of texts looks up: copies of their lists take longer
+    /// than operators are chosen in.
+    bare: SessionState,
     environment: Arc<RuntimeEnv>,
     query_memory_bytes: usize,
     reads_files: bool,
@@ -170,11 +175,17 @@ impl Engine {
                 datafusion::execution::FunctionRegistry::register_udwf(&mut base, Arc::new(function))?;
             }
         }
+        let bare = SessionStateBuilder::new_from_existing(base.clone())
+            .with_scalar_functions(Vec::new())
+            .with_aggregate_functions(Vec::new())
+            .with_window_functions(Vec::new())
+            .build();
         Ok(Arc::new(Engine {
             runtime: Some(runtime),
             planning: Some(planning),
             control: Some(control),
             base,
+            bare,
             environment,
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.reads_files,
@@ -338,10 +349,7 @@ impl Engine {
 
     /// The shared state with what is this query's own: its memory, its clock, its functions over the catalog.
     fn state(&self, catalog: &Arc<dyn Catalog>, cancel: &CancelToken) -> SessionState {
-        let mut state = self.base.clone();
-        state.config_mut().set_extension(Arc::new(cancel.clone()));
-        planners::told(&mut state, cancel);
-        state.mark_start_execution();
+        let mut state = stoppable(&self.base, cancel);
         functions::register_tables(&mut state, catalog);
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
         let registered = state.register_relation_planner(Arc::new(plan::TimeRelations { now }));
@@ -515,9 +523,16 @@ impl Engine {
             return Err(Error::new(ErrorKind::Unavailable, "the database is closed"));
         };
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
-        let task =
-            runtime.spawn(drive(physical, Arc::new(context), schema.clone(), sender, cancel.clone(), words.clone()));
-        Ok(QueryResult { columns, schema, timestamp, stream: rows(receiver, Abort(task), cancel) })
+        let is_small = near::is_small(&physical);
+        let context = Arc::new(context);
+        let mut driven = drive(physical, context, schema.clone(), sender, cancel.clone(), words.clone()).boxed();
+        let is_done = is_small && {
+            // What it begins besides runs where it would otherwise.
+            let _entered = runtime.enter();
+            (&mut driven).now_or_never().is_some()
+        };
+        let task = (!is_done).then(|| Abort(runtime.spawn(driven)));
+        Ok(QueryResult { columns, schema, timestamp, stream: rows(receiver, task, cancel) })
     }
 }
 
@@ -555,6 +570,15 @@ fn last_rules(fast_operators: bool) -> Vec<Rule> {
     let ours: [Rule; 3] =
         [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows), Arc::new(crate::exec::paced::PacesJoins)];
     fast.into_iter().filter(|_| fast_operators).chain(ours).collect()
+}
+
+/// A copy of a state for one query.
+fn stoppable(state: &SessionState, cancel: &CancelToken) -> SessionState {
+    let mut state = state.clone();
+    state.config_mut().set_extension(Arc::new(cancel.clone()));
+    planners::told(&mut state, cancel);
+    state.mark_start_execution();
+    state
 }
 
 fn threads(name: &str, count: usize) -> Result<tokio::runtime::Runtime> {
@@ -642,7 +666,7 @@ fn join_error(error: &tokio::task::JoinError) -> Error {
 
 fn rows(
     receiver: mpsc::Receiver<Result<RecordBatch>>,
-    task: Abort<()>,
+    task: Option<Abort<()>>,
     cancel: CancelToken,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let state = Some((receiver, task, cancel));
@@ -657,7 +681,7 @@ fn rows(
         match next {
             Some(Ok(batch)) => Some((Ok(batch), Some((receiver, task, cancel)))),
             Some(Err(error)) => Some((Err(error), None)),
-            None => match task.result().await {
+            None => match task?.result().await {
                 Ok(()) => None,
                 Err(error) => Some((Err(error), None)),
             },

@@ -8,6 +8,7 @@ mod change;
 mod conflict;
 mod copy;
 mod copy_text;
+mod deadlines;
 mod refresh;
 mod returning;
 mod running;
@@ -22,6 +23,7 @@ use crate::writer::RowChange;
 use crate::{DatabaseConfig, Error, ErrorKind, Result};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use deadlines::{Deadline, Deadlines, Keeper};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
@@ -175,6 +177,8 @@ struct Shared {
     /// Why statements cannot run, when the engine could not be made.
     engine: Result<Arc<Engine>>,
     running: Running,
+    deadlines: Deadlines,
+    _keeper: Option<Keeper>,
     timeout: Duration,
     changing: change::Changing,
     reads_files: bool,
@@ -192,10 +196,14 @@ impl Sessions {
             spill_folder: None,
         };
         let engine = Engine::new(&engine).map_err(Error::from);
+        let deadlines = Deadlines::default();
+        let keeper = engine.as_ref().ok().map(|engine| deadlines.keeper(engine));
         Sessions {
             shared: Arc::new(Shared {
                 engine,
                 running: Running::default(),
+                deadlines,
+                _keeper: keeper,
                 timeout: config.query_timeout,
                 changing: change::Changing::default(),
                 reads_files: config.query_reads_files,
@@ -217,11 +225,11 @@ impl Sessions {
         };
         let timeout = options.timeout.unwrap_or(self.shared.timeout);
         let entry = self.shared.running.enter(sql, options.client);
-        let watch = watch(engine, timeout, &entry.cancel);
+        let deadline = self.shared.deadlines.add(timeout, &entry.cancel);
         let frames = options.frames.into();
         let statement = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
         let sql = sql.to_owned();
-        let ran = engine.spawn(statement.run(sql, options.parameters, entry, watch).boxed());
+        let ran = engine.spawn(statement.run(sql, options.parameters, entry, deadline).boxed());
         async move { ran.await? }.boxed()
     }
 
@@ -240,9 +248,9 @@ impl Sessions {
         let session = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
         let sql = sql.to_owned();
         let cancel = CancelToken::new();
-        let watch = watch(engine, self.shared.timeout, &cancel);
+        let deadline = self.shared.deadlines.add(self.shared.timeout, &cancel);
         let described = async move {
-            let _watch = watch;
+            let _deadline = deadline;
             session.describe(&sql, types, &cancel).await
         };
         let described = engine.spawn(described.boxed());
@@ -251,12 +259,12 @@ impl Sessions {
 
     /// Takes the rows that a client copies into a table.
     pub fn copy_in(&self, host: Arc<dyn Host>, sql: &str, copied: Copy, options: QueryOptions) -> Result<CopyIn> {
-        let engine = self.shared.engine.as_ref().map_err(Clone::clone)?;
+        self.shared.engine.as_ref().map_err(Clone::clone)?;
         let entry = self.shared.running.enter(sql, options.client);
-        let watch = watch(engine, options.timeout.unwrap_or(self.shared.timeout), &entry.cancel);
+        let deadline = self.shared.deadlines.add(options.timeout.unwrap_or(self.shared.timeout), &entry.cancel);
         let cancel = entry.cancel.clone();
         let work = move |text: Box<dyn Read + Send>, cancel: CancelToken| {
-            let _listed = (entry, watch);
+            let _listed = (entry, deadline);
             copy::rows_in(&host, &copied, text, &cancel)
         };
         CopyIn::start(work, cancel)
@@ -294,22 +302,6 @@ impl Sessions {
     }
 }
 
-/// Cancels the statement when its time is over; dropping it calls that off.
-type Watch = Option<BoxFuture<'static, tidalite_query::Result<()>>>;
-
-fn watch(engine: &Engine, timeout: Duration, cancel: &CancelToken) -> Watch {
-    if timeout.is_zero() {
-        return None;
-    }
-    let cancel = cancel.clone();
-    let wait = async move {
-        tokio::time::sleep(timeout).await;
-        let message = format!("canceling statement due to statement timeout of {} ms", timeout.as_millis());
-        cancel.cancel(tidalite_query::Error::new(ErrorKind::Unavailable, message));
-    };
-    Some(engine.spawn(wait.boxed()))
-}
-
 /// What a statement that writes did.
 enum Changed {
     Done {
@@ -329,7 +321,13 @@ struct Session {
 }
 
 impl Session {
-    async fn run(self, sql: String, values: Vec<Parameter>, entry: Entry, watch: Watch) -> Result<Response> {
+    async fn run(
+        self,
+        sql: String,
+        values: Vec<Parameter>,
+        entry: Entry,
+        deadline: Option<Deadline>,
+    ) -> Result<Response> {
         let cancel = entry.cancel.clone();
         // What was asked before, with the same values.
         let text = match values.is_empty() {
@@ -340,7 +338,7 @@ impl Session {
         };
         let catalog = self.catalog();
         if let Some(result) = self.known(&catalog, (&text, &sql), &[], &cancel).await? {
-            return Ok(Response::Rows(self.rows(result, entry, watch)));
+            return Ok(Response::Rows(self.rows(result, entry, deadline)));
         }
         // And what is planned for all values; constants are such, too.
         let template = match values.is_empty() {
@@ -351,7 +349,7 @@ impl Session {
         let template = template.unwrap_or_else(|| Lifted { sql: String::new(), values: Vec::new() });
         let for_all = if template.sql.is_empty() { String::new() } else { format!("{}\0", template.sql) };
         if let Some(result) = self.known(&catalog, (&for_all, &sql), &template.values, &cancel).await? {
-            return Ok(Response::Rows(self.rows(result, entry, watch)));
+            return Ok(Response::Rows(self.rows(result, entry, deadline)));
         }
         let statement = self.engine()?.parse(&sql, &values, &cancel).await?;
         match statement {
@@ -361,12 +359,12 @@ impl Session {
                 if !for_all.is_empty() {
                     self.engine()?.learn(&catalog, &template.sql, &for_all, &cancel).await;
                 }
-                Ok(Response::Rows(self.rows(result, entry, watch)))
+                Ok(Response::Rows(self.rows(result, entry, deadline)))
             }
             Statement::Explain { query, is_analyze } => {
                 let explained = self.engine()?.explain(self.catalog(), query, is_analyze, cancel.clone());
                 let result = until_cancelled(&cancel, explained).await?;
-                Ok(Response::Rows(self.rows(result, entry, watch)))
+                Ok(Response::Rows(self.rows(result, entry, deadline)))
             }
             Statement::Check { table } => {
                 let report = upkeep::check(&self, table, &cancel).await.map_err(|error| placed(error, &sql))?;
@@ -378,7 +376,7 @@ impl Session {
             }
             other => match self.change(other, &cancel).await.map_err(|error| placed(error, &sql))? {
                 Changed::Done { tag, rows } => Ok(Response::Done { tag, rows }),
-                Changed::Rows(result) => Ok(Response::Rows(self.rows(result, entry, watch))),
+                Changed::Rows(result) => Ok(Response::Rows(self.rows(result, entry, deadline))),
             },
         }
     }
@@ -526,11 +524,11 @@ impl Session {
         Arc::new(SessionCatalog { host: self.host.clone(), shared: self.shared.clone(), frames: self.frames.clone() })
     }
 
-    fn rows(&self, result: QueryResult, entry: Entry, watch: Watch) -> Rows {
+    fn rows(&self, result: QueryResult, entry: Entry, deadline: Option<Deadline>) -> Rows {
         let QueryResult { columns, schema, timestamp, stream } = result;
         let columns = named(columns);
-        // The entry and the watch live as long as the stream.
-        let guard = (entry, watch);
+        // The entry and the deadline live as long as the stream.
+        let guard = (entry, deadline);
         let stream = stream.map(move |batch| {
             let _ = &guard;
             batch.map_err(Error::from)

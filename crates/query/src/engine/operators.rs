@@ -28,7 +28,7 @@ use tidalite_storage::TableSnapshot;
 const SHAPES_MAX: usize = 4;
 
 /// Operators that keep nothing of a run in copies of them. Sorts do, and have a reset.
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "ProjectionExec",
     "FilterExec",
     "CoalescePartitionsExec",

@@ -196,11 +196,12 @@ impl Engine {
         catalog: &Arc<dyn Catalog>,
         cancel: &CancelToken,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let state = self.state(catalog, cancel);
+        // Whether a view is fresh is found out each time, and its definition may be planned for that.
+        let asks_views = self.asks_views(query);
+        let state = if asks_views { self.state(catalog, cancel) } else { super::stoppable(&self.bare, cancel) };
         let logical = self.answered(logical, &state, catalog, query).await?;
         let stock = self.physical(&logical, &state).await?;
-        // Whether a view is fresh is found out each time.
-        if !self.asks_views(query) {
+        if !asks_views {
             plan.operators.keep(&plan.logical, &stock);
         }
         self.finished(stock, state.config_options())

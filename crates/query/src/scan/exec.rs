@@ -143,6 +143,12 @@ impl ScanExec {
         })
     }
 
+    /// At most so many rows are looked at.
+    pub fn rows_max(&self) -> usize {
+        let pieces = (0..self.partitions()).flat_map(|partition| self.work.all_of(partition));
+        pieces.map(|piece| self.reader.rows_of(*piece)).sum()
+    }
+
     /// Kept and present. A table has thousands: they are only counted to be shown.
     fn partitions_read(&self) -> (usize, usize) {
         let of = |is_kept: &dyn Fn(SegmentId) -> bool| {
