@@ -62,8 +62,8 @@ use tokio::sync::mpsc;
 
 /// Batches computed ahead of whoever reads the stream.
 const BATCHES_AHEAD: usize = 2;
-/// Some may compute the rows of small queries, see [`near`].
-const CONTROL_THREADS: usize = 4;
+/// At least so many; they compute the rows of small queries, see [`near`].
+const CONTROL_THREADS_MIN: usize = 4;
 /// At least so many statements are planned at a time.
 const PLANNING_THREADS_MIN: usize = 2;
 /// Planning recurses with the depth of a statement; only touched pages of a stack cost memory.
@@ -142,7 +142,8 @@ impl Drop for Engine {
 
 impl Engine {
     pub fn new(config: &EngineConfig) -> Result<Arc<Engine>> {
-        let (runtime, control) = (threads("query", config.threads)?, threads("query-control", CONTROL_THREADS)?);
+        let runtime = threads("query", config.threads)?;
+        let control = threads("query-control", config.threads.max(CONTROL_THREADS_MIN))?;
         let planning = threads("query-plan", config.threads.max(PLANNING_THREADS_MIN))?;
         let mode = config
             .spill_folder

@@ -15,7 +15,7 @@ use std::time::Instant;
 use tidalite_storage::segment::{Effort, EncodedBlock, encode, format};
 use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
-const ENTRY_BYTES: usize = 48;
+const ENTRY_BYTES: usize = 56;
 
 fn column_type(name: &str) -> ColumnType {
     match name {

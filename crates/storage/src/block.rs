@@ -30,6 +30,14 @@ pub struct Zone {
     pub bounds: Bounds,
 }
 
+/// Of a column's values, NULLs aside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sum {
+    Ints(i128),
+    /// −0 of no values.
+    Floats(f64),
+}
+
 /// Smallest and greatest value, NULLs aside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bounds {

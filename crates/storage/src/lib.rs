@@ -29,7 +29,7 @@ pub mod tally;
 mod text_pattern;
 pub mod value_set;
 
-pub use block::{Block, BlockData, Bounds, Zone};
+pub use block::{Block, BlockData, Bounds, Sum, Zone};
 pub use dead::{DeadRows, Mask};
 pub use error::{Damage, Error, Result};
 pub use segment::Segment;

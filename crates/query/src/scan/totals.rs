@@ -14,7 +14,8 @@ use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Sche
 use std::borrow::Cow;
 use std::sync::Arc;
 use tidalite_kernels::{sum_floats, sum_ints};
-use tidalite_storage::segment::{Selection, Sum, Totals};
+use tidalite_storage::Sum;
+use tidalite_storage::segment::{Selection, Totals};
 
 /// The columns that come out: that of the rows, then two for each total.
 pub(super) fn schema(scan: &Schema, totals: &[Total]) -> SchemaRef {

@@ -3,13 +3,13 @@
 //! ```text
 //! header    64 bytes   magic, version, zeros
 //! chunks               one column block each, at multiples of 64, in any order
-//! footer               row count, columns, one entry of 48 bytes per column and block
+//! footer               row count, columns, one entry of 56 bytes per column and block
 //! trailer   32 bytes   footer length and checksum, version, its own checksum, magic
 //! ```
 //!
 //! Always: whoever has a [`Footer`] has one whose checksum and lengths are right.
 
-use crate::{Bounds, Zone};
+use crate::{Bounds, Sum, Zone};
 use bytes::Bytes;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId};
@@ -22,7 +22,9 @@ pub const HEADER_BYTES: usize = 64;
 pub const TRAILER_BYTES: usize = 32;
 const FOOTER_HEAD_BYTES: usize = 16;
 const COLUMN_BYTES: usize = 8;
-const ENTRY_BYTES: usize = 48;
+const ENTRY_BYTES: usize = 56;
+/// Of entries before they had sums.
+const ENTRY_BYTES_BEFORE: usize = 48;
 
 /// How the values of a chunk are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,8 @@ impl Encoding {
 
 const HAS_VALIDITY: u8 = 1;
 const HAS_ZONES: u8 = 2;
+const HAS_INT_SUM: u8 = 4;
+const HAS_FLOAT_SUM: u8 = 8;
 
 /// What the footer says of one column block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +91,8 @@ pub struct Entry {
     pub has_validity: bool,
     pub has_zones: bool,
     pub zone: Zone,
+    /// Of numbers that have one of 64 bits.
+    pub sum: Option<Sum>,
     /// `Dict`, `PackedDict`, `FsstDict`, `TextDict`: how many distinct values. `Narrow`: bytes per row. `Delta`: how often differences were
     /// taken. `Runs`: how many. `Constant` of bits: the bit.
     pub parameter: u32,
@@ -105,6 +111,7 @@ impl Entry {
             has_validity: false,
             has_zones: false,
             zone: Zone { null_count: rows as u32, bounds: Bounds::None },
+            sum: None,
             parameter: 0,
             data_bytes: 0,
         }
@@ -116,7 +123,13 @@ impl Entry {
             Bounds::Int(lo, hi) => (1, lo as u64, hi as u64),
             Bounds::Float(lo, hi) => (2, lo.to_bits(), hi.to_bits()),
         };
-        let flags = if self.has_validity { HAS_VALIDITY } else { 0 } | if self.has_zones { HAS_ZONES } else { 0 };
+        let (sum_flag, sum) = match self.sum {
+            None => (0, 0),
+            Some(Sum::Ints(sum)) => i64::try_from(sum).map_or((0, 0), |sum| (HAS_INT_SUM, sum as u64)),
+            Some(Sum::Floats(sum)) => (HAS_FLOAT_SUM, sum.to_bits()),
+        };
+        let flags =
+            sum_flag | if self.has_validity { HAS_VALIDITY } else { 0 } | if self.has_zones { HAS_ZONES } else { 0 };
         out.extend(self.offset.to_le_bytes());
         out.extend(self.bytes.to_le_bytes());
         out.extend(self.crc.to_le_bytes());
@@ -126,6 +139,7 @@ impl Entry {
         out.extend(hi.to_le_bytes());
         out.extend(self.parameter.to_le_bytes());
         out.extend(self.data_bytes.to_le_bytes());
+        out.extend(sum.to_le_bytes());
     }
 
     fn read(bytes: &[u8]) -> Result<Entry, String> {
@@ -136,6 +150,13 @@ impl Entry {
             2 => Bounds::Float(f64::from_bits(lo), f64::from_bits(hi)),
             tag => return Err(format!("unknown kind of bounds {tag}")),
         };
+        let sum = match bytes[18] & (HAS_INT_SUM | HAS_FLOAT_SUM) {
+            0 => None,
+            _ if bytes.len() < ENTRY_BYTES => return Err("a sum in an entry without room for it".to_owned()),
+            HAS_INT_SUM => Some(Sum::Ints((u64_at(bytes, 48) as i64).into())),
+            HAS_FLOAT_SUM => Some(Sum::Floats(f64::from_bits(u64_at(bytes, 48)))),
+            _ => return Err("a sum of two kinds".to_owned()),
+        };
         Ok(Entry {
             offset: u64_at(bytes, 0),
             bytes: u32_at(bytes, 8),
@@ -144,6 +165,7 @@ impl Entry {
             has_validity: bytes[18] & HAS_VALIDITY != 0,
             has_zones: bytes[18] & HAS_ZONES != 0,
             zone: Zone { null_count: u32_at(bytes, 20), bounds },
+            sum,
             parameter: u32_at(bytes, 40),
             data_bytes: u32_at(bytes, 44),
         })
@@ -190,7 +212,7 @@ pub fn footer_and_trailer(
     is_sealed: bool,
 ) -> Vec<u8> {
     let block_count = entries.first().map_or(0, Vec::len);
-    let mut out = Vec::with_capacity(footer_bytes(columns.len(), block_count) + TRAILER_BYTES);
+    let mut out = Vec::with_capacity(footer_bytes(columns.len(), block_count, ENTRY_BYTES) + TRAILER_BYTES);
     out.extend(rows.to_le_bytes());
     out.extend((columns.len() as u32).to_le_bytes());
     out.extend((block_count as u32).to_le_bytes());
@@ -209,8 +231,8 @@ pub fn footer_and_trailer(
     out
 }
 
-fn footer_bytes(columns: usize, blocks: usize) -> usize {
-    FOOTER_HEAD_BYTES + columns * (COLUMN_BYTES + blocks * ENTRY_BYTES)
+fn footer_bytes(columns: usize, blocks: usize, entry_bytes: usize) -> usize {
+    FOOTER_HEAD_BYTES + columns * (COLUMN_BYTES + blocks * entry_bytes)
 }
 
 /// Whether the file was encoded for size, as a trailer that was read by [`read_trailer`] says.
@@ -252,7 +274,7 @@ impl Footer {
         if footer.rows() == 0 || footer.block_count() != blocks {
             return Err(format!("its footer has {} blocks for {} rows", footer.block_count(), footer.rows()));
         }
-        if footer.0.len() != footer_bytes(footer.column_count(), blocks) {
+        if footer.0.len() != footer_bytes(footer.column_count(), blocks, footer.entry_bytes()) {
             return Err("the length of its footer is wrong".to_owned());
         }
         if !(1..footer.column_count()).all(|i| footer.column_id(i - 1) < footer.column_id(i)) {
@@ -311,8 +333,16 @@ impl Footer {
     pub fn entry(&self, index: usize, block: usize) -> Result<Entry, String> {
         assert!(index < self.column_count() && block < self.block_count(), "block {block} of column {index}");
         let entries_at = FOOTER_HEAD_BYTES + self.column_count() * COLUMN_BYTES;
-        let at = entries_at + (index * self.block_count() + block) * ENTRY_BYTES;
-        Entry::read(&self.0[at..at + ENTRY_BYTES])
+        let bytes = self.entry_bytes();
+        let at = entries_at + (index * self.block_count() + block) * bytes;
+        Entry::read(&self.0[at..at + bytes])
+    }
+
+    /// Of each entry, which the length of the footer says.
+    fn entry_bytes(&self) -> usize {
+        let (columns, blocks) = (self.column_count(), self.block_count());
+        let is_now = self.0.len() == footer_bytes(columns, blocks, ENTRY_BYTES);
+        if is_now { ENTRY_BYTES } else { ENTRY_BYTES_BEFORE }
     }
 }
 

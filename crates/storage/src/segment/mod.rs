@@ -19,7 +19,7 @@ pub mod writer;
 pub use encoding::choice::Effort;
 pub use encoding::compare::{Comparison, Constant, Interval};
 pub use encoding::retain::retain_rows;
-pub use encoding::totals::{Sum, Totals};
+pub use encoding::totals::Totals;
 pub use encoding::{EncodedBlock, encode, to_column};
 pub use present::{CODES_MAX, CodesPresent};
 pub use reader::{Segment, SegmentMeta};

@@ -1,10 +1,11 @@
 use super::encoding::tests::{TYPES, assert_same, naive_zone, random_column, same_zone};
 use super::*;
+use crate::Sum;
 use crate::fs::Fs;
 use crate::fs::faulty::SimFs;
 use crate::fs::os::OsFs;
 use std::sync::Arc;
-use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, ErrorKind, SegmentId, TableId};
+use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, ErrorKind, SegmentId, TableId, Values};
 
 const TABLE: TableId = TableId(7);
 
@@ -138,6 +139,117 @@ fn any_wrong_byte_is_found_or_does_not_matter() {
         file.write_all_at(&good[at..=at], at as u64).unwrap();
     }
     assert!(found > good.len() / 3, "{found} of {}", good.len());
+}
+
+/// The sum of a column of numbers by its definition; `None` of others, and where a footer does not say it.
+fn naive_sum(column: &Column) -> Option<Sum> {
+    let rows: Vec<usize> = (0..column.len()).filter(|row| column.is_valid(*row)).collect();
+    let ints = |value: &dyn Fn(usize) -> i128| {
+        let sum = rows.iter().map(|row| value(*row)).sum::<i128>();
+        i64::try_from(sum).is_ok().then_some(Sum::Ints(sum))
+    };
+    let floats = |value: &dyn Fn(usize) -> f64| {
+        let sum = rows.iter().fold(-0.0, |sum, row| sum + value(*row));
+        (rows.len() == column.len() || sum != 0.0).then_some(Sum::Floats(sum))
+    };
+    match &column.values {
+        _ if rows.is_empty() => None,
+        Values::I8(v) => ints(&|row| v[row].into()),
+        Values::I16(v) => ints(&|row| v[row].into()),
+        Values::I32(v) => ints(&|row| v[row].into()),
+        Values::I64(v) => ints(&|row| v[row].into()),
+        Values::F32(v) => floats(&|row| v[row].into()),
+        Values::F64(v) => floats(&|row| v[row]),
+        _ => None,
+    }
+}
+
+fn magnitudes(column: &Column) -> Column {
+    let mut column = column.clone();
+    match &mut column.values {
+        Values::F32(v) => v.iter_mut().for_each(|v| *v = v.abs()),
+        Values::F64(v) => v.iter_mut().for_each(|v| *v = v.abs()),
+        _ => {}
+    }
+    column
+}
+
+/// Where the footer begins and ends.
+fn footer_of(file: &[u8]) -> (usize, usize) {
+    let end = file.len() - 32;
+    let bytes = u64::from_le_bytes(file[end..end + 8].try_into().unwrap());
+    (end - bytes as usize, end)
+}
+
+#[test]
+fn sums_of_whole_blocks_are_in_the_footer() {
+    let mut seen = std::collections::HashSet::new();
+    for seed in 20..40 {
+        let (fs, columns, summary, good) = small_segment(seed);
+        // None of the chunks is needed.
+        let (from, _) = footer_of(&good);
+        let file = fs.open_write(&SegmentStore::path(TABLE, SegmentId(3))).unwrap();
+        file.write_all_at(&vec![0x55; from - 64], 64).unwrap();
+        let segment = open(fs.clone(), summary);
+        for (id, column_type, column) in &columns {
+            let Some(sum) = naive_sum(column) else { continue };
+            seen.insert(column_type.to_string());
+            let totals = segment.totals(*id, 0, None).unwrap().unwrap();
+            assert_eq!(totals.present, (0..column.len()).filter(|row| column.is_valid(*row)).count());
+            // Not by the same order, so not to the last bit.
+            let magnitudes = naive_sum(&magnitudes(column));
+            match (totals.sum, sum, magnitudes) {
+                (Sum::Floats(a), Sum::Floats(b), Some(Sum::Floats(all))) if all.is_finite() => {
+                    assert!((a - b).abs() <= 1e-9 * all, "{a} {b}");
+                }
+                (Sum::Floats(a), Sum::Floats(b), _) => assert_eq!(a.is_finite(), b.is_finite(), "{a} {b}"),
+                (a, b, _) => assert_eq!(a, b),
+            }
+        }
+    }
+    for of in ["BYTE", "INT", "LONG", "FLOAT", "DOUBLE"] {
+        assert!(seen.contains(of), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_footer_of_before_sums_is_read() {
+    let (fs, columns, summary, good) = small_segment(8);
+    let ((from, end), entries_at) = (footer_of(&good), 16 + 8 * columns.len());
+    let mut footer = good[from..from + entries_at].to_vec();
+    for entry in good[from + entries_at..end].chunks(56) {
+        footer.extend([&entry[..18], &[entry[18] & 3], &entry[19..48]].concat());
+    }
+    let mut trailer = [&(footer.len() as u64).to_le_bytes()[..], &crc32c::crc32c(&footer).to_le_bytes()].concat();
+    trailer.extend(&good[end + 12..end + 20]);
+    trailer.extend(crc32c::crc32c(&trailer).to_le_bytes());
+    trailer.extend(&good[end + 24..]);
+    let bytes = [&good[..from], &footer, &trailer].concat();
+    let file = fs.open_write(&SegmentStore::path(TABLE, SegmentId(3))).unwrap();
+    file.set_len(0).unwrap();
+    file.write_all_at(&bytes, 0).unwrap();
+    let segment = open(fs.clone(), SegmentSummary { bytes: bytes.len() as u64, ..summary });
+    segment.verify().unwrap();
+    read_all(&segment, &columns).unwrap().iter().zip(&columns).for_each(|(a, (_, _, b))| assert_same(b, a));
+    for (id, _, column) in columns.iter().filter(|(_, _, column)| naive_sum(column).is_some()) {
+        let found = segment.totals(*id, 0, None).unwrap().unwrap();
+        assert_eq!(found.present, (0..column.len()).filter(|row| column.is_valid(*row)).count(), "of the values");
+    }
+}
+
+#[test]
+fn a_wrong_sum_is_found() {
+    let fs = SimFs::new(0);
+    let column = Column::new(Values::I64((0..70).collect()));
+    let mut block = encode(ColumnType::Long, &column, 0, 70, Effort::Fresh);
+    assert_eq!(block.entry.sum, Some(Sum::Ints(69 * 70 / 2)));
+    block.entry.sum = Some(Sum::Ints(69 * 70 / 2 + 1));
+    fs.create_dir_all(&SegmentStore::dir(TABLE)).unwrap();
+    let path = SegmentStore::path(TABLE, SegmentId(3));
+    let mut writer = SegmentWriter::create(&fs, &path, &[(ColumnId(0), ColumnType::Long)]).unwrap();
+    writer.write_block(70, &[BlockSource::Encoded(&block)]).unwrap();
+    let segment = open(Arc::new(fs), writer.finish().unwrap());
+    assert!(segment.verify().unwrap_err().to_string().contains("its sum is not that of its values"));
 }
 
 #[test]

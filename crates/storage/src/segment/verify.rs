@@ -4,10 +4,10 @@
 //! what reading relies on (checksums, structure), this decodes each block and compares it with what is said of it:
 //! bounds, counts of NULLs, symbols, the order of time, the partition; and every byte belongs to something.
 
-use super::encoding::{EncodedBlock, to_column, zones};
+use super::encoding::{EncodedBlock, to_column, totals, zones};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::reader::Segment;
-use crate::{Bounds, Error, Result, Zone};
+use crate::{Bounds, Error, Result, Sum, Zone};
 use bytes::Bytes;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, TableSchema, VECTOR_ROWS, Values};
 
@@ -186,6 +186,7 @@ impl<'a> ColumnCheck<'a> {
                 check_bounds(&column, from..(from + VECTOR_ROWS).min(encoded.rows), zone, false)?;
             }
         }
+        check_sum(&column, encoded.entry.sum)?;
         self.symbols(&column)?;
         if self.is_designated {
             self.times(block, &column)?;
@@ -239,6 +240,18 @@ impl<'a> ColumnCheck<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether the sum is the one that would be written of the values.
+fn check_sum(column: &Column, said: Option<Sum>) -> Result<(), String> {
+    let is_right = match (said, totals::known(column)) {
+        (None, _) => true,
+        (Some(Sum::Floats(said)), Some(Sum::Floats(sum))) => {
+            said.to_bits() == sum.to_bits() || said.is_nan() && sum.is_nan()
+        }
+        (said, sum) => said == sum,
+    };
+    is_right.then_some(()).ok_or_else(|| "its sum is not that of its values".to_owned())
 }
 
 /// Whether what is said of rows is so. Bounds of a block are exact; those of vectors contain their values.

@@ -132,7 +132,7 @@ mod tests {
         assert!(next > now && next <= now + LIMIT && !second.is_cancelled());
         let next = all.cancel_due(now + LIMIT).unwrap();
         assert!(next > now + LIMIT && second.is_cancelled() && !first.is_cancelled());
-        assert_eq!(second.reason().message, "canceling statement due to statement timeout of 60000 ms");
+        assert_eq!(second.reason().to_string(), "canceling statement due to statement timeout of 60000 ms");
     }
 
     #[test]

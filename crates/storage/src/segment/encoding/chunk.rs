@@ -3,7 +3,7 @@
 use super::choice::Payload;
 use super::{EncodedBlock, zones};
 use crate::segment::format::{Encoding, Entry, aligned};
-use crate::{Bounds, Zone};
+use crate::{Bounds, Sum, Zone};
 use bytes::Bytes;
 use std::ops::Range;
 use tidalite_kernels::{LINE_BYTES, line_count};
@@ -19,6 +19,7 @@ pub(super) struct Chunk {
     pub compresses: bool,
     null_count: usize,
     bounds: Bounds,
+    sum: Option<Sum>,
     zones: Vec<u64>,
     encoding: Encoding,
     parameter: u32,
@@ -34,6 +35,7 @@ impl Chunk {
             compresses,
             null_count,
             bounds: Bounds::None,
+            sum: None,
             zones: Vec::new(),
             encoding: Encoding::Plain,
             parameter: 0,
@@ -44,6 +46,10 @@ impl Chunk {
 
     pub fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
+    }
+
+    pub fn set_sum(&mut self, sum: Option<Sum>) {
+        self.sum = sum;
     }
 
     /// Smallest and greatest of each vector, as [`zones`] lays them out.
@@ -87,6 +93,7 @@ impl Chunk {
             has_validity: self.validity.is_some(),
             has_zones: !self.zones.is_empty(),
             zone: Zone { null_count: self.null_count as u32, bounds: self.bounds },
+            sum: self.sum,
             parameter: self.parameter,
             data_bytes: self.data_bytes,
         };

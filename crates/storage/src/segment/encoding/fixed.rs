@@ -8,6 +8,7 @@ use super::delta::Delta;
 use super::dict::{self, Dict};
 use super::packed::{Packed, PackedWide};
 use super::runs::Runs;
+use super::totals::Summed;
 use super::{EncodedBlock, compressed, constant, narrow, nulls, planes, zones};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share};
@@ -116,7 +117,7 @@ pub(super) fn raw<T: Pod>(bytes: &[u8]) -> T {
 }
 
 /// What may serve each type, those that are read fastest first.
-pub(super) trait Schemes: Sized + 'static {
+pub(super) trait Schemes: Summed + 'static {
     fn schemes(effort: Effort) -> &'static [&'static dyn Scheme<Self>];
 
     /// As a number of 64 bits, of types that are not wider.
@@ -199,10 +200,11 @@ pub(super) fn encode_b16(chunk: &mut Chunk, values: &[[u8; 16]], effort: Effort)
 }
 
 fn write<T: Fixed + Schemes>(chunk: &mut Chunk, source: &Source<'_, T>) {
+    let zeroed = nulls::fill_with(source.given, source.validity, T::zeroed());
+    chunk.set_sum(T::known(&zeroed, source.validity.is_some()));
     if constant::is_constant(source.values) {
         return chunk.write(&constant::payload(&source.values[0]));
     }
-    let zeroed = nulls::fill_with(source.given, source.validity, T::zeroed());
     let plain = || Payload::new(Encoding::Plain, 0, bytemuck::cast_slice(&zeroed));
     let bare = choose(source, T::schemes(source.effort)).unwrap_or_else(plain);
     if !chunk.compresses {
