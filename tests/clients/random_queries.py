@@ -453,13 +453,22 @@ class Maker:
         return self.both(lambda i: f"SELECT ts, id, a, s FROM {t} WHERE {where[i]} ORDER BY ts{direction}, id{direction} LIMIT {n}", True)
 
     def topped(self):
-        """Groups in order of an aggregate, the first of them."""
+        """Groups in order of aggregates and keys, the first of them or those from a place on."""
         r = self.r
         t, where = r.choice(self.tables), self.expr("bool", self.names(), 1)
-        keys = r.sample(["a", "s", "v", "i", "f", "d", "b"], r.randrange(1, 3))
-        form, n = r.choice(["count(*)", "sum(a)", "max(x)", "count(DISTINCT b)", "min(v)"]), r.randrange(0, 12)
-        order = ", ".join(f"{k} NULLS FIRST" for k in keys)
-        return self.both(lambda i: f"SELECT {', '.join(keys)}, {form} AS c FROM {t} WHERE {where[i]} GROUP BY {', '.join(keys)} ORDER BY c DESC NULLS LAST, {order} LIMIT {n}", True)
+        keys = r.sample(["a", "s", "v", "i", "f", "d", "b", "u"], r.randrange(1, 4))
+        forms = r.sample(["count(*)", "count(a)", "sum(a)", "avg(i)", "min(i)", "max(x)", "min(x)", "max(u)", "min(d)", "min(v)", "count(DISTINCT b)", "count(*) FILTER (WHERE f)"], r.randrange(1, 4))
+        aggregates = [f"c{k}" for k in range(len(forms))]
+        by = r.choice([aggregates, r.sample(keys + aggregates, len(keys) + len(aggregates)), keys])
+        order = ", ".join(f"{k}{r.choice(['', ' DESC'])} NULLS {r.choice(['FIRST', 'LAST'])}" for k in by + [k for k in keys if k not in by])
+        having = r.choice(["", "", "", " HAVING count(*) > 1", " HAVING min(i) IS NOT NULL"])
+        n, m = r.choice([0, 1, 2, 3, 5, 8, 12, 100]), r.choice([0, 0, 0, 1, 3])
+        items = ", ".join(keys + [f"{form} AS c{k}" for k, form in enumerate(forms)])
+        groups = lambda i: f"SELECT {items} FROM {t} WHERE {where[i]} GROUP BY {', '.join(keys)}{having} ORDER BY {order} LIMIT {n} OFFSET {m}"
+        if r.random() < 0.2:
+            # Of fewer columns, under other names.
+            return self.both(lambda i: f"SELECT q.c0 AS n, q.{keys[0]} AS k FROM ({groups(i)}) q")
+        return self.both(groups, True)
 
     # Clauses of time series.
 
@@ -571,7 +580,7 @@ class Maker:
         cells = ", ".join(f"{form} FILTER (WHERE {key} = {v})" for v in values)
         return Query(f"SELECT * FROM (SELECT {key}, {by}, a, b, x, v, i FROM {t}) PIVOT ({form} FOR {key} IN ({', '.join(values)}) GROUP BY {by})", f"SELECT {by}, {cells} FROM {t} GROUP BY {by}")
 
-    SHAPES = {"plain": 3, "distinct": 1, "distinct_on": 1, "total": 2, "grouped": 3, "sets": 1, "window": 3, "window_of_join": 1, "several": 2, "asked": 2, "lateral": 1, "common": 1, "limited": 2, "newest": 1, "topped": 1,
+    SHAPES = {"plain": 3, "distinct": 1, "distinct_on": 1, "total": 2, "grouped": 3, "sets": 1, "window": 3, "window_of_join": 1, "several": 2, "asked": 2, "lateral": 1, "common": 1, "limited": 2, "newest": 1, "topped": 2,
               "latest_on": 1, "by_time": 2, "window_join": 1, "sampled": 2, "filled": 1, "interval": 1, "pivoted": 1}
 
     def query(self):

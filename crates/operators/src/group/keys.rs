@@ -4,7 +4,7 @@
 //! the smallest one for NULL, and a batch that really has it gives the whole attempt up ([`Overflow`]). Texts are
 //! numbered, see [`super::texts`].
 
-use super::texts::{TEXT_BITS, TextNumbers, Texts};
+use super::texts::{Sealed, TEXT_BITS, TextNumbers, Texts, prefix};
 use super::times::{TIME_BITS, TimeNumbers, Times};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray, UInt64Array};
 use arrow::compute::{cast, take};
@@ -13,6 +13,7 @@ use arrow::datatypes::{
     UInt32Type,
 };
 use arrow::error::ArrowError;
+use std::cmp::Ordering;
 use std::hash::Hash;
 use std::sync::Arc;
 use tidalite_kernels::GroupKey;
@@ -48,6 +49,44 @@ pub(super) enum Numbers {
 pub(super) enum Numbered {
     Texts(Arc<Texts>),
     Times(Arc<Times>),
+}
+
+/// What a column's codes stand for.
+pub(super) enum KeyForm<'a> {
+    Integer(fn(u64) -> Option<i64>),
+    Time(&'a [i64]),
+    Text(&'a Sealed),
+    Code(&'a StringViewArray),
+}
+
+impl KeyForm<'_> {
+    /// The value, or the number of the text, from 0.
+    #[inline]
+    pub fn value(&self, code: u64) -> Option<i64> {
+        match self {
+            KeyForm::Integer(of) => of(code),
+            KeyForm::Time(times) => times.get((code as usize).checked_sub(1)?).copied(),
+            KeyForm::Text(_) | KeyForm::Code(_) => code.checked_sub(1).map(u64::cast_signed),
+        }
+    }
+
+    pub fn compare(&self, a: i64, b: i64) -> Ordering {
+        match self {
+            KeyForm::Text(texts) => texts.compare(a as usize, b as usize),
+            KeyForm::Code(dictionary) => dictionary.value(a as usize).cmp(dictionary.value(b as usize)),
+            KeyForm::Integer(_) | KeyForm::Time(_) => a.cmp(&b),
+        }
+    }
+
+    /// No less than that of any value before this one.
+    #[inline]
+    pub fn about(&self, value: i64) -> i64 {
+        match self {
+            KeyForm::Text(texts) => i64::from(prefix(texts.view(value as usize))),
+            KeyForm::Code(dictionary) => i64::from(prefix(dictionary.views()[value as usize])),
+            KeyForm::Integer(_) | KeyForm::Time(_) => value,
+        }
+    }
 }
 
 impl Numbered {
@@ -226,6 +265,32 @@ impl KeyKind {
         Ok(())
     }
 
+    /// What a code stands for, where it is no number of something.
+    fn integer(&self) -> fn(u64) -> Option<i64> {
+        match &self.data_type {
+            DataType::Int8 => |code| code.checked_sub(1).map(|v| i64::from((v as u8).cast_signed())),
+            DataType::Int16 => |code| code.checked_sub(1).map(|v| i64::from((v as u16).cast_signed())),
+            DataType::Int32 | DataType::Date32 => {
+                |code| code.checked_sub(1).map(|v| i64::from((v as u32).cast_signed()))
+            }
+            DataType::Boolean | DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => {
+                |code| code.checked_sub(1).map(u64::cast_signed)
+            }
+            _ if !self.is_nullable => |code| Some(code.cast_signed()),
+            _ => |code| Some(code.cast_signed()).filter(|v| *v != i64::MIN),
+        }
+    }
+
+    /// To compare codes when all rows have theirs.
+    pub(super) fn form<'a>(&'a self, numbered: Option<&'a Numbered>) -> KeyForm<'a> {
+        match (&self.form, numbered) {
+            (Form::Codes(dictionary), _) => KeyForm::Code(dictionary),
+            (_, Some(Numbered::Texts(texts))) => KeyForm::Text(texts.sealed()),
+            (_, Some(Numbered::Times(times))) => KeyForm::Time(times.sealed()),
+            (_, None) => KeyForm::Integer(self.integer()),
+        }
+    }
+
     /// The column again.
     pub(super) fn unpack<W: Word>(
         &self,
@@ -244,24 +309,15 @@ impl KeyKind {
             (_, Some(Numbered::Times(times))) => return cast(&times.array(codes), &self.data_type),
             (_, None) => {}
         }
-        let counted = |from_bits: fn(u64) -> i64| -> ArrayRef {
-            let values = words.iter().map(|word| {
-                let code = word.take(shift, bits);
-                (code > 0).then(|| from_bits(code - 1))
-            });
-            Arc::new(values.collect::<Int64Array>())
-        };
         let ints: ArrayRef = match &self.data_type {
             DataType::Boolean => {
                 return Ok(Arc::new(codes.map(|code| (code > 0).then_some(code == 2)).collect::<BooleanArray>()));
             }
             DataType::Utf8View => return Err(ArrowError::ComputeError("texts without their numbers".to_owned())),
-            DataType::Int8 => counted(|v| i64::from((v as u8).cast_signed())),
-            DataType::Int16 => counted(|v| i64::from((v as u16).cast_signed())),
-            DataType::Int32 | DataType::Date32 => counted(|v| i64::from((v as u32).cast_signed())),
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => counted(|v| v.cast_signed()),
-            _ if !self.is_nullable => Arc::new(codes.map(u64::cast_signed).collect::<Int64Array>()),
-            _ => Arc::new(codes.map(u64::cast_signed).map(|v| (v != i64::MIN).then_some(v)).collect::<Int64Array>()),
+            _ if bits == u64::BITS && !self.is_nullable => {
+                Arc::new(codes.map(u64::cast_signed).collect::<Int64Array>())
+            }
+            _ => Arc::new(codes.map(self.integer()).collect::<Int64Array>()),
         };
         if self.data_type == DataType::Date32 {
             return cast(&cast(&ints, &DataType::Int32)?, &DataType::Date32);

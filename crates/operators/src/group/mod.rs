@@ -1,9 +1,11 @@
 //! Rows into groups.
 //!
-//! A [`Grouping`] is what the threads of a query share, a [`Worker`] what one of them has. Keys are packed into one word a
-//! row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] adds rows to groups, to all or those of
-//! [`chosen`]; [`output`] writes them as columns. [`Overflow`] gives up: the keys are not what packing understands.
+//! A [`Grouping`] is what the threads of a query share, a [`Worker`] what one of them has. Keys are packed into one word
+//! a row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] adds rows to groups, to all
+//! or those of [`chosen`]; [`best`] picks those that come first in an order; [`output`] writes them as columns.
+//! [`Overflow`] gives up: the keys are not what packing understands.
 
+mod best;
 mod chosen;
 mod keys;
 mod output;
@@ -11,6 +13,7 @@ mod texts;
 mod times;
 mod worker;
 
+pub use best::{Best, By};
 pub use keys::{KeyKind, Overflow};
 pub use output::{Output, OutputKind};
 pub use worker::Values;
@@ -90,6 +93,36 @@ impl Grouping {
                 shared.parts_with(narrow).into_iter().map(|table| Part(Width::Narrow(table))).collect()
             }
             Width::Wide(shared) => shared.parts_with(wide).into_iter().map(|table| Part(Width::Wide(table))).collect(),
+        }
+    }
+
+    /// Memory that [`Grouping::best`] takes of any of `parts`, at most.
+    #[must_use]
+    pub fn best_bytes(&self, parts: &[Part], best: &Best) -> usize {
+        let groups = parts.iter().map(|Part(table)| match table {
+            Width::Narrow(table) => table.len(),
+            Width::Wide(table) => table.len(),
+        });
+        match &self.0 {
+            Width::Narrow(shared) => best::bytes(groups.sum(), shared, best),
+            Width::Wide(shared) => best::bytes(groups.sum(), shared, best),
+        }
+    }
+
+    /// Those groups of parts that come first.
+    #[must_use]
+    pub fn best(&self, parts: &mut dyn Iterator<Item = Part>, outputs: &[Output], best: &Best) -> Part {
+        match &self.0 {
+            Width::Narrow(shared) => {
+                let tables =
+                    parts.filter_map(|Part(table)| if let Width::Narrow(table) = table { Some(table) } else { None });
+                Part(Width::Narrow(best::best(tables, shared, outputs, best)))
+            }
+            Width::Wide(shared) => {
+                let tables =
+                    parts.filter_map(|Part(table)| if let Width::Wide(table) = table { Some(table) } else { None });
+                Part(Width::Wide(best::best(tables, shared, outputs, best)))
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use std::sync::Arc;
-use tidalite_kernels::{GroupTable, float_of_order};
+use tidalite_kernels::{GroupTable, float_of_order, order_of_float};
 
 /// Groups of a batch that goes out.
 const BATCH_GROUPS: usize = 8_192;
@@ -79,6 +79,37 @@ fn batch<W: Word>(
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
 }
 
+impl OutputKind {
+    /// The value of a group among others: its order is that of the values. −0 is 0.
+    #[inline]
+    pub(super) fn value(&self, state: &[u64]) -> Option<i64> {
+        match *self {
+            OutputKind::Count(rows) => Some(state[rows].cast_signed()),
+            OutputKind::Sum { sum, present, plus } => summed(state[sum], state[present], plus),
+            OutputKind::SumOfFloats { sum, present, is_mean } => {
+                summed_float(state[sum], state[present], is_mean).map(|v| order_of_float(v + 0.0))
+            }
+            OutputKind::Bound { bound, present, is_float } => {
+                let bound = Some(state[bound].cast_signed()).filter(|_| state[present] > 0)?;
+                Some(if is_float && bound == order_of_float(-0.0) { order_of_float(0.0) } else { bound })
+            }
+        }
+    }
+}
+
+#[inline]
+fn summed(sum: u64, present: u64, plus: i64) -> Option<i64> {
+    (present > 0).then(|| sum.cast_signed().wrapping_add(plus.wrapping_mul(present.cast_signed())))
+}
+
+/// NaN is the one that is stored.
+#[inline]
+fn summed_float(sum: u64, present: u64, is_mean: bool) -> Option<f64> {
+    let divisor = if is_mean { present as f64 } else { 1.0 };
+    let value = f64::from_bits(sum) / divisor;
+    (present > 0).then_some(if value.is_nan() { f64::NAN } else { value })
+}
+
 struct Groups<'a> {
     states: &'a [u64],
     words: usize,
@@ -99,17 +130,12 @@ impl Output {
                 return Ok(Arc::new(Int64Array::from_iter_values(groups.word(rows).map(u64::cast_signed))));
             }
             OutputKind::Sum { sum, present, plus } => {
-                let sums = groups.word(sum).zip(groups.word(present)).map(|(sum, present)| {
-                    (present > 0).then(|| sum.cast_signed().wrapping_add(plus.wrapping_mul(present.cast_signed())))
-                });
-                Arc::new(sums.collect::<Int64Array>())
+                let sums = groups.word(sum).zip(groups.word(present));
+                Arc::new(sums.map(|(sum, present)| summed(sum, present, plus)).collect::<Int64Array>())
             }
             OutputKind::SumOfFloats { sum, present, is_mean } => {
-                let sums = groups.word(sum).zip(groups.word(present)).map(|(sum, present)| {
-                    let divisor = if is_mean { present as f64 } else { 1.0 };
-                    (present > 0).then(|| f64::from_bits(sum) / divisor)
-                });
-                Arc::new(sums.collect::<Float64Array>())
+                let sums = groups.word(sum).zip(groups.word(present));
+                Arc::new(sums.map(|(sum, present)| summed_float(sum, present, is_mean)).collect::<Float64Array>())
             }
             OutputKind::Bound { bound, present, is_float: false } => {
                 let bounds = groups.word(bound).zip(groups.word(present));

@@ -1,19 +1,20 @@
 //! Texts as numbers, from 1, over all threads of a query; 0 is NULL.
 //!
-//! Rows that share texts, as those of a block's dictionary do, have each text looked up once. Else a thread looks a text up in a small cache by its view, which says a short text wholly and a long one within the
-//! buffers of its array. What is not there is looked up in tables that all threads share, each for a part of the texts by
-//! their hash: a batch's rows are dealt out to the parts first, so that a part is locked once a batch and its table is near
-//! the processor while it is asked. Where texts will be looked for is asked of memory ahead.
+//! Rows that share texts, as those of a block's dictionary do, have each text looked up once. Else a thread looks a text
+//! up in a small cache by its view, which says a short text wholly and a long one within the buffers of its array. What is
+//! not there is looked up in tables that all threads share, each for a part of the texts by their hash: a batch's rows are
+//! dealt out to the parts first, so that a part is locked once a batch and its table is near the processor while it is
+//! asked. Where texts will be looked for is asked of memory ahead.
 
 use super::keys::Overflow;
 use crate::INLINE_BYTES;
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringViewArray, UInt64Array};
-use arrow::buffer::{Buffer, ScalarBuffer};
-use arrow::compute::take;
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringViewArray, StringViewBuilder};
+use arrow::buffer::Buffer;
 use arrow::datatypes::UInt32Type;
 use arrow::error::ArrowError;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tidalite_kernels::prefetch;
@@ -26,6 +27,8 @@ const PARTS: usize = 1 << PART_BITS;
 const TEXTS_MAX: usize = 1 << (TEXT_BITS - PART_BITS - 1);
 /// Of the first buffer of a part, and of the largest: each is twice as large as the one before, and none grows.
 const BUFFER_BYTES: (usize, usize) = (4 << 10, 4 << 20);
+/// Of a buffer of a batch that goes out.
+const BLOCK_BYTES_MAX: u64 = 16 << 20;
 /// Of a part's table; a power of two.
 const SLOTS_MIN: usize = 16;
 /// So many texts ahead the slot is asked of memory, and so many the view of the text in it.
@@ -41,8 +44,8 @@ pub(super) struct Texts {
     parts: Vec<Mutex<Part>>,
     hasher: DefaultHashBuilder,
     bytes: AtomicUsize,
-    /// All of them, once there come no more, and where each part begins.
-    all: OnceLock<Result<(StringViewArray, Vec<u64>), String>>,
+    /// All of them, once there come no more.
+    all: OnceLock<Sealed>,
 }
 
 #[derive(Debug, Default)]
@@ -50,9 +53,13 @@ struct Part {
     table: Places,
     /// Their views.
     texts: Vec<u128>,
-    /// What long ones point into.
-    buffers: Vec<Vec<u8>>,
+    /// What long ones point into. Of text, so that nobody has to ask again whether it is.
+    buffers: Vec<String>,
 }
+
+/// The texts of all parts, and what long ones point into.
+#[derive(Debug)]
+pub(super) struct Sealed(Vec<(Vec<u128>, Vec<String>)>);
 
 /// Places of texts by the lower half of their hash; the table is at most half full.
 ///
@@ -159,14 +166,29 @@ impl Texts {
         (0..PARTS).map(of_part)
     }
 
+    /// All of them, when all rows have their numbers.
+    pub fn sealed(&self) -> &Sealed {
+        let take = |part| {
+            let Part { texts, buffers, .. } = std::mem::take(&mut *self.part(part));
+            (texts, buffers)
+        };
+        self.all.get_or_init(|| Sealed((0..PARTS).map(take).collect()))
+    }
+
     /// The texts of numbers, when all rows have theirs.
     pub fn array(&self, numbers: impl Iterator<Item = u64>) -> Result<ArrayRef, ArrowError> {
-        let all = self.all.get_or_init(|| self.collect().map_err(|e| e.to_string()));
-        let (all, starts) = all.as_ref().map_err(|e| ArrowError::ComputeError(e.clone()))?;
-        let place = |number: u64| starts[number as usize % PARTS] + number / PARTS as u64;
-        let places: UInt64Array = numbers.map(|number| number.checked_sub(1).map(place)).collect();
-        // With text of its own: what all rows share would be counted as each batch's memory.
-        Ok(Arc::new(take(all, &places, None)?.as_string_view().gc()))
+        let (all, numbers) = (self.sealed(), numbers.collect::<Vec<_>>());
+        let places = || numbers.iter().map(|number| number.checked_sub(1).map(|place| place as usize));
+        let lengths = places().flatten().map(|place| all.view(place) as u32).filter(|length| *length > INLINE_BYTES);
+        let bytes = lengths.map(u64::from).sum::<u64>().clamp(1, BLOCK_BYTES_MAX);
+        let mut array = StringViewBuilder::with_capacity(numbers.len()).with_fixed_block_size(bytes as u32);
+        for place in places() {
+            match place {
+                Some(place) => all.with(place, |text| array.try_append_value(text))?,
+                None => array.append_null(),
+            }
+        }
+        Ok(Arc::new(array.finish()))
     }
 
     /// Gives the numbers of what was missed: places in `column` and hashes, by part.
@@ -188,7 +210,7 @@ impl Texts {
                 }
                 let (row, hash) = missed[at];
                 let row = row as usize;
-                let place = part.place(column.value(row).as_bytes(), column.views()[row], hash)?;
+                let place = part.place(column.value(row), column.views()[row], hash)?;
                 put(row, code_of(place, number));
                 Ok(())
             });
@@ -198,36 +220,56 @@ impl Texts {
         }
         Ok(())
     }
+}
 
-    fn collect(&self) -> Result<(StringViewArray, Vec<u64>), ArrowError> {
-        let (mut views, mut buffers, mut starts) = (Vec::new(), Vec::new(), Vec::with_capacity(PARTS));
-        for part in 0..PARTS {
-            let Part { texts, buffers: own, .. } = std::mem::take(&mut *self.part(part));
-            starts.push(views.len() as u64);
-            let before = buffers.len() as u128;
-            let is_long = |view: u128| view as u32 > INLINE_BYTES;
-            views.extend(texts.into_iter().map(|view| if is_long(view) { view + (before << BUFFER) } else { view }));
-            buffers.extend(own.into_iter().map(Buffer::from_vec));
+impl Sealed {
+    #[inline]
+    pub fn view(&self, place: usize) -> u128 {
+        self.0[place % PARTS].0[place >> PART_BITS]
+    }
+
+    /// Texts by the bytes that they begin with.
+    pub fn compare(&self, a: usize, b: usize) -> std::cmp::Ordering {
+        let (x, y) = (self.view(a), self.view(b));
+        let (own_x, own_y) = (x.to_le_bytes(), y.to_le_bytes());
+        self.bytes(a, &own_x).cmp(self.bytes(b, &own_y))
+    }
+
+    /// `view` is that of the text.
+    fn bytes<'a>(&'a self, place: usize, view: &'a [u8; 16]) -> &'a [u8] {
+        let known = u128::from_le_bytes(*view);
+        match known as u32 {
+            length if length > INLINE_BYTES => long(known, &self.0[place % PARTS].1),
+            length => &view[4..4 + length as usize],
         }
-        Ok((StringViewArray::try_new(ScalarBuffer::from(views), buffers, None)?, starts))
+    }
+
+    fn with(&self, place: usize, put: impl FnOnce(&str) -> Result<(), ArrowError>) -> Result<(), ArrowError> {
+        let view = self.view(place);
+        if view as u32 > INLINE_BYTES {
+            let (buffer, range) = lies_at(view);
+            return put(&self.0[place % PARTS].1[buffer][range]);
+        }
+        let view = view.to_le_bytes();
+        put(std::str::from_utf8(self.bytes(place, &view)).map_err(|e| ArrowError::ComputeError(e.to_string()))?)
     }
 }
 
 impl Part {
     fn bytes(&self) -> usize {
-        let text: usize = self.buffers.iter().map(Vec::capacity).sum();
+        let text: usize = self.buffers.iter().map(String::capacity).sum();
         text + self.texts.capacity() * size_of::<u128>() + self.table.slots.capacity() * size_of::<u64>()
     }
 
     /// The place of a text, which is added if it is new.
-    fn place(&mut self, text: &[u8], view: u128, hash: u64) -> Result<usize, Overflow> {
+    fn place(&mut self, text: &str, view: u128, hash: u64) -> Result<usize, Overflow> {
         let Part { table, texts, buffers } = self;
         let is_long = view as u32 > INLINE_BYTES;
         let is_same = |place: usize| {
             let known = texts[place];
             // The low half has the length and the first bytes.
             match is_long {
-                true => known as u64 == view as u64 && long(known, buffers) == text,
+                true => known as u64 == view as u64 && long(known, buffers) == text.as_bytes(),
                 false => known == view,
             }
         };
@@ -244,21 +286,35 @@ impl Part {
     }
 }
 
-/// The bytes of a long text.
-fn long(view: u128, buffers: &[Vec<u8>]) -> &[u8] {
+/// The first bytes of a text, as a number in their order.
+#[inline]
+pub(super) fn prefix(view: u128) -> u32 {
+    ((view >> 32) as u32).swap_bytes()
+}
+
+/// In which buffer a long text lies, and where in it.
+#[inline]
+fn lies_at(view: u128) -> (usize, Range<usize>) {
     let from = (view >> OFFSET) as usize;
-    &buffers[(view >> BUFFER) as u32 as usize][from..from + view as u32 as usize]
+    ((view >> BUFFER) as u32 as usize, from..from + view as u32 as usize)
+}
+
+/// The bytes of a long text.
+#[inline]
+fn long(view: u128, buffers: &[String]) -> &[u8] {
+    let (buffer, range) = lies_at(view);
+    &buffers[buffer].as_bytes()[range]
 }
 
 /// Keeps a long text; gives the view of it.
-fn kept(text: &[u8], view: u128, buffers: &mut Vec<Vec<u8>>) -> u128 {
+fn kept(text: &str, view: u128, buffers: &mut Vec<String>) -> u128 {
     if buffers.last().is_none_or(|last| last.len() + text.len() > last.capacity()) {
         let bytes = buffers.last().map_or(BUFFER_BYTES.0, |last| (2 * last.capacity()).min(BUFFER_BYTES.1));
-        buffers.push(Vec::with_capacity(bytes.max(text.len())));
+        buffers.push(String::with_capacity(bytes.max(text.len())));
     }
     let buffer = buffers.len() - 1;
     let from = buffers[buffer].len();
-    buffers[buffer].extend_from_slice(text);
+    buffers[buffer].push_str(text);
     u128::from(view as u64) | (buffer as u128) << BUFFER | (from as u128) << OFFSET
 }
 

@@ -7,14 +7,18 @@ use super::keys::Overflow;
 use arrow::array::{Array, ArrayRef, Int64Array};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Of a number.
 pub(super) const TIME_BITS: u32 = 24;
 
 /// The times of one column of keys.
 #[derive(Debug, Default)]
-pub(super) struct Times(Mutex<Shared>);
+pub(super) struct Times {
+    known: Mutex<Shared>,
+    /// All of them, once there come no more.
+    all: OnceLock<Vec<i64>>,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -29,13 +33,17 @@ pub(super) struct TimeNumbers {
 }
 
 impl Times {
+    fn known(&self) -> MutexGuard<'_, Shared> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Memory that they take, about.
     pub fn bytes(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).times.len() * 32
+        self.known().numbers.len() * 32
     }
 
     fn number(&self, time: i64) -> Result<u32, Overflow> {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.known();
         if let Some(number) = shared.numbers.get(&time) {
             return Ok(*number);
         }
@@ -45,11 +53,15 @@ impl Times {
         Ok(number)
     }
 
-    /// The times of numbers.
+    /// All of them, when all rows have their numbers; the one of number 1 is the first.
+    pub fn sealed(&self) -> &[i64] {
+        self.all.get_or_init(|| std::mem::take(&mut self.known().times))
+    }
+
+    /// The times of numbers, when all rows have theirs.
     pub fn array(&self, numbers: impl Iterator<Item = u64>) -> ArrayRef {
-        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let time = |number: u64| shared.times.get((number as usize).checked_sub(1)?).copied();
-        Arc::new(numbers.map(time).collect::<Int64Array>())
+        let all = self.sealed();
+        Arc::new(numbers.map(|number| all.get((number as usize).checked_sub(1)?).copied()).collect::<Int64Array>())
     }
 }
 

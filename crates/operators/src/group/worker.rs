@@ -109,7 +109,7 @@ impl<W: Word> Shared<W> {
         let null = self.has_null.load(Ordering::Relaxed).then(|| vec![0]);
         let parts = texts.numbers().chain(null).filter(|numbers| !numbers.is_empty());
         let table = |numbers: Vec<u64>| {
-            let mut table = GroupTable::new(self.folds.clone(), self.seed);
+            let mut table = self.table();
             table.add(&numbers.into_iter().map(word).collect::<Vec<_>>(), &[], &mut Vec::new());
             table.settle();
             table
@@ -156,9 +156,14 @@ impl<W: Word> Shared<W> {
         let take = |part: &Mutex<GroupTable<W>>| {
             let mut table = part.lock().unwrap_or_else(PoisonError::into_inner);
             table.settle();
-            std::mem::replace(&mut *table, GroupTable::new(self.folds.clone(), self.seed))
+            std::mem::replace(&mut *table, self.table())
         };
         self.parts.iter().map(take).collect()
+    }
+
+    /// Without groups.
+    pub fn table(&self) -> GroupTable<W> {
+        GroupTable::new(self.folds.clone(), self.seed)
     }
 
     fn add_to_part(&self, part: usize, add: impl FnOnce(&mut GroupTable<W>)) {
@@ -172,7 +177,7 @@ impl<W: Word> Shared<W> {
 impl<W: Word> Worker<W> {
     pub fn new(shared: Arc<Shared<W>>) -> Worker<W> {
         let numbers = shared.numbered.iter().map(|column| column.as_ref().map(Numbered::numbers)).collect();
-        let mut own = GroupTable::new(shared.folds.clone(), shared.seed);
+        let mut own = shared.table();
         if shared.kinds.is_empty() {
             // There is a group also of no rows.
             own.add_all(W::default(), 0, &[]);
@@ -342,7 +347,7 @@ impl<W: Word> Worker<W> {
         let shared = &self.shared;
         self.own.settle();
         shared.give(&self.own);
-        self.own = GroupTable::new(shared.folds.clone(), shared.seed);
+        self.own = shared.table();
         let inputs = shared.inputs.len();
         let collected = || Collected { keys: Vec::with_capacity(PART_ROWS), values: vec![Default::default(); inputs] };
         self.collected = Some((0..1 << PART_BITS).map(|_| collected()).collect());

@@ -32,7 +32,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::Fold;
-use tidalite_operators::group::{Grouping, KeyKind, Output, Overflow, Part};
+use tidalite_operators::group::{Best, By, Grouping, KeyKind, Output, Overflow, Part};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -76,9 +76,18 @@ struct What {
     inputs: Vec<Input>,
     folds: Vec<Fold>,
     outputs: Vec<Output>,
-    /// Any so many groups will do.
-    limit: Option<usize>,
+    wanted: Wanted,
     generic: Generic,
+}
+
+/// Which groups are asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Wanted {
+    All,
+    /// Any so many.
+    Any(usize),
+    /// Those that come first in an order.
+    Best(Best),
 }
 
 /// Why a thread stopped before its rows did.
@@ -110,7 +119,7 @@ impl GroupExec {
         (keys, kinds): (Vec<Arc<dyn PhysicalExpr>>, Vec<KeyKind>),
         inputs: Vec<Input>,
         (folds, outputs): (Vec<Fold>, Vec<Output>),
-        limit: Option<usize>,
+        wanted: Wanted,
         generic: Generic,
     ) -> GroupExec {
         // Nothing of the input is in them.
@@ -120,7 +129,7 @@ impl GroupExec {
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        let what = What { schema, keys, kinds, inputs, folds, outputs, limit, generic };
+        let what = What { schema, keys, kinds, inputs, folds, outputs, wanted, generic };
         let (what, metrics) = (Arc::new(what), ExecutionPlanMetricsSet::new());
         GroupExec { input, plain: None, what, properties: Arc::new(properties), metrics }
     }
@@ -233,7 +242,30 @@ impl DisplayAs for GroupExec {
         let (keys, aggregates) = names.split_at(self.what.keys.len());
         let (keys, aggregates) = (keys.join(", "), aggregates.join(", "));
         write!(f, "TidaliteGroup: by=[{keys}], aggregates=[{aggregates}]")?;
-        self.what.limit.map_or(Ok(()), |limit| write!(f, ", any {limit} groups"))
+        match &self.what.wanted {
+            Wanted::All => Ok(()),
+            Wanted::Any(groups) => write!(f, ", any {groups} groups"),
+            Wanted::Best(best) => write!(f, ", best {} by {}", best.groups, Keys(&best.by, &names)),
+        }
+    }
+}
+
+/// What groups are compared by, with the names of columns.
+struct Keys<'a>(&'a [By], &'a [&'a str]);
+
+impl fmt::Display for Keys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, by) in self.0.iter().enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            let direction = match (by.is_descending, by.nulls_first) {
+                (false, false) => "",
+                (true, true) => " DESC",
+                (false, true) => " NULLS FIRST",
+                (true, false) => " DESC NULLS LAST",
+            };
+            write!(f, "{comma}{}{direction}", self.1.get(by.column).unwrap_or(&""))?;
+        }
+        Ok(())
     }
 }
 
@@ -241,7 +273,7 @@ impl What {
     /// As in the plan, for keys that turned out to be no symbols.
     fn is_wide_text(&self) -> bool {
         let bits: u32 = self.kinds.iter().map(KeyKind::bits).sum();
-        bits > u64::BITS && self.kinds.iter().any(KeyKind::is_text) && self.limit.is_none()
+        bits > u64::BITS && self.kinds.iter().any(KeyKind::is_text) && self.wanted == Wanted::All
     }
 }
 
@@ -288,7 +320,8 @@ fn run<'a>(
         let inputs = what.inputs.iter().map(|input| input.is_float).collect();
         let partitions = input.output_partitioning().partition_count();
         let seed = RandomState::new().hash_one(0);
-        let shared = Grouping::new(what.folds.clone(), what.kinds.clone(), inputs, what.limit, seed);
+        let limit = if let Wanted::Any(groups) = what.wanted { Some(groups) } else { None };
+        let shared = Grouping::new(what.folds.clone(), what.kinds.clone(), inputs, limit, seed);
         let memory = MemoryConsumer::new("TidaliteGroup").register(context.memory_pool());
         let (mut threads, mut few) = (JoinSet::new(), Vec::new());
         for partition in 0..partitions {
@@ -308,7 +341,15 @@ fn run<'a>(
         }
         // Until now each thread had its share of what is shared.
         memory.try_resize(shared.bytes())?;
-        Ok(finished(shared, few, what.clone(), (memory, partitions), cancel))
+        let parts = shared.parts(few);
+        let parts = match &what.wanted {
+            Wanted::Best(best) => {
+                memory.try_resize(shared.bytes() + partitions * shared.best_bytes(&parts, best))?;
+                vec![first(parts, best, (&shared, what, &cancel), (partitions, time)).await?]
+            }
+            _ => parts,
+        };
+        Ok(finished(shared, parts, what.clone(), (memory, partitions), cancel))
     }
     .boxed()
 }
@@ -349,15 +390,47 @@ impl Thread {
     }
 }
 
+/// The groups that come first: of those that each thread finds in the parts that it takes.
+async fn first(
+    parts: Vec<Part>,
+    best: &Best,
+    (shared, what, cancel): (&Grouping, &Arc<What>, &Arc<CancelToken>),
+    (partitions, time): (usize, &Time),
+) -> Result<Part> {
+    let count = partitions.min(parts.len());
+    let parts = Arc::new(Mutex::new(parts));
+    let picker = || {
+        let (parts, shared, what, best) = (parts.clone(), shared.clone(), what.clone(), best.clone());
+        let (cancel, time) = (cancel.clone(), time.clone());
+        move || {
+            let _timer = time.timer();
+            let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop().filter(|_| cancel.check().is_ok());
+            shared.best(&mut std::iter::from_fn(next), &what.outputs, &best)
+        }
+    };
+    let found = if count > 1 {
+        let mut threads: JoinSet<Part> = (0..count).map(|_| picker()).map(|pick| async move { pick() }).collect();
+        let mut found = Vec::new();
+        while let Some(part) = threads.join_next().await {
+            found.push(part.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?);
+        }
+        shared.best(&mut found.into_iter(), &what.outputs, best)
+    } else {
+        // Of one part here: handing it to a thread may take longer.
+        picker()()
+    };
+    cancel.check().map_err(DataFusionError::from)?;
+    Ok(found)
+}
+
 /// The groups as rows; many of them are in parts, which threads write side by side.
 fn finished(
     shared: Grouping,
-    few: Vec<Part>,
+    parts: Vec<Part>,
     what: Arc<What>,
     (memory, partitions): (MemoryReservation, usize),
     cancel: Arc<CancelToken>,
 ) -> Rows {
-    let parts = shared.parts(few);
     if let [part] = parts.as_slice() {
         let batches = shared.batches(part, &what.outputs, &what.schema);
         return futures::stream::iter(batches.into_iter().map(|batch| Ok(batch?))).boxed();

@@ -3,17 +3,19 @@
 //! Works on the optimised plan. Whatever is not understood stays with DataFusion, and so does what it answers without
 //! reading: counts and bounds of a whole table, and DISTINCT with a LIMIT.
 
+mod asked;
+
 use crate::door;
-use crate::exec::group::{Generic, GroupExec, Input};
+use crate::exec::group::{Generic, GroupExec, Input, Wanted};
 use crate::{Error, Result};
+use asked::Asked;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Expr, ExprSchemable, Extension, FetchType, LogicalPlan, Operator, SkipType,
-    UserDefinedLogicalNodeCore,
+    Aggregate, BinaryExpr, Expr, ExprSchemable, Extension, LogicalPlan, Operator, UserDefinedLogicalNodeCore,
 };
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
@@ -31,8 +33,7 @@ use tidalite_types::ColumnType;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct GroupNode {
     aggregate: Aggregate,
-    /// Any so many groups will do.
-    limit: Option<usize>,
+    wanted: Wanted,
 }
 
 impl PartialOrd for GroupNode {
@@ -63,33 +64,15 @@ pub(crate) fn grouped(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(rewritten(plan, &Asked::All).data()?)
 }
 
-/// Which of the rows of a plan are asked for.
-#[derive(Clone)]
-enum Asked {
-    All,
-    /// Not all of them.
-    Some,
-    /// Any so many.
-    Any(usize),
-}
-
 fn rewritten(plan: LogicalPlan, asked: &Asked) -> DFResult<Transformed<LogicalPlan>> {
-    let asked_below = match &plan {
-        LogicalPlan::Limit(limit) => match (limit.get_skip_type()?, limit.get_fetch_type()?) {
-            (SkipType::Literal(skip), FetchType::Literal(Some(fetch))) => Asked::Any(skip.saturating_add(fetch)),
-            _ => Asked::Some,
-        },
-        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => asked.clone(),
-        _ => Asked::All,
-    };
+    let asked_below = asked.below(&plan)?;
     plan.map_children(|input| rewritten(input, &asked_below))?.transform_parent(|plan| match plan {
         LogicalPlan::Aggregate(aggregate)
-            if (matches!(asked, Asked::All) || !aggregate.aggr_expr.is_empty())
+            if (!asked.is_of_any() || !aggregate.aggr_expr.is_empty())
                 && !is_answered_without_reading(&aggregate)
-                && Spec::of(&aggregate, matches!(asked, Asked::Any(_))).is_some() =>
+                && Spec::of(&aggregate, &asked.wanted()).is_some() =>
         {
-            let limit = if let Asked::Any(rows) = asked { Some(*rows) } else { None };
-            let node = Arc::new(GroupNode { aggregate, limit });
+            let node = Arc::new(GroupNode { aggregate, wanted: asked.wanted() });
             Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
         }
         other => Ok(Transformed::no(other)),
@@ -125,7 +108,7 @@ fn function(expr: &Expr) -> Option<&AggregateFunction> {
 }
 
 impl Spec {
-    fn of(aggregate: &Aggregate, is_limited: bool) -> Option<Spec> {
+    fn of(aggregate: &Aggregate, wanted: &Wanted) -> Option<Spec> {
         let schema = aggregate.input.schema();
         let key = |expr: &Expr| {
             let nullable = expr.nullable(schema).ok()?;
@@ -138,9 +121,9 @@ impl Spec {
             expr.to_field(schema).is_ok_and(|(_, field)| door::column_type(&field) == Some(ColumnType::Symbol))
         };
         let has_text = keys.iter().zip(&aggregate.group_expr).any(|(key, expr)| key.is_text() && !is_symbol(expr));
-        // All groups of wide keys with text were measured slower than with the general operators, any few are faster:
+        // All groups of wide keys with text were measured slower than with the general operators, some are faster:
         // bench/results/2026-11-22-groups.md, -texts.md.
-        if bits > u128::BITS || (bits > u64::BITS && has_text && !is_limited) {
+        if bits > u128::BITS || (bits > u64::BITS && has_text && *wanted == Wanted::All) {
             return None;
         }
         let mut spec = Spec { keys, inputs: Vec::new(), folds: Vec::new(), outputs: Vec::new() };
@@ -266,7 +249,7 @@ impl GroupNode {
         state: &dyn datafusion::catalog::Session,
         context: &PhysicalPlanningContext,
     ) -> DFResult<GroupExec> {
-        let spec = Spec::of(&self.aggregate, self.limit.is_some())
+        let spec = Spec::of(&self.aggregate, &self.wanted)
             .ok_or_else(|| Error::internal("an aggregation that was understood"))?;
         let logical = self.aggregate.input.schema();
         let physical = |expr: &Expr| planner.create_physical_expr(expr, logical, state, context);
@@ -294,7 +277,7 @@ impl GroupNode {
         };
         let generic = Generic { by, lowered: Arc::new(lowered) };
         let folded = (spec.folds, spec.outputs);
-        Ok(GroupExec::new(input, schema, (keys, spec.keys), inputs, folded, self.limit, generic))
+        Ok(GroupExec::new(input, schema, (keys, spec.keys), inputs, folded, self.wanted.clone(), generic))
     }
 }
 
@@ -330,6 +313,6 @@ impl UserDefinedLogicalNodeCore for GroupNode {
         let aggregates = exprs.split_off(self.aggregate.group_expr.len());
         let schema = self.aggregate.schema.clone();
         let aggregate = Aggregate::try_new_with_schema(Arc::new(input), exprs, aggregates, schema)?;
-        Ok(GroupNode { aggregate, limit: self.limit })
+        Ok(GroupNode { aggregate, wanted: self.wanted.clone() })
     }
 }

@@ -72,8 +72,8 @@ impl AnalyzerRule for Settled {
                 LogicalPlan::Distinct(Distinct::On(on)) => return distinct_on::with_columns(on).map(Transformed::yes),
                 _ => return Ok(mapped),
             };
-            // Of one key, ties are in no order anyway.
-            if sort.expr.len() > 1 {
+            // Of one key, ties are in no order anyway, and stored NaNs are one.
+            if sort.expr.len() > 1 || is_computed(&sort.input) {
                 sort.expr = sort.expr.into_iter().map(|key| plain_key(key, &schema)).collect();
             }
             Ok(Transformed::yes(LogicalPlan::Sort(sort)))
@@ -189,6 +189,20 @@ pub(super) fn plain(expr: Expr) -> Result<Expr> {
 pub(super) fn is_zero(value: &ScalarValue) -> bool {
     matches!(value, ScalarValue::Float64(Some(v)) if *v == 0.0)
         || matches!(value, ScalarValue::Float32(Some(v)) if *v == 0.0)
+}
+
+/// Whether aggregates are in the rows, sums of which may be NaNs of any sign.
+fn is_computed(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => true,
+        LogicalPlan::Projection(projection) => is_computed(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => is_computed(&alias.input),
+        LogicalPlan::Filter(filter) => is_computed(&filter.input),
+        LogicalPlan::Limit(limit) => is_computed(&limit.input),
+        LogicalPlan::Sort(sort) => is_computed(&sort.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => is_computed(input),
+        _ => false,
+    }
 }
 
 fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
