@@ -603,6 +603,8 @@ fn settings(threads: usize) -> SessionConfig {
     options.sql_parser.enable_subquery_sort_elimination = false;
     // Scans that come in order of time are merged, never sorted again.
     options.optimizer.prefer_existing_sort = true;
+    // It keeps groups by keys of which NaN is not equal to itself.
+    options.optimizer.enable_topk_aggregation = false;
     // Fields keep the name their column was created with, which one of two ways to a type may lose.
     options.execution.skip_physical_aggregate_schema_check = true;
     config
