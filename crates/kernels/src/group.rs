@@ -1,4 +1,5 @@
-//! Rows by key: which group a row is of ([`table`], [`dense`] where keys are alike), and what is kept of each group ([`fold`]).
+//! Rows by key: which group a row is of ([`table`], [`dense`] where keys are alike, [`planes`] where groups are numbered), and
+//! what is kept of each group ([`fold`]).
 //!
 //! A key is one word or two; what it stands for is its maker's to know. Rows come a batch at a time as slices. What is
 //! kept of a group is one 64-bit word for each [`Fold`], so that groups are a plain array, are added to in a loop for
@@ -6,7 +7,9 @@
 
 mod dense;
 pub mod fold;
+pub mod planes;
 pub mod table;
 
 pub use fold::{Fold, FoldInput, FoldValues, Folds, float_of_order, order_of_float};
+pub use planes::{GroupPlanes, add_codes, extend_bytes, run_ends, without_codes};
 pub use table::{GroupKey, GroupTable, by_partition};

@@ -29,7 +29,8 @@ pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack};
 pub use delta::{deltas, extend_steps, sum_up};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};
 pub use group::{
-    Fold, FoldInput, FoldValues, Folds, GroupKey, GroupTable, by_partition, float_of_order, order_of_float,
+    Fold, FoldInput, FoldValues, Folds, GroupKey, GroupPlanes, GroupTable, add_codes, by_partition, extend_bytes,
+    float_of_order, order_of_float, run_ends, without_codes,
 };
 pub use in_range::{
     Comparable, Mask, RANGES_MAX, f32_in_range, f64_in_range, packed_in_range, packed_in_ranges, values_in_range,

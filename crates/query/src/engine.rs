@@ -567,7 +567,12 @@ fn stock_rules() -> Vec<Rule> {
 
 /// Ours. They look at rows: at dictionaries, at sizes.
 fn last_rules(fast_operators: bool) -> Vec<Rule> {
-    let fast: [Rule; 3] = [Arc::new(plan::CodedKeys), Arc::new(plan::TotalsOfBlocks), Arc::new(plan::LatestFromEnd)];
+    let fast: [Rule; 4] = [
+        Arc::new(plan::CodedKeys),
+        Arc::new(plan::TotalsOfBlocks),
+        Arc::new(plan::GroupsOfBlocks),
+        Arc::new(plan::LatestFromEnd),
+    ];
     let ours: [Rule; 3] =
         [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows), Arc::new(crate::exec::paced::PacesJoins)];
     fast.into_iter().filter(|_| fast_operators).chain(ours).collect()

@@ -1,5 +1,8 @@
 //! What is kept of a group's rows.
 
+use crate::sum_floats;
+use std::ops::Range;
+
 /// One word of a group, and how rows and other groups are added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
@@ -31,6 +34,19 @@ pub enum FoldValues<'a> {
     Floats(&'a [f64]),
     /// Only whether there is a value is asked.
     Nothing,
+}
+
+impl<'a> FoldInput<'a> {
+    /// Some of the rows.
+    #[must_use]
+    pub fn part(&self, rows: Range<usize>) -> FoldInput<'a> {
+        let values = match self.values {
+            FoldValues::Ints(values) => FoldValues::Ints(values.get(rows.clone()).unwrap_or_default()),
+            FoldValues::Floats(values) => FoldValues::Floats(values.get(rows.clone()).unwrap_or_default()),
+            FoldValues::Nothing => FoldValues::Nothing,
+        };
+        FoldInput { values, present: self.present.map(|present| &present[rows]) }
+    }
 }
 
 /// The folds of a query, the words of a group in their order. A number in a [`Fold`] is that of an input.
@@ -193,7 +209,11 @@ impl Folds {
                 }
                 Fold::SumFloat(input) => {
                     let (values, present) = floats(&inputs[input]);
-                    all(values, present, -0.0_f64, |sum, v| sum + v, |a, b| a + b).to_bits()
+                    let sum = match present {
+                        None => sum_floats(values),
+                        Some(_) => all(values, present, -0.0_f64, |sum, v| sum + v, |a, b| a + b),
+                    };
+                    sum.to_bits()
                 }
                 Fold::MinInt(input) => {
                     let (values, present) = ints(&inputs[input]);
@@ -232,7 +252,7 @@ fn ints<'a>(input: &FoldInput<'a>) -> (&'a [i64], Option<&'a [u8]>) {
     }
 }
 
-fn floats<'a>(input: &FoldInput<'a>) -> (&'a [f64], Option<&'a [u8]>) {
+pub(super) fn floats<'a>(input: &FoldInput<'a>) -> (&'a [f64], Option<&'a [u8]>) {
     match input.values {
         FoldValues::Floats(values) => (values, input.present),
         _ => (&[], input.present),

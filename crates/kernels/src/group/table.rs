@@ -167,7 +167,7 @@ impl<K: GroupKey> GroupTable<K> {
             self.dense = Some(dense);
         }
         match &mut self.dense {
-            Some(dense) if dense.has(any, all) => dense.add(keys, &self.folds, inputs, groups),
+            Some(dense) if dense.has(any, all) => dense.add(keys, inputs, groups),
             _ => {
                 self.number(keys, any, groups);
                 self.folds.add(&mut self.states, groups, inputs);
@@ -178,7 +178,7 @@ impl<K: GroupKey> GroupTable<K> {
     /// Brings all groups together. To be called before they are asked for.
     pub fn settle(&mut self) {
         if let Some(dense) = self.dense.take() {
-            let (keys, states) = dense.groups(&self.folds);
+            let (keys, states) = dense.groups();
             self.join_some(&keys, &states, &mut Vec::new());
         }
     }

@@ -149,6 +149,12 @@ impl KeyKind {
         KeyKind { data_type: DataType::UInt32, is_nullable: true, form: Form::Codes(dictionary) }
     }
 
+    /// How many texts codes stand for, if it is of codes.
+    #[must_use]
+    pub fn code_count(&self) -> Option<usize> {
+        if let Form::Codes(dictionary) = &self.form { Some(dictionary.len()) } else { None }
+    }
+
     /// The same times, which are few and mostly follow their like.
     #[must_use]
     pub fn of_few_times(self) -> KeyKind {

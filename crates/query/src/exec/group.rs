@@ -162,9 +162,15 @@ impl GroupExec {
         &self.what.folds
     }
 
-    /// The same group from an input that has sums of rows, by folds that are as many.
-    pub fn totalled(&self, input: Arc<dyn ExecutionPlan>, inputs: Vec<Input>, folds: Vec<Fold>) -> GroupExec {
-        self.over(input, Some(self.plain().clone()), Arc::new(What { inputs, folds, ..What::clone(&self.what) }))
+    /// The same groups from an input that has sums of rows, by folds that are as many.
+    pub fn totalled(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        keys: Vec<Arc<dyn PhysicalExpr>>,
+        inputs: Vec<Input>,
+        folds: Vec<Fold>,
+    ) -> GroupExec {
+        self.over(input, Some(self.plain().clone()), Arc::new(What { keys, inputs, folds, ..What::clone(&self.what) }))
     }
 
     fn plain(&self) -> &Arc<dyn ExecutionPlan> {

@@ -1,6 +1,6 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
 //! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
-//! [`TiesInOrder`], [`CodedKeys`], [`TotalsOfBlocks`] and [`LatestFromEnd`] at the end.
+//! [`TiesInOrder`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`] and [`LatestFromEnd`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
@@ -13,6 +13,7 @@ mod fill;
 mod filters_apart;
 mod from_views;
 mod group;
+mod groups_of_blocks;
 mod intervals;
 mod latest_from_end;
 mod latest_on;
@@ -46,6 +47,7 @@ pub(crate) use fill::{Fill, FillSpec};
 pub(crate) use filters_apart::FiltersApart;
 pub(crate) use from_views::{Candidate, Definition, aggregated_tables, from_views};
 pub(crate) use group::grouped;
+pub(crate) use groups_of_blocks::GroupsOfBlocks;
 pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use literals::{constant as constant_of, typed_literals};

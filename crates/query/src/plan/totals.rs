@@ -66,10 +66,11 @@ fn totalled(group: &GroupExec) -> Option<GroupExec> {
         is_float: Some(*field.data_type() == DataType::Float64),
     });
     let inputs = inputs.collect();
-    Some(group.totalled(scan, inputs, folds))
+    Some(group.totalled(scan, Vec::new(), inputs, folds))
 }
 
-fn scan_of(plan: &Plan) -> Option<&ScanExec> {
+/// The scan below what only passes columns on.
+pub(super) fn scan_of(plan: &Plan) -> Option<&ScanExec> {
     let plan = as_dealt(plan);
     match plan.downcast_ref::<ProjectionExec>() {
         Some(projection) => scan_of(projection.input()),
@@ -97,7 +98,7 @@ fn total(input: &Input, plan: &Plan, scan: &ScanExec) -> Option<Total> {
 }
 
 /// The place in the scan of a column that is passed on as it is, or once cast to a type.
-fn column_of(expr: &Arc<dyn PhysicalExpr>, plan: &Plan) -> Option<(usize, Option<DataType>)> {
+pub(super) fn column_of(expr: &Arc<dyn PhysicalExpr>, plan: &Plan) -> Option<(usize, Option<DataType>)> {
     if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         let (column, inner) = column_of(cast.expr(), plan)?;
         return inner.is_none().then(|| (column, Some(cast.cast_type().clone())));

@@ -4,6 +4,7 @@
 //! costs. In order of time, each partition has its own list of pieces whose times ascend, and whoever wants one
 //! stream merges them. Every piece asks first whether the query was cancelled.
 
+use super::groups::{GroupSpec, Groups};
 use super::prune::{Counts, Piece, Pruned, Source};
 use super::read::Reader;
 use super::spec::{Form, Order, ScanSpec, Total};
@@ -12,7 +13,8 @@ use crate::cancel::CancelToken;
 use datafusion::arrow::array::StringViewArray;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, Statistics};
+use datafusion::common::{DataFusionError, Result, Statistics};
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
@@ -37,6 +39,8 @@ pub(crate) struct ScanExec {
     work: Work,
     counts: Counts,
     statistics: Arc<Statistics>,
+    /// If what comes out is not rows, but what they come to.
+    groups: Option<Arc<GroupSpec>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -64,6 +68,7 @@ impl ScanExec {
             work,
             counts: pruned.counts,
             statistics,
+            groups: None,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
         })
@@ -87,6 +92,14 @@ impl ScanExec {
     /// With totals of columns instead of their rows, see [`super::totals`].
     pub fn with_totals(&self, totals: Vec<Total>) -> ScanExec {
         self.with_reader(self.reader.with_totals(totals, &self.spec.predicates))
+    }
+
+    /// With groups of rows instead of the rows, see [`super::groups`].
+    pub fn with_groups(&self, groups: GroupSpec) -> ScanExec {
+        let equivalences = EquivalenceProperties::new(groups.schema().clone());
+        let properties = PlanProperties::clone(&self.properties).with_eq_properties(equivalences);
+        let statistics = Arc::new(Statistics::new_unknown(groups.schema()));
+        ScanExec { groups: Some(Arc::new(groups)), properties: Arc::new(properties), statistics, ..self.again() }
     }
 
     fn with_reader(&self, reader: Reader) -> ScanExec {
@@ -173,6 +186,7 @@ impl ScanExec {
             work,
             counts: self.counts.clone(),
             statistics: self.statistics.clone(),
+            groups: self.groups.clone(),
             properties: self.properties.clone(),
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -371,7 +385,12 @@ impl ExecutionPlan for ScanExec {
         cancel.begins(self.work.all_of(partition).iter().map(|piece| reader.rows_of(*piece)).sum());
         let read_counts = ReadCounts::new(&self.metrics, partition);
         let counts = (!self.spec.predicates.is_empty()).then(|| FilterCounts::new(&self.metrics, partition));
+        let memory = MemoryConsumer::new("TidaliteScan groups").register(context.memory_pool());
+        memory.try_grow(self.groups.as_ref().map_or(0, |groups| groups.bytes()))?;
+        let mut groups = self.groups.clone().map(Groups::new);
         let mut next = move || {
+            // Held as long as the groups.
+            let _ = &memory;
             if is_done || left == 0 {
                 return None;
             }
@@ -380,14 +399,27 @@ impl ExecutionPlan for ScanExec {
                 return Some(Err(error.into()));
             }
             let _timer = metrics.elapsed_compute().timer();
-            let piece = pieces.next()?;
+            let Some(piece) = pieces.next() else {
+                is_done = true;
+                return groups.take().map(|groups| {
+                    let batch = groups.finish().map_err(DataFusionError::from);
+                    metrics.record_output(batch.as_ref().map_or(0, |batch| batch.num_rows()));
+                    batch
+                });
+            };
             let _ = tally::taken();
-            let read = reader.read(piece);
+            let read = match &mut groups {
+                Some(groups) => groups.add(&reader, piece),
+                None => reader.read(piece).map(|batch| {
+                    let rows = batch.num_rows();
+                    (batch, rows)
+                }),
+            };
             cancel.has_read(reader.rows_of(piece));
             read_counts.record(tally::taken());
-            let batch = match read {
-                Ok(batch) if batch.num_rows() > left => batch.slice(0, left),
-                Ok(batch) => batch,
+            let (batch, wanted) = match read {
+                Ok((batch, wanted)) if batch.num_rows() > left => (batch.slice(0, left), wanted.min(left)),
+                Ok(read) => read,
                 Err(error) => {
                     is_done = true;
                     return Some(Err(error.into()));
@@ -395,7 +427,7 @@ impl ExecutionPlan for ScanExec {
             };
             left -= batch.num_rows();
             if let Some(counts) = &counts {
-                counts.record(reader.rows_of(piece), batch.num_rows());
+                counts.record(reader.rows_of(piece), wanted);
             }
             if batch.num_rows() > 0 {
                 metrics.record_output(batch.num_rows());
@@ -464,6 +496,9 @@ impl DisplayAs for ScanExec {
         let codes = self.reader.in_codes();
         if !codes.is_empty() {
             write!(f, ", codes=[{}]", codes.join(", "))?;
+        }
+        if self.groups.is_some() {
+            write!(f, ", grouped")?;
         }
         match self.spec.limit {
             Some(limit) => write!(f, ", limit={limit}"),

@@ -13,10 +13,10 @@ use crate::door::arrays::{Raw, as_dictionary, dictionary_array, text_array, text
 use crate::door::arrow_type;
 use crate::{Error, Result};
 use datafusion::arrow::array::{
-    Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array,
+    Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array,
 };
 use datafusion::arrow::compute::{cast, take};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::physical_expr::PhysicalExpr;
 use std::collections::HashMap;
@@ -154,12 +154,21 @@ impl Reader {
         &self.columns[index].column
     }
 
+    pub fn form(&self, index: usize) -> &Form {
+        &self.columns[index].form
+    }
+
     /// Rows that a piece holds, wanted or not.
     pub fn rows_of(&self, piece: Piece) -> usize {
         match piece {
             Piece::Block { segment, block } => self.snapshot.segments[segment].block_rows(block),
             Piece::Run { rows, .. } => rows,
         }
+    }
+
+    /// Those rows of a block, which are so many.
+    pub(super) fn some_of_block(&self, index: usize, block: usize, mask: Vec<u64>, rows: usize) -> Result<RecordBatch> {
+        self.batch(self.columns_of_block(index, block, Some(&Selection::new(mask)), rows)?, rows)
     }
 
     fn block(&self, index: usize, block: usize) -> Result<(Vec<ArrayRef>, usize)> {
@@ -298,8 +307,20 @@ impl Reader {
         }
     }
 
+    /// What a column's expression makes of integers, which are times.
+    pub fn bucketed(&self, index: usize, times: Vec<i64>) -> Result<Int64Array> {
+        let Output { column, form: Form::Rising(expr) } = &self.columns[index] else {
+            return Err(Error::internal("buckets of a column that has none"));
+        };
+        let internal = |e: &dyn std::fmt::Display| Error::internal(e.to_string());
+        let times: ArrayRef = Arc::new(Int64Array::from(times));
+        let times = cast(&times, &arrow_type(column.column_type)).map_err(|e| internal(&e))?;
+        let made = cast(&computed(expr, times)?, &DataType::Int64).map_err(|e| internal(&e))?;
+        Ok(made.as_primitive::<Int64Type>().clone())
+    }
+
     /// What an expression makes of all of a block's values, where it is one value.
-    fn risen(
+    pub(super) fn risen(
         &self,
         segment: &Segment,
         block: usize,

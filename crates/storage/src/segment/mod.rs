@@ -1,7 +1,7 @@
 //! The immutable file of a partition's rows: every column in blocks, a footer, a checksum per block.
 //!
 //! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`] some of its rows; [`writer`];
-//! [`store`] what all segments share; [`reader`]; [`verify`] everything checked, past what reading relies on;
+//! [`store`] what all segments share; [`reader`], [`vectors`] of it in small pieces; [`verify`] everything checked, past what reading relies on;
 //! [`salvage`] what is whole of a damaged file.
 
 pub mod buffer;
@@ -13,6 +13,7 @@ pub mod salvage;
 pub mod selection;
 pub mod store;
 pub mod text_rows;
+pub mod vectors;
 pub mod verify;
 pub mod writer;
 
@@ -26,6 +27,7 @@ pub use reader::{Segment, SegmentMeta};
 pub use selection::Selection;
 pub use store::{SegmentStore, StoreStats};
 pub use text_rows::TextRows;
+pub use vectors::{OpenBlock, Vectors};
 pub use writer::{BlockSource, SegmentSummary, SegmentWriter};
 
 #[cfg(test)]

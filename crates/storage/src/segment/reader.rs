@@ -71,7 +71,7 @@ fn value_bytes(physical: Physical, rows: usize, data_bytes: u32) -> u64 {
 }
 
 /// Notes what is about to be read of a block, but for so many of its vectors.
-fn count(encoded: &EncodedBlock, skipped: u64) {
+pub(super) fn count(encoded: &EncodedBlock, skipped: u64) {
     let vectors = tally::vectors(encoded.rows);
     let bytes = value_bytes(encoded.physical, encoded.rows, encoded.entry.data_bytes);
     tally::add(|tally| {
@@ -267,7 +267,7 @@ impl Segment {
     }
 
     /// Reads and checks a column's block, as memory keeps it: to be decoded, compared, or read in part.
-    fn read_opened(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
+    pub(super) fn read_opened(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
         Ok(self.opened(column, block)?.map(|(encoded, _)| encoded))
     }
 

@@ -145,13 +145,13 @@ fn cost<T: Decimal>(vector: &[T], scale: i8) -> usize {
 }
 
 /// A block as it lies in its chunk.
-struct Vectors<'a> {
+pub(super) struct Vectors<'a> {
     scales: &'a [u8],
     frames: Frames<'a>,
 }
 
 impl<'a> Vectors<'a> {
-    fn parse(payload: &'a [u8], block: &EncodedBlock) -> Result<Vectors<'a>, String> {
+    pub fn parse(payload: &'a [u8], block: &EncodedBlock) -> Result<Vectors<'a>, String> {
         if !matches!(block.physical, Physical::F32 | Physical::F64) {
             return Err(format!("decimals of {:?}", block.physical));
         }
@@ -173,7 +173,7 @@ impl<'a> Vectors<'a> {
     }
 
     /// Appends the rows of vector `i`.
-    fn append<T: Fixed + Decimal>(&self, i: usize, unpacker: &mut Unpacker, out: &mut Vec<T>) {
+    pub fn append<T: Fixed + Decimal>(&self, i: usize, unpacker: &mut Unpacker, out: &mut Vec<T>) {
         let (scale, frame) = self.vector(i);
         let start = out.len();
         alp::unpack(unpacker, frame.lines, frame.width, (frame.reference, scale), frame.rows, out);

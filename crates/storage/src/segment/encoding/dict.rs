@@ -11,7 +11,7 @@ use super::fixed::{Fixed, raw};
 use super::take::Picked;
 use crate::segment::format::Encoding;
 use tidalite_kernels::bitpack::unpack_one;
-use tidalite_kernels::{LINE_BYTES, Unpacker, line_count, packed_in_range};
+use tidalite_kernels::{LINE_BYTES, Line, Unpacker, line_count, packed_in_range};
 use tidalite_types::VECTOR_ROWS;
 
 pub(super) struct Dict;
@@ -280,14 +280,31 @@ pub(super) fn look_up_packed<T: Copy + bytemuck::Zeroable>(distinct: &[T], packe
 
 /// The codes of one vector after the other.
 fn for_vectors(packed: &[u8], distinct: usize, rows: usize, mut each: impl FnMut(&[u16])) {
-    let bits = code_bits(distinct).unwrap_or(16);
-    let (mut unpacker, mut codes) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
-    let lines = packed.as_chunks().0;
-    for at in (0..rows).step_by(VECTOR_ROWS) {
-        let lines = &lines[at / VECTOR_ROWS * line_count(bits, VECTOR_ROWS)..];
-        codes.clear();
-        unpacker.unpack(lines, bits, 0, (rows - at).min(VECTOR_ROWS), &mut codes);
-        each(&codes);
+    let mut codes = Codes::new(packed, distinct, rows);
+    (0..rows.div_ceil(VECTOR_ROWS)).for_each(|i| each(codes.vector(i)));
+}
+
+/// The packed codes of a block, which are unpacked a vector at a time.
+pub(super) struct Codes<'a> {
+    lines: &'a [Line],
+    bits: u32,
+    rows: usize,
+    unpacker: Unpacker,
+    codes: Vec<u16>,
+}
+
+impl<'a> Codes<'a> {
+    pub fn new(packed: &'a [u8], distinct: usize, rows: usize) -> Codes<'a> {
+        let (bits, codes) = (code_bits(distinct).unwrap_or(16), Vec::with_capacity(VECTOR_ROWS));
+        Codes { lines: packed.as_chunks().0, bits, rows, unpacker: Unpacker::new(), codes }
+    }
+
+    pub fn vector(&mut self, i: usize) -> &[u16] {
+        let lines = &self.lines[i * line_count(self.bits, VECTOR_ROWS)..];
+        self.codes.clear();
+        let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
+        self.unpacker.unpack(lines, self.bits, 0, rows, &mut self.codes);
+        &self.codes
     }
 }
 

@@ -20,7 +20,7 @@
 //! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
 //! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] any of
 //! them; [`opened`] what memory keeps instead; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only; [`retain`] the
-//! rows whose value is in a set; [`totals`] what numbers come to.
+//! rows whose value is in a set; [`totals`] what numbers come to; [`vectors`] one vector after the other.
 
 mod alp;
 mod alp_rd;
@@ -45,6 +45,7 @@ mod runs;
 pub mod take;
 mod text;
 pub mod totals;
+pub mod vectors;
 mod views;
 pub mod zones;
 

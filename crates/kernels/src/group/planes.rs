@@ -1,0 +1,338 @@
+//! Groups that are numbered beforehand, as by a symbol's code: nothing is looked up.
+//!
+//! What is kept of a group lies at its number, its place, in a plane for each fold. Rows of one place that follow one
+//! another for long are added up by themselves, so that none waits until the memory that the one before adds to is
+//! written. Several words for a place, which rows take in turns, cost more than they save from four places on
+//! (`examples/planes_speed.rs`).
+
+use super::fold::{Fold, FoldInput, Folds, floats};
+use crate::dispatch;
+
+/// Rows of one place that are worth a loop of their own, on average.
+const RUN_ROWS: usize = 24;
+
+/// What is kept of each place.
+#[derive(Debug)]
+pub struct GroupPlanes {
+    folds: Folds,
+    places: usize,
+    /// Rows by place; then for each fold its words by place. That of rows with a value counts those without.
+    planes: Vec<u64>,
+}
+
+impl GroupPlanes {
+    #[must_use]
+    pub fn new(folds: Folds, places: usize) -> GroupPlanes {
+        // A plane of nothing could not be told from the next.
+        let places = places.max(1);
+        let mut planes = vec![0; places];
+        for fold in folds.as_slice() {
+            planes.resize(planes.len() + places, start(*fold));
+        }
+        GroupPlanes { folds, places, planes }
+    }
+
+    /// Memory that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.planes.capacity() * 8
+    }
+
+    /// Adds rows to their places.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn add(&mut self, places: &[u32], inputs: &[FoldInput<'_>]) {
+        if changes(places) * RUN_ROWS < places.len() {
+            return self.add_runs(places, inputs);
+        }
+        let (rows, planes) = self.planes.split_at_mut(self.places);
+        let mut is_counted = false;
+        for (fold, plane) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)) {
+            match *fold {
+                Fold::Rows => {}
+                Fold::Present(input) => {
+                    for (place, present) in places.iter().zip(inputs[input].present.unwrap_or_default()) {
+                        plane[*place as usize] += u64::from(1 - present);
+                    }
+                }
+                Fold::SumFloat(input) => match floats(&inputs[input]) {
+                    // Side by side with the count, which is another address.
+                    (values, None) if !is_counted && values.len() == places.len() => {
+                        count_and_sum(rows, plane, places, values);
+                        is_counted = true;
+                    }
+                    _ => fold.add(plane, 1, 0, places, inputs),
+                },
+                fold => fold.add(plane, 1, 0, places, inputs),
+            }
+        }
+        if !is_counted {
+            places.iter().for_each(|place| rows[*place as usize] += 1);
+        }
+    }
+
+    fn add_runs(&mut self, places: &[u32], inputs: &[FoldInput<'_>]) {
+        let (mut from, mut own) = (0, Vec::with_capacity(inputs.len()));
+        for run in places.chunk_by(|a, b| a == b) {
+            let to = from + run.len();
+            own.clear();
+            own.extend(inputs.iter().map(|input| input.part(from..to)));
+            self.add_all(run[0], run.len(), &own);
+            from = to;
+        }
+    }
+
+    /// Rows of one place.
+    fn add_all(&mut self, place: u32, rows: usize, inputs: &[FoldInput<'_>]) {
+        let at = place as usize;
+        let mut state: Vec<u64> = self.folds.start().collect();
+        self.folds.add_all(&mut state, rows, inputs);
+        let (counts, planes) = self.planes.split_at_mut(self.places);
+        counts[at] += rows as u64;
+        for ((fold, plane), own) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)).zip(state) {
+            match fold {
+                Fold::Rows => {}
+                Fold::Present(_) => plane[at] += rows as u64 - own,
+                fold => plane[at] = fold.joined(plane[at], own),
+            }
+        }
+    }
+
+    /// Appends the places that have rows, and their words one after the other. No place has any then.
+    pub fn take(&mut self, places: &mut Vec<u32>, states: &mut Vec<u64>) {
+        let folds = self.folds.as_slice();
+        let (rows, planes) = self.planes.split_at_mut(self.places);
+        for (place, rows) in rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
+            places.push(place as u32);
+            for (fold, plane) in folds.iter().zip(planes.chunks_exact(self.places)) {
+                states.push(match fold {
+                    Fold::Rows => *rows,
+                    Fold::Present(_) => rows - plane[place],
+                    _ => plane[place],
+                });
+            }
+        }
+        rows.fill(0);
+        for (fold, plane) in folds.iter().zip(planes.chunks_exact_mut(self.places)) {
+            plane.fill(start(*fold));
+        }
+    }
+}
+
+/// Of a plane.
+fn start(fold: Fold) -> u64 {
+    if matches!(fold, Fold::Present(_)) { 0 } else { fold.start() }
+}
+
+fn count_and_sum(rows: &mut [u64], sums: &mut [u64], places: &[u32], values: &[f64]) {
+    // Equal lengths: one check for both.
+    let sums = &mut sums[..rows.len()];
+    for (place, value) in places.iter().zip(values) {
+        let at = *place as usize;
+        rows[at] += 1;
+        sums[at] = (f64::from_bits(sums[at]) + value).to_bits();
+    }
+}
+
+dispatch! {
+    /// How often a place is not that of the row before.
+    fn changes(places: &[u32]) -> usize {
+        let Some(behind) = places.get(1..) else { return 0 };
+        // As many as their lanes: sums of 32 bits.
+        let count = |(a, b): (&[u32], &[u32])| a.iter().zip(b).map(|(a, b)| u32::from(a != b)).sum::<u32>() as usize;
+        places[..behind.len()].chunks(1024).zip(behind.chunks(1024)).map(count).sum()
+    }
+}
+
+/// So many rows without a key so far: all of place 0.
+pub fn without_codes(rows: usize, places: &mut Vec<u32>) {
+    places.clear();
+    places.resize(rows, 0);
+}
+
+dispatch! {
+    /// Where each run of one value ends.
+    pub fn run_ends(values: &[i64], ends: &mut Vec<usize>) {
+        ends.clear();
+        let Some(first) = values.first() else { return };
+        // Mostly there is one.
+        if values.iter().fold(0, |bits, value| bits | (value ^ first)) != 0 {
+            for (at, pair) in values.windows(2).enumerate() {
+                if pair[0] != pair[1] {
+                    ends.push(at + 1);
+                }
+            }
+        }
+        ends.push(values.len());
+    }
+}
+
+dispatch! {
+    /// Adds `(code + 1) · stride` to the places of rows that have a code, nothing to those of others: 0 is the place of
+    /// NULL. Gives the greatest code, if a row has one.
+    ///
+    /// # Panics
+    /// When there are fewer codes than places.
+    #[must_use]
+    pub fn add_codes(codes: &[u32], present: Option<&[u8]>, stride: u32, places: &mut [u32]) -> Option<u32> {
+        let codes = &codes[..places.len()];
+        let (mut greatest, mut any) = (0, u8::from(present.is_none() && !places.is_empty()));
+        match present {
+            None => {
+                for (place, code) in places.iter_mut().zip(codes) {
+                    greatest = greatest.max(*code);
+                    *place = place.wrapping_add(code.wrapping_add(1).wrapping_mul(stride));
+                }
+            }
+            Some(present) => {
+                for ((place, code), present) in places.iter_mut().zip(codes).zip(present) {
+                    let code = *code * u32::from(*present);
+                    greatest = greatest.max(code);
+                    any |= present;
+                    *place = place.wrapping_add(code.wrapping_add(u32::from(*present)).wrapping_mul(stride));
+                }
+            }
+        }
+        (any != 0).then_some(greatest)
+    }
+}
+
+dispatch! {
+    /// A byte for each of the first `rows` bits.
+    pub fn extend_bytes(words: &[u64], rows: usize, out: &mut Vec<u8>) {
+        for (at, word) in words.iter().enumerate().take(rows.div_ceil(64)) {
+            let mut bytes = [0_u8; 64];
+            for (bit, byte) in bytes.iter_mut().enumerate() {
+                *byte = (word >> bit & 1) as u8;
+            }
+            out.extend_from_slice(&bytes[..64.min(rows - at * 64)]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fold::FoldValues;
+    use super::*;
+
+    const FOLDS: [Fold; 8] = [
+        Fold::Rows,
+        Fold::SumFloat(0),
+        Fold::Present(0),
+        Fold::Present(1),
+        Fold::SumInt(1),
+        Fold::MinInt(1),
+        Fold::MaxInt(1),
+        Fold::MaxFloat(0),
+    ];
+
+    /// Row by row, as it is defined.
+    fn plainly(places: &[u32], count: usize, inputs: &[FoldInput<'_>]) -> (Vec<u32>, Vec<u64>) {
+        let folds = Folds::new(FOLDS.to_vec());
+        let (mut kept, mut states) = (Vec::new(), Vec::new());
+        for place in 0..count as u32 {
+            let rows: Vec<usize> = (0..places.len()).filter(|row| places[*row] == place).collect();
+            if !rows.is_empty() {
+                kept.push(place);
+                let mut own: Vec<u64> = folds.start().collect();
+                rows.iter().for_each(|row| {
+                    folds.add_all(&mut own, 1, &inputs.iter().map(|i| i.part(*row..*row + 1)).collect::<Vec<_>>())
+                });
+                states.extend(own);
+            }
+        }
+        (kept, states)
+    }
+
+    #[test]
+    fn planes_hold_what_rows_of_each_place_say() {
+        let mut random = fastrand::Rng::with_seed(6);
+        for (rows, count, run) in [
+            (0, 3, 1),
+            (1, 1, 1),
+            (999, 1, 1),
+            (1024, 5, 1),
+            (1024, 5, 300),
+            (1024, 256, 1),
+            (1024, 257, 2),
+            (3000, 9000, 1),
+            (700, 700, 90),
+        ] {
+            let mut planes = GroupPlanes::new(Folds::new(FOLDS.to_vec()), count);
+            // Used again once it was emptied.
+            for round in 0..3 {
+                let mut places: Vec<u32> = Vec::new();
+                while places.len() < rows {
+                    let place = random.u32(..count as u32);
+                    places.resize((places.len() + random.usize(1..=run)).min(rows), place);
+                }
+                // Quarters are added exactly.
+                let floats: Vec<f64> = (0..rows).map(|_| f64::from(random.i32(-900..900)) / 4.0).collect();
+                let ints: Vec<i64> = (0..rows).map(|_| random.i64(-900..900)).collect();
+                let present: Vec<u8> = (0..rows).map(|_| random.u8(0..2)).collect();
+                let inputs = [
+                    FoldInput { values: FoldValues::Floats(&floats), present: (round == 1).then_some(&present) },
+                    FoldInput { values: FoldValues::Ints(&ints), present: (round > 0).then_some(&present) },
+                ];
+                let expected = plainly(&places, count, &inputs);
+                planes.add(&places, &inputs);
+                let (mut kept, mut states) = (Vec::new(), Vec::new());
+                planes.take(&mut kept, &mut states);
+                assert_eq!((kept, states), expected, "{rows} rows of {count} places");
+            }
+        }
+    }
+
+    #[test]
+    fn sums_keep_minus_zero_and_what_is_no_number() {
+        let folds = Folds::new(vec![Fold::SumFloat(0), Fold::MinFloat(0)]);
+        let values = [-0.0, f64::NAN, -0.0, f64::INFINITY, -0.0, 1.0];
+        let inputs = [FoldInput { values: FoldValues::Floats(&values), present: None }];
+        let mut planes = GroupPlanes::new(folds, 3);
+        planes.add(&[0, 1, 0, 2, 0, 2], &inputs);
+        let (mut places, mut states) = (Vec::new(), Vec::new());
+        planes.take(&mut places, &mut states);
+        let sums: Vec<f64> = states.iter().step_by(2).map(|bits| f64::from_bits(*bits)).collect();
+        assert!(
+            sums[0] == 0.0 && sums[0].is_sign_negative() && sums[1].is_nan() && sums[2] == f64::INFINITY,
+            "{sums:?}"
+        );
+    }
+
+    #[test]
+    fn places_of_codes() {
+        let mut places = vec![7; 4];
+        assert_eq!(add_codes(&[0, 5, 2, 1], None, 10, &mut places), Some(5));
+        assert_eq!(places, [17, 67, 37, 27]);
+        // Without a code, whatever stands there.
+        assert_eq!(add_codes(&[u32::MAX, 4, 9, 0], Some(&[0, 1, 0, 1]), 1, &mut places), Some(4));
+        assert_eq!(places, [17, 72, 37, 28]);
+        assert_eq!(add_codes(&[9; 4], Some(&[0; 4]), 1, &mut places), None);
+    }
+
+    #[test]
+    fn ends_of_runs() {
+        let ends = |values: &[i64]| {
+            let mut ends = vec![9];
+            run_ends(values, &mut ends);
+            ends
+        };
+        assert!(ends(&[]).is_empty());
+        assert_eq!(ends(&[5]), [1]);
+        assert_eq!(ends(&[5; 70]), [70]);
+        assert_eq!(ends(&[1, 1, i64::MIN, 1, 2, 2]), [2, 3, 4, 6]);
+    }
+
+    #[test]
+    fn bytes_of_bits() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for rows in [0, 1, 63, 64, 65, 1000] {
+            let words: Vec<u64> = (0..16).map(|_| random.u64(..)).collect();
+            let mut bytes = Vec::new();
+            extend_bytes(&words, rows, &mut bytes);
+            let expected: Vec<u8> = (0..rows).map(|row| (words[row / 64] >> (row % 64) & 1) as u8).collect();
+            assert_eq!(bytes, expected);
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! What the wanted rows of pieces come to by groups, where keys are symbols and a bucket of time: a row for each group
+//! of a stretch of rows, with a column for each fold. Whoever wants groups of all rows joins them.
+//!
+//! In: pieces, one after the other, of one thread. Codes of symbols together are the place of a group in
+//! [`GroupPlanes`], so that no key is looked up; where the bucket changes, the groups so far go out. Blocks are unpacked
+//! vector by vector, and what is unpacked is added at once. Where rows come otherwise, because some are not wanted or
+//! because they are staged, their columns are read first; where buckets change too often, each row goes out as a group.
+
+mod buckets;
+mod inputs;
+
+use super::filters::Wanted;
+use super::prune::Piece;
+use super::read::Reader;
+use crate::{Error, Result};
+use buckets::Buckets;
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array,
+};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};
+use inputs::{Opened, Values, present};
+use std::ops::Range;
+use std::sync::Arc;
+use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends, without_codes};
+use tidalite_storage::segment::OpenBlock;
+use tidalite_types::{ErrorKind, VECTOR_ROWS};
+
+/// Groups are collected up to about so many before they go out.
+const OUT_GROUPS: usize = 8_192;
+/// Where a bucket ends all places are looked at, so many for each of its rows at most.
+const PLACES_A_ROW: usize = 4;
+
+/// The groups of a scan, in values. Columns are places among those of the scan.
+#[derive(Debug)]
+pub(crate) struct GroupSpec {
+    keys: Vec<Key>,
+    inputs: Vec<GroupInput>,
+    folds: Vec<Fold>,
+    places: usize,
+    schema: SchemaRef,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key {
+    /// A symbol, which comes as a code below `count`.
+    Codes { column: usize, count: usize },
+    /// What [`Form::Rising`] makes of times. There is at most one.
+    Bucket { column: usize },
+}
+
+/// A column that is folded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupInput {
+    pub column: usize,
+    /// Whether as floating point or as integers; `None` where only its having a value is asked.
+    pub is_float: Option<bool>,
+}
+
+impl GroupSpec {
+    /// `scan` has the columns. `None` of more places than `u32` has numbers.
+    pub fn new(scan: &Schema, keys: Vec<Key>, inputs: Vec<GroupInput>, folds: Vec<Fold>) -> Option<GroupSpec> {
+        let places = keys.iter().try_fold(1_u32, |places, key| match key {
+            Key::Codes { count, .. } => places.checked_mul(u32::try_from(*count).ok()?.checked_add(1)?),
+            Key::Bucket { .. } => Some(places),
+        })?;
+        let of_key = |key: &Key| match *key {
+            Key::Codes { column, .. } | Key::Bucket { column } => scan.field(column).clone(),
+        };
+        let of_fold = |(at, fold): (usize, &Fold)| {
+            let data_type = if is_float(*fold) { DataType::Float64 } else { DataType::Int64 };
+            Field::new(format!("fold {at}"), data_type, true)
+        };
+        let fields: Vec<Field> = keys.iter().map(of_key).chain(folds.iter().enumerate().map(of_fold)).collect();
+        Some(GroupSpec { keys, inputs, folds, places: places as usize, schema: Arc::new(Schema::new(fields)) })
+    }
+
+    /// Its keys, then a column for each fold.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Groups that one bucket may have.
+    pub fn places(&self) -> usize {
+        self.places
+    }
+
+    /// Memory that a thread takes, about.
+    pub fn bytes(&self) -> usize {
+        (self.places + OUT_GROUPS) * (self.folds.len() + 1) * size_of::<u64>()
+    }
+
+    pub fn bucket(&self) -> Option<usize> {
+        self.keys.iter().find_map(|key| if let Key::Bucket { column } = key { Some(*column) } else { None })
+    }
+
+    /// The columns of codes: how many codes there are, and what a place rises by from one to the next.
+    fn codes(&self) -> impl Iterator<Item = (usize, usize, u32)> {
+        let mut stride = 1;
+        self.keys.iter().filter_map(move |key| match *key {
+            Key::Codes { column, count } => {
+                let own = stride;
+                stride *= count as u32 + 1;
+                Some((column, count, own))
+            }
+            Key::Bucket { .. } => None,
+        })
+    }
+}
+
+/// Whether the column of a fold is one of floating point.
+pub(crate) fn is_float(fold: Fold) -> bool {
+    matches!(fold, Fold::SumFloat(_) | Fold::MinFloat(_) | Fold::MaxFloat(_))
+}
+
+/// The start of a bucket; all rows are in one of `None` where there are none.
+type Bucket = Option<i64>;
+
+/// One thread's groups.
+pub(super) struct Groups {
+    spec: Arc<GroupSpec>,
+    planes: GroupPlanes,
+    /// Of the rows in `planes`.
+    bucket: Bucket,
+    /// Groups that are complete.
+    out_places: Vec<u32>,
+    out_buckets: Vec<Bucket>,
+    out_states: Vec<u64>,
+    /// Scratch.
+    places: Vec<u32>,
+    ends: Vec<usize>,
+}
+
+impl Groups {
+    pub fn new(spec: Arc<GroupSpec>) -> Groups {
+        Groups {
+            planes: GroupPlanes::new(Folds::new(spec.folds.clone()), spec.places),
+            spec,
+            bucket: None,
+            out_places: Vec::new(),
+            out_buckets: Vec::new(),
+            out_states: Vec::new(),
+            places: vec![0; VECTOR_ROWS],
+            ends: Vec::new(),
+        }
+    }
+
+    /// Adds the wanted rows of a piece, gives how many they are, and groups that are complete, often none.
+    pub fn add(&mut self, reader: &Reader, piece: Piece) -> Result<(RecordBatch, usize)> {
+        let (some, rows) = match piece {
+            Piece::Run { .. } => {
+                let batch = reader.read(piece)?;
+                let rows = batch.num_rows();
+                (Some(batch), rows)
+            }
+            Piece::Block { segment, block } => match reader.wanted(piece)? {
+                Wanted::All => {
+                    let is_added = self.add_block(reader, segment, block)?;
+                    (if is_added { None } else { Some(reader.read(piece)?) }, reader.rows_of(piece))
+                }
+                Wanted::Some { rows: 0, .. } => (None, 0),
+                Wanted::Some { mask, rows } => (Some(reader.some_of_block(segment, block, mask, rows)?), rows),
+            },
+        };
+        if let Some(batch) = some {
+            self.add_batch(&batch)?;
+        }
+        let is_much = self.out_places.len() >= OUT_GROUPS;
+        let out = if is_much { self.out()? } else { RecordBatch::new_empty(self.spec.schema.clone()) };
+        Ok((out, rows))
+    }
+
+    /// The groups that are left.
+    pub fn finish(mut self) -> Result<RecordBatch> {
+        self.complete();
+        self.out()
+    }
+
+    /// Whether rows are too few for so many runs of one bucket.
+    fn is_few(&self, rows: usize, runs: usize) -> bool {
+        runs * self.spec.places > PLACES_A_ROW * rows
+    }
+
+    /// All rows of a block. False where it was not, because what its bucket is cannot be computed this way.
+    fn add_block(&mut self, reader: &Reader, index: usize, block: usize) -> Result<bool> {
+        let spec = self.spec.clone();
+        let segment = &reader.snapshot.segments[index];
+        let rows = segment.block_rows(block);
+        let named = |e| Error::from(reader.snapshot.named(e));
+        let open = |column: usize| segment.open_block(reader.column(column).id, block).map_err(named);
+        let Some(buckets) = Buckets::of(&spec, reader, segment, block)? else { return Ok(false) };
+        if spec.bucket().is_some() && self.is_few(rows, buckets.runs()) {
+            return Ok(false);
+        }
+        let times = buckets.times.as_ref().map(|(column, times)| times.ints().map(|times| (*column, times)));
+        let mut times = times.transpose().map_err(named)?;
+        let codes = spec.codes().map(|(column, ..)| open(column)).collect::<Result<Vec<_>>>()?;
+        let codes = codes.iter().map(|block| block.as_ref().map(OpenBlock::codes).transpose());
+        let mut codes = codes.collect::<Result<Vec<_>, _>>().map_err(named)?;
+        let inputs = spec.inputs.iter().map(|input| Opened::of(input, reader, segment, block));
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        let vectors = inputs.iter().map(Opened::vectors).collect::<Result<Vec<_>, _>>();
+        let mut inputs = vectors.map_err(named)?;
+        for i in 0..rows.div_ceil(VECTOR_ROWS) {
+            let count = (rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
+            without_codes(count, &mut self.places);
+            for ((column, known, stride), codes) in spec.codes().zip(&mut codes) {
+                let Some(codes) = codes else { continue };
+                let (values, present) = codes.vector(i);
+                let greatest = add_codes(values, present, stride, &mut self.places);
+                check_code(reader, column, greatest, known)?;
+            }
+            let folded: Vec<FoldInput<'_>> = inputs.iter_mut().map(|input| input.vector(i, count)).collect();
+            match (buckets.of_vectors.get(i).copied().unwrap_or(buckets.all), &mut times) {
+                (Some(bucket), _) => self.add_rows(bucket, 0..count, &folded),
+                (None, Some((column, times))) => {
+                    let made = reader.bucketed(*column, times.vector(i).0.to_vec())?;
+                    let is_torn = self.is_torn(&made);
+                    self.add_runs(&made, &folded, is_torn);
+                }
+                (None, None) => return Err(Error::internal("buckets of a block without times")),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Rows whose columns were read.
+    fn add_batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        let spec = self.spec.clone();
+        let buckets = spec.bucket().map(|column| as_type(batch.column(column), &DataType::Int64)).transpose()?;
+        let buckets = buckets.as_ref().map(|array| array.as_primitive::<Int64Type>());
+        let is_torn = buckets.is_some_and(|buckets| self.is_torn(buckets));
+        let codes: Vec<(&UInt32Array, Option<Vec<u8>>)> = spec
+            .codes()
+            .map(|(column, ..)| (batch.column(column).as_primitive::<UInt32Type>(), present(batch.column(column))))
+            .collect();
+        let inputs = spec.inputs.iter().map(|input| Values::of(input, batch)).collect::<Result<Vec<_>>>()?;
+        for from in (0..batch.num_rows()).step_by(VECTOR_ROWS) {
+            let rows = from..batch.num_rows().min(from + VECTOR_ROWS);
+            without_codes(rows.len(), &mut self.places);
+            for ((_, known, stride), (codes, present)) in spec.codes().zip(&codes) {
+                let present = present.as_ref().map(|bytes| &bytes[rows.clone()]);
+                let greatest = add_codes(&codes.values()[rows.clone()], present, stride, &mut self.places);
+                if greatest.is_some_and(|code| code as usize >= known) {
+                    return Err(Error::new(ErrorKind::Corrupt, "a row has a symbol that no dictionary has"));
+                }
+            }
+            let folded: Vec<FoldInput<'_>> = inputs.iter().map(|values| values.folded().part(rows.clone())).collect();
+            match buckets {
+                None => self.add_rows(None, 0..rows.len(), &folded),
+                Some(buckets) => self.add_runs(&buckets.slice(from, rows.len()), &folded, is_torn),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether buckets change too often, or there are none.
+    fn is_torn(&mut self, buckets: &Int64Array) -> bool {
+        run_ends(buckets.values(), &mut self.ends);
+        buckets.null_count() > 0 || self.is_few(buckets.len(), self.ends.len())
+    }
+
+    /// Rows of a vector, a run of one bucket after the other.
+    fn add_runs(&mut self, buckets: &Int64Array, inputs: &[FoldInput<'_>], is_torn: bool) {
+        if is_torn {
+            return self.add_singly(buckets, inputs);
+        }
+        let mut ends = std::mem::take(&mut self.ends);
+        run_ends(buckets.values(), &mut ends);
+        let mut from = 0;
+        for to in ends.drain(..) {
+            self.add_rows(Some(buckets.value(from)), from..to, inputs);
+            from = to;
+        }
+        self.ends = ends;
+    }
+
+    /// Rows of a vector, each as a group that is complete.
+    fn add_singly(&mut self, buckets: &Int64Array, inputs: &[FoldInput<'_>]) {
+        let from = self.out_places.len();
+        let mut rows = GroupPlanes::new(Folds::new(self.spec.folds.clone()), buckets.len());
+        rows.add(&(0..buckets.len() as u32).collect::<Vec<_>>(), inputs);
+        rows.take(&mut self.out_places, &mut self.out_states);
+        self.out_places[from..].copy_from_slice(&self.places);
+        self.out_buckets.extend(buckets);
+    }
+
+    /// Rows of one bucket, whose places are there.
+    fn add_rows(&mut self, bucket: Bucket, rows: Range<usize>, inputs: &[FoldInput<'_>]) {
+        if bucket != self.bucket {
+            self.complete();
+            self.bucket = bucket;
+        }
+        if rows.len() == self.places.len() {
+            return self.planes.add(&self.places, inputs);
+        }
+        let own: Vec<FoldInput<'_>> = inputs.iter().map(|input| input.part(rows.clone())).collect();
+        self.planes.add(&self.places[rows], &own);
+    }
+
+    /// No more rows of this bucket, so far.
+    fn complete(&mut self) {
+        self.planes.take(&mut self.out_places, &mut self.out_states);
+        self.out_buckets.resize(self.out_places.len(), self.bucket);
+    }
+
+    /// The groups that are complete.
+    fn out(&mut self) -> Result<RecordBatch> {
+        let spec = &self.spec;
+        let count = self.out_places.len();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(spec.schema.fields().len());
+        let mut codes = spec.codes();
+        for (key, field) in spec.keys.iter().zip(spec.schema.fields()) {
+            columns.push(match key {
+                Key::Bucket { .. } => {
+                    as_type(&(Arc::new(Int64Array::from(self.out_buckets.clone())) as ArrayRef), field.data_type())?
+                }
+                Key::Codes { .. } => {
+                    let (_, known, stride) = codes.next().ok_or_else(|| Error::internal("a key without codes"))?;
+                    let code = |place: &u32| (place / stride % (known as u32 + 1)).checked_sub(1);
+                    Arc::new(self.out_places.iter().map(code).collect::<UInt32Array>())
+                }
+            });
+        }
+        let words = spec.folds.len();
+        for (at, fold) in spec.folds.iter().enumerate() {
+            let states = self.out_states.iter().skip(at).step_by(words.max(1)).copied();
+            columns.push(column_of(*fold, states));
+        }
+        let batch = batch_of(spec, columns, count);
+        self.out_places.clear();
+        self.out_buckets.clear();
+        self.out_states.clear();
+        batch
+    }
+}
+
+fn batch_of(spec: &GroupSpec, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(spec.schema.clone(), columns, &options);
+    batch.map_err(|e| Error::internal(e.to_string()))
+}
+
+/// The words of a fold. Without values there is no least and no greatest.
+fn column_of(fold: Fold, states: impl Iterator<Item = u64>) -> ArrayRef {
+    let is_bound = matches!(fold, Fold::MinInt(_) | Fold::MaxInt(_) | Fold::MinFloat(_) | Fold::MaxFloat(_));
+    let known = states.map(|word| (!is_bound || word != fold.start()).then_some(word));
+    match fold {
+        Fold::SumFloat(_) => Arc::new(known.map(|word| word.map(f64::from_bits)).collect::<Float64Array>()),
+        Fold::MinFloat(_) | Fold::MaxFloat(_) => {
+            Arc::new(known.map(|word| word.map(|word| float_of_order(word.cast_signed()))).collect::<Float64Array>())
+        }
+        _ => Arc::new(known.map(|word| word.map(u64::cast_signed)).collect::<Int64Array>()),
+    }
+}
+
+fn as_type(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    cast(array, data_type).map_err(|e| Error::internal(e.to_string()))
+}
+
+fn check_code(reader: &Reader, column: usize, greatest: Option<u32>, known: usize) -> Result<()> {
+    match greatest {
+        Some(code) if code as usize >= known => {
+            let (table, column) = (&reader.snapshot.schema.name, &reader.column(column).name);
+            let message = format!("table \"{table}\", column \"{column}\": a row has symbol {code} of {known}");
+            Err(Error::new(ErrorKind::Corrupt, message))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,215 @@
+//! A block's numbers or codes vector by vector, unpacked into memory near the processor where they are used at once.
+
+use super::chunk::Layout;
+use super::fixed::Fixed;
+use super::frames::Framed;
+use super::{EncodedBlock, alp, dict, packed};
+use crate::BlockData;
+use crate::segment::buffer::{collect, values_in};
+use crate::segment::format::Encoding;
+use tidalite_kernels::alp::Decimal;
+use tidalite_kernels::{Unpacker, count_picked, extend_bytes};
+use tidalite_types::VECTOR_ROWS;
+use tidalite_types::column_type::Physical;
+
+/// Appends the values of a vector, NULLs as whatever is packed for them.
+type Read<'a, T> = Box<dyn FnMut(usize, &mut Vec<T>) + 'a>;
+
+/// The vectors of a block, each as long as it is looked at.
+pub struct Vectors<'a, T> {
+    read: Read<'a, T>,
+    rows: usize,
+    /// Words of bits; none where every row has a value.
+    validity: Vec<u64>,
+    values: Vec<T>,
+    present: Vec<u8>,
+}
+
+impl<T> Vectors<'_, T> {
+    /// The values of a vector and, where some row is NULL, a byte for each: 1 of a value, 0 of NULL, for which there is
+    /// any value.
+    pub fn vector(&mut self, i: usize) -> (&[T], Option<&[u8]>) {
+        self.values.clear();
+        (self.read)(i, &mut self.values);
+        let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
+        let words = self.validity.chunks(VECTOR_ROWS / 64).nth(i).unwrap_or_default();
+        if words.is_empty() || count_picked(words) == rows {
+            return (&self.values, None);
+        }
+        self.present.clear();
+        extend_bytes(words, rows, &mut self.present);
+        (&self.values, Some(&self.present))
+    }
+}
+
+impl EncodedBlock {
+    /// Of integers of 8 to 64 bits.
+    pub(in crate::segment) fn ints(&self) -> Result<Vectors<'_, i64>, String> {
+        let read = match self.physical {
+            Physical::I8 => as_wide(self.read_ints::<i8>()?, i64::from),
+            Physical::I16 => as_wide(self.read_ints::<i16>()?, i64::from),
+            Physical::I32 => as_wide(self.read_ints::<i32>()?, i64::from),
+            Physical::I64 => self.read_ints()?,
+            other => return Err(format!("integers of {other:?}")),
+        };
+        self.vectors(read)
+    }
+
+    /// Of floating point and, as such, of integers.
+    pub(in crate::segment) fn floats(&self) -> Result<Vectors<'_, f64>, String> {
+        let read = match self.physical {
+            Physical::I8 => as_wide(self.read_ints::<i8>()?, f64::from),
+            Physical::I16 => as_wide(self.read_ints::<i16>()?, f64::from),
+            Physical::I32 => as_wide(self.read_ints::<i32>()?, f64::from),
+            Physical::I64 => as_wide(self.read_ints::<i64>()?, |value| value as f64),
+            Physical::F32 => as_wide(self.read_floats::<f32>()?, f64::from),
+            Physical::F64 => self.read_floats()?,
+            other => return Err(format!("numbers of {other:?}")),
+        };
+        self.vectors(read)
+    }
+
+    /// Of symbols.
+    pub(in crate::segment) fn codes(&self) -> Result<Vectors<'_, u32>, String> {
+        match self.physical {
+            Physical::U32 => self.vectors(self.read_ints()?),
+            other => Err(format!("codes of {other:?}")),
+        }
+    }
+
+    /// Only which rows have a value, of any type.
+    pub(in crate::segment) fn presence(&self) -> Result<Vectors<'_, i64>, String> {
+        self.vectors(Box::new(|_, _| {}))
+    }
+
+    fn vectors<'a, T>(&'a self, read: Read<'a, T>) -> Result<Vectors<'a, T>, String> {
+        let validity = match self.entry.encoding {
+            Encoding::Nulls => vec![0; self.rows.div_ceil(64)],
+            _ => collect(Layout::of(&self.entry, self.physical, self.rows)?.validity(&self.bytes)),
+        };
+        Ok(Vectors { read, rows: self.rows, validity, values: Vec::with_capacity(VECTOR_ROWS), present: Vec::new() })
+    }
+
+    fn read_ints<T: Framed + Fixed>(&self) -> Result<Read<'_, T>, String> {
+        if self.entry.encoding != Encoding::Packed {
+            return self.read_others();
+        }
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        let frames = packed::frames(layout.payload(&self.bytes), self)?;
+        let mut unpacker = Unpacker::new();
+        Ok(Box::new(move |i, out| frames.vector::<T>(i).unpack(&mut unpacker, out)))
+    }
+
+    fn read_floats<T: Fixed + Decimal>(&self) -> Result<Read<'_, T>, String> {
+        if self.entry.encoding != Encoding::Alp {
+            return self.read_others();
+        }
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        let vectors = alp::Vectors::parse(layout.payload(&self.bytes), self)?;
+        let mut unpacker = Unpacker::new();
+        Ok(Box::new(move |i, out| vectors.append(i, &mut unpacker, out)))
+    }
+
+    /// Of encodings that all types have.
+    fn read_others<T: Fixed>(&self) -> Result<Read<'_, T>, String> {
+        if self.entry.encoding == Encoding::PackedDict {
+            let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+            let distinct = values_in::<T>(layout.first(&self.bytes));
+            let mut codes = dict::Codes::new(layout.codes(&self.bytes), distinct.len(), self.rows);
+            return Ok(Box::new(move |i, out| {
+                out.extend(codes.vector(i).iter().map(|code| distinct[usize::from(*code)]));
+            }));
+        }
+        match self.decode()?.data {
+            BlockData::Fixed(bytes) => Ok(Box::new(move |i, out| {
+                let at = (i * VECTOR_ROWS * size_of::<T>()).min(bytes.len());
+                let end = bytes.len().min(at + VECTOR_ROWS * size_of::<T>());
+                out.extend_from_slice(&values_in(&bytes[at..end]));
+            })),
+            BlockData::Views { .. } => Err(format!("text in a column of {:?}", self.physical)),
+        }
+    }
+}
+
+/// Of a narrower type.
+fn as_wide<'a, T: Copy + 'a, V>(mut read: Read<'a, T>, wide: impl Fn(T) -> V + 'a) -> Read<'a, V> {
+    let mut narrow = Vec::with_capacity(VECTOR_ROWS);
+    Box::new(move |i, out| {
+        narrow.clear();
+        read(i, &mut narrow);
+        out.extend(narrow.iter().map(|value| wide(*value)));
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{TYPES, random_column};
+    use super::*;
+    use crate::segment::{Effort, encode, to_column};
+    use std::collections::HashSet;
+    use tidalite_types::{Column, Values};
+
+    /// What the rows say, as words that tell −0 and NaN apart.
+    fn check<T: Copy>(vectors: &mut Vectors<'_, T>, column: &Column, expected: &[u64], bits: impl Fn(T) -> u64) {
+        for (i, expected) in expected.chunks(VECTOR_ROWS).enumerate() {
+            let (values, present) = vectors.vector(i);
+            assert_eq!(values.len(), expected.len());
+            for (row, (value, expected)) in values.iter().zip(expected).enumerate() {
+                let is_valid = column.is_valid(i * VECTOR_ROWS + row);
+                assert_eq!(present.is_none_or(|present| present[row] == 1), is_valid);
+                assert!(!is_valid || bits(*value) == *expected, "row {row} of vector {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_have_the_values_of_their_rows() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        let mut seen = HashSet::new();
+        for round in 0..12 * TYPES.len() {
+            let column_type = TYPES[round % TYPES.len()];
+            let column = random_column(&mut rng, column_type, [1, 1_024, 3_000, 9_000][round / TYPES.len() % 4]);
+            let effort = if rng.bool() { Effort::Fresh } else { Effort::Sealed };
+            let block = encode(column_type, &column, 0, column.len(), effort);
+            let rows = to_column(&block.decode().unwrap());
+            seen.insert(format!("{:?}", block.entry.encoding));
+            let int = |value: i64| value as u64;
+            let ints: Vec<i64> = match &rows.values {
+                Values::I8(v) => v.iter().map(|v| i64::from(*v)).collect(),
+                Values::I16(v) => v.iter().map(|v| i64::from(*v)).collect(),
+                Values::I32(v) => v.iter().map(|v| i64::from(*v)).collect(),
+                Values::I64(v) => v.clone(),
+                Values::U32(v) => {
+                    let expected: Vec<u64> = v.iter().map(|v| u64::from(*v)).collect();
+                    check(&mut block.codes().unwrap(), &rows, &expected, u64::from);
+                    continue;
+                }
+                Values::F32(v) => {
+                    let expected: Vec<u64> = v.iter().map(|v| f64::from(*v).to_bits()).collect();
+                    check(&mut block.floats().unwrap(), &rows, &expected, f64::to_bits);
+                    continue;
+                }
+                Values::F64(v) => {
+                    let expected: Vec<u64> = v.iter().map(|v| v.to_bits()).collect();
+                    check(&mut block.floats().unwrap(), &rows, &expected, f64::to_bits);
+                    continue;
+                }
+                _ => {
+                    let mut presence = block.presence().unwrap();
+                    let is_there =
+                        |row: usize| presence.vector(row / VECTOR_ROWS).1.is_none_or(|p| p[row % VECTOR_ROWS] == 1);
+                    assert!((0..rows.len()).map(is_there).eq((0..rows.len()).map(|row| rows.is_valid(row))));
+                    assert!(block.ints().is_err() && block.floats().is_err() && block.codes().is_err());
+                    continue;
+                }
+            };
+            let expected: Vec<u64> = ints.iter().map(|v| int(*v)).collect();
+            check(&mut block.ints().unwrap(), &rows, &expected, int);
+            let expected: Vec<u64> = ints.iter().map(|v| (*v as f64).to_bits()).collect();
+            check(&mut block.floats().unwrap(), &rows, &expected, f64::to_bits);
+        }
+        for encoding in ["Packed", "PackedDict", "Alp", "Plain"] {
+            assert!(seen.contains(encoding), "{seen:?}");
+        }
+    }
+}
