@@ -99,7 +99,9 @@ fn bucketed(expr: &Expr) -> Option<&Column> {
     }
     let mut columns = function.args().iter().filter_map(|arg| arg.downcast_ref::<Column>());
     let column = columns.next()?;
-    let constants = function.args().iter().filter(|arg| arg.downcast_ref::<Literal>().is_some()).count();
+    // Of NULL there are no buckets.
+    let is_constant = |arg: &&Expr| arg.downcast_ref::<Literal>().is_some_and(|literal| !literal.value().is_null());
+    let constants = function.args().iter().filter(is_constant).count();
     (constants + 1 == function.args().len()).then_some(column)
 }
 
