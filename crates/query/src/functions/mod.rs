@@ -21,6 +21,7 @@ pub(crate) mod lengths;
 pub(crate) mod meta;
 mod mode;
 mod now;
+pub(crate) mod nth_value;
 pub(crate) mod one_row;
 mod partitions;
 pub(crate) mod paths;
@@ -104,7 +105,8 @@ pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let paths = paths::Path::all().into_iter().map(AggregateUDF::new_from_impl);
     let all = picks.into_iter().chain(formulas::functions()).chain(paths);
     let all = all.chain(adjusted::Adjusted::all().map(AggregateUDF::new_from_impl));
-    all.chain([AggregateUDF::new_from_impl(mode::Mode::new())]).map(Arc::new).collect()
+    let all = all.chain([AggregateUDF::new_from_impl(mode::Mode::new())]).map(Arc::new);
+    all.chain([nth_value::nth_value()]).collect()
 }
 
 /// `name(DISTINCT x)`, where it would make a difference.

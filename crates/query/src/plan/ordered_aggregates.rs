@@ -1,10 +1,12 @@
-//! `first(x)` and its like get the designated timestamp of their rows as a second argument.
+//! What goes by an order of rows: `first(x)` and its like get the designated timestamp of theirs as a second argument, and
+//! those that are told an order of their own (`first(x ORDER BY y)`) go by that.
 
-use crate::Result;
-use crate::functions::{paths, pick};
+use crate::functions::{nth_value, paths, pick};
+use crate::{Error, Result};
 use datafusion::common::Column;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_udaf};
+use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
 
 pub(crate) fn in_order_of_time(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -12,26 +14,28 @@ pub(crate) fn in_order_of_time(plan: LogicalPlan) -> Result<LogicalPlan> {
         let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };
         let schema = aggregate.input.schema();
         let time = schema.iter().find(|(_, field)| crate::door::is_designated(field)).map(Column::from);
-        let (Some(time), true) = (time, aggregate.aggr_expr.iter().any(lacks_time)) else {
+        let is_meant = |f: &AggregateFunction| has_own_order(f) || (time.is_some() && is_by_time(f));
+        let is_any_meant =
+            |expr: &Expr| expr.exists(|e| Ok(matches!(e, Expr::AggregateFunction(f) if is_meant(f)))).unwrap_or(false);
+        if !aggregate.aggr_expr.iter().any(is_any_meant) {
             return Ok(Transformed::no(node));
-        };
-        let with_time = |expr: &Expr| -> datafusion::common::Result<Expr> {
-            if !lacks_time(expr) {
+        }
+        let ordered = |expr: &Expr| -> datafusion::common::Result<Expr> {
+            if !is_any_meant(expr) {
                 return Ok(expr.clone());
             }
             let name = expr.schema_name().to_string();
             let done = expr.clone().transform_up(|e| {
                 Ok(match e {
-                    Expr::AggregateFunction(mut f) if is_by_time(&f) => {
-                        f.params.args.push(Expr::Column(time.clone()));
-                        Transformed::yes(Expr::AggregateFunction(f))
+                    Expr::AggregateFunction(f) if is_meant(&f) => {
+                        Transformed::yes(Expr::AggregateFunction(in_order(f, time.as_ref())?))
                     }
                     other => Transformed::no(other),
                 })
-            })?;
-            Ok(done.data.alias(name))
+            });
+            Ok(done.data()?.alias(name))
         };
-        let expressions = aggregate.aggr_expr.iter().map(with_time).collect::<datafusion::common::Result<Vec<_>>>()?;
+        let expressions = aggregate.aggr_expr.iter().map(ordered).collect::<datafusion::common::Result<Vec<_>>>()?;
         let made = Aggregate::try_new(aggregate.input.clone(), aggregate.group_expr.clone(), expressions)?;
         Ok(Transformed::yes(LogicalPlan::Aggregate(made)))
     })?;
@@ -40,10 +44,41 @@ pub(crate) fn in_order_of_time(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 /// Whether an aggregate goes by the time of its rows and was not told which.
 pub(super) fn is_by_time(function: &AggregateFunction) -> bool {
+    goes_by_time(function) && function.params.order_by.is_empty()
+}
+
+fn goes_by_time(function: &AggregateFunction) -> bool {
     let (name, count) = (function.func.name(), function.params.args.len());
     (count == 1 && pick::BY_TIME.contains(&name)) || paths::BY_TIME.contains(&(name, count))
 }
 
-fn lacks_time(expr: &Expr) -> bool {
-    expr.exists(|e| Ok(matches!(e, Expr::AggregateFunction(f) if is_by_time(f)))).unwrap_or(false)
+/// Whether an aggregate is told an order, of which it knows nothing by itself.
+fn has_own_order(function: &AggregateFunction) -> bool {
+    !function.params.order_by.is_empty() && (goes_by_time(function) || function.func.name() == "nth_value")
+}
+
+fn in_order(mut function: AggregateFunction, time: Option<&Column>) -> Result<AggregateFunction> {
+    let name = function.func.name().to_owned();
+    let params = &mut function.params;
+    if params.order_by.is_empty() {
+        params.args.extend(time.cloned().map(Expr::Column));
+        return Ok(function);
+    }
+    match name.as_str() {
+        // The planner has the stock one for `array_agg(…)[n]`.
+        "nth_value" => function.func = nth_value::nth_value(),
+        "first" | "first_not_null" => function.func = first_value_udaf(),
+        "last" | "last_not_null" => function.func = last_value_udaf(),
+        _ => match params.order_by.as_slice() {
+            [by] if by.asc => {
+                params.args.push(by.expr.clone());
+                params.order_by.clear();
+            }
+            _ => return Err(Error::invalid(format!("{name} goes by one time, from the first to the last"))),
+        },
+    }
+    if name.ends_with("_not_null") {
+        function.params.null_treatment = Some(NullTreatment::IgnoreNulls);
+    }
+    Ok(function)
 }
