@@ -91,6 +91,15 @@ enum Pulled {
 }
 
 impl Reading<'_> {
+    /// Reads until at least `count` rows are there, if there are so many.
+    fn ahead(&mut self, py: Python<'_>, count: usize) -> PyResult<()> {
+        while self.state.ahead.iter().map(RecordBatch::num_rows).sum::<usize>() < count {
+            let Some(batch) = self.pull(py)? else { break };
+            self.state.ahead.push_back(batch);
+        }
+        Ok(())
+    }
+
     /// Reads one batch more; `None` at the end. After an error there is none.
     fn pull(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         let rows = self.rows;
@@ -147,10 +156,7 @@ impl Rows {
     /// The first rows, which stay: at least `count` if there are so many.
     fn peek(&self, py: Python<'_>, count: usize) -> PyResult<Table> {
         let mut reading = self.reading(py)?;
-        while reading.state.ahead.iter().map(RecordBatch::num_rows).sum::<usize>() < count {
-            let Some(batch) = reading.pull(py)? else { break };
-            reading.state.ahead.push_back(batch);
-        }
+        reading.ahead(py, count)?;
         Ok(Table { schema: self.schema.clone(), batches: reading.state.ahead.iter().cloned().collect() })
     }
 
@@ -164,7 +170,8 @@ impl Rows {
         }
     }
 
-    /// The rows as an Arrow stream that computes them as it is read.
+    /// The rows as an Arrow stream that computes them as it is read. The first are waited for here, where Ctrl-C and errors
+    /// are exceptions as always: a stream has only text for them, see [`told`].
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         slf: &Bound<'py, Self>,
@@ -172,6 +179,7 @@ impl Rows {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let py = slf.py();
         let schema = target(slf.get().schema.clone(), requested_schema)?;
+        slf.get().reading(py)?.ahead(py, 1)?;
         let rows = slf.clone().unbind();
         let next = move |py: Python<'_>| Ok(Rows::next(rows.get(), py)?.into_iter().collect());
         capsule::stream(py, Box::new(LazyReader { next, ahead: VecDeque::new(), schema }))

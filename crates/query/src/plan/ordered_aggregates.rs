@@ -1,7 +1,7 @@
 //! What goes by an order of rows: `first(x)` and its like get the designated timestamp of theirs as a second argument, and
 //! those that are told an order of their own (`first(x ORDER BY y)`) go by that.
 
-use crate::functions::{nth_value, paths, pick};
+use crate::functions::{paths, pick};
 use crate::{Error, Result};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -54,7 +54,7 @@ fn goes_by_time(function: &AggregateFunction) -> bool {
 
 /// Whether an aggregate is told an order, of which it knows nothing by itself.
 fn has_own_order(function: &AggregateFunction) -> bool {
-    !function.params.order_by.is_empty() && (goes_by_time(function) || function.func.name() == "nth_value")
+    !function.params.order_by.is_empty() && goes_by_time(function)
 }
 
 fn in_order(mut function: AggregateFunction, time: Option<&Column>) -> Result<AggregateFunction> {
@@ -65,8 +65,6 @@ fn in_order(mut function: AggregateFunction, time: Option<&Column>) -> Result<Ag
         return Ok(function);
     }
     match name.as_str() {
-        // The planner has the stock one for `array_agg(…)[n]`.
-        "nth_value" => function.func = nth_value::nth_value(),
         "first" | "first_not_null" => function.func = first_value_udaf(),
         "last" | "last_not_null" => function.func = last_value_udaf(),
         _ => match params.order_by.as_slice() {
