@@ -3,6 +3,7 @@
 //!
 //! Steps stand above those that they take their rows from. Operators of ours say themselves what they are.
 
+use crate::functions::floats;
 use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use std::collections::HashMap;
@@ -80,7 +81,28 @@ fn plain(text: &str) -> String {
         }
     }
     out.push_str(rest);
-    out.replace(" ASC NULLS LAST", "").replace(" DESC NULLS FIRST", " DESC").trim().to_owned()
+    without_float_keys(&out).replace(" ASC NULLS LAST", "").replace(" DESC NULLS FIRST", " DESC").trim().to_owned()
+}
+
+/// Floating point is compared by keys of it, which is nothing that anybody asked for.
+fn without_float_keys(text: &str) -> String {
+    let call = format!("{}(", floats::KEY);
+    let mut out = text.to_owned();
+    while let Some(from) = out.find(&call) {
+        let inside = from + call.len();
+        let mut depth = 1_usize;
+        let end = out[inside..].find(|c| {
+            depth = match c {
+                '(' => depth + 1,
+                ')' => depth - 1,
+                _ => depth,
+            };
+            depth == 0
+        });
+        let Some(end) = end.map(|at| inside + at) else { break };
+        out = format!("{}{}{}", &out[..from], &out[inside..end], &out[end + 1..]);
+    }
+    out
 }
 
 /// What stands in the brackets behind `key`.
@@ -295,5 +317,7 @@ mod tests {
         );
         assert_eq!(limit("skip=1, fetch=2"), "at most 2 rows behind the first 1");
         assert_eq!(plain("ts@0 ASC NULLS LAST, 'a@b' = s@1"), "ts, 'a@b' = s");
+        assert_eq!(plain("__float_key(abs(x@1)) DESC, k@0, __float_key(y@2)"), "abs(x) DESC, k, y");
+        assert_eq!(plain("__float_key(x@1"), "__float_key(x", "torn");
     }
 }
