@@ -73,28 +73,30 @@ impl GroupPlanes {
     }
 
     fn add_runs(&mut self, places: &[u32], inputs: &[FoldInput<'_>]) {
-        let (mut from, mut own) = (0, Vec::with_capacity(inputs.len()));
+        let (mut from, mut own, mut state) = (0, Vec::with_capacity(inputs.len()), Vec::new());
         for run in places.chunk_by(|a, b| a == b) {
             let to = from + run.len();
             own.clear();
             own.extend(inputs.iter().map(|input| input.part(from..to)));
-            self.add_all(run[0], run.len(), &own);
+            self.add_all(run[0], run.len(), &own, &mut state);
             from = to;
         }
     }
 
-    /// Rows of one place.
-    fn add_all(&mut self, place: u32, rows: usize, inputs: &[FoldInput<'_>]) {
+    /// Rows of one place. `state` is scratch.
+    fn add_all(&mut self, place: u32, rows: usize, inputs: &[FoldInput<'_>], state: &mut Vec<u64>) {
         let at = place as usize;
-        let mut state: Vec<u64> = self.folds.start().collect();
-        self.folds.add_all(&mut state, rows, inputs);
+        state.clear();
+        state.extend(self.folds.start());
+        self.folds.add_all(state, rows, inputs);
         let (counts, planes) = self.planes.split_at_mut(self.places);
         counts[at] += rows as u64;
-        for ((fold, plane), own) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)).zip(state) {
+        for ((fold, plane), own) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)).zip(&*state)
+        {
             match fold {
                 Fold::Rows => {}
                 Fold::Present(_) => plane[at] += rows as u64 - own,
-                fold => plane[at] = fold.joined(plane[at], own),
+                fold => plane[at] = fold.joined(plane[at], *own),
             }
         }
     }

@@ -16,7 +16,7 @@ mod worker;
 pub use best::{Best, By};
 pub use keys::{KeyKind, Overflow};
 pub use output::{Output, OutputKind};
-pub use worker::Values;
+pub use worker::{Values, present};
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;

@@ -10,8 +10,9 @@ use super::chosen::{Asked, Chosen};
 use super::keys::{KeyKind, Numbered, Numbers, Overflow, Word};
 use super::texts::Texts;
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
-use arrow::compute::take;
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow::compute::{cast, take};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::error::ArrowError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable, by_partition};
@@ -364,6 +365,22 @@ impl<W: Word> Worker<W> {
     }
 }
 
+/// 1 where there is a value; `None` where there is one everywhere.
+#[must_use]
+pub fn present(array: &ArrayRef) -> Option<Vec<u8>> {
+    let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0)?;
+    Some(nulls.iter().map(u8::from).collect())
+}
+
+fn wide(array: ArrayRef, is_float: bool) -> Result<ArrayRef, ArrowError> {
+    let array = match array.data_type() {
+        // Days have no way to 64 bits but through 32.
+        DataType::Date32 => cast(&array, &DataType::Int32)?,
+        _ => array,
+    };
+    cast(&array, if is_float { &DataType::Float64 } else { &DataType::Int64 })
+}
+
 impl<W> Collected<W> {
     fn bytes(&self) -> usize {
         let values = self.values.iter().map(|(i, f, p)| 8 * (i.capacity() + f.capacity()) + p.capacity());
@@ -372,6 +389,18 @@ impl<W> Collected<W> {
 }
 
 impl Values {
+    /// Of an input's array, whatever its numbers are; `is_float` as the input says.
+    ///
+    /// # Errors
+    /// When the array is none of numbers, and they are folded.
+    pub fn of(array: Option<ArrayRef>, is_float: Option<bool>) -> Result<Values, ArrowError> {
+        let present = array.as_ref().and_then(present);
+        let array = is_float.zip(array).map(|(is_float, array)| wide(array, is_float)).transpose()?;
+        Ok(Values { array, present })
+    }
+
+    /// As kernels fold them.
+    #[must_use]
     pub fn folded(&self) -> FoldInput<'_> {
         let values = match &self.array {
             Some(array) => match array.as_primitive_opt::<Float64Type>() {

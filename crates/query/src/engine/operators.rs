@@ -28,7 +28,7 @@ use tidalite_storage::TableSnapshot;
 const SHAPES_MAX: usize = 4;
 
 /// Operators that keep nothing of a run in copies of them. Sorts do, and have a reset.
-pub(super) const KNOWN: &[&str] = &[
+const KNOWN: &[&str] = &[
     "ProjectionExec",
     "FilterExec",
     "CoalescePartitionsExec",

@@ -385,12 +385,13 @@ impl ExecutionPlan for ScanExec {
         cancel.begins(self.work.all_of(partition).iter().map(|piece| reader.rows_of(*piece)).sum());
         let read_counts = ReadCounts::new(&self.metrics, partition);
         let counts = (!self.spec.predicates.is_empty()).then(|| FilterCounts::new(&self.metrics, partition));
-        let memory = MemoryConsumer::new("TidaliteScan groups").register(context.memory_pool());
-        memory.try_grow(self.groups.as_ref().map_or(0, |groups| groups.bytes()))?;
-        let mut groups = self.groups.clone().map(Groups::new);
+        let groups = self.groups.as_ref().map(|spec| {
+            let memory = MemoryConsumer::new("TidaliteScan groups").register(context.memory_pool());
+            memory.try_grow(spec.bytes())?;
+            Ok::<_, DataFusionError>((Groups::new(spec.clone()), memory))
+        });
+        let mut groups = groups.transpose()?;
         let mut next = move || {
-            // Held as long as the groups.
-            let _ = &memory;
             if is_done || left == 0 {
                 return None;
             }
@@ -401,7 +402,7 @@ impl ExecutionPlan for ScanExec {
             let _timer = metrics.elapsed_compute().timer();
             let Some(piece) = pieces.next() else {
                 is_done = true;
-                return groups.take().map(|groups| {
+                return groups.take().map(|(groups, _memory)| {
                     let batch = groups.finish().map_err(DataFusionError::from);
                     metrics.record_output(batch.as_ref().map_or(0, |batch| batch.num_rows()));
                     batch
@@ -409,7 +410,7 @@ impl ExecutionPlan for ScanExec {
             };
             let _ = tally::taken();
             let read = match &mut groups {
-                Some(groups) => groups.add(&reader, piece),
+                Some((groups, _)) => groups.add(&reader, piece),
                 None => reader.read(piece).map(|batch| {
                     let rows = batch.num_rows();
                     (batch, rows)

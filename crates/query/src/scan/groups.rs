@@ -19,10 +19,11 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};
-use inputs::{Opened, Values, present};
+use inputs::Opened;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends, without_codes};
+use tidalite_operators::group::{Values, present};
 use tidalite_storage::segment::OpenBlock;
 use tidalite_types::{ErrorKind, VECTOR_ROWS};
 
@@ -215,8 +216,11 @@ impl Groups {
                 (Some(bucket), _) => self.add_rows(bucket, 0..count, &folded),
                 (None, Some((column, times))) => {
                     let made = reader.bucketed(*column, times.vector(i).0.to_vec())?;
-                    let is_torn = self.is_torn(&made);
-                    self.add_runs(&made, &folded, is_torn);
+                    if self.is_torn(&made) {
+                        self.add_singly(&made, &folded);
+                    } else {
+                        self.add_runs(&made, &folded);
+                    }
                 }
                 (None, None) => return Err(Error::internal("buckets of a block without times")),
             }
@@ -234,7 +238,9 @@ impl Groups {
             .codes()
             .map(|(column, ..)| (batch.column(column).as_primitive::<UInt32Type>(), present(batch.column(column))))
             .collect();
-        let inputs = spec.inputs.iter().map(|input| Values::of(input, batch)).collect::<Result<Vec<_>>>()?;
+        let values = |input: &GroupInput| Values::of(Some(batch.column(input.column).clone()), input.is_float);
+        let inputs = spec.inputs.iter().map(values).collect::<Result<Vec<_>, _>>();
+        let inputs = inputs.map_err(|e| Error::internal(e.to_string()))?;
         for from in (0..batch.num_rows()).step_by(VECTOR_ROWS) {
             let rows = from..batch.num_rows().min(from + VECTOR_ROWS);
             without_codes(rows.len(), &mut self.places);
@@ -248,25 +254,26 @@ impl Groups {
             let folded: Vec<FoldInput<'_>> = inputs.iter().map(|values| values.folded().part(rows.clone())).collect();
             match buckets {
                 None => self.add_rows(None, 0..rows.len(), &folded),
-                Some(buckets) => self.add_runs(&buckets.slice(from, rows.len()), &folded, is_torn),
+                Some(buckets) if is_torn => self.add_singly(&buckets.slice(from, rows.len()), &folded),
+                Some(buckets) => {
+                    let buckets = buckets.slice(from, rows.len());
+                    run_ends(buckets.values(), &mut self.ends);
+                    self.add_runs(&buckets, &folded);
+                }
             }
         }
         Ok(())
     }
 
-    /// Whether buckets change too often, or there are none.
+    /// Whether buckets change too often, or there are none; `ends` has where they change.
     fn is_torn(&mut self, buckets: &Int64Array) -> bool {
         run_ends(buckets.values(), &mut self.ends);
         buckets.null_count() > 0 || self.is_few(buckets.len(), self.ends.len())
     }
 
-    /// Rows of a vector, a run of one bucket after the other.
-    fn add_runs(&mut self, buckets: &Int64Array, inputs: &[FoldInput<'_>], is_torn: bool) {
-        if is_torn {
-            return self.add_singly(buckets, inputs);
-        }
+    /// Rows of a vector, a run of one bucket after the other; `ends` has where they end.
+    fn add_runs(&mut self, buckets: &Int64Array, inputs: &[FoldInput<'_>]) {
         let mut ends = std::mem::take(&mut self.ends);
-        run_ends(buckets.values(), &mut ends);
         let mut from = 0;
         for to in ends.drain(..) {
             self.add_rows(Some(buckets.value(from)), from..to, inputs);

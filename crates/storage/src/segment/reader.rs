@@ -245,8 +245,10 @@ impl Segment {
     /// What the rows of a column's block come to, those of `selection` if there is one, else from the footer if that says
     /// it; `None` when the segment has no such column, or it is none of numbers.
     pub fn totals(&self, column: ColumnId, block: usize, selection: Option<&Selection>) -> Result<Option<Totals>> {
-        let Some((_, entry)) = self.find(column, block)? else { return Ok(None) };
-        if let (Some(sum), None) = (entry.sum, selection) {
+        if selection.is_none()
+            && let Some((_, entry)) = self.find(column, block)?
+            && let Some(sum) = entry.sum
+        {
             return Ok(Some(Totals { present: self.block_rows(block) - entry.zone.null_count as usize, sum }));
         }
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };

@@ -1,43 +1,12 @@
-//! What is folded of a batch or a block, as kernels want it.
+//! What is folded of a block, as kernels want it.
 
-use super::{GroupInput, as_type};
+use super::GroupInput;
 use crate::scan::read::Reader;
 use crate::{Error, Result};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
 use tidalite_kernels::{FoldInput, FoldValues};
 use tidalite_storage::Segment;
 use tidalite_storage::segment::{OpenBlock, Vectors};
 use tidalite_types::VECTOR_ROWS;
-
-/// The values of a batch that are folded.
-pub(super) struct Values {
-    array: Option<ArrayRef>,
-    present: Option<Vec<u8>>,
-}
-
-impl Values {
-    pub fn of(input: &GroupInput, batch: &RecordBatch) -> Result<Values> {
-        let array = batch.column(input.column);
-        let wide = match input.is_float {
-            Some(true) => Some(as_type(array, &DataType::Float64)?),
-            Some(false) => Some(as_type(array, &DataType::Int64)?),
-            None => None,
-        };
-        Ok(Values { array: wide, present: present(array) })
-    }
-
-    pub fn folded(&self) -> FoldInput<'_> {
-        let values = match &self.array {
-            None => FoldValues::Nothing,
-            Some(array) => match array.as_primitive_opt::<Float64Type>() {
-                Some(floats) => FoldValues::Floats(floats.values()),
-                None => FoldValues::Ints(array.as_primitive::<Int64Type>().values()),
-            },
-        };
-        FoldInput { values, present: self.present.as_deref() }
-    }
-}
 
 /// A block of a column that is folded.
 pub(super) enum Opened<'a> {
@@ -100,10 +69,4 @@ impl OfInput<'_> {
         };
         FoldInput { values, present }
     }
-}
-
-/// 1 where there is a value; `None` where there is one everywhere.
-pub(super) fn present(array: &ArrayRef) -> Option<Vec<u8>> {
-    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0)?;
-    Some(nulls.iter().map(u8::from).collect())
 }
