@@ -6,7 +6,8 @@ usage: ingest.py [--runs 3] [--systems questdb,tidalite] [--name ingest] CASE...
   tsbs:FILE:WORKERS               tsbs_load_questdb of the TSBS suite, unchanged ($TSBS_BIN: the binary or its folder)
   df:{http|tcp}:{ord|o3}:{1|2}    dataframe() of the official Python client, 1 or 2 processes
   ack[:FILE:CONNECTIONS]          HTTP acknowledgement of 1,000 rows, alone, then while FILE is pushed (default cpu.ilp:1)
-environment: PEERS, TSBS_BIN, TIDALITE_BIN, QDB_JAR, JAVA, QDB_HEAP; with --sync-delay-ms 5 Tidalite adds that to every sync.
+environment: PEERS, TSBS_BIN, TIDALITE_BIN, QDB_JAR, JAVA, QDB_HEAP; with --sync-delay-ms 5 Tidalite and
+the server that only syncs add that to every sync.
 
 Every run has a fresh data folder and a fresh server that was warmed up with other tables first. Cases are
 interleaved: each run of a case measures all systems, in turns, before the next. Clocks start with the first byte:
@@ -185,7 +186,8 @@ def measure_ack(system, case, args):
 def measure_null_ack(case, args):
     """The floor: the same client against a server that only writes to a file and syncs it."""
     f, connections, lines = ack_case(case, args)
-    with tempfile.TemporaryDirectory(dir=args.scratch) as folder, senders.NullServer(Path(folder) / "log") as null:
+    delay = args.sync_delay_ms / 1000
+    with tempfile.TemporaryDirectory(dir=args.scratch) as folder, senders.NullServer(Path(folder) / "log", delay) as null:
         alone = senders.acknowledgements(null.http_port, lines, until(ACK_SECONDS), ACK_PAUSE)
         loaded = acknowledgements_under_load(null, f, connections, lines)
     return dict(case=case, system="null server that syncs") | latencies(alone=alone, loaded=loaded)

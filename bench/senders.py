@@ -178,12 +178,12 @@ class NullServer:
     """Takes bytes over TCP and requests over HTTP and forgets them, in a process of its own.
 
     With `log`, a path: writes `LOG_BYTES` to that file and syncs it before it answers a write, the least that a durable
-    server can do."""
+    server can do; with `sync_delay` a sync takes so many seconds longer."""
 
     FILE_BYTES, LOG_BYTES = 64 << 20, 24 << 10
 
-    def __init__(self, log=None):
-        self.log = log
+    def __init__(self, log=None, sync_delay=0):
+        self.log, self.sync_delay = log, sync_delay
 
     def __enter__(self):
         if self.log:
@@ -247,6 +247,7 @@ class NullServer:
             if b" /write" in head.split(b"\r\n")[0]:
                 if log:
                     os.pwrite(log, block, at)
+                    time.sleep(self.sync_delay)
                     os.fdatasync(log)
                     at = (at + self.LOG_BYTES) % (self.FILE_BYTES - self.LOG_BYTES)
                 peer.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
