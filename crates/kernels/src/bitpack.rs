@@ -197,6 +197,27 @@ dispatch! {
     }
 }
 
+dispatch! {
+    /// The distances in `lines` as they are, into the first of `out`; behind the rows there is anything.
+    ///
+    /// # Panics
+    /// With more than [`VECTOR`] rows, a width above 32, or fewer than [`line_count`] lines.
+    pub fn unpack_distances(lines: &[Line], width: u32, rows: usize, out: &mut [u32; VECTOR]) {
+        assert!(rows <= VECTOR && width <= 32 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
+        match width {
+            0 => out.fill(0),
+            1..=16 => {
+                let mut words = [0; VECTOR];
+                unpack_u16(lines, width, rows, &mut words);
+                for (out, word) in out.iter_mut().zip(&words) {
+                    *out = u32::from(*word);
+                }
+            }
+            _ => unpack_u32(lines, width, rows, out),
+        }
+    }
+}
+
 /// The distance of one row. Faster than unpacking all where few rows of a vector are wanted.
 ///
 /// # Panics

@@ -6,10 +6,12 @@
 //! each fold, and are joined with those of another thread without being understood.
 
 mod dense;
+mod digits;
 pub mod fold;
 pub mod planes;
 pub mod table;
 
+pub use digits::Digits;
 pub use fold::{Fold, FoldInput, FoldValues, Folds, float_of_order, order_of_float};
 pub use planes::{GroupPlanes, add_codes, extend_bytes, run_ends, without_codes};
 pub use table::{GroupKey, GroupTable, by_partition};

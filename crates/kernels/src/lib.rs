@@ -25,12 +25,12 @@ pub mod sort;
 pub mod sum;
 pub mod widths;
 
-pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack};
+pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack, unpack_distances};
 pub use delta::{deltas, extend_steps, sum_up};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};
 pub use group::{
-    Fold, FoldInput, FoldValues, Folds, GroupKey, GroupPlanes, GroupTable, add_codes, by_partition, extend_bytes,
-    float_of_order, order_of_float, run_ends, without_codes,
+    Digits, Fold, FoldInput, FoldValues, Folds, GroupKey, GroupPlanes, GroupTable, add_codes, by_partition,
+    extend_bytes, float_of_order, order_of_float, run_ends, without_codes,
 };
 pub use in_range::{
     Comparable, Mask, RANGES_MAX, f32_in_range, f64_in_range, packed_in_range, packed_in_ranges, values_in_range,

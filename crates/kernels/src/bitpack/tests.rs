@@ -18,6 +18,11 @@ fn what_is_packed_comes_back_in_row_order() {
             let mut out = vec![9];
             unpacker.unpack(lines, width, reference, rows, &mut out);
             assert_eq!((out[0], &out[1..]), (9, &values[..]), "{rows} rows of {width} bits");
+            if width <= 32 {
+                let mut out = [9; VECTOR];
+                unpack_distances(lines, width, rows, &mut out);
+                assert!(distances.iter().zip(out).all(|(a, b)| *a == u64::from(b)), "{rows} rows of {width} bits");
+            }
         }
     }
 }

@@ -5,8 +5,10 @@
 //! written. Several words for a place, which rows take in turns, cost more than they save from four places on
 //! (`examples/planes_speed.rs`).
 
-use super::fold::{Fold, FoldInput, Folds, floats};
-use crate::dispatch;
+use super::digits::{DigitSums, Digits};
+use super::fold::{Fold, FoldInput, FoldValues, Folds, floats};
+use crate::{alp, dispatch};
+use std::cell::LazyCell;
 
 /// Rows of one place that are worth a loop of their own, on average.
 const RUN_ROWS: usize = 24;
@@ -18,6 +20,10 @@ pub struct GroupPlanes {
     places: usize,
     /// Rows by place; then for each fold its words by place. That of rows with a value counts those without.
     planes: Vec<u64>,
+    /// By input, of those that came as digits: what is not in `planes` yet.
+    digits: Vec<Option<DigitSums>>,
+    /// The first of them, which counts rows.
+    counting: Option<usize>,
 }
 
 impl GroupPlanes {
@@ -29,13 +35,13 @@ impl GroupPlanes {
         for fold in folds.as_slice() {
             planes.resize(planes.len() + places, start(*fold));
         }
-        GroupPlanes { folds, places, planes }
+        GroupPlanes { folds, places, planes, digits: Vec::new(), counting: None }
     }
 
     /// Memory that it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.planes.capacity() * 8
+        self.planes.capacity() * 8 + self.digits.iter().flatten().map(DigitSums::bytes).sum::<usize>()
     }
 
     /// Adds rows to their places.
@@ -43,7 +49,7 @@ impl GroupPlanes {
     /// # Panics
     /// When there is no such place.
     pub fn add(&mut self, places: &[u32], inputs: &[FoldInput<'_>]) {
-        if changes(places) * RUN_ROWS < places.len() {
+        if are_runs(places) {
             return self.add_runs(places, inputs);
         }
         let (rows, planes) = self.planes.split_at_mut(self.places);
@@ -70,6 +76,64 @@ impl GroupPlanes {
         if !is_counted {
             places.iter().for_each(|place| rows[*place as usize] += 1);
         }
+    }
+
+    /// Adds rows of a vector to their places, where inputs are only summed up or counted and every row has a value of
+    /// each. `digits` has those that are summed up, the same each time and at least one; others are `None`.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn add_digits(&mut self, places: &[u32], digits: &[Option<Digits<'_>>]) {
+        let are_runs = LazyCell::new(|| are_runs(places));
+        self.digits.resize_with(digits.len().max(self.digits.len()), || None);
+        self.counting = digits.iter().position(Option::is_some);
+        for (input, digits) in digits.iter().enumerate().filter_map(|(input, own)| Some((input, own.as_ref()?))) {
+            if self.digits[input].as_ref().is_some_and(|sums| !sums.has_room(digits)) {
+                self.settle(input);
+            }
+            let sums = self.digits[input].get_or_insert_with(|| DigitSums::new(self.places));
+            sums.add(places, || *are_runs, digits);
+            if !digits.others.is_empty() {
+                self.add_others(input, places, digits);
+            }
+        }
+    }
+
+    /// What digits do not say.
+    fn add_others(&mut self, input: usize, places: &[u32], digits: &Digits<'_>) {
+        let own: Vec<u32> = digits.others.iter().map(|row| places[*row as usize]).collect();
+        let (rows, planes) = self.planes.split_at_mut(self.places);
+        if self.counting == Some(input) {
+            own.iter().for_each(|place| rows[*place as usize] += 1);
+        }
+        let nothing = FoldInput { values: FoldValues::Nothing, present: None };
+        let mut inputs = vec![nothing; input];
+        inputs.push(FoldInput { values: digits.numbers, present: None });
+        for (fold, plane) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)) {
+            if matches!(fold, Fold::SumInt(of) | Fold::SumFloat(of) if *of == input) {
+                fold.add(plane, 1, 0, &own, &inputs);
+            }
+        }
+    }
+
+    /// Brings what came as digits into the planes.
+    fn settle(&mut self, input: usize) {
+        let Some(sums) = &mut self.digits[input] else { return };
+        let (rows, planes) = self.planes.split_at_mut(self.places);
+        let (folds, places, is_counting) = (self.folds.as_slice(), self.places, self.counting == Some(input));
+        sums.take(|place, count, sum, scale| {
+            if is_counting {
+                rows[place] += count;
+            }
+            for (fold, plane) in folds.iter().zip(planes.chunks_exact_mut(places)) {
+                let own = match *fold {
+                    Fold::SumInt(of) if of == input => sum.cast_unsigned(),
+                    Fold::SumFloat(of) if of == input => alp::value::<f64>(sum, scale).to_bits(),
+                    _ => continue,
+                };
+                plane[place] = fold.joined(plane[place], own);
+            }
+        });
     }
 
     fn add_runs(&mut self, places: &[u32], inputs: &[FoldInput<'_>]) {
@@ -103,6 +167,7 @@ impl GroupPlanes {
 
     /// Appends the places that have rows, and their words one after the other. No place has any then.
     pub fn take(&mut self, places: &mut Vec<u32>, states: &mut Vec<u64>) {
+        (0..self.digits.len()).for_each(|input| self.settle(input));
         let folds = self.folds.as_slice();
         let (rows, planes) = self.planes.split_at_mut(self.places);
         for (place, rows) in rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
@@ -135,6 +200,11 @@ fn count_and_sum(rows: &mut [u64], sums: &mut [u64], places: &[u32], values: &[f
         rows[at] += 1;
         sums[at] = (f64::from_bits(sums[at]) + value).to_bits();
     }
+}
+
+/// Whether rows of one place mostly follow one another.
+fn are_runs(places: &[u32]) -> bool {
+    changes(places) * RUN_ROWS < places.len()
 }
 
 dispatch! {

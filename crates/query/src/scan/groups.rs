@@ -38,6 +38,8 @@ pub(crate) struct GroupSpec {
     keys: Vec<Key>,
     inputs: Vec<GroupInput>,
     folds: Vec<Fold>,
+    /// Whether inputs are only added up or counted.
+    is_added_up: bool,
     places: usize,
     schema: SchemaRef,
 }
@@ -73,7 +75,11 @@ impl GroupSpec {
             Field::new(format!("fold {at}"), data_type, true)
         };
         let fields: Vec<Field> = keys.iter().map(of_key).chain(folds.iter().enumerate().map(of_fold)).collect();
-        Some(GroupSpec { keys, inputs, folds, places: places as usize, schema: Arc::new(Schema::new(fields)) })
+        let is_added =
+            |fold: &Fold| matches!(fold, Fold::Rows | Fold::Present(_) | Fold::SumInt(_) | Fold::SumFloat(_));
+        let is_added_up = folds.iter().all(is_added);
+        let schema = Arc::new(Schema::new(fields));
+        Some(GroupSpec { keys, inputs, folds, is_added_up, places: places as usize, schema })
     }
 
     /// Its keys, then a column for each fold.
@@ -88,7 +94,7 @@ impl GroupSpec {
 
     /// Memory that a thread takes, about.
     pub fn bytes(&self) -> usize {
-        (self.places + OUT_GROUPS) * (self.folds.len() + 1) * size_of::<u64>()
+        (self.places + OUT_GROUPS) * (self.folds.len() + self.inputs.len() + 1) * size_of::<u64>()
     }
 
     pub fn bucket(&self) -> Option<usize> {
@@ -200,6 +206,8 @@ impl Groups {
         let mut codes = codes.collect::<Result<Vec<_>, _>>().map_err(named)?;
         let inputs = spec.inputs.iter().map(|input| Opened::of(input, reader, segment, block));
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        let packed = inputs.iter().map(Opened::packed).take_while(|_| spec.is_added_up);
+        let mut packed = packed.collect::<Result<Option<Vec<_>>, _>>().map_err(named)?;
         let vectors = inputs.iter().map(Opened::vectors).collect::<Result<Vec<_>, _>>();
         let mut inputs = vectors.map_err(named)?;
         for i in 0..rows.div_ceil(VECTOR_ROWS) {
@@ -211,8 +219,16 @@ impl Groups {
                 let greatest = add_codes(values, present, stride, &mut self.places);
                 check_code(reader, column, greatest, known)?;
             }
+            let bucket = buckets.of_vectors.get(i).copied().unwrap_or(buckets.all);
+            if let Some(bucket) = bucket
+                && let Some(digits) = packed.as_mut().and_then(|all| inputs::digits(all, i))
+            {
+                self.begin(bucket);
+                self.planes.add_digits(&self.places, &digits);
+                continue;
+            }
             let folded: Vec<FoldInput<'_>> = inputs.iter_mut().map(|input| input.vector(i, count)).collect();
-            match (buckets.of_vectors.get(i).copied().unwrap_or(buckets.all), &mut times) {
+            match (bucket, &mut times) {
                 (Some(bucket), _) => self.add_rows(bucket, 0..count, &folded),
                 (None, Some((column, times))) => {
                     let made = reader.bucketed(*column, times.vector(i).0.to_vec())?;
@@ -294,15 +310,20 @@ impl Groups {
 
     /// Rows of one bucket, whose places are there.
     fn add_rows(&mut self, bucket: Bucket, rows: Range<usize>, inputs: &[FoldInput<'_>]) {
-        if bucket != self.bucket {
-            self.complete();
-            self.bucket = bucket;
-        }
+        self.begin(bucket);
         if rows.len() == self.places.len() {
             return self.planes.add(&self.places, inputs);
         }
         let own: Vec<FoldInput<'_>> = inputs.iter().map(|input| input.part(rows.clone())).collect();
         self.planes.add(&self.places[rows], &own);
+    }
+
+    /// Rows of this bucket come next.
+    fn begin(&mut self, bucket: Bucket) {
+        if bucket != self.bucket {
+            self.complete();
+            self.bucket = bucket;
+        }
     }
 
     /// No more rows of this bucket, so far.

@@ -27,7 +27,7 @@ pub use reader::{Segment, SegmentMeta};
 pub use selection::Selection;
 pub use store::{SegmentStore, StoreStats};
 pub use text_rows::TextRows;
-pub use vectors::{OpenBlock, Vectors};
+pub use vectors::{DigitVectors, OpenBlock, Vectors};
 pub use writer::{BlockSource, SegmentSummary, SegmentWriter};
 
 #[cfg(test)]

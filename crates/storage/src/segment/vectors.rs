@@ -2,6 +2,7 @@
 
 use super::Segment;
 use super::encoding::EncodedBlock;
+pub use super::encoding::digits::DigitVectors;
 pub use super::encoding::vectors::Vectors;
 use super::reader::count;
 use crate::{Result, Zone};
@@ -36,6 +37,11 @@ impl OpenBlock<'_> {
     /// Floating point, or integers as such.
     pub fn floats(&self) -> Result<Vectors<'_, f64>> {
         self.encoded.floats().map_err(|problem| self.damaged(&problem))
+    }
+
+    /// Numbers as they are packed, where they are, for those who add them up.
+    pub fn digits(&self, as_floats: bool) -> Result<Option<DigitVectors<'_>>> {
+        self.encoded.digits(as_floats).map_err(|problem| self.damaged(&problem))
     }
 
     /// Codes of symbols.

@@ -3,9 +3,9 @@
 use super::GroupInput;
 use crate::scan::read::Reader;
 use crate::{Error, Result};
-use tidalite_kernels::{FoldInput, FoldValues};
+use tidalite_kernels::{Digits, FoldInput, FoldValues};
 use tidalite_storage::Segment;
-use tidalite_storage::segment::{OpenBlock, Vectors};
+use tidalite_storage::segment::{DigitVectors, OpenBlock, Vectors};
 use tidalite_types::VECTOR_ROWS;
 
 /// A block of a column that is folded.
@@ -41,6 +41,34 @@ impl<'a> Opened<'a> {
             Opened::Some(block, Some(false)) => OfInput::Ints(block.ints()?),
         })
     }
+
+    /// Numbers as they are packed, where that will do.
+    pub fn packed(&self) -> tidalite_storage::Result<Option<Packed<'_>>> {
+        Ok(match self {
+            Opened::Present => Some(Packed::Present),
+            Opened::Some(block, Some(is_float)) => block.digits(*is_float)?.map(Packed::Digits),
+            _ => None,
+        })
+    }
+}
+
+/// An input whose rows all have a value.
+pub(super) enum Packed<'a> {
+    /// Which nobody asks for.
+    Present,
+    Digits(DigitVectors<'a>),
+}
+
+/// The digits of inputs that have them, if a vector has all that are asked for.
+pub(super) fn digits<'a>(inputs: &'a mut [Packed<'_>], i: usize) -> Option<Vec<Option<Digits<'a>>>> {
+    let has = |input: &Packed<'_>| matches!(input, Packed::Digits(vectors) if vectors.has(i));
+    let is_some = inputs.iter().any(has);
+    let is_all = inputs.iter().all(|input| has(input) || matches!(input, Packed::Present));
+    let of = |input: &'a mut Packed<'_>| match input {
+        Packed::Present => None,
+        Packed::Digits(vectors) => Some(vectors.vector(i)),
+    };
+    (is_some && is_all).then(|| inputs.iter_mut().map(of).collect())
 }
 
 pub(super) enum OfInput<'a> {

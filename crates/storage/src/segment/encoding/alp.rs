@@ -168,7 +168,7 @@ impl<'a> Vectors<'a> {
     }
 
     /// Scale and integers of vector `i`; exceptions are the bits of values.
-    fn vector(&self, i: usize) -> (i8, Frame<'a, i64>) {
+    pub fn vector(&self, i: usize) -> (i8, Frame<'a, i64>) {
         (self.scales[i] as i8, self.frames.vector(i))
     }
 

@@ -20,7 +20,7 @@
 //! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
 //! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] any of
 //! them; [`opened`] what memory keeps instead; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only; [`retain`] the
-//! rows whose value is in a set; [`totals`] what numbers come to; [`vectors`] one vector after the other.
+//! rows whose value is in a set; [`totals`] what numbers come to; [`vectors`] one vector after the other, [`digits`] as it is packed.
 
 mod alp;
 mod alp_rd;
@@ -31,6 +31,7 @@ mod compressed;
 mod constant;
 mod delta;
 mod dict;
+pub mod digits;
 mod fixed;
 mod frames;
 mod fsst;

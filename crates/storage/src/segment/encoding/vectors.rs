@@ -32,14 +32,23 @@ impl<T> Vectors<'_, T> {
         self.values.clear();
         (self.read)(i, &mut self.values);
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
-        let words = self.validity.chunks(VECTOR_ROWS / 64).nth(i).unwrap_or_default();
-        if words.is_empty() || count_picked(words) == rows {
+        if is_whole(&self.validity, i, rows) {
             return (&self.values, None);
         }
         self.present.clear();
-        extend_bytes(words, rows, &mut self.present);
+        extend_bytes(of_vector(&self.validity, i), rows, &mut self.present);
         (&self.values, Some(&self.present))
     }
+}
+
+fn of_vector(validity: &[u64], i: usize) -> &[u64] {
+    validity.chunks(VECTOR_ROWS / 64).nth(i).unwrap_or_default()
+}
+
+/// Whether every row of a vector has a value. No bits at all say that every row of the block has.
+pub(super) fn is_whole(validity: &[u64], i: usize, rows: usize) -> bool {
+    let words = of_vector(validity, i);
+    words.is_empty() || count_picked(words) == rows
 }
 
 impl EncodedBlock {
@@ -82,12 +91,22 @@ impl EncodedBlock {
         self.vectors(Box::new(|_, _| {}))
     }
 
-    fn vectors<'a, T>(&'a self, read: Read<'a, T>) -> Result<Vectors<'a, T>, String> {
-        let validity = match self.entry.encoding {
+    /// Words of bits; none where every row has a value.
+    pub(super) fn validity(&self) -> Result<Vec<u64>, String> {
+        Ok(match self.entry.encoding {
             Encoding::Nulls => vec![0; self.rows.div_ceil(64)],
             _ => collect(Layout::of(&self.entry, self.physical, self.rows)?.validity(&self.bytes)),
-        };
-        Ok(Vectors { read, rows: self.rows, validity, values: Vec::with_capacity(VECTOR_ROWS), present: Vec::new() })
+        })
+    }
+
+    fn vectors<'a, T>(&'a self, read: Read<'a, T>) -> Result<Vectors<'a, T>, String> {
+        Ok(Vectors {
+            read,
+            rows: self.rows,
+            validity: self.validity()?,
+            values: Vec::with_capacity(VECTOR_ROWS),
+            present: Vec::new(),
+        })
     }
 
     fn read_ints<T: Framed + Fixed>(&self) -> Result<Read<'_, T>, String> {

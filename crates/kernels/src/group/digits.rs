@@ -1,0 +1,299 @@
+//! Sums by place of numbers that lie in few bits, without making each the number that it stands for.
+//!
+//! What is added up are integers. A sum becomes a number once, when it is taken, where adding numbers would round each
+//! time: it is as near to the true one or nearer.
+
+use super::fold::FoldValues;
+use crate::bitpack::VECTOR;
+use crate::dispatch;
+
+/// Numbers of a vector, `(base + word) / 10^scale` (see [`crate::alp::value`]); integers have scale 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Digits<'a> {
+    pub words: &'a [u32],
+    /// No word has more bits.
+    pub width: u32,
+    pub base: i64,
+    pub scale: i8,
+    /// Rows that have another number, whatever their word says; and those numbers.
+    pub others: &'a [u32],
+    pub numbers: FoldValues<'a>,
+}
+
+impl Digits<'_> {
+    /// What [`Digits::width`] may be at most.
+    pub const WIDTH_MAX: u32 = 32;
+    /// What [`Digits::base`] may be at most, and the least is as far below 0.
+    pub const BASE_MAX: u64 = 1 << 32;
+
+    /// How far from 0 an integer is at most.
+    fn greatest(&self) -> u64 {
+        self.base.unsigned_abs() + (1 << self.width) - 1
+    }
+}
+
+/// Bits of a sum, which may be negative. Rows are counted above it, in the same word.
+const SUM_BITS: u32 = 44;
+const ONE: u64 = 1 << SUM_BITS;
+const ROWS_MAX: u64 = (1 << (64 - SUM_BITS)) - 1;
+/// Of the sums of all rows.
+const SUM_MAX: u64 = (1 << (SUM_BITS - 1)) - 1;
+// A vector always fits.
+const _: () = assert!((Digits::BASE_MAX + (1 << Digits::WIDTH_MAX) - 1) <= SUM_MAX / VECTOR as u64);
+
+/// So few places are looked for one after the other.
+const FEW: usize = 10;
+/// Words of more bits are not worth it: too few of them add up to 32 bits.
+const FEW_BITS: u32 = 26;
+
+/// Rows and sums of one input.
+#[derive(Debug)]
+pub(super) struct DigitSums {
+    /// By place.
+    words: Vec<u64>,
+    scale: i8,
+    rows_left: u64,
+    sum_left: u64,
+}
+
+impl DigitSums {
+    pub fn new(places: usize) -> DigitSums {
+        DigitSums { words: vec![0; places], scale: 0, rows_left: ROWS_MAX, sum_left: SUM_MAX }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.words.capacity() * 8
+    }
+
+    /// Whether rows can be added, at most those of a vector. If not, what there is has to be taken first.
+    pub fn has_room(&self, digits: &Digits<'_>) -> bool {
+        let rows = digits.words.len() as u64;
+        let is_empty = self.rows_left == ROWS_MAX;
+        let is_alike = is_empty || self.scale == digits.scale;
+        is_alike && self.rows_left >= rows && self.sum_left >= rows * digits.greatest()
+    }
+
+    /// Adds rows, for which there is room. `are_runs`: whether rows of one place mostly follow one another.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn add(&mut self, places: &[u32], are_runs: impl FnOnce() -> bool, digits: &Digits<'_>) {
+        let rows = digits.words.len() as u64;
+        self.scale = digits.scale;
+        self.rows_left -= rows;
+        self.sum_left -= rows * digits.greatest();
+        let one = ONE.wrapping_add_signed(digits.base);
+        if self.words.len() <= FEW && digits.width <= FEW_BITS {
+            self.add_few(places, digits, one);
+        } else if are_runs() {
+            self.add_runs(places, digits.words, one);
+        } else {
+            for (place, word) in places.iter().zip(digits.words) {
+                let sum = &mut self.words[*place as usize];
+                *sum = sum.wrapping_add(one).wrapping_add(u64::from(*word));
+            }
+        }
+        for row in digits.others {
+            let sum = &mut self.words[places[*row as usize] as usize];
+            *sum = sum.wrapping_sub(one).wrapping_sub(u64::from(digits.words[*row as usize]));
+        }
+    }
+
+    fn add_runs(&mut self, places: &[u32], words: &[u32], one: u64) {
+        let mut from = 0;
+        for run in places.chunk_by(|a, b| a == b) {
+            let to = from + run.len();
+            let own: u64 = words[from..to].iter().map(|word| u64::from(*word)).sum();
+            let sum = &mut self.words[run[0] as usize];
+            *sum = sum.wrapping_add(one.wrapping_mul(run.len() as u64)).wrapping_add(own);
+            from = to;
+        }
+    }
+
+    fn add_few(&mut self, places: &[u32], digits: &Digits<'_>, one: u64) {
+        let mut left = places.len() as u64;
+        // Place 0, that of NULL, mostly has no row.
+        let count = self.words.len();
+        for place in (1..count).chain([0]) {
+            if left == 0 {
+                return;
+            }
+            let (rows, own) = of_place(place as u32, places, digits.words, digits.width);
+            let sum = &mut self.words[place];
+            *sum = sum.wrapping_add(one.wrapping_mul(rows)).wrapping_add(own);
+            left -= rows;
+        }
+        assert!(left == 0, "{left} rows of no place");
+    }
+
+    /// Shows each place that has rows, how many they are, the sum of their integers and its scale. No place has any then.
+    pub fn take(&mut self, mut each: impl FnMut(usize, u64, i64, i8)) {
+        if self.rows_left < ROWS_MAX {
+            for (place, word) in self.words.iter_mut().enumerate().filter(|(_, word)| **word != 0) {
+                let rows = word.wrapping_add(ONE / 2) >> SUM_BITS;
+                let sum = word.wrapping_sub(rows << SUM_BITS).cast_signed();
+                *word = 0;
+                each(place, rows, sum, self.scale);
+            }
+            (self.rows_left, self.sum_left) = (ROWS_MAX, SUM_MAX);
+        }
+    }
+}
+
+dispatch! {
+    /// Rows of one place, and the sum of their words, of which none has more than `width` bits.
+    fn of_place(place: u32, places: &[u32], words: &[u32], width: u32) -> (u64, u64) {
+        let (mut rows, mut sum) = (0, 0);
+        // As many as their lanes: sums of 32 bits.
+        let together = 1_usize << (u32::BITS - width).min(VECTOR.ilog2());
+        for (places, words) in places.chunks(together).zip(words.chunks(together)) {
+            let (mut own_rows, mut own_sum) = (0_u32, 0_u32);
+            for (own, word) in places.iter().zip(words) {
+                let is_own = u32::from(*own == place);
+                own_rows += is_own;
+                own_sum += word & is_own.wrapping_neg();
+            }
+            rows += u64::from(own_rows);
+            sum += u64::from(own_sum);
+        }
+        (rows, sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fold::{Fold, FoldInput, Folds};
+    use super::super::planes::GroupPlanes;
+    use super::*;
+    use crate::alp;
+
+    /// Numbers of a vector and the integers that most of them are made of.
+    struct Numbers {
+        words: Vec<u32>,
+        width: u32,
+        base: i64,
+        scale: i8,
+        others: Vec<u32>,
+        of_others: Vec<f64>,
+    }
+
+    impl Numbers {
+        fn random(random: &mut fastrand::Rng, rows: usize) -> Numbers {
+            let width = random.u32(0..=Digits::WIDTH_MAX);
+            let base_max = Digits::BASE_MAX.cast_signed();
+            let base = if random.bool() { random.i64(-500..500) } else { random.i64(-base_max..=base_max) };
+            // Quarters, halves and whole numbers are added exactly whatever the order.
+            let others = (0..rows as u32).filter(|_| random.u8(..) < 5).collect::<Vec<_>>();
+            let mask = crate::bitpack::width_mask(width) as u32;
+            Numbers {
+                words: (0..rows).map(|_| if random.u8(..) < 9 { mask } else { random.u32(..) & mask }).collect(),
+                width,
+                base,
+                scale: if random.bool() { 0 } else { -2 },
+                of_others: others.iter().map(|_| f64::from(random.i32(-900..900)) / 4.0).collect(),
+                others,
+            }
+        }
+
+        fn digits(&self) -> Digits<'_> {
+            Digits {
+                words: &self.words,
+                width: self.width,
+                base: self.base,
+                scale: self.scale,
+                others: &self.others,
+                numbers: FoldValues::Floats(&self.of_others),
+            }
+        }
+
+        /// What they are, as it is defined.
+        fn plainly(&self) -> Vec<f64> {
+            let number = |word: &u32| alp::value(self.base + i64::from(*word), self.scale);
+            let mut numbers: Vec<f64> = self.words.iter().map(number).collect();
+            for (row, number) in self.others.iter().zip(&self.of_others) {
+                numbers[*row as usize] = *number;
+            }
+            numbers
+        }
+    }
+
+    #[test]
+    fn digits_come_to_what_their_numbers_do() {
+        let mut random = fastrand::Rng::with_seed(10);
+        let folds = vec![Fold::SumFloat(1), Fold::Rows, Fold::Present(0), Fold::SumFloat(0), Fold::Present(2)];
+        let folds = Folds::new(folds);
+        for (count, run, vectors) in [(1, 1, 3), (5, 1, 40), (5, 300, 9), (FEW, 1, 3), (FEW + 1, 1, 3), (3_000, 2, 5)] {
+            let mut by_digits = GroupPlanes::new(folds.clone(), count);
+            let mut plainly = GroupPlanes::new(folds.clone(), count);
+            // Used again once it was emptied.
+            for _ in 0..3 {
+                for _ in 0..vectors {
+                    let rows = if random.bool() { VECTOR } else { random.usize(1..VECTOR) };
+                    let mut places: Vec<u32> = Vec::new();
+                    while places.len() < rows {
+                        let place = random.u32(..count as u32);
+                        places.resize((places.len() + random.usize(1..=run)).min(rows), place);
+                    }
+                    let numbers = [Numbers::random(&mut random, rows), Numbers::random(&mut random, rows)];
+                    // Some of the vectors come as numbers, as where a row is NULL.
+                    if random.u8(..) < 200 {
+                        by_digits.add_digits(&places, &[Some(numbers[0].digits()), Some(numbers[1].digits()), None]);
+                    } else {
+                        add_plainly(&mut by_digits, &places, &numbers);
+                    }
+                    add_plainly(&mut plainly, &places, &numbers);
+                }
+                assert_eq!(taken(&mut by_digits), taken(&mut plainly), "{count} places");
+            }
+        }
+    }
+
+    fn add_plainly(planes: &mut GroupPlanes, places: &[u32], numbers: &[Numbers; 2]) {
+        let numbers = numbers.each_ref().map(Numbers::plainly);
+        let input = |values| FoldInput { values, present: None };
+        let of = |numbers| input(FoldValues::Floats(numbers));
+        planes.add(places, &[of(&numbers[0]), of(&numbers[1]), input(FoldValues::Nothing)]);
+    }
+
+    fn taken(planes: &mut GroupPlanes) -> (Vec<u32>, Vec<u64>) {
+        let (mut places, mut states) = (Vec::new(), Vec::new());
+        planes.take(&mut places, &mut states);
+        (places, states)
+    }
+
+    #[test]
+    fn sums_of_digits_are_rounded_once() {
+        let mut planes = GroupPlanes::new(Folds::new(vec![Fold::SumFloat(0), Fold::Rows]), 2);
+        let words = [1, 2, 7];
+        let digits = |others| Digits {
+            words: &words,
+            width: 3,
+            base: 0,
+            scale: 1,
+            others,
+            numbers: FoldValues::Floats(&[-0.0, -0.0, -0.0][3 - others.len()..]),
+        };
+        planes.add_digits(&[1, 1, 0], &[Some(digits(&[]))]);
+        let (places, states) = taken(&mut planes);
+        // 0.1 + 0.2 as numbers is 0.30000000000000004.
+        assert_eq!((places, states), (vec![0, 1], vec![0.7_f64.to_bits(), 1, 0.3_f64.to_bits(), 2]));
+        planes.add_digits(&[0, 0, 0], &[Some(digits(&[0, 1, 2]))]);
+        assert_eq!(taken(&mut planes), (vec![0], vec![(-0.0_f64).to_bits(), 3]));
+    }
+
+    #[test]
+    fn sums_of_integers_wrap() {
+        let mut planes = GroupPlanes::new(Folds::new(vec![Fold::SumInt(0)]), 1);
+        let (words, far) = ([u32::MAX; VECTOR], [i64::MAX, i64::MAX]);
+        let mut expected = 0_i64;
+        for _ in 0..5 {
+            let base = -Digits::BASE_MAX.cast_signed();
+            let numbers = FoldValues::Ints(&far);
+            let digits = Digits { words: &words, width: 32, base, scale: 0, others: &[3, 9], numbers };
+            planes.add_digits(&[0; VECTOR], &[Some(digits)]);
+            let usual = (base + i64::from(u32::MAX)) * (VECTOR as i64 - 2);
+            expected = expected.wrapping_add(usual).wrapping_add(i64::MAX).wrapping_add(i64::MAX);
+        }
+        assert_eq!(taken(&mut planes), (vec![0], vec![expected.cast_unsigned()]));
+    }
+}
