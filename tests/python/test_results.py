@@ -49,6 +49,15 @@ def test_python_values_come_back(rows):
     assert second == (dt.datetime(2026, 1, 2), *[None] * 16)
 
 
+def test_times_of_all_years(rows):
+    values = "('0001-01-01'::timestamp), (null), ('1969-12-31T23:59:59.999'), ('9999-12-31T23:59:59.999')"
+    late = dict(hour=23, minute=59, second=59, microsecond=999_000)
+    times = [dt.datetime(1, 1, 1), None, dt.datetime(1969, 12, 31, **late), dt.datetime(9999, 12, 31, **late)]
+    assert rows.sql(f"select t, t::timestamp_ms from (values {values}) v(t)").fetchall() == [(t, t) for t in times]
+    with pytest.raises(OverflowError):
+        rows.sql("select t + '1s'::interval from (values (null), ('9999-12-31T23:59:59'::timestamp)) v(t)").fetchall()
+
+
 def test_arrow(rows):
     table = rows.sql("select * from every order by ts").arrow()
     assert table.num_rows == 2 and table.column_names[:3] == ["ts", "b", "i1"]
