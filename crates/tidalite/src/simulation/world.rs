@@ -209,7 +209,8 @@ impl World {
                 Err(error) if error.kind == ErrorKind::Unavailable && may_fail => {
                     if may_free_space(change) {
                         let model = if_full.get_or_insert_with(|| self.model.clone());
-                        if model.apply(change).is_ok() {
+                        // An UPDATE is refused where it finds a row, and changes nothing where it finds none.
+                        if !is_update(change) && model.apply(change).is_ok() {
                             freeing.push(change.clone());
                         }
                     } else if is_full {
@@ -525,6 +526,10 @@ fn may_free_space(change: &Change) -> bool {
             matches!(command, Command::DropTable { .. } | Command::Truncate { .. } | Command::DropPartitions { .. })
         }
     }
+}
+
+fn is_update(change: &Change) -> bool {
+    matches!(change, Change::Rewrite(Rewrite { becomes: Some(_), .. }))
 }
 
 /// `found` in order of creation, its rows in the order of queries.
