@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
 use tidalite_storage::fs::Fs;
-use tidalite_storage::fs::faulty::SimFs;
+use tidalite_storage::fs::faulty::{Mood, SimFs};
 use tidalite_storage::segment::to_column;
 use tidalite_types::command::CreateTable;
 use tidalite_types::{
@@ -391,4 +391,55 @@ fn a_failed_operation_refuses_commits_or_is_repaired_and_loses_nothing() {
         }
         operation += 1;
     }
+}
+
+/// A merge whose edit of the manifest failed may be found there all the same by who opens the folder next: rows that
+/// died since would be looked for where they are not.
+#[test]
+fn rows_that_die_after_a_merge_that_failed_stay_dead() {
+    let dying = [
+        Step::Change { table: "t", multiple: 2, more: None },
+        Step::Change { table: "t", multiple: 3, more: Some(1_000) },
+        Step::Upsert("u", (0..9).map(|key| (key, 700 + key)).collect()),
+    ];
+    let before = [
+        create("t"),
+        create_upserts("u"),
+        Step::Rows(vec![("t", rows(0, 30, DAY))]),
+        Step::Upsert("u", (0..9).map(|key| (key, key)).collect()),
+    ];
+    let mut failed = 0;
+    for (operation, is_full) in (0..).flat_map(|operation| [(operation, false), (operation, true)]) {
+        let fs = SimFs::new(operation);
+        let db = open(&fs).unwrap();
+        let mut model = Model::new();
+        for step in &before {
+            apply(&db, step).unwrap();
+            apply_to_model(&mut model, step);
+        }
+        fs.fail_at(fs.operations() + operation, io::ErrorKind::StorageFull);
+        if db.settle().is_ok() {
+            break;
+        }
+        failed += 1;
+        // Or nothing more can be written that would say that there was no merge.
+        fs.set_mood(if is_full { Mood::Full } else { Mood::Well });
+        for step in &dying {
+            match apply(&db, step) {
+                Ok(()) => apply_to_model(&mut model, step),
+                Err(error) => {
+                    assert!(is_full && error.kind == ErrorKind::Unavailable, "{operation}, {step:?}: {error}")
+                }
+            }
+        }
+        sort(&mut model);
+        assert_eq!(content(&db), model, "operation {operation} of a merge failed");
+        drop(db);
+        fs.set_mood(Mood::Well);
+        for (after, fs) in [("a restart", fs.killed()), ("a power loss", fs.survivor(operation))] {
+            let found = content(&open(&fs).unwrap_or_else(|e| panic!("{after}, operation {operation}: {e}")));
+            assert_eq!(found, model, "{after}, operation {operation} of a merge failed");
+        }
+    }
+    assert!(failed > 10, "{failed}");
 }

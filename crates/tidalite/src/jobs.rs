@@ -395,7 +395,9 @@ impl Jobs {
         // What killed them speaks of segments and runs that recovery will not find.
         let masks = dead.iter().map(|(segment, mask)| (*segment, ranges_of_mask(mask)));
         changes.extend(masks.map(|(segment, rows)| Change::Dead { table: id, segment, rows }));
+        self.shared.is_merge_in_doubt.store(true, SeqCst);
         manifest.manifest.edit(&changes)?;
+        self.shared.is_merge_in_doubt.store(false, SeqCst);
         let counts = pending.iter().map(|e| (e.column, e.first + e.strings.len() as u32));
         manifest.persisted.entry(id).or_default().extend(counts);
         self.shared.tables.write().end_merge(input, merged.added.clone(), &merged.removed, dead);

@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     deletes: Mutex<()>,
     /// Taken before the lock of `tables`, never while holding it.
     manifest: Mutex<ManifestState>,
+    /// Whether a merge is in the manifest is not known: its edit failed. Changed while `deletes` is held.
+    pub is_merge_in_doubt: AtomicBool,
     pub is_closing: AtomicBool,
     /// Whether the next file of the log is not there yet.
     pub log_wants_spare: AtomicBool,
@@ -94,6 +96,7 @@ impl Shared {
             checkpoint_files: AtomicU64::new(manifest.state().checkpoint.file),
             deletes: Mutex::default(),
             manifest: Mutex::new(ManifestState { manifest, persisted }),
+            is_merge_in_doubt: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
             log_wants_spare: AtomicBool::new(true),
             merge_work: Mutex::default(),
@@ -109,6 +112,16 @@ impl Shared {
 
     pub(crate) fn lock_deletes(&self) -> MutexGuard<'_, ()> {
         lock(&self.deletes)
+    }
+
+    /// Makes the manifest certain after a merge whose edit failed: it may be on the disk all the same, and a recovery would
+    /// find the rows of a commit that kills some elsewhere. To be asked while no merge can be published.
+    pub(crate) fn settle_manifest(&self) -> tidalite_storage::Result<()> {
+        if self.is_merge_in_doubt.load(SeqCst) {
+            self.lock_manifest().manifest.mend()?;
+            self.is_merge_in_doubt.store(false, SeqCst);
+        }
+        Ok(())
     }
 
     pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, ManifestState> {

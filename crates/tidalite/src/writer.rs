@@ -182,6 +182,12 @@ impl Writer {
         let mut accepted = Vec::with_capacity(requests.len());
         let shared = self.shared.clone();
         let mut views = Views::new(&shared);
+        if requests.iter().any(|r| self.may_kill(&r.work)) {
+            views.lock();
+            if let Err(error) = shared.settle_manifest() {
+                return refuse(requests, &error.into());
+            }
+        }
         for request in requests {
             self.decide(request, &mut group, &mut accepted, &mut views);
         }
@@ -195,6 +201,19 @@ impl Writer {
         group.clear();
         self.group = group;
         self.publish(accepted, held);
+    }
+
+    /// Whether it names rows that die by where they are.
+    fn may_kill(&self, work: &Work) -> bool {
+        let has_keys = |batch: &Batch| {
+            let entry = self.catalog.id_of(&batch.table).and_then(|id| self.catalog.get(id));
+            entry.is_some_and(|entry| !entry.schema.dedup.is_empty())
+        };
+        match work {
+            Work::Change(_) => true,
+            Work::Rows { batches, .. } => batches.iter().any(has_keys),
+            _ => false,
+        }
     }
 
     /// Does what is about the log and not about rows, and answers; false for everything else.

@@ -52,9 +52,14 @@ impl<'a> Views<'a> {
         Views { shared, gate: None, adopted: HashMap::new(), versions: Versions::default() }
     }
 
+    /// From here on no merge is published.
+    pub fn lock(&mut self) {
+        self.gate.get_or_insert_with(|| self.shared.lock_deletes());
+    }
+
     /// A table with what `accepted` does to it.
     pub fn table(&mut self, id: TableId, catalog: &Catalog, accepted: &[Accepted]) -> Option<Arc<TableSnapshot>> {
-        self.gate.get_or_insert_with(|| self.shared.lock_deletes());
+        self.lock();
         let applied = match self.adopted.insert(id, accepted.len()) {
             Some(applied) => applied,
             None => {
