@@ -70,6 +70,8 @@ pub struct TableMetrics {
     pub staged_bytes: u64,
     pub staged_runs: u64,
     pub segments: u64,
+    /// Rows in segments beside those of their times.
+    pub late_rows: u64,
     pub segment_bytes: u64,
     pub work: MergeWork,
 }

@@ -146,7 +146,12 @@ fn merge_on(store: &Arc<SegmentStore>, table: &TableSnapshot, threads: usize, ne
     let on: &(dyn Fn(usize, &(dyn Fn() + Sync)) + Sync) = &|count, work| {
         std::thread::scope(|scope| (0..count).for_each(|_| drop(scope.spawn(work))));
     };
-    let options = MergeOptions { threads: Threads { count: threads, on }, tail_from: None, kept_from: None };
+    let options = MergeOptions {
+        threads: Threads { count: threads, on },
+        tail_from: None,
+        kept_from: None,
+        late_rows_min: usize::MAX,
+    };
     let merged = merge(store, table, &[], &options, &mut || {
         *next += 1;
         SegmentId(*next)

@@ -4,7 +4,7 @@
 //! Reading order, each file one step above the ones before it:
 //! [`fs`] every file operation; [`block`] a column's rows as read; [`value_set`] and `text_pattern` what a filter asks for; [`cache`] blocks in memory by budget;
 //! [`tally`] what reading took; [`segment`] the immutable file; [`symbol`] dictionaries and [`symbol_file`] theirs on disk; [`staging`] committed
-//! rows in memory; [`codec`] and [`manifest`] the switch; [`dead`] which rows were deleted, [`locate`] where they are now; [`snapshot`] what a reader pins; [`tables`] the current
+//! rows in memory; [`codec`] and [`manifest`] the switch; [`dead`] which rows were deleted, [`locate`] where they are now; [`late`] segments beside others; [`snapshot`] what a reader pins; [`tables`] the current
 //! version of every table; [`merge`] staging into partitions; [`expiry`] partitions past their time.
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ pub mod dead;
 pub mod error;
 pub mod expiry;
 pub mod fs;
+pub mod late;
 pub mod locate;
 pub mod manifest;
 pub mod merge;

@@ -465,7 +465,9 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
                 e.u32(table.0);
             }
             Change::Content { table, add, remove, merged, symbol_bytes } => {
-                e.u8(3);
+                // Without late segments, builds that do not know of them can read it.
+                let has_late = add.iter().any(|meta| meta.is_late);
+                e.u8(if has_late { 8 } else { 3 });
                 e.u32(table.0);
                 e.u64(merged.0);
                 e.u64(*symbol_bytes);
@@ -477,6 +479,9 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
                     e.i64(meta.partition);
                     e.i64(meta.time_range.0);
                     e.i64(meta.time_range.1);
+                    if has_late {
+                        e.u8(u8::from(meta.is_late));
+                    }
                 }
                 e.u32(remove.len() as u32);
                 remove.iter().for_each(|id| e.u64(id.0));
@@ -518,7 +523,7 @@ fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
                 Change::Schema { table, schema: d.schema()?, schema_txn }
             }
             2 => Change::Drop(TableId(d.u32()?)),
-            3 => {
+            kind @ (3 | 8) => {
                 let (table, merged, symbol_bytes) = (TableId(d.u32()?), Txn(d.u64()?), d.u64()?);
                 let (mut add, mut remove) = (Vec::new(), Vec::new());
                 for _ in 0..d.u32()? {
@@ -528,6 +533,7 @@ fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
                         bytes: d.u64()?,
                         partition: d.i64()?,
                         time_range: (d.i64()?, d.i64()?),
+                        is_late: kind == 8 && d.u8()? != 0,
                     });
                 }
                 for _ in 0..d.u32()? {

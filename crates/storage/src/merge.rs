@@ -5,7 +5,8 @@
 //!
 //! The rows are brought into time order (equal timestamps in order of arrival) and cut at partition borders. In a
 //! partition, segments that no new row falls into stay untouched; the others are written again together with the rows that
-//! do, where whole blocks before and after the overlap are copied as they are.
+//! do, where whole blocks before and after the overlap are copied as they are. Where a few rows fall into each of very many
+//! blocks, they go to late segments beside them, which [`compact()`] weaves in when there are more of them.
 //! So that segments do not stay small, small ones before the new rows are taken in, too: the smallest in size tiers,
 //! larger ones when several have come together. Columns are built on several threads, block by block, into memory that
 //! is used again.
@@ -15,8 +16,8 @@
 //!
 //! A segment that cannot be read is left alone: rows that fall into it get segments beside it.
 //!
-//! Always: segments of one partition do not overlap afterwards, but for damaged ones; equal timestamps keep the order
-//! of arrival.
+//! Always: segments of one partition do not overlap afterwards, but for late ones and damaged ones; equal timestamps keep
+//! the order of arrival.
 //! Crash: at any point; files that no manifest names are removed at the next open.
 
 use crate::segment::reader::SegmentMeta;
@@ -24,10 +25,11 @@ use crate::segment::store::SEGMENTS_FOLDER;
 use crate::segment::{Effort, SegmentStore};
 use crate::{Damage, Error, Result, Segment, TableSnapshot};
 use alive::{Origin, alive, with_rows};
+use clusters::Cluster;
+use compact::Compacted;
 use new_rows::NewRows;
 use old_rows::OldRows;
 use pieces::{BlockPlan, Piece, row_count, split, split_evenly};
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_types::column_type::Physical;
@@ -36,6 +38,8 @@ use write::{SegmentPlan, for_each, write_segments};
 
 mod alive;
 mod build;
+mod clusters;
+mod compact;
 mod new_rows;
 mod old_rows;
 mod pieces;
@@ -43,6 +47,8 @@ mod seal;
 mod write;
 
 pub use alive::reclaimable;
+pub use clusters::{LATE_ROWS_MIN, tied_end};
+pub use compact::compact;
 pub use seal::seal;
 pub use write::Threads;
 
@@ -56,12 +62,6 @@ pub const SEGMENT_ROWS_MAX: usize = 16 * BLOCK_ROWS;
 const NOBODYS_COLUMN: (ColumnId, ColumnType) = (ColumnId(u32::MAX - 1), ColumnType::Boolean);
 /// More of the newest rows than this are not kept apart: it would be most of the table.
 const TAIL_ROWS_MAX: usize = SEGMENT_ROWS_MAX / 2;
-/// Segments with fewer rows than this are taken in by what follows them unless they are much larger.
-const SMALL_ROWS: usize = BLOCK_ROWS / 8;
-/// Larger ones of about one size are joined when so many have come together, so that a row is written again once for
-/// every eightfold growth.
-const JOIN_SEGMENTS: usize = 8;
-
 #[derive(Debug, Default)]
 pub struct Merged {
     pub added: Vec<Arc<Segment>>,
@@ -74,6 +74,7 @@ pub struct Merged {
     pub damaged: Vec<Error>,
     origins: Vec<Origin>,
     new: Option<NewRows>,
+    compacted: Option<Compacted>,
 }
 
 /// How a merge is done.
@@ -85,6 +86,8 @@ pub struct MergeOptions<'a> {
     pub tail_from: Option<i64>,
     /// Rows from this timestamp on are left where they are.
     pub kept_from: Option<i64>,
+    /// Fewer rows are woven in wherever they fall; [`LATE_ROWS_MIN`].
+    pub late_rows_min: usize,
 }
 
 /// Merges the runs of `table`, and writes the segments `reclaim` again. `next_segment` gives ids never used before. On an
@@ -103,12 +106,12 @@ pub fn merge(
             reclaim,
             new: NewRows::of(table, options.kept_from)?,
             tail_from: options.tail_from,
+            late_rows_min: options.late_rows_min,
             damaged: &damaged,
         };
         let threads = options.threads;
         let writing = Writing { store, threads, effort: Effort::Fresh, is_cancelled: &|| false };
-        let clusters = job.clusters();
-        let error = match job.run(clusters, &writing, next_segment) {
+        let error = match job.clusters().and_then(|clusters| job.run(clusters, &writing, next_segment)) {
             Ok(merged) => return Ok(Merged { damaged, ..merged }),
             Err(error) => table.named(error),
         };
@@ -141,17 +144,9 @@ struct Job<'a> {
     reclaim: &'a [SegmentId],
     new: NewRows,
     tail_from: Option<i64>,
+    late_rows_min: usize,
     /// About segments that are left alone.
     damaged: &'a [Error],
-}
-
-/// New rows and the segments that are written again together with them.
-struct Cluster {
-    partition: i64,
-    segments: Vec<Arc<Segment>>,
-    rows: Range<usize>,
-    /// Whether rows can still come in order behind it.
-    is_last: bool,
 }
 
 /// What a cluster becomes.
@@ -164,18 +159,25 @@ struct SegmentDraft {
     partition: i64,
     rows: usize,
     time_range: (i64, i64),
+    is_late: bool,
     blocks: Vec<BlockPlan>,
 }
 
 impl SegmentDraft {
     /// Without its number and length, which are not known yet.
     fn meta(&self) -> SegmentMeta {
-        let (rows, partition) = (self.rows as u64, self.partition);
-        SegmentMeta { id: SegmentId(0), rows, bytes: 0, partition, time_range: self.time_range }
+        let SegmentDraft { partition, time_range, is_late, .. } = *self;
+        SegmentMeta { id: SegmentId(0), rows: self.rows as u64, bytes: 0, partition, time_range, is_late }
     }
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// Over all runs of a version, with nothing that a merge decides.
+    fn of(table: &'a TableSnapshot) -> Result<Job<'a>> {
+        let new = NewRows::of(table, None)?;
+        Ok(Job { table, reclaim: &[], new, tail_from: None, late_rows_min: usize::MAX, damaged: &[] })
+    }
+
     /// Writes what the clusters become; on an error the files are removed as far as possible.
     fn run(
         self,
@@ -219,98 +221,9 @@ impl Job<'_> {
             removed,
             origins,
             new: Some(self.new),
+            compacted: None,
             damaged: Vec::new(),
         })
-    }
-
-    fn clusters(&self) -> Vec<Cluster> {
-        let (mut clusters, mut visited) = (Vec::new(), Vec::new());
-        let mut at = 0;
-        while at < self.new.rows {
-            let end = self.partition_end(at);
-            let partition = match self.table.schema.designated {
-                Some(_) => self.table.schema.partition(self.new.timestamps[at]).0,
-                None => i64::MIN,
-            };
-            self.add_clusters(partition, at, end, &mut clusters);
-            visited.push(partition);
-            at = end;
-        }
-        // Partitions without new rows, in order as segments are.
-        let reclaimed = self.table.segments.iter().filter(|s| self.is_reclaimed(s));
-        let mut left: Vec<i64> = reclaimed.map(|s| s.meta().partition).filter(|p| !visited.contains(p)).collect();
-        left.dedup();
-        left.into_iter().for_each(|partition| self.add_clusters(partition, at, at, &mut clusters));
-        clusters
-    }
-
-    fn is_reclaimed(&self, segment: &Segment) -> bool {
-        self.reclaim.contains(&segment.meta().id)
-    }
-
-    /// The end of the new rows that lie in the same partition as row `at`.
-    fn partition_end(&self, at: usize) -> usize {
-        if self.table.schema.designated.is_none() {
-            return self.new.rows;
-        }
-        let (_, hi) = self.table.schema.partition(self.new.timestamps[at]);
-        if hi == i64::MAX {
-            return self.new.rows;
-        }
-        at + self.new.timestamps[at..].partition_point(|&ts| ts < hi)
-    }
-
-    fn add_clusters(&self, partition: i64, from: usize, to: usize, clusters: &mut Vec<Cluster>) {
-        let is_damaged = |s: &Segment| self.damaged.iter().filter_map(Error::damage).any(|d| d.segment == s.meta().id);
-        let is_here = |s: &&Arc<Segment>| s.meta().partition == partition && !is_damaged(s);
-        let segments: Vec<_> = self.table.segments.iter().filter(is_here).cloned().collect();
-        let mut spans = self.spans(&segments, from, to);
-        let mut untouched = 0;
-        for span in &mut spans {
-            span.take_in_small(&segments, untouched);
-            if !span.segments.is_empty() {
-                span.segments.end = tied_end(&segments, span.segments.end);
-            }
-            untouched = untouched.max(span.segments.end);
-        }
-        clusters.extend(join_spans(spans, &segments).into_iter().map(|span| Cluster {
-            partition,
-            is_last: span.segments.end == segments.len(),
-            segments: segments[span.segments].to_vec(),
-            rows: span.rows,
-        }));
-    }
-
-    /// Which new rows are written together with which segments: those that fall into a segment with it, those
-    /// between two segments with what was written before them or on their own. Segments without new rows stay, unless
-    /// they are written again for their dead rows.
-    fn spans(&self, segments: &[Arc<Segment>], from: usize, to: usize) -> Vec<Span> {
-        let mut spans: Vec<Span> = Vec::new();
-        let mut at = from;
-        let is_reclaimed: Vec<bool> = segments.iter().map(|s| self.is_reclaimed(s)).collect();
-        let mut add = |segments: Range<usize>, rows: Range<usize>| match spans.last_mut() {
-            _ if rows.is_empty() && !segments.clone().any(|i| is_reclaimed[i]) => {}
-            Some(last) if last.segments.end == segments.start && segments.is_empty() => last.rows.end = rows.end,
-            Some(last) if last.segments.is_empty() && last.segments.end == segments.start => {
-                (last.segments, last.rows.end) = (segments, rows.end);
-            }
-            _ => spans.push(Span { segments, rows }),
-        };
-        if self.table.schema.designated.is_some() {
-            for (i, segment) in segments.iter().enumerate() {
-                let (lo, hi) = segment.time_range();
-                let before = at + self.new.timestamps[at..to].partition_point(|&ts| ts < lo);
-                // What has the segment's last timestamp arrived later: it comes after it.
-                let within = before + self.new.timestamps[before..to].partition_point(|&ts| ts < hi);
-                add(i..i, at..before);
-                add(i..i + 1, before..within);
-                at = within;
-            }
-        }
-        // Without timestamps a segment's number is its place: those behind one that is written again follow it.
-        let first = is_reclaimed.iter().position(|is| *is).filter(|_| self.table.schema.designated.is_none());
-        add(first.unwrap_or(segments.len())..segments.len(), at..to);
-        spans
     }
 
     fn draft(&self, cluster: &Cluster) -> Result<Draft> {
@@ -320,7 +233,7 @@ impl Job<'_> {
         let tail = if cluster.is_last { self.take_tail(&old, &mut plan)? } else { Vec::new() };
         let mut segments = Vec::new();
         for part in cut(plan, &old, cluster.is_last).into_iter().chain((!tail.is_empty()).then_some(tail)) {
-            self.draft_segments(cluster.partition, &old, part, &mut segments)?;
+            self.draft_segments(cluster, &old, part, &mut segments)?;
         }
         Ok(Draft { old, segments })
     }
@@ -359,7 +272,7 @@ impl Job<'_> {
     /// One segment, or several when values are so long that a block of them would be too large.
     fn draft_segments(
         &self,
-        partition: i64,
+        cluster: &Cluster,
         old: &OldRows,
         pieces: Vec<Piece>,
         drafts: &mut Vec<SegmentDraft>,
@@ -367,7 +280,7 @@ impl Job<'_> {
         let rows = row_count(&pieces);
         if rows > 1 && self.has_large_block(old, &pieces)? {
             let mut parts = split(&pieces, rows.div_ceil(2)).into_iter();
-            return parts.try_for_each(|part| self.draft_segments(partition, old, part, drafts));
+            return parts.try_for_each(|part| self.draft_segments(cluster, old, part, drafts));
         }
         let time = |is_new: bool, row: usize| match self.table.schema.designated {
             Some(_) if is_new => Ok(self.new.timestamps[row]),
@@ -376,7 +289,8 @@ impl Job<'_> {
         let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
         let time_range = (time(first.is_new, first.range().start)?, time(last.is_new, last.range().end - 1)?);
         let blocks = split(&pieces, BLOCK_ROWS).into_iter().map(BlockPlan::new).collect();
-        drafts.push(SegmentDraft { partition, rows, time_range, blocks });
+        let Cluster { partition, is_late, .. } = *cluster;
+        drafts.push(SegmentDraft { partition, rows, time_range, is_late, blocks });
         Ok(())
     }
 
@@ -425,78 +339,6 @@ impl Job<'_> {
         // All that the rows had was dropped. A segment counts its rows by its columns: one of NULLs stands for them.
         vec![all().next().unwrap_or(NOBODYS_COLUMN)]
     }
-}
-
-/// New rows and segments, by index in their partition.
-struct Span {
-    segments: Range<usize>,
-    rows: Range<usize>,
-}
-
-impl Span {
-    fn row_count(&self, all: &[Arc<Segment>]) -> usize {
-        self.rows.len() + all[self.segments.clone()].iter().map(|s| s.rows() as usize).sum::<usize>()
-    }
-
-    /// Takes in segments right before it, but none before `untouched`: small ones in size tiers, larger ones when
-    /// several have come together.
-    fn take_in_small(&mut self, all: &[Arc<Segment>], untouched: usize) {
-        let mut rows = self.row_count(all);
-        let rows_of = |at: usize| all[at].rows() as usize;
-        while self.segments.start > untouched {
-            let before = rows_of(self.segments.start - 1);
-            if before > 2 * rows || before > SMALL_ROWS {
-                break;
-            }
-            rows += before;
-            self.segments.start -= 1;
-        }
-        loop {
-            let class = size_class(rows);
-            let alike = (untouched..self.segments.start).rev();
-            let alike = alike.take_while(|&at| size_class(rows_of(at)) <= class && rows_of(at) <= SEGMENT_ROWS_MAX / 2);
-            let count = alike.count();
-            if count + 1 < JOIN_SEGMENTS {
-                return;
-            }
-            let taken = self.segments.start - count..self.segments.start;
-            rows += taken.clone().map(rows_of).sum::<usize>();
-            self.segments.start = taken.start;
-        }
-    }
-}
-
-fn size_class(rows: usize) -> u32 {
-    rows.max(1).ilog2() / 3
-}
-
-/// The end of the segments that are written again when those before `end` are: behind these, the ones of which all rows
-/// have their last timestamp. Among such segments the number tells which rows came first, and numbers grow.
-#[must_use]
-pub fn tied_end(segments: &[Arc<Segment>], end: usize) -> usize {
-    let Some((_, last)) = end.checked_sub(1).map(|at| segments[at].time_range()) else { return end };
-    end + segments[end..].iter().take_while(|s| s.time_range() == (last, last)).count()
-}
-
-/// Joins neighbours that fit one segment: both are written again anyway. Those that share segments are joined always.
-fn join_spans(spans: Vec<Span>, all: &[Arc<Segment>]) -> Vec<Span> {
-    let mut joined: Vec<Span> = Vec::new();
-    for span in spans {
-        match joined.last_mut() {
-            Some(last) if last.segments.end > span.segments.start => {
-                (last.segments.end, last.rows.end) = (last.segments.end.max(span.segments.end), span.rows.end);
-            }
-            Some(last)
-                if last.segments.end == span.segments.start
-                    && last.rows.end == span.rows.start
-                    && last.row_count(all) + span.row_count(all) <= SEGMENT_ROWS_MAX =>
-            {
-                (last.segments.end, last.rows.end) = (span.segments.end, span.rows.end);
-            }
-            _ => joined.push(span),
-        }
-    }
-    joined
 }
 
 /// Deals the pieces out to segments of at most [`SEGMENT_ROWS_MAX`] rows. The whole blocks of old rows behind the last

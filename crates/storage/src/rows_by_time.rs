@@ -96,7 +96,8 @@ fn of_run(run: &Run, designated: ColumnId, mask: &Mask) -> Vec<(i64, i64)> {
     mask.ranges().into_iter().filter_map(of).collect()
 }
 
-fn times_of_block(segment: &Segment, designated: ColumnId, block: usize) -> Result<(i64, i64)> {
+/// Smallest and greatest timestamp of a block.
+pub(crate) fn times_of_block(segment: &Segment, designated: ColumnId, block: usize) -> Result<(i64, i64)> {
     Ok(match segment.zone(designated, block)?.map(|zone| zone.bounds) {
         Some(Bounds::Int(lo, hi)) => (lo, hi),
         _ => segment.time_range(),

@@ -12,7 +12,8 @@ pub struct TableSnapshot {
     pub id: TableId,
     pub schema: Arc<TableSchema>,
     pub txn: Txn,
-    /// Ordered by the start of their time range, then by id. Those of one partition do not overlap.
+    /// Ordered by the start of their time range, then by id; those of one partition do not overlap. Behind them the late
+    /// ones by id, which do.
     pub segments: Arc<Vec<Arc<Segment>>>,
     /// In order of commit.
     pub runs: Arc<Vec<Arc<Run>>>,

@@ -411,9 +411,13 @@ fn masks_of(version: &TableSnapshot, segments: &[Arc<Segment>]) -> Arc<BTreeMap<
     Arc::new(masks.collect())
 }
 
-/// By the time range, then by id: that is the order of arrival of rows that have the same timestamp or none.
+/// By the time range, then by id; behind all of them the late ones by id: that is the order of arrival of rows that have the
+/// same timestamp or none.
 pub fn sort_segments(segments: &mut [Arc<Segment>]) {
-    segments.sort_by_key(|s| (s.time_range(), s.meta().id));
+    segments.sort_by_key(|s| {
+        let is_late = s.meta().is_late;
+        (is_late, (!is_late).then(|| s.time_range()), s.meta().id)
+    });
 }
 
 /// The dictionaries of a schema's symbol columns: those there are in `old`, new ones for the others.

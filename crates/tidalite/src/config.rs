@@ -27,6 +27,8 @@ pub struct DatabaseConfig {
     /// Rows that come at most this late are expected to come again: the newest rows of their table, for as long as they
     /// were late, stay in segments of their own.
     pub merge_lag_max: Duration,
+    /// For tests with few rows: so many late rows that fall into many blocks go to segments beside these.
+    pub late_rows_min: usize,
     /// A partition without new rows for this long is written again for size; zero for never.
     pub seal_after: Duration,
     /// Memory for one query's operators; what does not fit fails or spills.
@@ -65,6 +67,7 @@ impl DatabaseConfig {
             query_threads: threads,
             merge_threads: threads,
             merge_lag_max: Duration::from_secs(600),
+            late_rows_min: tidalite_storage::merge::LATE_ROWS_MIN,
             seal_after: Duration::from_secs(600),
             query_memory_bytes: 2 << 30,
             cache_bytes: 1 << 30,

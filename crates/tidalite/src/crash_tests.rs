@@ -44,7 +44,13 @@ enum Step {
 
 fn config() -> DatabaseConfig {
     // Small log files, so that the story fills several.
-    DatabaseConfig { has_background_jobs: false, merge_threads: 1, log_file_bytes: 4 << 10, ..DatabaseConfig::new("") }
+    DatabaseConfig {
+        has_background_jobs: false,
+        merge_threads: 1,
+        late_rows_min: 1,
+        log_file_bytes: 4 << 10,
+        ..DatabaseConfig::new("")
+    }
 }
 
 fn open(fs: &SimFs) -> crate::Result<Database> {

@@ -6,12 +6,14 @@
 //! Order: the log is synced up to the merged commits before the manifest names them, segments and symbols before the
 //! manifest, the manifest before readers see them; files go when neither manifest nor any reader has them.
 
+mod compact;
 mod seal;
 mod watch;
 
 use crate::shared::Shared;
 use crate::writer::{Request, Work, submit};
 use crate::{Error, Result};
+use compact::Compactions;
 use futures::executor::block_on;
 use seal::Seals;
 use std::collections::HashMap;
@@ -49,6 +51,7 @@ pub(crate) struct Jobs {
     requests: Option<Sender<Request>>,
     watch: Watch,
     seals: Seals,
+    compactions: Compactions,
     /// Replaced segments that a reader may still have.
     obsolete: Vec<Arc<Segment>>,
     /// Segments that may go once the manifest has certainly let go of them: those that removals took out of tables,
@@ -73,6 +76,7 @@ impl Jobs {
             requests: Some(requests),
             watch: Watch::default(),
             seals: Seals::default(),
+            compactions: Compactions::default(),
             obsolete: Vec::new(),
             doubtful: Mutex::default(),
             log_bytes_before,
@@ -97,6 +101,7 @@ impl Jobs {
                 // What went wrong is noted and tried again.
                 let _ = jobs.round(&due);
                 if due.is_empty() {
+                    jobs.compact_some(Instant::now());
                     jobs.seal_some(Instant::now());
                 }
             }
@@ -158,12 +163,24 @@ impl Jobs {
         let with_work = tables.iter().filter(|t| !t.runs.is_empty() || !t.dead.is_empty());
         let all: Vec<Due> = with_work.map(|t| Due { id: t.id, keeps: false }).collect();
         self.reclaims_all = true;
-        let merged = self.round(&all);
+        let merged = self.round(&all).and_then(|()| self.compact_all());
         self.reclaims_all = false;
         merged?;
         self.checkpoint()?;
         self.purge();
         Ok(())
+    }
+
+    /// Weaves all late segments in, but for groups with a damaged one.
+    fn compact_all(&mut self) -> Result<()> {
+        let with_late = |t: &&Arc<TableSnapshot>| t.segments.iter().any(|s| s.meta().is_late);
+        let tables: Vec<TableId> = self.shared.tables.all().1.iter().filter(with_late).map(|t| t.id).collect();
+        for &table in &tables {
+            self.compact_table(table)?;
+        }
+        // Segments with dead rows beside which others were put.
+        let left: Vec<Due> = tables.into_iter().map(|id| Due { id, keeps: false }).collect();
+        self.round(&left)
     }
 
     /// The last thing done: what is staged goes to a checkpoint, and the commit thread hears no more from here.
@@ -188,7 +205,10 @@ impl Jobs {
             });
             for (due, result) in some.iter().zip(results) {
                 match result {
-                    Ok(replaced) => self.obsolete.extend(replaced),
+                    Ok(replaced) => {
+                        self.obsolete.extend(replaced);
+                        self.compact_many(due.id);
+                    }
                     Err(error) => failure = Some(self.merge_failed(due.id, error)),
                 }
                 self.watch.merged(due.id, self.left_staged(due.id), Instant::now());
@@ -220,6 +240,13 @@ impl Jobs {
         };
         let replaced = self.merge_table(table, self.shared.config.merge_threads, middle)?;
         self.obsolete.extend(replaced);
+        self.purge();
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn compact_now(&mut self, table: TableId) -> Result<()> {
+        self.compact_table(table)?;
         self.purge();
         Ok(())
     }
@@ -295,6 +322,7 @@ impl Jobs {
             threads: threads_of(threads),
             tail_from: self.watch.tail_from(&input.version),
             kept_from: input.kept_from,
+            late_rows_min: self.shared.config.late_rows_min,
         };
         let merged = merge(&self.shared.store, &input.version, &reclaim, &options, &mut next_segment)?;
         for error in &merged.damaged {
@@ -357,6 +385,14 @@ impl Jobs {
 
     fn next_segment(&self) -> SegmentId {
         SegmentId(self.shared.next_segment.fetch_add(1, SeqCst))
+    }
+
+    /// Puts segments that were written from others into their place; false when the table changed so that it is void.
+    fn replace(&mut self, input: &MergeInput, merged: Merged) -> Result<bool> {
+        self.shared.counters.segment_written_bytes.fetch_add(merged.written_bytes, Relaxed);
+        let is_shown = self.publish(input, &merged).inspect_err(|_| self.doubt(&merged.added))?;
+        self.obsolete.extend(if is_shown { merged.removed } else { merged.added });
+        Ok(is_shown)
     }
 
     /// Puts a merge into the manifest, then before the readers; false when the table changed so that it is void.

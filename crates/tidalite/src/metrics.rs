@@ -29,6 +29,7 @@ pub(crate) struct Counters {
     /// Rows of segments written again by merges.
     pub rewritten_rows: AtomicU64,
     pub segment_written_bytes: AtomicU64,
+    pub compactions: AtomicU64,
     pub merge_failures: AtomicU64,
     pub seals: AtomicU64,
     /// Rows written again for size.
@@ -53,6 +54,7 @@ impl Counters {
             counter("tidalite_merged_rows_total", "Staged rows merged into segments.", &self.merged_rows),
             counter("tidalite_rewritten_rows_total", "Rows of segments that merges wrote again.", &self.rewritten_rows),
             counter("tidalite_segment_written_bytes_total", "Bytes written to segments.", &self.segment_written_bytes),
+            counter("tidalite_compactions_total", "Times that late segments were woven in.", &self.compactions),
             counter("tidalite_merge_failures_total", "Merges that failed and are tried again.", &self.merge_failures),
             counter(
                 "tidalite_seals_total",

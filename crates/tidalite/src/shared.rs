@@ -197,6 +197,7 @@ impl Shared {
                 staged_bytes: staged.bytes as u64,
                 staged_runs: table.runs.len() as u64,
                 segments: table.segments.len() as u64,
+                late_rows: table.segments.iter().filter(|s| s.meta().is_late).map(|s| s.rows()).sum(),
                 segment_bytes: table.segments.iter().map(|s| s.meta().bytes).sum(),
                 work: work.get(&table.id).copied().unwrap_or_default(),
             }
@@ -222,10 +223,11 @@ impl Shared {
     pub(crate) fn metrics(&self) -> Metrics {
         let gauge = |name, help, value: usize| Metric { name, help, is_counter: false, value: value as f64 };
         let (staged, tables) = (self.tables.read().staged(), self.tables.all().1);
-        let (mut segments, mut rows, mut bytes) = (0, 0, 0);
+        let (mut segments, mut rows, mut bytes, mut late_rows) = (0, 0, 0, 0);
         for segment in tables.iter().flat_map(|t| t.segments.iter()) {
             segments += 1;
             rows += segment.meta().rows as usize;
+            late_rows += if segment.meta().is_late { segment.meta().rows as usize } else { 0 };
             bytes += segment.meta().bytes as usize;
         }
         let mut metrics = self.counters.read();
@@ -233,6 +235,7 @@ impl Shared {
             gauge("tidalite_tables", "Tables.", tables.len()),
             gauge("tidalite_segments", "Segments of all tables.", segments),
             gauge("tidalite_segment_rows", "Rows in segments.", rows),
+            gauge("tidalite_late_rows", "Rows in segments beside those of their times, to be woven in.", late_rows),
             gauge("tidalite_segment_bytes", "Bytes of segments.", bytes),
             gauge("tidalite_staged_rows", "Committed rows that are not in segments yet.", staged.rows),
             gauge("tidalite_staged_bytes", "Memory of committed rows that are not in segments yet.", staged.bytes),

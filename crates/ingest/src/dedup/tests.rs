@@ -138,7 +138,7 @@ impl World {
         let table = self.catalog.id_of("t").unwrap();
         let Some(input) = self.versions.begin_merge(table) else { return };
         let next = &mut self.next_segment;
-        let options = MergeOptions { threads: Threads::ONE, tail_from: None, kept_from: None };
+        let options = MergeOptions { threads: Threads::ONE, tail_from: None, kept_from: None, late_rows_min: 8 };
         let merged = merge(&self.store, &input.version, &reclaimable(&input.version, false), &options, &mut || {
             *next += 1;
             SegmentId(*next)

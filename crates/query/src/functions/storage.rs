@@ -42,6 +42,7 @@ pub(super) fn table_metrics(catalog: &dyn Catalog, _: &[String]) -> Result<Colum
         ("stagedBytes", column(|t| t.staged_bytes)),
         ("stagedRuns", column(|t| t.staged_runs)),
         ("segments", column(|t| t.segments)),
+        ("lateRows", column(|t| t.late_rows)),
         ("segmentBytes", column(|t| t.segment_bytes)),
         ("lastMerge", Arc::new(times.with_timezone("UTC"))),
         ("lastMergeMillis", column(|t| t.work.last_merge_time.as_millis() as u64)),

@@ -20,7 +20,8 @@ pub fn reclaimable(table: &TableSnapshot, all: bool) -> Vec<SegmentId> {
         let dead = table.mask(s).map_or(0, |mask| mask.dead() as u64);
         dead > 0 && (all || dead >= s.rows() / RECLAIM_DIVISOR)
     };
-    table.segments.iter().filter(pays).map(|s| s.meta().id).collect()
+    // Late ones lose them when they are woven in.
+    table.segments.iter().filter(|s| !s.meta().is_late).filter(pays).map(|s| s.meta().id).collect()
 }
 
 /// The segments that have an alive row.
@@ -66,6 +67,9 @@ pub(super) struct Origin {
 impl Merged {
     /// Where rows of the merge of `table` that died since it began are in the segments it wrote.
     pub fn moved(&self, table: &TableSnapshot, died: &DiedSince) -> Result<Vec<(SegmentId, Mask)>> {
+        if let Some(compacted) = &self.compacted {
+            return compacted.moved(table, died, &self.added);
+        }
         let mut masks = Vec::new();
         let Some(new) = &self.new else { return Ok(masks) };
         for origin in &self.origins {
@@ -81,15 +85,22 @@ impl Merged {
                 false => died_old.is_dead(row),
             };
             let has_died = &has_died;
-            let mut rows = plan.into_iter().flat_map(|p| p.range().map(move |row| has_died(&p, row)));
-            for segment in &self.added[origin.added.clone()] {
-                let of_segment = rows.by_ref().take(segment.rows() as usize).enumerate();
-                let mask: Mask = of_segment.filter(|(_, died)| *died).map(|(row, _)| (row, 1)).collect();
-                if mask.dead() > 0 {
-                    masks.push((segment.meta().id, mask));
-                }
-            }
+            let rows = plan.into_iter().flat_map(|p| p.range().map(move |row| has_died(&p, row)));
+            masks.extend(masks_of(rows, &self.added[origin.added.clone()]));
         }
         Ok(masks)
     }
+}
+
+/// Of rows that lie in these segments one after the other: whether they died.
+pub(super) fn masks_of(mut rows: impl Iterator<Item = bool>, segments: &[Arc<Segment>]) -> Vec<(SegmentId, Mask)> {
+    let mut masks = Vec::new();
+    for segment in segments {
+        let of_segment = rows.by_ref().take(segment.rows() as usize).enumerate();
+        let mask: Mask = of_segment.filter(|(_, died)| *died).map(|(row, _)| (row, 1)).collect();
+        if mask.dead() > 0 {
+            masks.push((segment.meta().id, mask));
+        }
+    }
+    masks
 }

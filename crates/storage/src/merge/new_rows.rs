@@ -130,7 +130,7 @@ impl NewRows {
         })
     }
 
-    fn place(&self, row: usize) -> Place {
+    pub fn place(&self, row: usize) -> Place {
         match &self.places {
             Some(places) => places[row],
             None => {

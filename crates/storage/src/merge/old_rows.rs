@@ -52,6 +52,28 @@ impl OldRows {
         self.segments.iter().any(|s| s.columns.contains(&id))
     }
 
+    pub fn source_has(&self, source: usize, id: ColumnId) -> bool {
+        self.segments[source].columns.contains(&id)
+    }
+
+    /// The rows of the segments before it.
+    pub fn start_of(&self, source: usize) -> usize {
+        self.segments[source].start
+    }
+
+    /// How many rows of a segment have timestamps before `ts`.
+    pub fn rows_before(&self, source: usize, ts: i64) -> Result<usize> {
+        let (segment, Some(designated)) = (&self.segments[source], self.designated) else { return Ok(0) };
+        for block in 0..segment.segment.block_count() {
+            let at = segment.block(block);
+            if at.time_range(designated)?.1 >= ts {
+                let before = at.timestamps(designated)?.partition_point(|&own| own < ts);
+                return Ok(at.start - segment.start + before);
+            }
+        }
+        Ok(segment.segment.rows() as usize)
+    }
+
     /// Masks of the segments as one; `None` when no segment has one.
     pub fn mask<'a>(&self, of: impl Fn(&Segment) -> Option<&'a Mask>) -> Option<Mask> {
         let mut all = Mask::default();

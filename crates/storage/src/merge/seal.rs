@@ -4,7 +4,6 @@
 //! read again and compared with its source. Published and undone as a merge is.
 
 use super::build::Builder;
-use super::new_rows::NewRows;
 use super::write::{SegmentPlan, Threads, for_each};
 use super::{Cluster, Job, Merged, Writing};
 use crate::segment::{Effort, Segment, SegmentStore};
@@ -24,10 +23,15 @@ pub fn seal(
 ) -> Result<Merged> {
     let Some(first) = segments.first() else { return Ok(Merged::default()) };
     let version = TableSnapshot { runs: Arc::default(), ..table.clone() };
-    let clusters =
-        vec![Cluster { partition: first.meta().partition, segments: segments.to_vec(), rows: 0..0, is_last: true }];
+    let clusters = vec![Cluster {
+        partition: first.meta().partition,
+        segments: segments.to_vec(),
+        rows: 0..0,
+        is_last: true,
+        is_late: false,
+    }];
     let writing = Writing { store, threads, effort: Effort::Sealed, is_cancelled };
-    let job = Job { table: &version, reclaim: &[], new: NewRows::of(&version, None)?, tail_from: None, damaged: &[] };
+    let job = Job::of(&version)?;
     job.run(clusters, &writing, next_segment)
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::fs::Fs;
 use crate::fs::os::OsFs;
+use crate::late::late_groups;
 use crate::segment::to_column;
 use crate::{DeadRows, Run};
 use std::collections::HashMap;
@@ -65,6 +66,7 @@ struct Table {
     threads: usize,
     tail_from: Option<i64>,
     kept_from: Option<i64>,
+    late_rows_min: usize,
     /// Timestamp, arrival and whether the text is there, in the order expected.
     expected: Vec<(i64, i64, bool)>,
     _dir: tempfile::TempDir,
@@ -99,6 +101,7 @@ impl Table {
             threads: 1,
             tail_from: None,
             kept_from: None,
+            late_rows_min: LATE_ROWS_MIN,
             expected: Vec::new(),
             _dir: dir,
         }
@@ -165,20 +168,48 @@ impl Table {
         let next = &mut self.next;
         let before = self.version.clone();
         let kept_from = self.kept_from;
-        let options = MergeOptions { threads: threads(self.threads), tail_from: self.tail_from, kept_from };
+        let options = MergeOptions {
+            threads: threads(self.threads),
+            tail_from: self.tail_from,
+            kept_from,
+            late_rows_min: self.late_rows_min,
+        };
         let merged = merge(&self.store, &before, reclaim, &options, &mut || {
             *next += 1;
             SegmentId(*next)
         });
         let merged = merged.unwrap();
         meanwhile(self);
+        self.show(&before, kept_from, &merged);
+        merged
+    }
+
+    fn show(&mut self, before: &TableSnapshot, kept_from: Option<i64>, merged: &Merged) {
         let mut versions = crate::tables::Versions::default();
         versions.adopt(Arc::new(self.version.clone()));
         let input = crate::tables::MergeInput { version: Arc::new(before.clone()), kept_from };
-        let masks = merged.moved(&before, &versions.died_since(&input)).unwrap();
+        let masks = merged.moved(before, &versions.died_since(&input)).unwrap();
         versions.end_merge(&input, merged.added.clone(), &merged.removed, masks);
         self.version = TableSnapshot::clone(versions.get(self.version.id).unwrap());
-        merged
+    }
+
+    /// Weaves all late segments in, and something happens to the table before each result is shown.
+    fn compact_while(&mut self, mut meanwhile: impl FnMut(&mut Table)) {
+        for group in late_groups(&self.version) {
+            let before = self.version.clone();
+            let next = &mut self.next;
+            let compacted = compact(&self.store, &before, &group, threads(self.threads), &|| false, &mut || {
+                *next += 1;
+                SegmentId(*next)
+            });
+            meanwhile(self);
+            self.show(&before, None, &compacted.unwrap());
+        }
+        assert!(late_groups(&self.version).is_empty());
+    }
+
+    fn late_rows(&self) -> u64 {
+        self.version.segments.iter().filter(|s| s.meta().is_late).map(|s| s.rows()).sum()
     }
 
     fn seal(&mut self, is_cancelled: &(dyn Fn() -> bool + Sync)) -> Result<Merged> {
@@ -202,7 +233,7 @@ impl Table {
         let mut found = Vec::new();
         let mut previous: Option<Arc<Segment>> = None;
         for segment in self.version.segments.iter() {
-            if let Some(previous) = previous.filter(|_| is_ordered) {
+            if let Some(previous) = previous.filter(|_| is_ordered && !segment.meta().is_late) {
                 assert!(previous.time_range().1 <= segment.time_range().0, "segments overlap");
             }
             for block in 0..segment.block_count() {
@@ -238,6 +269,8 @@ impl Table {
             );
             previous = Some(segment.clone());
         }
+        // Late ones come after others of equal timestamps.
+        found.sort_by_key(|row| if is_ordered { row.0 } else { 0 });
         assert!(found == self.expected, "{} rows found, {} expected", found.len(), self.expected.len());
     }
 }
@@ -320,6 +353,80 @@ fn any_order_of_arrival_gives_the_same_table() {
             table.check();
         }
     }
+}
+
+#[test]
+fn late_segments_have_their_rows_in_the_order_of_arrival_and_are_woven_in() {
+    let mut late = 0;
+    for seed in 0..12 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut table = Table::new(true);
+        (table.late_rows_min, table.threads) = (random.usize(1..2000), random.usize(1..3));
+        for round in 0..12 {
+            for _ in 0..random.usize(1..4) {
+                // Few different timestamps, too: late rows meet others of their time.
+                let (start, spread) = (random.i64(-DAY / 2..DAY), 1 << random.i64(0..37));
+                let (rows, grain) = (random.usize(1..if round == 0 { 200_000 } else { 4_000 }), 1 << random.i64(0..30));
+                table.stage((0..rows).map(|_| (start + random.i64(0..spread)) / grain * grain).collect());
+            }
+            table.kill(&mut random, 50);
+            let mut again = random.fork();
+            table.merge_while(&reclaimable(&table.version, round % 2 == 0), |table| table.kill(&mut again, 100));
+            table.check();
+            late += table.late_rows();
+            if random.usize(0..4) == 0 {
+                table.compact_while(|table| table.kill(&mut random, 100));
+                table.check();
+            }
+        }
+        table.compact_while(|_| {});
+        table.check();
+    }
+    assert!(late > 100_000, "{late}");
+}
+
+#[test]
+fn rows_that_fall_everywhere_are_written_twice_however_many_there_are() {
+    let mut table = Table::new(true);
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut rewritten = 0;
+    for _ in 0..12 {
+        table.stage((0..400_000).map(|_| random.i64(0..DAY)).collect());
+        rewritten += table.merge().rewritten_rows;
+    }
+    assert!(rewritten <= 3 * 400_000, "{rewritten} rows: while the table is small, rows are woven in");
+    assert!(table.late_rows() >= 7 * 400_000);
+    table.check();
+    table.compact_while(|_| {});
+    table.check();
+    let sizes: Vec<u64> = table.version.segments.iter().map(|s| s.rows()).collect();
+    assert!(sizes.len() <= 6 && sizes.iter().all(|rows| *rows <= SEGMENT_ROWS_MAX as u64), "{sizes:?}");
+}
+
+#[test]
+fn what_fails_or_is_given_up_leaves_no_file() {
+    let mut table = Table::new(true);
+    let mut random = fastrand::Rng::with_seed(2);
+    for rows in [2_000_000, 100_000] {
+        table.stage((0..rows).map(|_| random.i64(0..DAY)).collect());
+        table.merge();
+    }
+    let groups = late_groups(&table.version);
+    let [group] = &groups[..] else { panic!("{} groups", groups.len()) };
+    let there =
+        |table: &Table| std::fs::read_dir(table._dir.path().join(SegmentStore::dir(TableId(1)))).unwrap().count();
+    let before = there(&table);
+    assert_eq!(before, table.version.segments.len());
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let is_cancelled = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 6;
+    let mut next = 1_000;
+    let error = compact(&table.store, &table.version, group, Threads::ONE, &is_cancelled, &mut || {
+        next += 1;
+        SegmentId(next)
+    });
+    assert!(error.is_err() && next > 1_001, "it was given up in its second slice");
+    assert_eq!(there(&table), before);
+    table.check();
 }
 
 /// The bytes of all segment files, by path.

@@ -32,6 +32,8 @@ pub struct SegmentMeta {
     pub partition: i64,
     /// Smallest and greatest designated timestamp; `(0, 0)` in a table without one.
     pub time_range: (i64, i64),
+    /// Beside the segments of its times, not woven into them, see [`crate::late`].
+    pub is_late: bool,
 }
 
 /// What a column's block takes on the disk.

@@ -42,8 +42,7 @@ pub fn salvage(
         }
         _ => (0, 0),
     };
-    let partition = segment.meta().partition;
-    Ok(SegmentMeta { id, rows: summary.rows, bytes: summary.bytes, partition, time_range })
+    Ok(SegmentMeta { id, rows: summary.rows, bytes: summary.bytes, time_range, ..segment.meta().clone() })
 }
 
 /// First and last timestamp of a block.

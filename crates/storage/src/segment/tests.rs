@@ -10,7 +10,14 @@ use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, ErrorKind, Segmen
 const TABLE: TableId = TableId(7);
 
 fn meta(summary: SegmentSummary) -> SegmentMeta {
-    SegmentMeta { id: SegmentId(3), rows: summary.rows, bytes: summary.bytes, partition: 0, time_range: (0, 0) }
+    SegmentMeta {
+        id: SegmentId(3),
+        rows: summary.rows,
+        bytes: summary.bytes,
+        partition: 0,
+        time_range: (0, 0),
+        is_late: false,
+    }
 }
 
 fn write(fs: &dyn Fs, segment: SegmentId, columns: &[(ColumnId, ColumnType, Column)]) -> SegmentSummary {

@@ -89,6 +89,7 @@ impl Jobs {
     /// Merges what is staged of a table and seals all of its partitions.
     pub(crate) fn seal_table(&mut self, table: TableId) -> Result<()> {
         self.round(&[Due { id: table, keeps: false }])?;
+        self.compact_table(table)?;
         let Some(version) = self.shared.tables.read().get(table).cloned() else { return Ok(()) };
         let mut partitions: Vec<i64> = version.segments.iter().map(|s| s.meta().partition).collect();
         partitions.dedup();
@@ -99,7 +100,7 @@ impl Jobs {
         Ok(())
     }
 
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.shared.is_closing.load(SeqCst)
             || self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes / 8
     }
@@ -133,15 +134,12 @@ impl Jobs {
                 Err(_) if is_cancelled() => return Ok(false),
                 sealed => sealed?,
             };
-            if !self.publish(&input, &sealed).inspect_err(|_| self.doubt(&sealed.added))? {
-                self.obsolete.extend(sealed.added);
+            let rows = sealed.rewritten_rows;
+            if !self.replace(&input, sealed)? {
                 return Ok(false);
             }
-            let counters = &self.shared.counters;
-            counters.segment_written_bytes.fetch_add(sealed.written_bytes, Relaxed);
-            counters.sealed_rows.fetch_add(sealed.rewritten_rows, Relaxed);
-            counters.seals.fetch_add(1, Relaxed);
-            self.obsolete.extend(sealed.removed);
+            self.shared.counters.sealed_rows.fetch_add(rows, Relaxed);
+            self.shared.counters.seals.fetch_add(1, Relaxed);
         }
     }
 }
@@ -149,7 +147,8 @@ impl Jobs {
 /// Adjacent segments of a partition that are sealed together: about as many rows as one may have, one of them not
 /// sealed yet.
 fn next_group(table: &TableSnapshot, partition: i64) -> Result<Option<Vec<Arc<Segment>>>> {
-    let segments: Vec<_> = table.segments.iter().filter(|s| s.meta().partition == partition).cloned().collect();
+    let is_here = |s: &&Arc<Segment>| s.meta().partition == partition && !s.meta().is_late;
+    let segments: Vec<_> = table.segments.iter().filter(is_here).cloned().collect();
     let mut is_open = Vec::with_capacity(segments.len());
     for segment in &segments {
         is_open.push(!segment.is_sealed().map_err(Error::from)?);
@@ -179,6 +178,10 @@ impl Seals {
             let id = newest.entry(meta.partition).or_insert(meta.id);
             *id = (*id).max(meta.id);
         }
+        // Those with late segments are to be compacted before.
+        newest.retain(|partition, _| {
+            !table.segments.iter().any(|s| s.meta().is_late && s.meta().partition == *partition)
+        });
         let mut due = Vec::new();
         for (partition, newest) in newest {
             let new = Partition { newest, changed: now, is_sealed: false, paused_until: None };

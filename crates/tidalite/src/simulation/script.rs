@@ -18,6 +18,8 @@ pub enum Action {
     Settle,
     /// Merges the table, if it is there.
     Merge(String),
+    /// Weaves late segments of the table in.
+    Compact(String),
     /// Merges the table and writes all of it again for size.
     Seal(String),
     Checkpoint,
@@ -163,7 +165,8 @@ impl Script {
             46..49 => Action::Reopen,
             49..52 => Action::Kill,
             52..55 => Action::PowerLoss { survivor: self.rng.u64(..) },
-            55..62 => Action::Expire,
+            55..60 => Action::Expire,
+            60..63 => Action::Compact(self.table_name()),
             _ => {
                 // How large commits are grouped hangs on the time that syncs take.
                 let is_group = !self.plan.has_large_commits && self.rng.u32(..4) == 0;

@@ -45,6 +45,8 @@ pub struct Counts {
     pub power_losses: u64,
     pub failures: u64,
     pub checks: u64,
+    /// Late segments that checks saw.
+    pub late_segments: u64,
 }
 
 impl Counts {
@@ -55,6 +57,7 @@ impl Counts {
         self.power_losses += other.power_losses;
         self.failures += other.failures;
         self.checks += other.checks;
+        self.late_segments += other.late_segments;
     }
 }
 
@@ -72,6 +75,7 @@ impl World {
         let config = DatabaseConfig {
             has_background_jobs: false,
             merge_threads: 1,
+            late_rows_min: 1,
             query_threads: 1,
             log_file_bytes: plan.log_file_bytes,
             durability: if plan.is_synced { Durability::Sync } else { Durability::Os },
@@ -113,6 +117,10 @@ impl World {
             }
             Action::Merge(name) => {
                 let result = self.find(name).map_or(Ok(()), |id| self.db().jobs().merge_now(id));
+                self.job(result)
+            }
+            Action::Compact(name) => {
+                let result = self.find(name).map_or(Ok(()), |id| self.db().jobs().compact_now(id));
                 self.job(result)
             }
             Action::Seal(name) => {
@@ -470,6 +478,8 @@ impl World {
         self.counts.calls += 1;
         self.counts.checks += 1;
         let tables = self.db().all_tables().1;
+        let late = tables.iter().flat_map(|t| t.segments.iter()).filter(|s| s.meta().is_late);
+        self.counts.late_segments += late.count() as u64;
         match self.read(&tables)? {
             Some(found) => compare(&found, &self.model),
             None => Ok(()),
