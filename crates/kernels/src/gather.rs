@@ -1,5 +1,8 @@
 //! Rows of a column in another order.
 
+mod deal;
+
+pub use deal::Deal;
 use tidalite_types::{Bitmap, Column, Values, Views};
 
 /// Row `rows[i]` of the input as row `i` of the output; rows may repeat or be left out.

@@ -31,7 +31,7 @@ use new_rows::NewRows;
 use old_rows::OldRows;
 use pieces::{BlockPlan, Piece, row_count, split, split_evenly};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnType, SegmentId};
 use write::{SegmentPlan, for_each, write_segments};
@@ -318,6 +318,7 @@ impl<'a> Job<'a> {
                 columns: columns.clone(),
                 blocks: segment.blocks,
                 old,
+                deal: OnceLock::new(),
             }));
         }
         let summaries = write_segments(&plans, &self.new, writing)?;

@@ -75,6 +75,39 @@ fn set_bits_are_rows() {
 }
 
 #[test]
+fn rows_are_dealt_as_they_are_gathered() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let (a, b) = (columns(&mut rng, 3_000), columns(&mut rng, 2_000));
+    for count in [0, 1, 5_000, 70_000, 200_000] {
+        let places: Vec<Place> = (0..count)
+            .map(|_| {
+                if rng.bool() {
+                    Place { run: 0, row: rng.u32(..3_000) }
+                } else {
+                    Place { run: 1, row: rng.u32(..2_000) }
+                }
+            })
+            .collect();
+        let deal = Deal::new(&places);
+        for (a, b) in a.iter().zip(&b).filter(|(a, _)| !matches!(a.values, Values::Bit(_) | Values::Views(_))) {
+            for runs in [[Some(a), Some(b)], [Some(a), None]] {
+                let mut expected = Column::with_capacity(a.values.physical(), 0);
+                gather_places(&runs, &places, &mut expected.values);
+                let is_valid = |p: &Place| runs[p.run as usize].is_some_and(|c| c.is_valid(p.row as usize));
+                let has_nulls = runs.iter().any(|run| run.is_none_or(|c| c.validity.is_some()));
+                expected.validity = has_nulls.then(|| places.iter().map(is_valid).collect());
+                let mut found = Column::with_capacity(a.values.physical(), 0);
+                // Of a longer and of a shorter column before.
+                let mut dealt = Column::with_capacity(a.values.physical(), 0).values;
+                dealt.extend_default(rng.usize(..100_000));
+                deal.gather(&runs, &mut dealt, &mut found);
+                assert_same(&found, &expected);
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_are_scattered_as_they_are_gathered() {
     let mut rng = fastrand::Rng::with_seed(4);
     for count in [0, 1, 100, 5_000] {

@@ -5,7 +5,7 @@ use super::old_rows::{LastBlock, OldRows, append_block};
 use super::pieces::{BlockPlan, Piece};
 use crate::Result;
 use crate::segment::{Effort, EncodedBlock, Segment, encode};
-use tidalite_kernels::gather::gather_into;
+use tidalite_kernels::gather::{Deal, gather_into};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Column, ColumnId, ColumnType, Values};
 
@@ -18,7 +18,7 @@ pub(super) struct Builder {
 }
 
 /// Longer columns are not kept: text can be large once and never again.
-const SPARE_BYTES_MAX: usize = 4 << 20;
+const SPARE_BYTES_MAX: usize = 16 << 20;
 
 impl Builder {
     /// Encoded; where it is a block of a segment as it is, that, unless more effort is to be made.
@@ -40,6 +40,18 @@ impl Builder {
         let encoded = encode(column_type, &column, 0, plan.rows, effort);
         self.put_back(column);
         Ok(encoded)
+    }
+
+    /// All rows of a column of a segment that are dealt out; to be put back. `None` for values that cannot be.
+    pub fn dealt(&mut self, (id, column_type): (ColumnId, ColumnType), new: &NewRows, deal: &Deal) -> Option<Column> {
+        let physical = column_type.physical();
+        if matches!(physical, Physical::Bit | Physical::Views) {
+            return None;
+        }
+        let (mut column, mut spare) = (self.take(physical), self.take(physical));
+        new.dealt(id, deal, &mut spare.values, &mut column);
+        self.put_back(spare);
+        Some(column)
     }
 
     /// The rows of a block; to be put back.

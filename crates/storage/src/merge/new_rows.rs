@@ -1,9 +1,9 @@
 //! The staged rows in the order they will have. They stay in their runs: a place says which and where.
 
-use super::pieces::Piece;
+use super::pieces::{BlockPlan, Piece};
 use crate::{Error, Result, Run, TableSnapshot};
 use std::sync::Arc;
-use tidalite_kernels::gather::{Place, gather_places, scatter_places};
+use tidalite_kernels::gather::{Deal, Place, gather_places, scatter_places};
 use tidalite_kernels::{is_sorted, sort_permutation};
 use tidalite_types::{Bitmap, Column, ColumnId, Values};
 
@@ -26,6 +26,8 @@ pub(super) struct ByArrival {
     to: Vec<u16>,
 }
 
+/// Rows are far apart when among so many that lie one after the other there is one of a block.
+const FAR_APART: usize = 2;
 /// For fewer rows it is not worth knowing in which order they lie.
 const ARRIVAL_ROWS_MIN: usize = 4096;
 
@@ -128,6 +130,30 @@ impl NewRows {
             places: order.iter().map(|&row| places[row as usize]).collect(),
             to: order.iter().map(|&row| row as u16).collect(),
         })
+    }
+
+    /// For all columns of a segment of new rows alone that lie far apart; `None` where they are read block by block.
+    pub fn deal(&self, blocks: &[BlockPlan]) -> Option<Deal> {
+        let is_whole =
+            |block: &BlockPlan| matches!(block.pieces[..], [Piece { is_new: true, .. }]) && block.picks.is_none();
+        let places = self.places.as_ref().filter(|_| blocks.len() > 1 && blocks.iter().all(is_whole))?;
+        let rows = blocks[0].pieces[0].range().start..blocks[blocks.len() - 1].pieces[0].range().end;
+        let count: usize = blocks.iter().map(|block| block.rows).sum();
+        let places = places.get(rows).filter(|places| places.len() == count)?;
+        // From the first to the last row of each run that the first block has.
+        let mut spans = vec![(u32::MAX, 0); self.runs.len()];
+        for place in &places[..blocks[0].rows] {
+            let (lo, hi) = &mut spans[place.run as usize];
+            (*lo, *hi) = ((*lo).min(place.row), (*hi).max(place.row));
+        }
+        let spanned: usize = spans.iter().map(|(lo, hi)| (hi + 1).saturating_sub(*lo) as usize).sum();
+        (spanned > FAR_APART * blocks[0].rows).then(|| Deal::new(places))
+    }
+
+    /// The rows of a segment, for columns of values of a fixed width.
+    pub fn dealt(&self, id: ColumnId, deal: &Deal, spare: &mut Values, out: &mut Column) {
+        let columns: Vec<Option<&Column>> = self.runs.iter().map(|r| r.column(id).map(Arc::as_ref)).collect();
+        deal.gather(&columns, spare, out);
     }
 
     pub fn place(&self, row: usize) -> Place {

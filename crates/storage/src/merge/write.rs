@@ -12,13 +12,14 @@ use super::new_rows::NewRows;
 use super::old_rows::OldRows;
 use super::pieces::BlockPlan;
 use crate::cache::lock;
-use crate::segment::{EncodedBlock, SegmentSummary, SegmentWriter};
+use crate::segment::{EncodedBlock, SegmentSummary, SegmentWriter, encode};
 use crate::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use tidalite_types::{ColumnId, ColumnType, ErrorKind};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use tidalite_kernels::gather::Deal;
+use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnType, ErrorKind};
 
 #[derive(Debug)]
 pub(super) struct SegmentPlan<'a> {
@@ -26,6 +27,8 @@ pub(super) struct SegmentPlan<'a> {
     pub columns: Vec<(ColumnId, ColumnType)>,
     pub blocks: Vec<BlockPlan>,
     pub old: &'a OldRows,
+    /// Of the rows as a whole, where that is the way to read them; found by the first column that is built, for all.
+    pub deal: OnceLock<Option<Deal>>,
 }
 
 /// Encoded bytes that wait for their turn.
@@ -177,14 +180,21 @@ impl Output<'_> {
         let (segment, column) = self.place(task);
         let plan = &self.plans[segment];
         self.writing.check_cancelled()?;
+        let (id, column_type) = plan.columns[column];
+        let deal = plan.deal.get_or_init(|| self.new.deal(&plan.blocks));
+        let dealt = deal.as_ref().and_then(|deal| builder.dealt((id, column_type), self.new, deal));
         for (at, block) in plan.blocks.iter().enumerate() {
-            let encoded = builder.block(plan.columns[column], plan.old, self.new, block, self.writing.effort)?;
+            let encoded = match &dealt {
+                Some(all) => encode(column_type, all, at * BLOCK_ROWS, block.rows, self.writing.effort),
+                None => builder.block((id, column_type), plan.old, self.new, block, self.writing.effort)?,
+            };
             // A commit that somebody waits for should not wait for the rest of this thread's slice, too.
             std::thread::yield_now();
             if !self.hand_over(task, encoded, at + 1 == plan.blocks.len())? {
                 return Ok(false);
             }
         }
+        dealt.into_iter().for_each(|column| builder.put_back(column));
         Ok(true)
     }
 
