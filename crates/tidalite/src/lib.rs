@@ -34,6 +34,8 @@ pub use tidalite_types as types;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
+mod late_tests;
+#[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod upkeep_tests;

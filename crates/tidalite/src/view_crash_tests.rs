@@ -22,7 +22,7 @@ fn open(fs: &SimFs) -> Result<Database> {
 }
 
 /// Lines of text, one a row; of a statement without rows none.
-fn ask(db: &Database, sql: &str) -> Result<Vec<String>> {
+pub(crate) fn ask(db: &Database, sql: &str) -> Result<Vec<String>> {
     block_on(async {
         match db.execute(sql, QueryOptions::default()).await? {
             Response::Done { .. } => Ok(Vec::new()),

@@ -301,26 +301,18 @@ fn chains(spec: &ScanSpec, reader: &Reader, sources: &[Source]) -> Result<Vec<Ve
         return Ok(vec![sources.iter().flat_map(|s| s.pieces.iter().copied()).collect()]);
     };
     let is_descending = spec.order == Order::Descending;
-    let mut ranges = Vec::new();
-    for source in sources {
+    let mut chains: Vec<(i64, Vec<Piece>)> = Vec::new();
+    for at in 0..sources.len() {
+        // Sources are in order of arrival, and equal times are taken from the first chain that has them: so a source goes to
+        // the last chain or behind it, never to one before. Going down it is the other way round throughout.
+        let source = &sources[if is_descending { sources.len() - 1 - at } else { at }];
         let (min, max) = source.kept_range(snapshot, designated)?;
         // Going down, times are counted from the end: what follows is written once.
-        let range = if is_descending { (!max, !min) } else { (min, max) };
-        ranges.push((range, source));
-    }
-    if is_descending {
-        ranges.sort_by_key(|(range, _)| *range);
-    }
-    let mut chains: Vec<(i64, Vec<Piece>)> = Vec::new();
-    for ((first, last), source) in ranges {
-        // Going up, sources are in order of arrival, and equal times are taken from the first chain that has them: so a
-        // source goes to the last chain or behind it, never to one before.
-        let skipped = if is_descending { 0 } else { chains.len().saturating_sub(1) };
-        let found = chains.iter().skip(skipped).position(|(end, _)| *end <= first);
-        let index = found.map(|i| i + skipped).unwrap_or_else(|| {
+        let (first, last) = if is_descending { (!max, !min) } else { (min, max) };
+        if chains.last().is_none_or(|(end, _)| *end > first) {
             chains.push((first, Vec::new()));
-            chains.len() - 1
-        });
+        }
+        let index = chains.len() - 1;
         let (end, pieces) = &mut chains[index];
         *end = last;
         let from = pieces.len();
