@@ -154,7 +154,7 @@ mod tests {
             let range = [1, 5, 100, 10_000][round % 4];
             let mut side = |most: usize| {
                 let offset = rng.i64(-100..100);
-                let mut keys: Vec<i64> = (0..rng.usize(..=most)).map(|_| offset + rng.i64(..range)).collect();
+                let mut keys: Vec<i64> = (0..rng.usize(..=most)).map(|_| offset + rng.i64(0..range)).collect();
                 keys.sort_unstable();
                 keys
             };

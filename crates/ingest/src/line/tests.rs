@@ -719,7 +719,7 @@ fn random_lines(dice: &mut fastrand::Rng) -> Vec<u8> {
             0 => String::new(),
             1 => format!(" {}t", dice.i64(0..4_000_000_000_000_000)),
             2 => format!(" {}", dice.i64(..)),
-            _ => format!(" {}", 1_451_606_400_000_000_000 + dice.i64(..1_000)),
+            _ => format!(" {}", 1_451_606_400_000_000_000 + dice.i64(0..1_000)),
         };
         text += if dice.u8(..20) == 0 { "\r\n" } else { "\n" };
     }

@@ -50,7 +50,7 @@ fn every_kind_of_value_is_gathered_as_the_plain_twin_does() {
 fn every_kind_of_value_is_merged_as_its_rows_are() {
     let mut rng = fastrand::Rng::with_seed(2);
     let mut keys = |rows: usize| {
-        let mut keys: Vec<i64> = (0..rows).map(|_| rng.i64(..200)).collect();
+        let mut keys: Vec<i64> = (0..rows).map(|_| rng.i64(0..200)).collect();
         keys.sort_unstable();
         keys
     };

@@ -68,6 +68,8 @@ pub struct Plan {
     batch_rows_max: usize,
     /// Whether now and then a commit is larger than a block.
     has_large_commits: bool,
+    /// Whether most rows fall anywhere in a few days, so that segments of their times are there already.
+    falls_everywhere: bool,
 }
 
 pub struct Script {
@@ -108,6 +110,7 @@ impl Script {
     pub fn new(seed: u64) -> Script {
         let mut rng = fastrand::Rng::with_seed(seed);
         let has_large_commits = rng.u32(..60) == 0;
+        let falls_everywhere = !has_large_commits && rng.u32(..4) == 0;
         let mut types: Vec<ColumnType> = TYPES.to_vec();
         rng.shuffle(&mut types);
         types.truncate(if has_large_commits { 3 } else { [2, 5, 8, TYPES.len()][rng.usize(..4)] });
@@ -121,6 +124,7 @@ impl Script {
             types,
             batch_rows_max: [1, 4, 30][rng.usize(..3)],
             has_large_commits,
+            falls_everywhere,
         };
         Script { rng, plan, now: 1_700_000_000 * SECOND, mood_steps: 0 }
     }
@@ -153,6 +157,10 @@ impl Script {
 
     /// Without anything going wrong.
     fn sound(&mut self, model: &Model) -> Action {
+        // What is merged a little at a time goes beside the many rows that are there.
+        if self.plan.falls_everywhere && self.rng.u32(..8) == 0 {
+            return Action::Merge(self.table_name());
+        }
         match self.rng.u32(..1000) {
             0..4 => Action::Settle,
             4..16 => Action::Merge(self.table_name()),
@@ -388,22 +396,24 @@ impl Script {
 
     fn times(&mut self, count: usize) -> Vec<i64> {
         let step = [1, 1_000, SECOND / 10, SECOND, 60 * SECOND, 3600 * SECOND][self.rng.usize(..6)];
-        let way = self.rng.u32(..12);
+        let way = if self.plan.falls_everywhere && self.rng.u32(..4) != 0 { 11 } else { self.rng.u32(..13) };
         let base = match way {
             0..6 => self.now,
-            6 | 7 => self.now - self.rng.i64(..3600 * SECOND),
-            8 => self.now - self.rng.i64(..60 * 86_400) * SECOND,
+            6 | 7 => self.now - self.rng.i64(0..3600 * SECOND),
+            8 => self.now - self.rng.i64(0..60 * 86_400) * SECOND,
             // Of a few moments, so that many rows share theirs.
-            9 => 1_700_000_000 * SECOND + self.rng.i64(..5) * SECOND,
-            10 => -self.rng.i64(..1_000_000) * SECOND,
+            9 => 1_700_000_000 * SECOND + self.rng.i64(0..5) * SECOND,
+            10 => -self.rng.i64(0..1_000_000) * SECOND,
+            11 => 1_699_920_000 * SECOND,
             _ => 1_700_000_000 * SECOND,
         };
         let times: Vec<i64> = (0..count as i64)
             .map(|n| match way {
                 0..5 => base + n * step,
-                5 | 9 | 11 => base,
+                5 | 9 | 12 => base,
                 6 => base - n * step,
-                _ => base + self.rng.i64(..=step.saturating_mul(10)),
+                11 => base + self.rng.i64(0..3 * 86_400 * SECOND),
+                _ => base + self.rng.i64(0..=step.saturating_mul(10)),
             })
             .collect();
         if way < 5 {

@@ -37,7 +37,7 @@ pub fn cell(rng: &mut fastrand::Rng, column_type: ColumnType, style: Style, row:
     let base = i64::from(style.seed);
     let number = match style.shape {
         Shape::Constant => base,
-        Shape::Few => base + rng.i64(..4),
+        Shape::Few => base + rng.i64(0..4),
         Shape::Ramp => base + row as i64 * 3,
         Shape::Near => base + rng.i64(-50..50),
         Shape::Any => rng.i64(..),

@@ -129,12 +129,12 @@ pub(crate) fn shapes(rng: &mut fastrand::Rng, rows: usize) -> Vec<(&'static str,
     columns.push(("shorts", ColumnType::Short, Values::I16((0..rows).map(|_| rng.i16(..)).collect())));
     let decimal = ColumnType::Decimal { precision: 30, scale: 2 };
     columns.push(("decimals", decimal, Values::I128((0..rows).map(|_| i128::from(rng.i32(..))).collect())));
-    let wide = (0..rows).map(|_| i128::from(rng.i64(..3)) << 90).collect();
+    let wide = (0..rows).map(|_| i128::from(rng.i64(0..3)) << 90).collect();
     columns.push(("wide decimals", decimal, Values::I128(wide)));
     let floats = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.5, f64::INFINITY];
     let floats = (0..rows).map(|_| floats[rng.usize(..6)]).collect();
     columns.push(("doubles", ColumnType::Double, Values::F64(floats)));
-    let prices = (0..rows).map(|i| f64::from(rng.i32(..100_000)) / if i < 1_500 { 100.0 } else { 8.0 }).collect();
+    let prices = (0..rows).map(|i| f64::from(rng.i32(0..100_000)) / if i < 1_500 { 100.0 } else { 8.0 }).collect();
     columns.push(("prices", ColumnType::Double, Values::F64(prices)));
     let temperatures = (0..rows).map(|_| f32::from(rng.i16(-400..400)) / 10.0).collect();
     columns.push(("temperatures", ColumnType::Float, Values::F32(temperatures)));

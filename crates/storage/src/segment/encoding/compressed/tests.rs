@@ -11,7 +11,7 @@ use tidalite_types::{BLOCK_ROWS, Column, ColumnType, Values, Views};
 fn visits(rng: &mut fastrand::Rng, rows: usize, width: i64) -> Vec<i64> {
     let mut out = Vec::with_capacity(rows);
     while out.len() < rows {
-        let value = rng.i64(..width);
+        let value = rng.i64(0..width);
         out.resize(rows.min(out.len() + rng.usize(1..6)), value);
     }
     out
@@ -43,7 +43,7 @@ fn columns(rng: &mut fastrand::Rng, rows: usize) -> Vec<(ColumnType, Column)> {
             }
         })
         .collect();
-    let rare: Vec<i32> = (0..rows).map(|_| if rng.usize(..40) == 0 { rng.i32(..9_000) } else { 0 }).collect();
+    let rare: Vec<i32> = (0..rows).map(|_| if rng.usize(..40) == 0 { rng.i32(0..9_000) } else { 0 }).collect();
     let addresses = wide.iter().map(|v| *v as u32).collect();
     let doubles: Vec<f64> = wide.iter().map(|v| *v as f64 / 3.0).collect();
     let flags = (0..rows).map(|_| rng.usize(..30) == 0).collect();
