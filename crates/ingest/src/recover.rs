@@ -271,9 +271,11 @@ impl Recovering<'_> {
     }
 }
 
-/// A merge takes runs as a whole.
+/// A merge takes runs as a whole. But one that begins with the last commit that was merged is sound: it has later rows
+/// of that commit than the run before it, and was not there any more at the merge, since all its rows had been removed.
+/// What removed them is behind it in the log.
 fn check_not_half_merged((first, last): (Txn, Txn), merged: Txn) -> Result<()> {
-    if first <= merged {
+    if first < merged {
         return Err(Error::corrupt(format!("a run of commits {first} to {last} is half merged at {merged}")));
     }
     Ok(())

@@ -449,3 +449,39 @@ fn rows_that_die_after_a_merge_that_failed_stay_dead() {
     }
     assert!(failed > 10, "{failed}");
 }
+
+/// Small runs are joined while a commit is shown: its first rows with those before it, its later ones with those behind.
+/// A partition that is dropped then leaves the one run, and a merge of it ends within the other as a checkpoint has it.
+#[test]
+fn a_partition_dropped_behind_a_checkpoint_does_not_hinder_opening() {
+    let fs = SimFs::new(1);
+    let db = open(&fs).unwrap();
+    let (first_day, second_day) = (|n: i64| vec![(n, n)], |n: i64| vec![(DAY + n, n)]);
+    // A merge takes all rows.
+    let lag = Command::SetLag { table: "t".to_owned(), lag_us: Some(0) };
+    let mut steps = vec![create("t"), Step::Command(lag)];
+    steps.extend((0..7).map(|n| Step::Rows(vec![("t", first_day(n))])));
+    steps.push(Step::Rows(vec![("t", first_day(7)), ("t", second_day(7))]));
+    steps.extend((8..15).map(|n| Step::Rows(vec![("t", second_day(n))])));
+    let mut model = Model::new();
+    for step in &steps {
+        apply(&db, step).unwrap();
+        apply_to_model(&mut model, step);
+    }
+    let runs: Vec<_> = db.all_tables().1[0].runs.iter().map(|run| run.txns).collect();
+    assert!(runs.len() == 2 && runs[0].1 == runs[1].0, "they share a commit: {runs:?}");
+    db.jobs().checkpoint_now().unwrap();
+    let drop_second = Step::Command(Command::DropPartitions { table: "t".to_owned(), partitions: vec![DAY] });
+    apply(&db, &drop_second).unwrap();
+    apply_to_model(&mut model, &drop_second);
+    let id = db.all_tables().1[0].id;
+    db.jobs().merge_now(id).unwrap();
+    sort(&mut model);
+    for again in 0..2 {
+        let db = open(&fs.survivor(again)).unwrap();
+        assert_eq!(content(&db), model);
+        apply(&db, &Step::Rows(vec![("t", second_day(20))])).unwrap();
+        db.settle().unwrap();
+        assert_eq!(db.all_tables().1[0].row_count(), 9);
+    }
+}
