@@ -7,6 +7,7 @@ import ipaddress
 import uuid
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
+from ._times import datetimes_of
 from .errors import InterfaceError, ProgrammingError
 
 if TYPE_CHECKING:
@@ -242,22 +243,12 @@ def _values(column: Any, kind: str) -> list[Any]:
         except ValueError:
             # Python's datetime has no nanoseconds; pandas' Timestamp, where there is pandas, has.
             return column.cast(pyarrow.timestamp("us"), safe=False).to_pylist()
-    values = _times(column) if pyarrow.types.is_timestamp(column.type) else column.to_pylist()
+    values = datetimes_of(column) if pyarrow.types.is_timestamp(column.type) else column.to_pylist()
     if kind == "UUID":
         return [None if value is None else uuid.UUID(bytes=bytes(value)) for value in values]
     if kind == "IPV4":
         return [None if value is None else ipaddress.IPv4Address(value) for value in values]
     return values
-
-
-def _times(column: Any) -> list[Any]:
-    """What ``to_pylist`` gives for times without nanoseconds, in a fiftieth of its time."""
-    try:
-        values = column.to_numpy().tolist()
-    except ImportError:
-        return column.to_pylist()
-    # numpy gives a number where Python's datetime has no such year; pyarrow says so.
-    return column.to_pylist() if int in map(type, values) else values
 
 
 def _for_pandas(table: Any) -> Any:
