@@ -6,8 +6,6 @@ Tidalite and QuestDB get the same lines over TCP and are asked over HTTP; DuckDB
 is asked in process. Systems are asked in turns, five times; answers have to agree. Once more when Tidalite's partitions are at rest.
 """
 
-import contextlib
-import math
 import os
 import socket
 import statistics
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 import systems
+from tidalite_bench.answers import plain, same
 
 DAYS, ROWS_A_DAY, START = 1_158, 8_640, 1_500_000_000
 QUERIES = [
@@ -51,19 +50,8 @@ def load_duckdb(path):
 
 
 def size(*folders):
-    sizes = []
-    for folder in folders:
-        for path, _, names in os.walk(folder):
-            for name in names:
-                # Those that a seal has replaced are going.
-                with contextlib.suppress(FileNotFoundError):
-                    sizes.append(Path(path, name).stat().st_blocks * 512)
-    return len(sizes), sum(sizes) / 2**20
-
-
-def is_alike(rows, others):
-    pairs = [pair for row, other in zip(rows, others, strict=True) for pair in zip(row, other, strict=True)]
-    return all(math.isclose(a, b, rel_tol=1e-9) if isinstance(a, float) else a == b for a, b in pairs)
+    files = sum(len(names) for folder in folders for _, _, names in os.walk(folder))
+    return files, sum(map(systems.folder_bytes, folders)) / 2**20
 
 
 def measure(asked):
@@ -74,9 +62,9 @@ def measure(asked):
                 began = time.monotonic()
                 rows = ask(query)
                 times[name].append((time.monotonic() - began) * 1e3)
-                answers[name] = rows
+                answers[name] = plain(rows)
         first = next(iter(answers.values()))
-        assert all(is_alike(rows, first) for rows in answers.values()), answers
+        assert all(same(rows, first) for rows in answers.values()), answers
         print(f"{query}: " + ", ".join(f"{name} {statistics.median(own[1:]):.1f} ms" for name, own in times.items()))
 
 
