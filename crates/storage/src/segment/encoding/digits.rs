@@ -163,8 +163,7 @@ mod tests {
             let block = encode(column_type, &column, 0, column.len(), effort);
             for as_floats in [false, true] {
                 let Some(mut digits) = block.digits(as_floats).unwrap() else { continue };
-                let is_float = as_floats;
-                seen.insert(format!("{:?} {is_float}", block.physical));
+                seen.insert(format!("{:?} {as_floats}", block.physical));
                 for i in 0..block.rows.div_ceil(VECTOR_ROWS) {
                     if !digits.has(i) {
                         without += 1;
@@ -172,8 +171,8 @@ mod tests {
                     }
                     let found = digits.vector(i);
                     others += found.others.len();
-                    let found = plainly(&found, is_float);
-                    let expected: Vec<u64> = if is_float {
+                    let found = plainly(&found, as_floats);
+                    let expected: Vec<u64> = if as_floats {
                         block.floats().unwrap().vector(i).0.iter().map(|v| v.to_bits()).collect()
                     } else {
                         block.ints().unwrap().vector(i).0.iter().map(|v| v.cast_unsigned()).collect()
