@@ -19,7 +19,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};
-use inputs::Opened;
+use inputs::{OfInput, Opened};
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends, without_codes};
@@ -208,8 +208,8 @@ impl Groups {
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let packed = inputs.iter().map(Opened::packed).take_while(|_| spec.is_added_up);
         let mut packed = packed.collect::<Result<Option<Vec<_>>, _>>().map_err(named)?;
-        let vectors = inputs.iter().map(Opened::vectors).collect::<Result<Vec<_>, _>>();
-        let mut inputs = vectors.map_err(named)?;
+        // From the first vector on that is not taken as it is packed.
+        let mut vectors: Option<Vec<OfInput<'_>>> = None;
         for i in 0..rows.div_ceil(VECTOR_ROWS) {
             let count = (rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
             without_codes(count, &mut self.places);
@@ -227,7 +227,11 @@ impl Groups {
                 self.planes.add_digits(&self.places, &digits);
                 continue;
             }
-            let folded: Vec<FoldInput<'_>> = inputs.iter_mut().map(|input| input.vector(i, count)).collect();
+            let vectors = match &mut vectors {
+                Some(vectors) => vectors,
+                none => none.insert(inputs.iter().map(Opened::vectors).collect::<Result<_, _>>().map_err(named)?),
+            };
+            let folded: Vec<FoldInput<'_>> = vectors.iter_mut().map(|input| input.vector(i, count)).collect();
             match (bucket, &mut times) {
                 (Some(bucket), _) => self.add_rows(bucket, 0..count, &folded),
                 (None, Some((column, times))) => {
