@@ -9,6 +9,7 @@
 //! The loops are written once and compiled twice, for AVX2 and for any processor; [`unpack_plain`] defines both.
 
 use crate::{Int, dispatch, prefetch};
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 /// Rows of a vector.
@@ -45,6 +46,12 @@ pub(crate) struct Words {
     pub u16s: [u16; VECTOR],
     pub u32s: [u32; VECTOR],
     pub u64s: [u64; VECTOR],
+}
+
+impl Words {
+    fn boxed() -> Box<Words> {
+        Box::new(Words { u16s: [0; VECTOR], u32s: [0; VECTOR], u64s: [0; VECTOR] })
+    }
 }
 
 macro_rules! words {
@@ -131,14 +138,16 @@ pub fn pack<T: Int>(values: &[T], reference: T, width: u32, out: &mut Vec<u8>) {
 }
 
 /// Unpacks vector after vector onto the end of a column.
+#[derive(Default)]
 pub struct Unpacker {
-    words: Words,
+    /// From the first vector on.
+    words: Option<Box<Words>>,
 }
 
-impl Default for Unpacker {
-    fn default() -> Unpacker {
-        Unpacker { words: Words { u16s: [0; VECTOR], u32s: [0; VECTOR], u64s: [0; VECTOR] } }
-    }
+thread_local! {
+    /// The room of an unpacker that is gone: blocks are often so small that it would take longer to clear than they do
+    /// to unpack.
+    static SPARE: Cell<Option<Box<Words>>> = const { Cell::new(None) };
 }
 
 impl Unpacker {
@@ -154,13 +163,23 @@ impl Unpacker {
     pub fn unpack<T: Int>(&mut self, lines: &[Line], width: u32, reference: T, rows: usize, out: &mut Vec<T>) {
         assert!(rows <= VECTOR && width <= 64 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
         out.reserve(rows);
-        unpack_lines(&mut self.words, lines, width, reference, &mut out.spare_capacity_mut()[..rows]);
+        unpack_lines(self.words(), lines, width, reference, &mut out.spare_capacity_mut()[..rows]);
         // SAFETY: `unpack_lines` has written each of the `rows` elements behind the current end.
         unsafe { out.set_len(out.len() + rows) }
     }
 
     pub(crate) fn words(&mut self) -> &mut Words {
-        &mut self.words
+        let spare = || SPARE.try_with(Cell::take).ok().flatten();
+        self.words.get_or_insert_with(|| spare().unwrap_or_else(Words::boxed))
+    }
+}
+
+impl Drop for Unpacker {
+    fn drop(&mut self) {
+        if let Some(words) = self.words.take() {
+            // A thread that ends keeps none.
+            let _ = SPARE.try_with(|spare| spare.set(Some(words)));
+        }
     }
 }
 

@@ -19,11 +19,12 @@ pub fn packed_in_range(unpacker: &mut Unpacker, lines: &[Line], width: u32, rows
     let mut mask = [0; VECTOR / 64];
     let hi = hi.min(width_mask(width));
     if lo <= hi {
+        let words = unpacker.words();
         match word_bits(width) {
             _ if width == 0 => mask.fill(u64::MAX),
-            16 => compare_u16(unpacker, lines, width, rows, lo as u16, hi as u16, &mut mask),
-            32 => compare_u32(unpacker, lines, width, rows, lo as u32, hi as u32, &mut mask),
-            _ => compare_u64(unpacker, lines, width, rows, lo, hi, &mut mask),
+            16 => compare_u16(&mut words.u16s, lines, width, rows, lo as u16, hi as u16, &mut mask),
+            32 => compare_u32(&mut words.u32s, lines, width, rows, lo as u32, hi as u32, &mut mask),
+            _ => compare_u64(&mut words.u64s, lines, width, rows, lo, hi, &mut mask),
         }
     }
     clear_behind(&mut mask, rows);
@@ -57,13 +58,13 @@ pub fn packed_in_ranges(
         count += 1;
     }
     let inside = &inside[..count];
-    let mut mask = [0; VECTOR / 64];
+    let (mut mask, words) = ([0; VECTOR / 64], unpacker.words());
     match word_bits(width) {
         _ if count == 0 => {}
         _ if width == 0 => mask.fill(u64::MAX),
-        16 => any_u16(unpacker, lines, width, rows, inside, &mut mask),
-        32 => any_u32(unpacker, lines, width, rows, inside, &mut mask),
-        _ => any_u64(unpacker, lines, width, rows, inside, &mut mask),
+        16 => any_u16(&mut words.u16s, lines, width, rows, inside, &mut mask),
+        32 => any_u32(&mut words.u32s, lines, width, rows, inside, &mut mask),
+        _ => any_u64(&mut words.u64s, lines, width, rows, inside, &mut mask),
     }
     clear_behind(&mut mask, rows);
     Some(mask)
@@ -217,17 +218,16 @@ macro_rules! any_bits {
 any_bits! { any_bits_u16, u16; any_bits_u32, u32; any_bits_u64, u64; }
 
 macro_rules! compare {
-    ($compare:ident, $words:ident, $unpack:ident, $bits:path, $($bound:ident: $type:ty),*) => {
+    ($compare:ident, $word:ident, $unpack:ident, $bits:path, $($bound:ident: $type:ty),*) => {
         dispatch! {
             fn $compare(
-                unpacker: &mut Unpacker,
+                words: &mut [$word; VECTOR],
                 lines: &[Line],
                 width: u32,
                 rows: usize,
                 $($bound: $type,)*
                 mask: &mut Mask,
             ) {
-                let words = &mut unpacker.words().$words;
                 $unpack(lines, width, rows, words);
                 let sixty_fours = words.as_chunks::<64>().0;
                 for (mask, words) in mask.iter_mut().zip(sixty_fours).take(rows.div_ceil(64)) {
@@ -238,12 +238,12 @@ macro_rules! compare {
     };
 }
 
-compare!(compare_u16, u16s, unpack_u16, u16::bits, lo: u16, hi: u16);
-compare!(compare_u32, u32s, unpack_u32, u32::bits, lo: u32, hi: u32);
-compare!(compare_u64, u64s, unpack_u64, u64::bits, lo: u64, hi: u64);
-compare!(any_u16, u16s, unpack_u16, any_bits_u16, ranges: &[(u64, u64)]);
-compare!(any_u32, u32s, unpack_u32, any_bits_u32, ranges: &[(u64, u64)]);
-compare!(any_u64, u64s, unpack_u64, any_bits_u64, ranges: &[(u64, u64)]);
+compare!(compare_u16, u16, unpack_u16, u16::bits, lo: u16, hi: u16);
+compare!(compare_u32, u32, unpack_u32, u32::bits, lo: u32, hi: u32);
+compare!(compare_u64, u64, unpack_u64, u64::bits, lo: u64, hi: u64);
+compare!(any_u16, u16, unpack_u16, any_bits_u16, ranges: &[(u64, u64)]);
+compare!(any_u32, u32, unpack_u32, any_bits_u32, ranges: &[(u64, u64)]);
+compare!(any_u64, u64, unpack_u64, any_bits_u64, ranges: &[(u64, u64)]);
 
 #[cfg(test)]
 mod tests {
