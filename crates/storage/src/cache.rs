@@ -93,7 +93,6 @@ const ENTRY_BYTES: usize = 128;
 pub struct BlockCache {
     shards: Vec<Mutex<Shard>>,
     hasher: hashbrown::DefaultHashBuilder,
-    hits: AtomicU64,
     misses: AtomicU64,
     loaded_bytes: AtomicU64,
 }
@@ -103,6 +102,7 @@ struct Shard {
     blocks: Clock<BlockKey, Cached>,
     /// Blocks being loaded now.
     loading: HashMap<BlockKey, Arc<Cell>>,
+    hits: u64,
 }
 
 /// Locked while its block is loaded; empty when that failed.
@@ -112,11 +112,10 @@ impl BlockCache {
     #[must_use]
     pub fn new(bytes_max: usize) -> BlockCache {
         let shards = (bytes_max / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
-        let shard = || Mutex::new(Shard { blocks: Clock::new(bytes_max / shards), loading: HashMap::new() });
+        let shard = || Mutex::new(Shard { blocks: Clock::new(bytes_max / shards), loading: HashMap::new(), hits: 0 });
         BlockCache {
             shards: (0..shards).map(|_| shard()).collect(),
             hasher: hashbrown::DefaultHashBuilder::default(),
-            hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             loaded_bytes: AtomicU64::new(0),
         }
@@ -124,18 +123,29 @@ impl BlockCache {
 
     /// What there is of `key`, by `load` when it is not in memory.
     pub fn get_or_load(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Cached> {
+        self.part_or_load(key, load, Cached::clone)
+    }
+
+    /// As [`BlockCache::get_or_load`], of which only a `part` is asked for: each that is shared costs a line of memory.
+    pub fn part_or_load<T>(
+        &self,
+        key: BlockKey,
+        load: impl FnOnce() -> Result<Bytes>,
+        part: impl Fn(&Cached) -> T,
+    ) -> Result<T> {
         let cell = {
             let mut shard = self.shard(&key);
-            if let Some(cached) = shard.blocks.get(&key) {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                return Ok(cached);
+            let shard = &mut *shard;
+            if let Some(cached) = shard.blocks.look(&key) {
+                shard.hits += 1;
+                return Ok(part(cached));
             }
             shard.loading.entry(key).or_default().clone()
         };
         let mut loaded = lock(&cell);
         if let Some(cached) = &*loaded {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(cached.clone());
+            self.shard(&key).hits += 1;
+            return Ok(part(cached));
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
         let result = load();
@@ -145,11 +155,11 @@ impl BlockCache {
             shard.loading.remove(&key);
         }
         let cached = Cached::from(result?);
-        let bytes = cached.bytes.len();
+        let (bytes, asked) = (cached.bytes.len(), part(&cached));
         self.loaded_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         *loaded = Some(cached.clone());
-        shard.blocks.insert(key, cached.clone(), bytes + ENTRY_BYTES);
-        Ok(cached)
+        shard.blocks.insert(key, cached, bytes + ENTRY_BYTES);
+        Ok(asked)
     }
 
     /// Drops the blocks of a segment.
@@ -160,13 +170,13 @@ impl BlockCache {
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         let mut stats = CacheStats {
-            hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             loaded_bytes: self.loaded_bytes.load(Ordering::Relaxed),
             ..CacheStats::default()
         };
         for shard in &self.shards {
             let shard = lock(shard);
+            stats.hits += shard.hits;
             stats.bytes += shard.blocks.weight() as u64;
             stats.blocks += shard.blocks.len() as u64;
         }
@@ -227,9 +237,14 @@ impl<K: Hash + Eq + Clone, V: Clone> Clock<K, V> {
     }
 
     pub fn get(&mut self, key: &K) -> Option<V> {
+        self.look(key).cloned()
+    }
+
+    /// As [`Clock::get`], in its place.
+    pub fn look(&mut self, key: &K) -> Option<&V> {
         let slot = &mut self.slots[*self.positions.get(key)?];
         slot.was_used = true;
-        Some(slot.value.clone())
+        Some(&slot.value)
     }
 
     /// Replaces what has the same key. What alone weighs more than everything may is not kept.

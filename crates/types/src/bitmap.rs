@@ -56,6 +56,12 @@ impl Bitmap {
         &self.words
     }
 
+    /// Bits behind the last are clear.
+    #[must_use]
+    pub fn into_words(self) -> Vec<u64> {
+        self.words
+    }
+
     #[inline]
     pub fn push(&mut self, bit: bool) {
         if self.len % 64 == 0 {

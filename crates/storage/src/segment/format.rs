@@ -67,13 +67,28 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    pub(super) fn from_tag(tag: u8) -> Option<Encoding> {
+    /// By tag.
+    const ALL: [Encoding; 17] = {
         use Encoding::{Alp, AlpRd, Compressed, Constant, Delta, Dict, Fsst, FsstDict};
         use Encoding::{Narrow, Nulls, Packed, PackedDict, Plain, Planes, Runs, Text, TextDict};
-        let numeric = [Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict, Alp, AlpRd];
-        numeric.into_iter().chain([Fsst, FsstDict, Compressed, Text, TextDict, Planes]).find(|e| *e as u8 == tag)
+        [
+            Nulls, Plain, Dict, Narrow, Constant, Packed, Delta, Runs, PackedDict, Alp, AlpRd, Fsst, FsstDict,
+            Compressed, Text, TextDict, Planes,
+        ]
+    };
+
+    pub(super) fn from_tag(tag: u8) -> Option<Encoding> {
+        Encoding::ALL.get(usize::from(tag)).copied()
     }
 }
+
+const _: () = {
+    let mut tag = 0;
+    while tag < Encoding::ALL.len() {
+        assert!(Encoding::ALL[tag] as usize == tag);
+        tag += 1;
+    }
+};
 
 const HAS_VALIDITY: u8 = 1;
 const HAS_ZONES: u8 = 2;
@@ -172,8 +187,14 @@ impl Entry {
     }
 }
 
+/// By their tags in the footer.
+const PHYSICALS: [Physical; 11] = {
+    use Physical::{B16, Bit, F32, F64, I8, I16, I32, I64, I128, U32, Views};
+    [Bit, I8, I16, I32, I64, I128, F32, F64, U32, B16, Views]
+};
+
 /// The tag of a physical type in the footer.
-fn physical_tag(physical: Physical) -> u8 {
+const fn physical_tag(physical: Physical) -> u8 {
     match physical {
         Physical::Bit => 0,
         Physical::I8 => 1,
@@ -189,9 +210,16 @@ fn physical_tag(physical: Physical) -> u8 {
     }
 }
 
+const _: () = {
+    let mut tag = 0;
+    while tag < PHYSICALS.len() {
+        assert!(physical_tag(PHYSICALS[tag]) as usize == tag);
+        tag += 1;
+    }
+};
+
 fn physical_from_tag(tag: u8) -> Option<Physical> {
-    use Physical::{B16, Bit, F32, F64, I8, I16, I32, I64, I128, U32, Views};
-    [Bit, I8, I16, I32, I64, I128, F32, F64, U32, B16, Views].into_iter().find(|p| physical_tag(*p) == tag)
+    PHYSICALS.get(usize::from(tag)).copied()
 }
 
 /// The first bytes of the file.

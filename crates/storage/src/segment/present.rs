@@ -36,7 +36,7 @@ impl Segment {
     /// Reads the whole column the first time. A segment without the column has no codes.
     pub fn codes_present(&self, column: ColumnId) -> Result<CodesPresent> {
         let key = BlockKey { segment: self.meta().id, column, block: u32::MAX };
-        let cached = self.store().cached(key, || {
+        let bits = self.store().cached(key, || {
             let mut blocks = Vec::with_capacity(self.block_count());
             for block in 0..self.block_count() {
                 blocks.push(self.read(column, block)?.map_or_else(Vec::new, |block| codes_of(&block)));
@@ -45,7 +45,6 @@ impl Segment {
             blocks.iter_mut().for_each(|block| block.resize(words, 0));
             Ok(share(blocks.concat()))
         })?;
-        let bits = cached.bytes;
         Ok(CodesPresent { words: bits.len() / 8 / self.block_count().max(1), bits })
     }
 }

@@ -10,7 +10,7 @@ use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::selection::Selection;
 use super::store::SegmentStore;
 use super::text_rows::TextRows;
-use crate::cache::{BlockKey, Cached, Made};
+use crate::cache::{BlockKey, Cached};
 use crate::fs::File;
 use crate::{Block, Damage, Error, Result, ValueSet, Zone, tally};
 use bytes::Bytes;
@@ -192,7 +192,8 @@ impl Segment {
         with_null: bool,
         mask: &mut [u64],
     ) -> Result<()> {
-        let zone = self.zone(column, block)?;
+        let described = self.described(column, block)?;
+        let zone = described.as_ref().map(EncodedBlock::zone);
         let has_nulls = zone.is_none_or(|zone| zone.null_count > 0);
         let decided = zone.map_or(Some(false), |zone| set.decide(zone.bounds));
         match decided {
@@ -205,9 +206,10 @@ impl Segment {
                 mask.fill(0);
                 Ok(())
             }
-            _ => match self.read_opened(column, block)? {
+            _ => match described {
                 None => Ok(()),
-                Some(encoded) => {
+                Some(described) => {
+                    let encoded = self.opened(column, block, described)?;
                     let offset = encoded.entry.offset;
                     count(&encoded, tally::empty_vectors(mask));
                     let retained = encoded.retain(set, with_null, mask);
@@ -220,7 +222,9 @@ impl Segment {
     /// The rows of a column's block of text, those of `selection` if there is one; `None` when the segment has no such
     /// column.
     pub fn texts(&self, column: ColumnId, block: usize, selection: Option<&Selection>) -> Result<Option<TextRows>> {
-        let Some((encoded, made)) = self.opened(column, block)? else { return Ok(None) };
+        let Some(described) = self.described(column, block)? else { return Ok(None) };
+        let both = |cached: &Cached| (cached.bytes.clone(), cached.made.clone());
+        let (encoded, made) = self.opened_with(column, block, described, both)?;
         let offset = encoded.entry.offset;
         count(&encoded, selection.map_or(0, Selection::empty_vectors));
         let texts = TextRows::of(&encoded, made, selection);
@@ -247,13 +251,11 @@ impl Segment {
     /// What the rows of a column's block come to, those of `selection` if there is one, else from the footer if that says
     /// it; `None` when the segment has no such column, or it is none of numbers.
     pub fn totals(&self, column: ColumnId, block: usize, selection: Option<&Selection>) -> Result<Option<Totals>> {
-        if selection.is_none()
-            && let Some((_, entry)) = self.find(column, block)?
-            && let Some(sum) = entry.sum
-        {
-            return Ok(Some(Totals { present: self.block_rows(block) - entry.zone.null_count as usize, sum }));
+        let Some(described) = self.described(column, block)? else { return Ok(None) };
+        if let (None, Some(sum)) = (selection, described.entry.sum) {
+            return Ok(Some(Totals { present: described.rows - described.zone().null_count as usize, sum }));
         }
-        let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
+        let encoded = self.opened(column, block, described)?;
         let offset = encoded.entry.offset;
         count(&encoded, selection.map_or(0, Selection::empty_vectors));
         encoded.totals(selection).map_err(|problem| self.damaged(column, block, offset, &problem))
@@ -267,35 +269,46 @@ impl Segment {
             let bytes = self.load(column, block, &encoded)?;
             return Ok(Some(EncodedBlock { bytes, ..encoded }));
         }
-        Ok(Some(self.as_in_file(column, block, encoded)?.0))
+        self.opened(column, block, encoded).map(Some)
     }
 
     /// Reads and checks a column's block, as memory keeps it: to be decoded, compared, or read in part.
     pub(super) fn read_opened(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
-        Ok(self.opened(column, block)?.map(|(encoded, _)| encoded))
+        let Some(described) = self.described(column, block)? else { return Ok(None) };
+        self.opened(column, block, described).map(Some)
     }
 
-    /// As [`Segment::read_opened`], and what was made of it.
-    fn opened(&self, column: ColumnId, block: usize) -> Result<Option<(EncodedBlock, Made)>> {
-        let Some(encoded) = self.described(column, block)? else { return Ok(None) };
-        if !opened::is_opened(encoded.entry.encoding) {
-            return self.as_in_file(column, block, encoded).map(Some);
+    /// As [`Segment::read_opened`], of a block that the footer was asked about.
+    fn opened(&self, column: ColumnId, block: usize, described: EncodedBlock) -> Result<EncodedBlock> {
+        Ok(self.opened_with(column, block, described, |cached| (cached.bytes.clone(), ()))?.0)
+    }
+
+    /// As [`Segment::opened`], by way of the cache, of which more than the bytes may be asked.
+    fn opened_with<T: Default>(
+        &self,
+        column: ColumnId,
+        block: usize,
+        described: EncodedBlock,
+        asked: impl Fn(&Cached) -> (Bytes, T),
+    ) -> Result<(EncodedBlock, T)> {
+        let Entry { encoding, offset, .. } = described.entry;
+        if encoding == Encoding::Nulls {
+            return Ok((described, T::default()));
         }
-        let damaged = |problem: String| self.damaged(column, block, encoded.entry.offset, &problem);
-        let Cached { bytes, made } = self.cached(column, block, || {
-            let bytes = self.load(column, block, &encoded)?;
-            opened::open(&EncodedBlock { bytes, ..encoded.clone() }).map_err(damaged)
-        })?;
-        opened::opened(encoded.clone(), &bytes).map(|opened| Some((opened, made))).map_err(damaged)
-    }
-
-    /// By way of the cache, which keeps such blocks as the file has them.
-    fn as_in_file(&self, column: ColumnId, block: usize, encoded: EncodedBlock) -> Result<(EncodedBlock, Made)> {
-        let Cached { bytes, made } = match encoded.entry.encoding {
-            Encoding::Nulls => Cached::from(Bytes::new()),
-            _ => self.cached(column, block, || self.load(column, block, &encoded))?,
+        let damaged = |problem: String| self.damaged(column, block, offset, &problem);
+        let load = || {
+            let bytes = self.load(column, block, &described)?;
+            if !opened::is_opened(encoding) {
+                return Ok(bytes);
+            }
+            opened::open(&EncodedBlock { bytes, ..described.clone() }).map_err(damaged)
         };
-        Ok((EncodedBlock { bytes, ..encoded }, made))
+        let key = BlockKey { segment: self.meta.id, column, block: block as u32 };
+        let (bytes, more) = self.store.part(key, load, asked)?;
+        if !opened::is_opened(encoding) {
+            return Ok((EncodedBlock { bytes, ..described }, more));
+        }
+        opened::opened(described, &bytes).map(|opened| (opened, more)).map_err(damaged)
     }
 
     /// What the footer says of a column's block, without its bytes.
@@ -303,10 +316,6 @@ impl Segment {
         let found = self.find(column, block)?;
         let rows = self.block_rows(block);
         Ok(found.map(|(physical, entry)| EncodedBlock { rows, physical, entry, bytes: Bytes::new() }))
-    }
-
-    fn cached(&self, column: ColumnId, block: usize, load: impl FnOnce() -> Result<Bytes>) -> Result<Cached> {
-        self.store.cached(BlockKey { segment: self.meta.id, column, block: block as u32 }, load)
     }
 
     /// Past the cache.
@@ -343,7 +352,7 @@ impl Segment {
 
     fn footer(&self) -> Result<Footer> {
         let key = BlockKey::footer(self.meta.id);
-        self.store.cached(key, || Ok(self.load_footer()?.into_bytes())).map(|cached| Footer::trusted(cached.bytes))
+        self.store.cached(key, || Ok(self.load_footer()?.into_bytes())).map(Footer::trusted)
     }
 
     pub(super) fn load_footer(&self) -> Result<Footer> {

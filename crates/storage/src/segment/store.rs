@@ -78,7 +78,17 @@ impl SegmentStore {
         Ok(file)
     }
 
-    pub(super) fn cached(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Cached> {
-        self.cache.get_or_load(key, load)
+    /// What is shared of a block, without what was made of it.
+    pub(super) fn cached(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
+        self.part(key, load, |cached| cached.bytes.clone())
+    }
+
+    pub(super) fn part<T>(
+        &self,
+        key: BlockKey,
+        load: impl FnOnce() -> Result<Bytes>,
+        part: impl Fn(&Cached) -> T,
+    ) -> Result<T> {
+        self.cache.part_or_load(key, load, part)
     }
 }

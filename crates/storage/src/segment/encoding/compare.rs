@@ -9,7 +9,7 @@ use super::fixed::raw;
 use super::{EncodedBlock, alp, alp_rd, compressed, constant, delta, dict, packed, plain, runs, zones};
 use crate::segment::buffer::values_in;
 use crate::segment::format::Encoding;
-use crate::{Bounds, Zone};
+use crate::Bounds;
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
@@ -163,8 +163,8 @@ impl EncodedBlock {
 
     fn look(&self, interval: Interval, among: Option<&[u64]>, mask: &mut [u64]) -> Option<()> {
         let layout = Layout::of(&self.entry, self.physical, self.rows).ok()?;
-        let vector_zones: Vec<Zone> = zones::of_vectors(self).ok()?;
-        let mut decided: Vec<Option<bool>> = vector_zones.iter().map(|zone| interval.decide(zone.bounds)).collect();
+        let zones = zones::each_vector(self, &layout);
+        let mut decided: Vec<Option<bool>> = zones.map(|zone| interval.decide(zone.bounds)).collect();
         for (decided, among) in decided.iter_mut().zip(among.into_iter().flat_map(|mask| mask.chunks(WORDS))) {
             if among.iter().all(|word| *word == 0) {
                 *decided = Some(false);

@@ -32,17 +32,30 @@ impl EncodedBlock {
             }
             return Ok(());
         }
-        let mut valid = vec![u64::MAX; mask.len()];
-        self.clear_nulls(&mut valid).ok_or("sections that do not add up")?;
-        let hits = self.hits(set, &valid, mask)?;
+        let valid = self.valid(mask.len())?;
+        let hits = self.hits(set, valid.as_deref(), mask)?;
+        let Some(valid) = valid else {
+            mask.iter_mut().zip(&hits).for_each(|(word, hits)| *word &= hits);
+            return Ok(());
+        };
         for (word, (hits, valid)) in mask.iter_mut().zip(hits.iter().zip(&valid)) {
             *word &= hits & valid | if with_null { !valid } else { 0 };
         }
         Ok(())
     }
 
+    /// Which rows are not NULL; `None` when none is.
+    fn valid(&self, words: usize) -> Result<Option<Vec<u64>>, String> {
+        if !self.entry.has_validity {
+            return Ok(None);
+        }
+        let mut valid = vec![u64::MAX; words];
+        self.clear_nulls(&mut valid).ok_or("sections that do not add up")?;
+        Ok(Some(valid))
+    }
+
     /// The rows among those of `mask` that are in `set`; NULL rows may be there or not.
-    fn hits(&self, set: &ValueSet, valid: &[u64], mask: &[u64]) -> Result<Vec<u64>, String> {
+    fn hits(&self, set: &ValueSet, valid: Option<&[u64]>, mask: &[u64]) -> Result<Vec<u64>, String> {
         if let Some(is_inside) = set.decide(self.entry.zone.bounds) {
             return Ok(vec![if is_inside { u64::MAX } else { 0 }; mask.len()]);
         }
@@ -79,6 +92,9 @@ impl EncodedBlock {
             if found.is_some() {
                 return Ok(found);
             }
+        }
+        if let [only] = *intervals {
+            return Ok(self.rows_in_among(only, Some(mask)));
         }
         if intervals.len() > PASSES_MAX {
             return Ok(None);
@@ -142,8 +158,9 @@ impl EncodedBlock {
     }
 
     /// Decodes the rows of `mask` that are not NULL, and no others, unless they are most.
-    fn looked_up(&self, set: &ValueSet, valid: &[u64], mask: &[u64]) -> Result<Vec<u64>, String> {
-        let mut found: Vec<u64> = mask.iter().zip(valid).map(|(word, valid)| word & valid).collect();
+    fn looked_up(&self, set: &ValueSet, valid: Option<&[u64]>, mask: &[u64]) -> Result<Vec<u64>, String> {
+        let mut found = mask.to_vec();
+        found.iter_mut().zip(valid.into_iter().flatten()).for_each(|(word, valid)| *word &= valid);
         if self.physical != Physical::Views && 2 * count_picked(&found) >= self.rows {
             retain_rows(&to_column(&self.decode()?), 0, self.rows, set, false, &mut found);
             return Ok(found);

@@ -5,8 +5,7 @@
 
 use super::chunk::{Chunk, Layout};
 use super::{EncodedBlock, nulls};
-use crate::segment::buffer::collect;
-use crate::segment::format::Encoding;
+use crate::segment::format::{Encoding, u64_at};
 use crate::{Bounds, Zone};
 use tidalite_types::VECTOR_ROWS;
 
@@ -53,35 +52,33 @@ pub(super) fn set_float(chunk: &mut Chunk, pairs: impl Iterator<Item = (f64, f64
 /// Null count and bounds of every vector. Where the file has no bounds of vectors, those of the block.
 pub fn of_vectors(block: &EncodedBlock) -> Result<Vec<Zone>, String> {
     let layout = Layout::of(&block.entry, block.physical, block.rows)?;
+    Ok(each_vector(block, &layout).collect())
+}
+
+/// As [`of_vectors`], one after the other.
+pub(super) fn each_vector<'a>(block: &'a EncodedBlock, layout: &Layout) -> impl Iterator<Item = Zone> + 'a {
     let vectors = block.rows.div_ceil(VECTOR_ROWS);
-    let stored: Vec<u64> = collect(layout.zones(&block.bytes));
-    let null_counts = null_counts(block, &layout);
-    let zone = |(vector, null_count): (usize, u32)| {
+    let (stored, validity) = (layout.zones(&block.bytes), layout.validity(&block.bytes));
+    let bounds = move |vector: usize| (u64_at(stored, vector * 8), u64_at(stored, (vectors + vector) * 8));
+    (0..vectors).map(move |vector| {
         let rows = (block.rows - vector * VECTOR_ROWS).min(VECTOR_ROWS) as u32;
+        let null_count = match block.entry.encoding {
+            Encoding::Nulls => rows,
+            _ if validity.is_empty() => 0,
+            _ => rows - nulls::count_ones(&validity[vector * VECTOR_ROWS / 8..]),
+        };
         let bounds = match block.entry.zone.bounds {
             _ if null_count == rows => Bounds::None,
             Bounds::Int(..) if !stored.is_empty() => {
-                Bounds::Int(stored[vector] as i64, stored[vectors + vector] as i64)
+                let (lo, hi) = bounds(vector);
+                Bounds::Int(lo as i64, hi as i64)
             }
             Bounds::Float(..) if !stored.is_empty() => {
-                Bounds::Float(f64::from_bits(stored[vector]), f64::from_bits(stored[vectors + vector]))
+                let (lo, hi) = bounds(vector);
+                Bounds::Float(f64::from_bits(lo), f64::from_bits(hi))
             }
             bounds => bounds,
         };
         Zone { null_count, bounds }
-    };
-    Ok(null_counts.into_iter().enumerate().map(zone).collect())
-}
-
-fn null_counts(block: &EncodedBlock, layout: &Layout) -> Vec<u32> {
-    let rows_of = |vector: usize| (block.rows - vector * VECTOR_ROWS).min(VECTOR_ROWS) as u32;
-    let vectors = 0..block.rows.div_ceil(VECTOR_ROWS);
-    if block.entry.encoding == Encoding::Nulls {
-        return vectors.map(rows_of).collect();
-    }
-    let validity = layout.validity(&block.bytes);
-    if validity.is_empty() {
-        return vectors.map(|_| 0).collect();
-    }
-    vectors.map(|v| rows_of(v) - nulls::count_ones(&validity[v * VECTOR_ROWS / 8..])).collect()
+    })
 }
