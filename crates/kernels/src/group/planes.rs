@@ -24,6 +24,8 @@ pub struct GroupPlanes {
     digits: Vec<Option<DigitSums>>,
     /// The first of them, which counts rows.
     counting: Option<usize>,
+    /// The words of a place, while rows are added to it alone.
+    scratch: Vec<u64>,
 }
 
 impl GroupPlanes {
@@ -35,7 +37,7 @@ impl GroupPlanes {
         for fold in folds.as_slice() {
             planes.resize(planes.len() + places, start(*fold));
         }
-        GroupPlanes { folds, places, planes, digits: Vec::new(), counting: None }
+        GroupPlanes { folds, places, planes, digits: Vec::new(), counting: None, scratch: Vec::new() }
     }
 
     /// Memory that it takes.
@@ -137,32 +139,36 @@ impl GroupPlanes {
     }
 
     fn add_runs(&mut self, places: &[u32], inputs: &[FoldInput<'_>]) {
-        let (mut from, mut own, mut state) = (0, Vec::with_capacity(inputs.len()), Vec::new());
+        let (mut from, mut own) = (0, Vec::with_capacity(inputs.len()));
         for run in places.chunk_by(|a, b| a == b) {
             let to = from + run.len();
             own.clear();
             own.extend(inputs.iter().map(|input| input.part(from..to)));
-            self.add_all(run[0], run.len(), &own, &mut state);
+            self.add_all(run[0], run.len(), &own);
             from = to;
         }
     }
 
-    /// Rows of one place. `state` is scratch.
-    fn add_all(&mut self, place: u32, rows: usize, inputs: &[FoldInput<'_>], state: &mut Vec<u64>) {
+    /// Adds rows to one place.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    pub fn add_all(&mut self, place: u32, rows: usize, inputs: &[FoldInput<'_>]) {
         let at = place as usize;
+        let mut state = std::mem::take(&mut self.scratch);
         state.clear();
         state.extend(self.folds.start());
-        self.folds.add_all(state, rows, inputs);
+        self.folds.add_all(&mut state, rows, inputs);
         let (counts, planes) = self.planes.split_at_mut(self.places);
         counts[at] += rows as u64;
-        for ((fold, plane), own) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)).zip(&*state)
-        {
+        for ((fold, plane), own) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)).zip(&state) {
             match fold {
                 Fold::Rows => {}
                 Fold::Present(_) => plane[at] += rows as u64 - own,
                 fold => plane[at] = fold.joined(plane[at], *own),
             }
         }
+        self.scratch = state;
     }
 
     /// Appends the places that have rows, and their words one after the other. No place has any then.

@@ -378,7 +378,8 @@ fn wide(array: ArrayRef, is_float: bool) -> Result<ArrayRef, ArrowError> {
         DataType::Date32 => cast(&array, &DataType::Int32)?,
         _ => array,
     };
-    cast(&array, if is_float { &DataType::Float64 } else { &DataType::Int64 })
+    let wanted = if is_float { DataType::Float64 } else { DataType::Int64 };
+    if *array.data_type() == wanted { Ok(array) } else { cast(&array, &wanted) }
 }
 
 impl<W> Collected<W> {

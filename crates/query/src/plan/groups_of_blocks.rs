@@ -1,7 +1,7 @@
-//! Groups by symbols and buckets of time in the form in which a scan gives them: what stretches of rows come to by
-//! groups, instead of the rows, see [`crate::scan::groups`].
+//! Groups by symbols and buckets of time, and all rows as one group, in the form in which a scan gives them: what stretches of
+//! rows come to by groups, instead of the rows, see [`crate::scan::groups`].
 //!
-//! Works on the finished plan, behind [`super::coded_keys`]: keys have to be codes or buckets of a scan, arguments its
+//! Works on the finished plan, behind [`super::coded_keys`] and [`super::totals`]: keys have to be codes or buckets of a scan, arguments its
 //! columns, as they are or widened; and there are to be many rows for each group that a bucket may have.
 
 use super::totals::{column_of, scan_of};
@@ -57,7 +57,7 @@ impl PhysicalOptimizerRule for GroupsOfBlocks {
 
 fn grouped(group: &GroupExec) -> Option<GroupExec> {
     let keys = group.keys();
-    if keys.is_empty() {
+    if keys.is_empty() && group.folds().is_empty() {
         return None;
     }
     let scan = scan_of(group.input())?;

@@ -9,12 +9,13 @@ use super::prune::{Counts, Piece, Pruned, Source};
 use super::read::Reader;
 use super::spec::{Form, Order, ScanSpec, Total};
 use super::statistics::statistics;
+use super::totals::Sums;
 use crate::cancel::CancelToken;
-use datafusion::arrow::array::StringViewArray;
+use datafusion::arrow::array::{RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result, Statistics};
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::common::{Result, Statistics};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use tidalite_storage::{Tally, tally};
-use tidalite_types::{ColumnType, SegmentId};
+use tidalite_types::{BLOCK_ROWS, ColumnType, SegmentId};
 
 #[derive(Debug)]
 pub(crate) struct ScanExec {
@@ -172,6 +173,16 @@ impl ScanExec {
         (of(&|id| kept.contains(&id)), of(&|_| true))
     }
 
+    /// What one stream makes of its rows.
+    fn folded(&self, context: &TaskContext) -> Result<Folded> {
+        if let Some(spec) = &self.groups {
+            let memory = MemoryConsumer::new("TidaliteScan groups").register(context.memory_pool());
+            memory.try_grow(spec.bytes())?;
+            return Ok(Folded::Groups(Box::new(Groups::new(spec.clone())), memory));
+        }
+        Ok(self.reader.totals().map_or(Folded::Rows, |totals| Folded::Sums(Sums::new(totals))))
+    }
+
     /// From the first piece on.
     fn again(&self) -> ScanExec {
         let work = match &self.work {
@@ -221,6 +232,36 @@ impl Work {
                 let list = lists.get(partition).cloned().unwrap_or_default();
                 Box::new((0..list.len()).map(move |i| list[i]))
             }
+        }
+    }
+}
+
+/// What rows are made into as they are read.
+enum Folded {
+    Rows,
+    Groups(Box<Groups>, MemoryReservation),
+    Sums(Sums),
+}
+
+impl Folded {
+    /// Adds a piece. Gives what comes out by now, often nothing, and how many rows are wanted.
+    fn add(&mut self, reader: &Reader, piece: Piece) -> crate::Result<(Option<RecordBatch>, usize)> {
+        match self {
+            Folded::Rows => reader.read(piece).map(|batch| {
+                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+                (batch, rows)
+            }),
+            Folded::Groups(groups, _) => groups.add(reader, piece),
+            Folded::Sums(sums) => Ok((None, sums.add(reader, piece, reader.totals().unwrap_or_default())?)),
+        }
+    }
+
+    /// What is left, if anything was kept.
+    fn finish(self, reader: &Reader) -> Option<crate::Result<RecordBatch>> {
+        match self {
+            Folded::Rows => None,
+            Folded::Groups(groups, _memory) => Some(groups.finish()),
+            Folded::Sums(sums) => Some(sums.finish(&reader.schema)),
         }
     }
 }
@@ -327,7 +368,7 @@ fn chains(spec: &ScanSpec, reader: &Reader, sources: &[Source]) -> Result<Vec<Ve
 fn properties(spec: &ScanSpec, reader: &Reader, partitions: usize) -> PlanProperties {
     let mut equivalences = EquivalenceProperties::new(reader.schema.clone());
     let designated = spec.projection.iter().position(|id| Some(*id) == reader.snapshot.schema.designated);
-    if let Some(index) = designated.filter(|_| spec.order != Order::Free && !reader.is_totals()) {
+    if let Some(index) = designated.filter(|_| spec.order != Order::Free && reader.totals().is_none()) {
         let column = Arc::new(Column::new(reader.schema.field(index).name(), index));
         let descending = spec.order == Order::Descending;
         let options = datafusion::arrow::compute::SortOptions { descending, nulls_first: descending };
@@ -377,13 +418,8 @@ impl ExecutionPlan for ScanExec {
         cancel.begins(self.work.all_of(partition).iter().map(|piece| reader.rows_of(*piece)).sum());
         let read_counts = ReadCounts::new(&self.metrics, partition);
         let counts = (!self.spec.predicates.is_empty()).then(|| FilterCounts::new(&self.metrics, partition));
-        let groups = self.groups.as_ref().map(|spec| {
-            let memory = MemoryConsumer::new("TidaliteScan groups").register(context.memory_pool());
-            memory.try_grow(spec.bytes())?;
-            Ok::<_, DataFusionError>((Groups::new(spec.clone()), memory))
-        });
-        let mut groups = groups.transpose()?;
-        let mut next = move || {
+        let mut folded = self.folded(&context)?;
+        let mut next = move |looked_at: &mut usize| {
             if is_done || left == 0 {
                 return None;
             }
@@ -394,46 +430,52 @@ impl ExecutionPlan for ScanExec {
             let _timer = metrics.elapsed_compute().timer();
             let Some(piece) = pieces.next() else {
                 is_done = true;
-                return groups.take().map(|(groups, _memory)| {
-                    let batch = groups.finish().map_err(DataFusionError::from);
-                    metrics.record_output(batch.as_ref().map_or(0, |batch| batch.num_rows()));
-                    batch
+                return std::mem::replace(&mut folded, Folded::Rows).finish(&reader).map(|batch| {
+                    let batch = batch?;
+                    metrics.record_output(batch.num_rows());
+                    Ok(Some(batch))
                 });
             };
             let _ = tally::taken();
-            let read = match &mut groups {
-                Some((groups, _)) => groups.add(&reader, piece),
-                None => reader.read(piece).map(|batch| {
-                    let rows = batch.num_rows();
-                    (batch, rows)
-                }),
-            };
+            let read = folded.add(&reader, piece);
+            *looked_at += reader.rows_of(piece);
             cancel.has_read(reader.rows_of(piece));
             read_counts.record(tally::taken());
             let (batch, wanted) = match read {
-                Ok((batch, wanted)) if batch.num_rows() > left => (batch.slice(0, left), wanted.min(left)),
+                Ok((Some(batch), wanted)) if batch.num_rows() > left => (Some(batch.slice(0, left)), wanted.min(left)),
                 Ok(read) => read,
                 Err(error) => {
                     is_done = true;
                     return Some(Err(error.into()));
                 }
             };
-            left -= batch.num_rows();
             if let Some(counts) = &counts {
                 counts.record(reader.rows_of(piece), wanted);
             }
-            if batch.num_rows() > 0 {
+            if let Some(batch) = &batch {
+                left -= batch.num_rows();
                 metrics.record_output(batch.num_rows());
             }
             Some(Ok(batch))
         };
-        let batches = futures::stream::poll_fn(move |context| match next() {
-            // Nobody wants a batch without rows; but between two pieces whoever ends the query must have a chance to.
-            Some(Ok(batch)) if batch.num_rows() == 0 => {
-                context.waker().wake_by_ref();
-                Poll::Pending
+        let batches = futures::stream::poll_fn(move |context| {
+            let mut looked_at = 0;
+            loop {
+                let batch = match next(&mut looked_at) {
+                    Some(Ok(batch)) => batch,
+                    Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                    None => return Poll::Ready(None),
+                };
+                // Nobody wants a batch without rows; but now and then whoever ends the query must have a chance to.
+                match batch {
+                    Some(batch) if batch.num_rows() > 0 => return Poll::Ready(Some(Ok(batch))),
+                    _ if looked_at < BLOCK_ROWS => {}
+                    _ => {
+                        context.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                }
             }
-            other => Poll::Ready(other),
         });
         let stream = RecordBatchStreamAdapter::new(self.schema(), batches);
         Ok(Box::pin(cooperative(stream)))

@@ -74,7 +74,7 @@ impl Filters {
         if self.is_empty() && dead.is_none() {
             return Ok(Wanted::All);
         }
-        let mut mask = Bitmap::filled(rows, true).words().to_vec();
+        let mut mask = Bitmap::filled(rows, true).into_words();
         if let Some(dead) = dead {
             mask.iter_mut().zip(dead.words()).for_each(|(word, dead)| *word &= !dead);
         }

@@ -1,4 +1,4 @@
-//! What the wanted rows of pieces come to by groups, where keys are symbols and a bucket of time: a row for each group
+//! What the wanted rows of pieces come to by groups, where keys are symbols and a bucket of time, if any: a row for each group
 //! of a stretch of rows, with a column for each fold. Whoever wants groups of all rows joins them.
 //!
 //! In: pieces, one after the other, of one thread. Codes of symbols together are the place of a group in
@@ -153,19 +153,23 @@ impl Groups {
     }
 
     /// Adds the wanted rows of a piece, gives how many they are, and groups that are complete, often none.
-    pub fn add(&mut self, reader: &Reader, piece: Piece) -> Result<(RecordBatch, usize)> {
+    pub fn add(&mut self, reader: &Reader, piece: Piece) -> Result<(Option<RecordBatch>, usize)> {
         let (some, rows) = match piece {
             Piece::Run { .. } => {
                 let batch = reader.read(piece)?;
-                let rows = batch.num_rows();
-                (Some(batch), rows)
+                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+                (batch, rows)
             }
             Piece::Block { segment, block } => match reader.wanted(piece)? {
                 Wanted::All => {
                     let is_added = self.add_block(reader, segment, block)?;
-                    (if is_added { None } else { Some(reader.read(piece)?) }, reader.rows_of(piece))
+                    (if is_added { None } else { reader.read(piece)? }, reader.rows_of(piece))
                 }
                 Wanted::Some { rows: 0, .. } => (None, 0),
+                Wanted::Some { rows, .. } if self.spec.keys.is_empty() && self.spec.inputs.is_empty() => {
+                    self.planes.add_all(0, rows, &[]);
+                    (None, rows)
+                }
                 Wanted::Some { mask, rows } => (Some(reader.some_of_block(segment, block, mask, rows)?), rows),
             },
         };
@@ -173,8 +177,7 @@ impl Groups {
             self.add_batch(&batch)?;
         }
         let is_much = self.out_places.len() >= OUT_GROUPS;
-        let out = if is_much { self.out()? } else { RecordBatch::new_empty(self.spec.schema.clone()) };
-        Ok((out, rows))
+        Ok((if is_much { Some(self.out()?) } else { None }, rows))
     }
 
     /// The groups that are left.
@@ -261,6 +264,11 @@ impl Groups {
         let values = |input: &GroupInput| Values::of(Some(batch.column(input.column).clone()), input.is_float);
         let inputs = spec.inputs.iter().map(values).collect::<Result<Vec<_>, _>>();
         let inputs = inputs.map_err(|e| Error::internal(e.to_string()))?;
+        if spec.keys.is_empty() {
+            let folded: Vec<FoldInput<'_>> = inputs.iter().map(Values::folded).collect();
+            self.planes.add_all(0, batch.num_rows(), &folded);
+            return Ok(());
+        }
         for from in (0..batch.num_rows()).step_by(VECTOR_ROWS) {
             let rows = from..batch.num_rows().min(from + VECTOR_ROWS);
             without_codes(rows.len(), &mut self.places);

@@ -43,7 +43,7 @@ pub(crate) struct Reader {
     /// For an unsorted run, its wanted rows in the order of time, made at the first need.
     orders: Vec<OnceLock<Result<Vec<u32>>>>,
     order: Order,
-    /// If what comes out is not rows, but what those of a piece come to.
+    /// If what comes out is not rows, but what they come to.
     totals: Option<Vec<Total>>,
 }
 
@@ -84,19 +84,17 @@ impl Reader {
         self.columns.iter().map(plain).collect::<Option<Vec<_>>>().filter(|_| self.totals.is_none())
     }
 
-    pub fn read(&self, piece: Piece) -> Result<RecordBatch> {
-        if let Some(totals) = &self.totals {
-            return self.totals(piece, totals);
-        }
+    /// The wanted rows of a piece; `None` where there are none.
+    pub fn read(&self, piece: Piece) -> Result<Option<RecordBatch>> {
         let (arrays, rows) = match piece {
             Piece::Block { segment, block } => self.block(segment, block)?,
             Piece::Run { run, from, rows } => self.run(run, from, rows)?,
         };
         if rows == 0 {
-            return Ok(RecordBatch::new_empty(self.schema.clone()));
+            return Ok(None);
         }
         let arrays = if self.order == Order::Descending { reversed(arrays, rows)? } else { arrays };
-        self.batch(arrays, rows)
+        self.batch(arrays, rows).map(Some)
     }
 
     fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
@@ -362,8 +360,8 @@ impl Reader {
         Reader::new(self.snapshot.clone(), columns, schema, predicates, self.order)
     }
 
-    pub fn is_totals(&self) -> bool {
-        self.totals.is_some()
+    pub fn totals(&self) -> Option<&[Total]> {
+        self.totals.as_deref()
     }
 
     /// With totals of columns instead of their rows.

@@ -1,5 +1,5 @@
-//! What the wanted rows of a piece come to, a row a piece: how many they are and, of each [`Total`], how many have a value
-//! and their sum.
+//! What the wanted rows of pieces come to, a row for each thread: how many they are and, of each [`Total`], how many have
+//! a value and their sum.
 
 use super::filters::Wanted;
 use super::prune::Piece;
@@ -29,45 +29,84 @@ pub(super) fn schema(scan: &Schema, totals: &[Total]) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-impl Reader {
-    /// A row, or none where no row is wanted.
-    pub(super) fn totals(&self, piece: Piece, totals: &[Total]) -> Result<RecordBatch> {
-        let (rows, of_columns) = match piece {
+/// What the pieces of one thread come to.
+pub(super) struct Sums {
+    /// Wanted ones.
+    rows: usize,
+    of_totals: Vec<Totals>,
+}
+
+impl Sums {
+    pub fn new(totals: &[Total]) -> Sums {
+        let nothing = |total: &Total| Totals { present: 0, sum: zero(total.is_float) };
+        Sums { rows: 0, of_totals: totals.iter().map(nothing).collect() }
+    }
+
+    /// Adds a piece, and gives how many of its rows are wanted.
+    pub fn add(&mut self, reader: &Reader, piece: Piece, totals: &[Total]) -> Result<usize> {
+        let (rows, of_piece) = match piece {
             Piece::Block { segment, block } => {
-                let (selection, rows) = match self.wanted(piece)? {
-                    Wanted::All => (None, self.rows_of(piece)),
-                    Wanted::Some { rows: 0, .. } => return Ok(RecordBatch::new_empty(self.schema.clone())),
+                let (selection, rows) = match reader.wanted(piece)? {
+                    Wanted::All => (None, reader.rows_of(piece)),
+                    Wanted::Some { rows: 0, .. } => return Ok(0),
                     Wanted::Some { mask, rows } => (Some(Selection::new(mask)), rows),
                 };
-                let segment = &self.snapshot.segments[segment];
+                let segment = &reader.snapshot.segments[segment];
                 let of = |column: usize| {
-                    let found = segment.totals(self.column(column).id, block, selection.as_ref());
+                    let found = segment.totals(reader.column(column).id, block, selection.as_ref());
                     let none = Totals { present: 0, sum: Sum::Ints(0) };
-                    Ok(found.map_err(|e| self.snapshot.named(e))?.unwrap_or(none))
+                    Ok(found.map_err(|e| reader.snapshot.named(e))?.unwrap_or(none))
                 };
                 (rows, each(totals, of)?)
             }
             Piece::Run { run, from, rows } => {
-                let (arrays, rows) = self.run(run, from, rows)?;
+                let (arrays, rows) = reader.run(run, from, rows)?;
                 if rows == 0 {
-                    return Ok(RecordBatch::new_empty(self.schema.clone()));
+                    return Ok(0);
                 }
                 (rows, each(totals, |column| of_array(&arrays[column]))?)
             }
         };
-        let mut arrays: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![rows as i64]))];
-        for (total, found) in totals.iter().zip(of_columns) {
+        self.rows += rows;
+        for (all, own) in self.of_totals.iter_mut().zip(of_piece) {
+            all.present += own.present;
+            all.sum = joined(all.sum, own.sum)?;
+        }
+        Ok(rows)
+    }
+
+    /// A row, or none where no row is wanted.
+    pub fn finish(self, schema: &SchemaRef) -> Result<RecordBatch> {
+        if self.rows == 0 {
+            return Ok(RecordBatch::new_empty(schema.clone()));
+        }
+        let mut arrays: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![self.rows as i64]))];
+        for found in self.of_totals {
             arrays.push(Arc::new(Int64Array::from(vec![found.present as i64])));
-            arrays.push(match (found.sum, total.is_float) {
+            arrays.push(match found.sum {
                 // Sums of integers are modulo 2⁶⁴.
-                (Sum::Ints(sum), false) => Arc::new(Int64Array::from(vec![sum as i64])),
-                (Sum::Ints(sum), true) => Arc::new(Float64Array::from(vec![sum as f64])),
-                (Sum::Floats(sum), true) => Arc::new(Float64Array::from(vec![sum])),
-                (Sum::Floats(_), false) => return Err(Error::internal("a sum of floating point as an integer")),
+                Sum::Ints(sum) => Arc::new(Int64Array::from(vec![sum as i64])),
+                Sum::Floats(sum) => Arc::new(Float64Array::from(vec![sum])),
             });
         }
-        RecordBatch::try_new(self.schema.clone(), arrays).map_err(|e| Error::internal(e.to_string()))
+        RecordBatch::try_new(schema.clone(), arrays).map_err(|e| Error::internal(e.to_string()))
     }
+}
+
+/// The one that changes no sum, not even that of −0 alone.
+fn zero(is_float: bool) -> Sum {
+    if is_float { Sum::Floats(-0.0) } else { Sum::Ints(0) }
+}
+
+/// Of the kind of `all`.
+fn joined(all: Sum, own: Sum) -> Result<Sum> {
+    Ok(match (all, own) {
+        (Sum::Ints(all), Sum::Ints(own)) => Sum::Ints(all.wrapping_add(own)),
+        // Of integers that are summed up as such.
+        (Sum::Floats(all), Sum::Ints(own)) => Sum::Floats(all + own as f64),
+        (Sum::Floats(all), Sum::Floats(own)) => Sum::Floats(all + own),
+        (Sum::Ints(_), Sum::Floats(_)) => return Err(Error::internal("a sum of floating point as an integer")),
+    })
 }
 
 /// Of each total; a column that is in several is summed up once.
