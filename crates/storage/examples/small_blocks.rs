@@ -39,7 +39,11 @@ fn main() {
                 let mut writer = SegmentWriter::create(&*fs, &SegmentStore::path(TABLE, id), &columns).expect("a file");
                 writer.write_block(ROWS, &blocks.each_ref().map(BlockSource::Encoded)).expect("room");
                 let (rows, bytes) = writer.finish().map(|of| (of.rows, of.bytes)).expect("a synced file");
-                Segment::open(store.clone(), TABLE, SegmentMeta { id, rows, bytes, partition: 0, time_range: (0, 0) })
+                Segment::open(
+                    store.clone(),
+                    TABLE,
+                    SegmentMeta { id, rows, bytes, partition: 0, time_range: (0, 0), is_late: false },
+                )
             })
             .collect();
         report(effort, &segments);

@@ -61,6 +61,9 @@ fn grouped(group: &GroupExec) -> Option<GroupExec> {
         return None;
     }
     let scan = scan_of(group.input())?;
+    if scan.reader().totals().is_some() {
+        return None;
+    }
     // Where some of the rows will do, pieces have more.
     let pieces = scan.pieces()?;
     let of_keys = keys.iter().map(|(expr, kind)| key(expr, kind, group.input(), scan)).collect::<Option<Vec<_>>>()?;
