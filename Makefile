@@ -83,7 +83,7 @@ kill: build $(VENV)/ready ## Rounds of kill -9 under mixed work; ROUNDS=500
 	KILL_ROUNDS=$${ROUNDS:-20} TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q -s tests/clients -k kill
 
 .PHONY: fixture
-fixture: ## Writes a data folder of this release for tests of later ones; TO=tests/fixtures/format-2
+fixture: ## Writes a data folder of this release for tests of later ones; TO=tests/fixtures/format-3
 	TIDALITE_FIXTURE=$(CURDIR)/$${TO:?a folder} cargo test --release --workspace -p tidalite --lib a_folder_of_this_release
 
 .PHONY: lint

@@ -1,7 +1,7 @@
 //! Data folders of this release for tests of later ones, and the content that they must be found to have.
 //!
 //! `tests/fixtures/format-<n>/data` is a folder as a killed process leaves it: segments of several partitions, late rows
-//! merged into them, a checkpoint with staged rows, more rows in the log only. Beside it, for each table, what was sent,
+//! merged into them and in segments beside them, a checkpoint with staged rows, more rows in the log only. Beside it, for each table, what was sent,
 //! written down from the model and not from what was read. `make fixture` writes a new one.
 
 use super::cells::{read, to_batch};
@@ -32,6 +32,7 @@ fn config(data: &Path) -> DatabaseConfig {
     DatabaseConfig {
         has_background_jobs: false,
         merge_threads: 1,
+        late_rows_min: 1,
         log_file_bytes: 16 << 10,
         ..DatabaseConfig::new(data)
     }
@@ -54,14 +55,18 @@ impl Writer {
 
     /// Rows of any values from `at` on, `step` apart.
     fn rows(&mut self, table: &str, types: &[ColumnType], count: usize, at: i64, step: i64) {
+        self.rows_at(table, types, (0..count as i64).map(|row| at + row * step).collect());
+    }
+
+    /// Rows of any values at these times.
+    fn rows_at(&mut self, table: &str, types: &[ColumnType], times: Vec<i64>) {
         let columns: Vec<_> = types.iter().map(|t| (format!("{t}").replace(['(', ',', ')'], "_"), *t)).collect();
         let styles: Vec<Style> = types.iter().map(|_| Style::draw(&mut self.rng)).collect();
-        let cells = (0..count).map(|row| -> Row {
+        let cells = (0..times.len()).map(|row| -> Row {
             let values = types.iter().zip(&styles).map(|(t, style)| cell(&mut self.rng, *t, *style, row));
             Arc::new(values.collect())
         });
         let cells = cells.collect();
-        let times = (0..count as i64).map(|row| at + row * step).collect();
         let rows = Rows { table: table.to_owned(), columns, cells, timestamps: Some((TimeUnit::Nanos, times)) };
         self.change(Change::Rows { batches: vec![rows], may_create: true });
     }
@@ -92,6 +97,12 @@ impl Writer {
         let column_type = ColumnType::Long;
         self.change(Change::Command(Command::AddColumn { table, column, column_type, if_not_exists: false }));
         self.db.settle().expect("the disk is well");
+        for count in [900, 60, 40, 50] {
+            let times = (0..count).map(|_| START + self.rng.i64(0..20 * 3600) * SECOND).collect();
+            self.rows_at("everywhere", &some, times);
+            let id = self.db.all_tables().1.iter().find(|t| t.schema.name == "everywhere").map(|t| t.id);
+            self.db.jobs().merge_now(id.expect("it has rows")).expect("the disk is well");
+        }
         self.change(Change::Command(Command::RenameTable { table: "created".into(), to: "renamed".into() }));
         self.rows("renamed", &some, 50, START, 7 * SECOND);
         self.rows("dropped", &some, 10, START, SECOND);
@@ -160,16 +171,18 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Opens a copy of the data, and compares it as found, merged, and opened again.
-fn check(folder: &Path) {
+/// Opens a copy of the data, and compares it as found, merged, and opened again. Gives how many late segments there were.
+fn check(folder: &Path) -> usize {
     let data = tempfile::tempdir().unwrap();
     copy(&folder.join("data"), data.path());
+    let mut late = 0;
     for state in ["as it was left", "merged"] {
         let db = Database::open(config(data.path())).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
         let tables = db.all_tables().1;
         let files = std::fs::read_dir(folder).unwrap().filter(|f| f.as_ref().unwrap().path().extension().is_some());
         assert_eq!(tables.len(), files.count(), "tables of {}", folder.display());
         for table in tables {
+            late += table.segments.iter().filter(|s| s.meta().is_late).count();
             let found = read(&table).unwrap();
             let expected = std::fs::read_to_string(folder.join(format!("{}.csv", found.schema.name))).unwrap();
             let found_text = text(&found, found.rows.clone());
@@ -180,6 +193,7 @@ fn check(folder: &Path) {
         db.settle().unwrap();
         db.close().unwrap();
     }
+    late
 }
 
 /// Cargo runs tests in their package's folder; a path built in would outlive a checkout that moves.
@@ -204,5 +218,5 @@ fn a_folder_of_this_release_is_read() {
     let folder = std::env::var_os("TIDALITE_FIXTURE").map_or(temporary.path().to_owned(), PathBuf::from);
     std::fs::create_dir_all(&folder).unwrap();
     write(&folder);
-    check(&folder);
+    assert!(check(&folder) > 0, "late segments");
 }
