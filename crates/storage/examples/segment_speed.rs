@@ -110,7 +110,8 @@ fn report(fs: &Arc<dyn Fs>, first: SegmentId, name: &str, column_type: ColumnTyp
         summary = Some(writer.finish().expect("a synced file"));
     });
     let summary = summary.expect("it was measured");
-    let meta = SegmentMeta { id, rows: summary.rows, bytes: summary.bytes, partition: 0, time_range: (0, 0), is_late: false };
+    let meta =
+        SegmentMeta { id, rows: summary.rows, bytes: summary.bytes, partition: 0, time_range: (0, 0), is_late: false };
     let read = |segment: &Segment| {
         for block in 0..BLOCKS {
             black_box(segment.read(COLUMN, block).expect("what was written"));

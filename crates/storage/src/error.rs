@@ -61,7 +61,12 @@ impl Error {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => ErrorKind::Corrupt,
             _ => ErrorKind::Unavailable,
         };
-        Error { kind, message: format!("could not {action} {}: {error}", path.display()), source: Some(error), damage: None }
+        Error {
+            kind,
+            message: format!("could not {action} {}: {error}", path.display()),
+            source: Some(error),
+            damage: None,
+        }
     }
 
     #[must_use]

@@ -7,9 +7,9 @@
 use super::chunk::Layout;
 use super::fixed::raw;
 use super::{EncodedBlock, alp, alp_rd, compressed, constant, delta, dict, packed, plain, runs, zones};
+use crate::Bounds;
 use crate::segment::buffer::values_in;
 use crate::segment::format::Encoding;
-use crate::Bounds;
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
