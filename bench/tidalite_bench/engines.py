@@ -413,6 +413,17 @@ def made(names, scratch, threads, out):
     return found
 
 
+def made_for_lines(names, scratch, out):
+    """Those that are servers which take lines."""
+    found = []
+    for system in made(names, scratch, 2, out):
+        if hasattr(system, "warm"):
+            found.append(system)
+        else:
+            out.skip(system.name, "it takes no lines over a network")
+    return found
+
+
 @contextlib.contextmanager
 def loaded(workload, table, path, options, out):
     """Systems that have taken a Parquet file and are at rest, each with its rows; closed at the end."""

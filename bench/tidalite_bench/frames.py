@@ -192,7 +192,7 @@ def run(options, out):
     if not options.send:
         print("Not sending. Leave out --no-send to send to the servers.")
         return records
-    made = engines.made(options.systems, options.scratch, 2, out)
+    made = engines.made_for_lines(options.systems, options.scratch, out)
     for number, (system, client) in turns([(system, client) for system in made for client in clients], options.runs):
         try:
             system.open()

@@ -42,7 +42,7 @@ def run(options, out):
         count, text = len(lines), b"".join(lines)
         del lines
         blocks = list(senders.cut(text, 4 << 20))
-        made = engines.made(options.systems, options.scratch, 2, out)
+        made = engines.made_for_lines(options.systems, options.scratch, out)
         answers = {}
         for number, system in turns(made, options.runs):
             try:

@@ -123,6 +123,12 @@ def test_a_client_that_is_not_there_is_left_out_and_said(monkeypatch, tmp_path):
     assert notes.said == [f"tidalite client: no package in {tmp_path}: make python, or set TIDALITE_PYTHON", "nobody client: no such client: questdb, tidalite"]
 
 
+def test_a_system_that_takes_no_lines_is_left_out_and_said(tmp_path):
+    notes = Notes()
+    assert engines.made_for_lines("duckdb", str(tmp_path), notes) == []
+    assert notes.said == ["duckdb: it takes no lines over a network"]
+
+
 def test_one_frame_is_the_same_rows_for_either_way_of_sending():
     frame = frames.frame_of(7, 3, 1)
     whole, rows = frames.new_buffer("questdb"), frames.new_buffer("questdb")
