@@ -100,25 +100,33 @@ impl Job<'_> {
     }
 
     /// Finds the spans whose rows go beside their segments: those with timestamps that late segments have, too, which came
-    /// before them, and those that would make much be written again for little.
+    /// before them, and, where the partition's rows would make much be written again, those that are few for what they do.
     fn set_late(&self, partition: i64, segments: &[Arc<Segment>], spans: &mut [Span]) -> Result<()> {
         let Some(designated) = self.table.schema.designated else { return Ok(()) };
         let late = LateRanges::of(self.table, partition);
-        let (mut costly, mut rows) = (Vec::new(), 0);
+        let (mut costly, mut rows_of_costly) = (Vec::new(), 0);
+        let (mut rows, mut woven) = (0, 0);
         for (at, span) in spans.iter_mut().enumerate().filter(|(_, span)| !span.rows.is_empty()) {
             let times = &self.new.timestamps[span.rows.clone()];
             span.is_late = late.touch(times[0], times[times.len() - 1]);
-            let is_written_anyway = segments[span.segments.clone()].iter().any(|s| self.is_reclaimed(s));
-            if !span.is_late
-                && !is_written_anyway
-                && woven_rows(times, &segments[span.segments.clone()], designated)? > LATE_FACTOR * times.len()
-            {
+            if span.is_late {
+                continue;
+            }
+            rows += times.len();
+            if segments[span.segments.clone()].iter().any(|s| self.is_reclaimed(s)) {
+                continue;
+            }
+            let woven_here = woven_rows(times, &segments[span.segments.clone()], designated)?;
+            woven += woven_here;
+            if woven_here > LATE_FACTOR * times.len() {
                 costly.push(at);
-                rows += times.len();
+                rows_of_costly += times.len();
             }
         }
         let times = costly.iter().flat_map(|&at| self.new.timestamps[spans[at].rows.clone()].chunk_by(|a, b| a == b));
-        if rows >= self.late_rows_min && times.map(<[i64]>::len).max().unwrap_or(0) <= rows.div_ceil(LATE_TIES_DIVISOR)
+        if woven > LATE_FACTOR * rows
+            && rows_of_costly >= self.late_rows_min
+            && times.map(<[i64]>::len).max().unwrap_or(0) <= rows_of_costly.div_ceil(LATE_TIES_DIVISOR)
         {
             costly.into_iter().for_each(|at| spans[at].is_late = true);
         }

@@ -40,8 +40,7 @@ struct Slice {
     added: Range<usize>,
 }
 
-/// Compacts `group`, the runs of `table` are left alone. `is_cancelled` is asked
-/// between columns. On an error nothing was
+/// Compacts `group`; the runs of `table` are left alone. `is_cancelled` is asked between columns. On an error nothing was
 /// changed.
 pub fn compact(
     store: &Arc<SegmentStore>,

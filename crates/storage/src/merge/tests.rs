@@ -404,6 +404,25 @@ fn rows_that_fall_everywhere_are_written_twice_however_many_there_are() {
 }
 
 #[test]
+fn rows_go_beside_their_times_only_where_a_merge_would_write_much_for_what_it_has() {
+    let mut table = Table::new(true);
+    let mut random = fastrand::Rng::with_seed(4);
+    let step = DAY / 4_000_000;
+    table.stage((0..1_200_000).map(|n| n * step).collect());
+    table.merge();
+    let mut rows: Vec<i64> = (1_200_000..2_000_000).map(|n| n * step).collect();
+    rows.extend((0..100_000).map(|_| random.i64(0..1_200_000 * step)));
+    table.stage(rows);
+    let merged = table.merge();
+    assert!((1_200_000..1_400_000).contains(&merged.rewritten_rows), "{}", merged.rewritten_rows);
+    assert_eq!(table.late_rows(), 0, "1.2 million rows are written again beside 0.9 million new ones");
+    table.stage((0..100_000).map(|_| random.i64(0..2_000_000 * step)).collect());
+    table.merge();
+    assert!(table.late_rows() > 99_000, "{} of 100,000 rows", table.late_rows());
+    table.check();
+}
+
+#[test]
 fn what_fails_or_is_given_up_leaves_no_file() {
     let mut table = Table::new(true);
     let mut random = fastrand::Rng::with_seed(2);

@@ -110,9 +110,11 @@ impl Watch {
         let is_trickle = rows < TRICKLE_ROWS;
         let was_merged = watched.merged.is_some_and(|at| now - at < TRICKLE_INTERVAL);
         let is_quiet = now - watched.changed >= QUIET && !(is_trickle && was_merged);
-        // What would rewrite much waits longer: half as many merges rewrite half as much.
+        // What would rewrite much waits longer: half as many merges rewrite half as much. Beside late segments nothing is
+        // rewritten, but there are to be few of them.
         let is_cheap = rewritten_rows(table) <= rows as u64;
-        let pressure = if is_cheap { limits.staging_bytes / 2 } else { limits.staging_bytes / 4 * 3 };
+        let is_soon = is_cheap || table.segments.last().is_some_and(|s| s.meta().is_late);
+        let pressure = if is_soon { limits.staging_bytes / 2 } else { limits.staging_bytes / 4 * 3 };
         let is_pressed = limits.staged_bytes > pressure || limits.is_log_long;
         // What the last merge left behind is no reason for the next one.
         let (new_rows, new_bytes) = (rows.saturating_sub(watched.kept.rows), bytes.saturating_sub(watched.kept.bytes));
