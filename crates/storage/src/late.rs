@@ -12,6 +12,11 @@ use crate::merge::tied_end;
 use crate::{Segment, TableSnapshot};
 use std::sync::Arc;
 
+/// Those of some segments that are late.
+pub fn late_of(segments: &[Arc<Segment>]) -> impl Iterator<Item = &Arc<Segment>> {
+    segments.iter().filter(|s| s.meta().is_late)
+}
+
 /// The times that late segments of one partition have.
 #[derive(Debug)]
 pub struct LateRanges(Vec<(i64, i64)>);
@@ -19,7 +24,7 @@ pub struct LateRanges(Vec<(i64, i64)>);
 impl LateRanges {
     #[must_use]
     pub fn of(table: &TableSnapshot, partition: i64) -> LateRanges {
-        let late = table.segments.iter().map(|s| s.meta()).filter(|m| m.is_late && m.partition == partition);
+        let late = late_of(&table.segments).map(|s| s.meta()).filter(|meta| meta.partition == partition);
         LateRanges(late.map(|meta| meta.time_range).collect())
     }
 
@@ -34,7 +39,7 @@ impl LateRanges {
 /// of one partition in the order of arrival.
 #[must_use]
 pub fn late_groups(table: &TableSnapshot) -> Vec<Vec<Arc<Segment>>> {
-    let mut late: Vec<&Arc<Segment>> = table.segments.iter().filter(|s| s.meta().is_late).collect();
+    let mut late: Vec<&Arc<Segment>> = late_of(&table.segments).collect();
     let mut groups = Vec::new();
     while let Some(first) = late.first() {
         let partition = first.meta().partition;

@@ -62,6 +62,7 @@ pub const SEGMENT_ROWS_MAX: usize = 16 * BLOCK_ROWS;
 const NOBODYS_COLUMN: (ColumnId, ColumnType) = (ColumnId(u32::MAX - 1), ColumnType::Boolean);
 /// More of the newest rows than this are not kept apart: it would be most of the table.
 const TAIL_ROWS_MAX: usize = SEGMENT_ROWS_MAX / 2;
+
 #[derive(Debug, Default)]
 pub struct Merged {
     pub added: Vec<Arc<Segment>>,

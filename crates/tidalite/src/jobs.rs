@@ -26,6 +26,7 @@ use tidalite_ingest::wal::log::make_spare;
 use tidalite_ingest::wal::record::Op;
 use tidalite_storage::dead::{DeadRows, ranges_of_mask};
 use tidalite_storage::expiry::expired_partitions;
+use tidalite_storage::late::late_of;
 use tidalite_storage::manifest::{Change, Checkpoint, State, Taken};
 use tidalite_storage::merge::{MergeOptions, Merged, Threads, merge, reclaimable};
 use tidalite_storage::tables::{MergeInput, Staged};
@@ -173,7 +174,7 @@ impl Jobs {
 
     /// Weaves all late segments in, but for groups with a damaged one.
     fn compact_all(&mut self) -> Result<()> {
-        let with_late = |t: &&Arc<TableSnapshot>| t.segments.iter().any(|s| s.meta().is_late);
+        let with_late = |t: &&Arc<TableSnapshot>| late_of(&t.segments).next().is_some();
         let tables: Vec<TableId> = self.shared.tables.all().1.iter().filter(with_late).map(|t| t.id).collect();
         for &table in &tables {
             self.compact_table(table)?;

@@ -11,6 +11,7 @@ use tidalite_ingest::recover::Persisted;
 use tidalite_ingest::times::ChangedTimes;
 use tidalite_query::{MergeWork, TableMetrics};
 use tidalite_storage::fs::Fs;
+use tidalite_storage::late::late_of;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::tables::Staged;
@@ -197,7 +198,7 @@ impl Shared {
                 staged_bytes: staged.bytes as u64,
                 staged_runs: table.runs.len() as u64,
                 segments: table.segments.len() as u64,
-                late_rows: table.segments.iter().filter(|s| s.meta().is_late).map(|s| s.rows()).sum(),
+                late_rows: late_of(&table.segments).map(|s| s.rows()).sum(),
                 segment_bytes: table.segments.iter().map(|s| s.meta().bytes).sum(),
                 work: work.get(&table.id).copied().unwrap_or_default(),
             }

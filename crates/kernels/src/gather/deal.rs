@@ -6,10 +6,10 @@
 
 use super::Place;
 use crate::sort_permutation;
-use tidalite_types::{Bitmap, Column, Values};
+use tidalite_types::{BLOCK_ROWS, Bitmap, Column, Values};
 
-/// Rows of a block.
-const BLOCK_ROWS: usize = 1 << 16;
+/// A row of a block fits two bytes.
+const _: () = assert!(BLOCK_ROWS <= 1 << 16);
 
 /// An order of rows of several columns, for all columns that they have.
 #[derive(Debug)]

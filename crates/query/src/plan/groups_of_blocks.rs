@@ -1,8 +1,9 @@
-//! Groups by symbols and buckets of time, and all rows as one group, in the form in which a scan gives them: what stretches of
-//! rows come to by groups, instead of the rows, see [`crate::scan::groups`].
+//! Groups by symbols and buckets of time, and all rows as one group, in the form in which a scan gives them: what
+//! stretches of rows come to by groups, instead of the rows, see [`crate::scan::groups`].
 //!
-//! Works on the finished plan, behind [`super::coded_keys`] and [`super::totals`]: keys have to be codes or buckets of a scan, arguments its
-//! columns, as they are or widened; and there are to be many rows for each group that a bucket may have.
+//! Works on the finished plan, behind [`super::coded_keys`] and [`super::totals`]: keys have to be codes or buckets of a
+//! scan, arguments its columns, as they are or widened; and there are to be many rows for each group that a bucket may
+//! have.
 
 use super::totals::{column_of, scan_of};
 use crate::exec::group::{GroupExec, Input};

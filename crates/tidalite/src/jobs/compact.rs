@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
-use tidalite_storage::late::late_groups;
+use tidalite_storage::late::{late_groups, late_of};
 use tidalite_storage::merge::compact;
 use tidalite_storage::{Segment, TableSnapshot};
 use tidalite_types::{SegmentId, TableId};
@@ -176,8 +176,4 @@ impl Compactions {
 fn could_not(table: &str, error: &Error) -> Duration {
     tracing::warn!(table, %error, "late segments could not be woven in and stay beside those of their times");
     PAUSE
-}
-
-fn late_of(segments: &[Arc<Segment>]) -> impl Iterator<Item = &Arc<Segment>> {
-    segments.iter().filter(|s| s.meta().is_late)
 }

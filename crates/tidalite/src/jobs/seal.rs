@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
+use tidalite_storage::late::late_of;
 use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal, tied_end};
 use tidalite_storage::{Segment, TableSnapshot};
 use tidalite_types::{SegmentId, TableId};
@@ -179,9 +180,7 @@ impl Seals {
             *id = (*id).max(meta.id);
         }
         // Those with late segments are to be compacted before.
-        newest.retain(|partition, _| {
-            !table.segments.iter().any(|s| s.meta().is_late && s.meta().partition == *partition)
-        });
+        newest.retain(|partition, _| !late_of(&table.segments).any(|s| s.meta().partition == *partition));
         let mut due = Vec::new();
         for (partition, newest) in newest {
             let new = Partition { newest, changed: now, is_sealed: false, paused_until: None };

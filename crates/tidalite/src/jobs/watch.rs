@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tidalite_storage::late::late_of;
 use tidalite_storage::merge::reclaimable;
 use tidalite_storage::tables::Staged;
 use tidalite_storage::{Run, TableSnapshot};
@@ -113,7 +114,7 @@ impl Watch {
         // What would rewrite much waits longer: half as many merges rewrite half as much. Beside late segments nothing is
         // rewritten, but there are to be few of them.
         let is_cheap = rewritten_rows(table) <= rows as u64;
-        let is_soon = is_cheap || table.segments.last().is_some_and(|s| s.meta().is_late);
+        let is_soon = is_cheap || late_of(&table.segments).next().is_some();
         let pressure = if is_soon { limits.staging_bytes / 2 } else { limits.staging_bytes / 4 * 3 };
         let is_pressed = limits.staged_bytes > pressure || limits.is_log_long;
         // What the last merge left behind is no reason for the next one.

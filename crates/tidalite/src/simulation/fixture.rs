@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::SimFs;
+use tidalite_storage::late::late_of;
 use tidalite_types::command::CreateTable;
 use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit};
 
@@ -182,7 +183,7 @@ fn check(folder: &Path) -> usize {
         let files = std::fs::read_dir(folder).unwrap().filter(|f| f.as_ref().unwrap().path().extension().is_some());
         assert_eq!(tables.len(), files.count(), "tables of {}", folder.display());
         for table in tables {
-            late += table.segments.iter().filter(|s| s.meta().is_late).count();
+            late += late_of(&table.segments).count();
             let found = read(&table).unwrap();
             let expected = std::fs::read_to_string(folder.join(format!("{}.csv", found.schema.name))).unwrap();
             let found_text = text(&found, found.rows.clone());

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
+use tidalite_storage::late::late_of;
 use tidalite_storage::{Mask, TableSnapshot};
 use tidalite_types::{Command, PartitionBy, TableId};
 
@@ -478,7 +479,7 @@ impl World {
         self.counts.calls += 1;
         self.counts.checks += 1;
         let tables = self.db().all_tables().1;
-        let late = tables.iter().flat_map(|t| t.segments.iter()).filter(|s| s.meta().is_late);
+        let late = tables.iter().flat_map(|t| late_of(&t.segments));
         self.counts.late_segments += late.count() as u64;
         match self.read(&tables)? {
             Some(found) => compare(&found, &self.model),
