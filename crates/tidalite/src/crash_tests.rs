@@ -485,3 +485,50 @@ fn a_partition_dropped_behind_a_checkpoint_does_not_hinder_opening() {
         assert_eq!(db.all_tables().1[0].row_count(), 9);
     }
 }
+
+/// What rows of an upsert would replace has to be read, which may fail when their new column, new table and new symbol
+/// are decided already.
+#[test]
+fn an_upsert_that_cannot_look_up_its_rows_leaves_tables_as_they_were() {
+    let before = [create_upserts("u"), Step::Upsert("u", (0..9).map(|key| (key, key)).collect()), Step::Settle];
+    let written = SimFs::new(1);
+    let db = open(&written).unwrap();
+    let mut model = Model::new();
+    for step in &before {
+        apply(&db, step).unwrap();
+        apply_to_model(&mut model, step);
+    }
+    sort(&mut model);
+    let wider = |number: i64| {
+        let mut wider = batch("u", &[(19_723 * DAY, number)]);
+        wider.columns.push(BatchColumn { name: "more".to_owned(), ..wider.columns[1].clone() });
+        wider.columns.push(BatchColumn { name: "another".to_owned(), ..wider.columns[0].clone() });
+        wider
+    };
+    let names = |db: &Database| -> Vec<(String, usize)> {
+        db.all_tables().1.iter().map(|t| (t.schema.name.clone(), t.schema.columns.len())).collect()
+    };
+    // Nothing of the segments is in memory yet.
+    let fs = written.killed();
+    let db = open(&fs).unwrap();
+    fs.set_mood(Mood::Unreadable);
+    block_on(db.commit(vec![batch("v", &[(0, 1)]), wider(1)])).unwrap_err();
+    fs.set_mood(Mood::Well);
+    assert_eq!(names(&db), [("u".to_owned(), 3)]);
+    assert_eq!(content(&db), model);
+    // What the refused one would have added can be added as something else, beside the symbol that it brought.
+    let mut other = wider(1);
+    other.columns[2].column_type = ColumnType::Double;
+    other.columns[2].column = Column::new(Values::F64(vec![0.5]));
+    block_on(db.commit(vec![other])).unwrap();
+    block_on(db.commit(vec![wider(1), batch("v", &[(0, 1)])])).unwrap();
+    apply_to_model(&mut model, &Step::Rows(vec![("u", vec![(19_723 * DAY, 1)]), ("v", vec![(0, 1)])]));
+    sort(&mut model);
+    for again in 0..2 {
+        let db = open(&fs.survivor(again)).unwrap();
+        assert_eq!(names(&db), [("u".to_owned(), 5), ("v".to_owned(), 2 + 1)]);
+        assert_eq!(content(&db), model);
+        db.settle().unwrap();
+        assert_eq!(content(&db), model);
+    }
+}

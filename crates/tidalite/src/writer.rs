@@ -291,7 +291,7 @@ impl Writer {
         match decided {
             Err(error) => drop(reply.send(Err(error))),
             Ok((ops, refused)) => {
-                let (ops, failed) = changes::upserts(&self.catalog, ops, txn, wins, views, accepted);
+                let (ops, failed) = changes::upserts(&mut self.catalog, ops, txn, wins, views, accepted);
                 if is_new_only {
                     changed = Some(rows_of(&ops));
                 }

@@ -50,6 +50,8 @@ pub enum Mood {
     Full,
     /// Nothing can be changed.
     ReadOnly,
+    /// Nothing can be read or opened.
+    Unreadable,
     /// One in so many operations fails, reads and openings as well.
     Erratic { one_in: u32 },
 }
@@ -199,7 +201,7 @@ impl Disk {
 
     fn mood_fails(&mut self, what: &'static str, grows: bool) -> Option<io::ErrorKind> {
         match self.mood {
-            Mood::Well => None,
+            Mood::Well | Mood::Unreadable => None,
             Mood::Full if grows || what == "create" && self.rng.next() & 1 == 1 => Some(io::ErrorKind::StorageFull),
             Mood::Full => None,
             Mood::ReadOnly => Some(io::ErrorKind::ReadOnlyFilesystem),
@@ -210,7 +212,12 @@ impl Disk {
     /// Whether something that changes nothing fails: it is not counted.
     fn check_read(&mut self, what: &'static str, path: &Path) -> io::Result<()> {
         self.check_power()?;
-        if matches!(self.mood, Mood::Erratic { .. }) && self.mood_fails(what, false).is_some() {
+        let fails = match self.mood {
+            Mood::Well | Mood::Full | Mood::ReadOnly => false,
+            Mood::Unreadable => true,
+            Mood::Erratic { .. } => self.mood_fails(what, false).is_some(),
+        };
+        if fails {
             self.failed.push(Operation { what, path: path.to_owned() });
             return Err(io::Error::other("simulated failure"));
         }

@@ -80,10 +80,10 @@ impl<'a> Views<'a> {
     }
 }
 
-/// The operations of a commit with upserts resolved. When that fails, what they would do besides is done all the same:
-/// symbols have their numbers by now.
+/// The operations of a commit with upserts resolved. When that fails the commit is taken back, and what is left of it,
+/// too, is to be logged.
 pub(super) fn upserts(
-    catalog: &Catalog,
+    catalog: &mut Catalog,
     ops: Vec<Op>,
     txn: Txn,
     wins: Wins,
@@ -96,11 +96,26 @@ pub(super) fn upserts(
     // What this commit itself did to the table before its rows is told apart: it is not accepted yet.
     match dedup::resolve(catalog, &ops, txn, wins, |id| views.table(id, catalog, accepted)) {
         Ok(ops) => (ops, None),
-        Err(error) => {
-            let rest = ops.into_iter().filter(|op| !matches!(op, Op::Rows { .. } | Op::Delete { .. }));
-            (rest.collect(), Some(error.into()))
+        Err(error) => (take_back(catalog, ops, views, accepted), Some(error.into())),
+    }
+}
+
+/// Tables become what they were before the operations of a commit. What stays of these are new symbols of columns that
+/// were there: they have their numbers by now.
+fn take_back(catalog: &mut Catalog, mut ops: Vec<Op>, views: &mut Views<'_>, accepted: &[Accepted]) -> Vec<Op> {
+    for op in &ops {
+        if let Op::CreateTable { table, .. } | Op::SetSchema { table, .. } = op {
+            match views.table(*table, catalog, accepted) {
+                Some(before) => catalog.put(*table, before.schema.clone()),
+                None => catalog.remove(*table),
+            }
         }
     }
+    ops.retain(|op| match op {
+        Op::Symbols { table, entries } => catalog.symbols(*table).contains_key(&entries.column),
+        _ => false,
+    });
+    ops
 }
 
 /// What became of a [`RowChange`].
