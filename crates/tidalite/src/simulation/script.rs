@@ -142,8 +142,8 @@ impl Script {
         }
         if self.rng.u32(..6) == 0 && self.mood_steps == 0 {
             self.mood_steps = self.rng.u32(1..30);
-            let moods = [Mood::Full, Mood::ReadOnly, Mood::Erratic { one_in: self.rng.u32(2..40) }];
-            return Action::Mood(moods[self.rng.usize(..3)]);
+            let moods = [Mood::Full, Mood::ReadOnly, Mood::Unreadable, Mood::Erratic { one_in: self.rng.u32(2..40) }];
+            return Action::Mood(moods[self.rng.usize(..4)]);
         }
         let fault = match self.rng.u32(..5) {
             0 | 1 => Fault::PowerLoss { survivor: self.rng.u64(..) },
