@@ -266,7 +266,8 @@ pub fn unpack_one(lines: &[Line], width: u32, row: usize) -> u64 {
 #[inline]
 pub fn prefetch_one(lines: &[Line], width: u32, row: usize) {
     let (bits, at, bit) = place(width, row);
-    if let Some(line) = lines.get(bit / bits) {
+    let (first, last) = (bit / bits, (bit + width.max(1) as usize - 1) / bits);
+    for line in lines.iter().skip(first).take(last + 1 - first) {
         prefetch(line, at);
     }
 }

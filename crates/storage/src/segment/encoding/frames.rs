@@ -13,10 +13,9 @@
 
 use super::fixed::raw;
 use crate::segment::format::aligned;
-use std::ops::Range;
 use tidalite_kernels::bitpack::{unpack_one, width_mask};
 use tidalite_kernels::{Int, LINE_BYTES, Line, Unpacker, line_count, width_counts, width_of};
-use tidalite_types::VECTOR_ROWS;
+use tidalite_types::{BLOCK_ROWS, VECTOR_ROWS};
 
 /// How a vector is packed.
 #[derive(Clone, Copy, Debug)]
@@ -207,21 +206,27 @@ impl FramesWriter {
     }
 }
 
-/// Frames as they lie in a chunk; each range was found inside.
+/// Vectors of a block.
+const VECTORS_MAX: usize = BLOCK_ROWS.div_ceil(VECTOR_ROWS);
+
+/// Frames as they lie in a chunk; each part was found inside. Made anew for each look at a block, which may want a few
+/// rows of it: so it has no memory of its own.
 pub(super) struct Frames<'a> {
-    bytes: &'a [u8],
     rows: usize,
     value_bytes: usize,
-    vectors: Vec<Vector>,
+    references: &'a [u8],
+    widths: &'a [u8],
+    lines: &'a [Line],
+    positions: &'a [u8],
+    exceptions: &'a [u8],
+    /// Of each vector its first line and its first exception, and behind the last their numbers.
+    starts: [Start; VECTORS_MAX + 1],
 }
 
-/// Where the parts of one vector are.
-struct Vector {
-    reference: usize,
-    width: u32,
-    lines: Range<usize>,
-    positions: Range<usize>,
-    exceptions: Range<usize>,
+#[derive(Clone, Copy, Default)]
+struct Start {
+    line: u32,
+    exception: u32,
 }
 
 /// One vector: what its rows are distances from, and the rows that are something else.
@@ -240,45 +245,56 @@ impl<'a> Frames<'a> {
     /// ascend and lie inside, which is [`Frames::check`]'s.
     pub fn parse(bytes: &'a [u8], at: usize, rows: usize, value_bytes: usize) -> Result<Frames<'a>, String> {
         let count = rows.div_ceil(VECTOR_ROWS);
+        if count > VECTORS_MAX {
+            return Err(format!("{rows} rows in a block"));
+        }
         let header_end = at + count * (value_bytes + 3);
         let header = bytes.get(at..header_end).ok_or("the head of its vectors is cut off")?;
-        let (counts, widths) = header[count * value_bytes..].split_at(2 * count);
-        let exceptions_of = |i: usize| usize::from(u16::from_le_bytes([counts[2 * i], counts[2 * i + 1]]));
-        let rows_of = |i: usize| (rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
-        if let Some(width) = widths.iter().find(|w| usize::from(**w) > 8 * value_bytes) {
-            return Err(format!("distances of {width} bits between values of {value_bytes} bytes"));
+        let (references, header) = header.split_at(count * value_bytes);
+        let (counts, widths) = header.split_at(2 * count);
+        let widest = widths.iter().fold(0, |widest, width| widest.max(*width));
+        if usize::from(widest) > 8 * value_bytes {
+            return Err(format!("distances of {widest} bits between values of {value_bytes} bytes"));
         }
-        let lines: usize = (0..count).map(|i| line_count(u32::from(widths[i]), rows_of(i)) * LINE_BYTES).sum();
-        let exceptions: usize = (0..count).map(exceptions_of).sum();
-        let mut line_at = if lines == 0 { header_end } else { aligned(header_end) };
-        let mut position_at = line_at + lines;
-        let mut exception_at = position_at + 2 * exceptions;
-        if exception_at + value_bytes * exceptions != bytes.len() {
+        let mut starts = [Start::default(); VECTORS_MAX + 1];
+        let mut start = Start::default();
+        for (i, (width, exceptions)) in widths.iter().zip(counts.as_chunks().0).enumerate() {
+            starts[i] = start;
+            // Of a whole vector each bit of the width takes a line.
+            start.line += u32::from(*width);
+            start.exception += u32::from(u16::from_le_bytes(*exceptions));
+        }
+        if let Some(width) = widths.last() {
+            let last_rows = rows - (count - 1) * VECTOR_ROWS;
+            start.line = starts[count - 1].line + line_count(u32::from(*width), last_rows) as u32;
+        }
+        starts[count] = start;
+        let (lines, exceptions) = (start.line as usize, start.exception as usize);
+        let lines_at = if lines == 0 { header_end } else { aligned(header_end) };
+        let positions_at = lines_at + lines * LINE_BYTES;
+        let exceptions_at = positions_at + 2 * exceptions;
+        if exceptions_at + value_bytes * exceptions != bytes.len() {
             return Err(format!("{} bytes of vectors", bytes.len()));
         }
-        let vector = |i: usize| {
-            let take = |at: &mut usize, bytes: usize| {
-                *at += bytes;
-                *at - bytes..*at
-            };
-            let (width, exceptions) = (u32::from(widths[i]), exceptions_of(i));
-            Vector {
-                reference: at + i * value_bytes,
-                width,
-                lines: take(&mut line_at, line_count(width, rows_of(i)) * LINE_BYTES),
-                positions: take(&mut position_at, 2 * exceptions),
-                exceptions: take(&mut exception_at, value_bytes * exceptions),
-            }
-        };
-        Ok(Frames { bytes, rows, value_bytes, vectors: (0..count).map(vector).collect() })
+        Ok(Frames {
+            rows,
+            value_bytes,
+            references,
+            widths,
+            lines: bytes[lines_at..positions_at].as_chunks().0,
+            positions: &bytes[positions_at..exceptions_at],
+            exceptions: &bytes[exceptions_at..],
+            starts,
+        })
     }
 
     /// Exceptions stand where there are rows.
     pub fn check(&self) -> Result<(), String> {
-        for (i, vector) in self.vectors.iter().enumerate() {
-            let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
-            let positions = positions(&self.bytes[vector.positions.clone()]);
-            if !positions.clone().is_sorted_by(|a, b| a < b) || positions.last().is_some_and(|last| last >= rows) {
+        for i in 0..self.vector_count() {
+            let positions = positions(self.exceptions_of(i).0);
+            if !positions.clone().is_sorted_by(|a, b| a < b)
+                || positions.last().is_some_and(|last| last >= self.rows_of(i))
+            {
                 return Err(format!("exceptions of vector {i} out of place"));
             }
         }
@@ -286,25 +302,36 @@ impl<'a> Frames<'a> {
     }
 
     pub fn vector_count(&self) -> usize {
-        self.vectors.len()
+        self.widths.len()
+    }
+
+    fn rows_of(&self, i: usize) -> usize {
+        (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS)
+    }
+
+    /// Positions and values of the exceptions of vector `i`.
+    fn exceptions_of(&self, i: usize) -> (&'a [u8], &'a [u8]) {
+        let (from, to) = (self.starts[i].exception as usize, self.starts[i + 1].exception as usize);
+        let bytes = self.value_bytes;
+        (&self.positions[2 * from..2 * to], &self.exceptions[bytes * from..bytes * to])
     }
 
     /// The lines of vector `i` and their width.
     pub fn packed(&self, i: usize) -> (&'a [Line], u32) {
-        let vector = &self.vectors[i];
-        (self.bytes[vector.lines.clone()].as_chunks().0, vector.width)
+        let lines = self.starts[i].line as usize..self.starts[i + 1].line as usize;
+        (&self.lines[lines], u32::from(self.widths[i]))
     }
 
     pub fn vector<T: Framed>(&self, i: usize) -> Frame<'a, T> {
-        let vector = &self.vectors[i];
         let (lines, width) = self.packed(i);
+        let (positions, exceptions) = self.exceptions_of(i);
         Frame {
-            rows: (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS),
-            reference: raw(&self.bytes[vector.reference..vector.reference + self.value_bytes]),
+            rows: self.rows_of(i),
+            reference: raw(&self.references[i * self.value_bytes..][..self.value_bytes]),
             width,
             lines,
-            positions: &self.bytes[vector.positions.clone()],
-            exceptions: &self.bytes[vector.exceptions.clone()],
+            positions,
+            exceptions,
             value_bytes: self.value_bytes,
         }
     }
