@@ -37,7 +37,9 @@ fn tidy() -> ExitCode {
 }
 
 fn root() -> PathBuf {
-    Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| "xtask".to_owned())).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+    Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| "xtask".to_owned()))
+        .parent()
+        .map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
 #[cfg(test)]

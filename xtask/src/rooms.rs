@@ -24,11 +24,7 @@ const ROOMS: &[Room] = &[
     Room { folder: "kernels", rooms: &["tidalite-types"], never: LOW },
     Room { folder: "storage", rooms: &["tidalite-types", "tidalite-kernels"], never: LOW },
     Room { folder: "ingest", rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage"], never: LOW },
-    Room {
-        folder: "operators",
-        rooms: &["tidalite-kernels"],
-        never: KNOWS_ARROW,
-    },
+    Room { folder: "operators", rooms: &["tidalite-kernels"], never: KNOWS_ARROW },
     Room {
         folder: "query",
         rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage", "tidalite-operators"],
@@ -39,11 +35,7 @@ const ROOMS: &[Room] = &[
         rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage", "tidalite-ingest", "tidalite-query"],
         never: &["datafusion", "sqlparser", "hyper", "axum", "socket2", "ureq"],
     },
-    Room {
-        folder: "frames",
-        rooms: &["tidalite-types"],
-        never: KNOWS_ARROW,
-    },
+    Room { folder: "frames", rooms: &["tidalite-types"], never: KNOWS_ARROW },
     Room {
         folder: "server",
         rooms: &["tidalite", "tidalite-types", "tidalite-frames"],

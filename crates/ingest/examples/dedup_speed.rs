@@ -58,7 +58,8 @@ fn run(commits: &[Vec<u8>], has_keys: bool) -> f64 {
         txn = txn.next();
         let mut ops = commit_batches(&mut catalog, batches, true, txn).expect("it is accepted");
         if has_keys && dedup::concerns(&catalog, &ops) {
-            ops = dedup::resolve(&catalog, &ops, txn, Wins::Last, |id| versions.get(id).cloned()).expect("nothing is read");
+            ops = dedup::resolve(&catalog, &ops, txn, Wins::Last, |id| versions.get(id).cloned())
+                .expect("nothing is read");
         }
         group.push(txn, &ops);
         group.clear();

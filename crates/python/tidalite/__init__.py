@@ -54,7 +54,7 @@ def open(  # noqa: A001 - tidalite.open, as tarfile.open
     :param folder: the data folder
     :param threads: for queries, and again as many for merges; all cores by default
     :param memory_bytes: for the operators of one query (2 GiB); what does not fit spills to disk, or fails that query
-    :param cache_bytes: for blocks read from disk (1 GiB)
+    :param cache_bytes: for blocks read from disk (a quarter of the memory)
     :param durability: when a write is acknowledged: ``"sync"`` after the log is synced, ``"interval"`` at most a
         second before, ``"os"`` when the operating system likes
     :param timeout: seconds after which a statement is stopped; none by default

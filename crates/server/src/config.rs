@@ -380,8 +380,8 @@ pub const SETTINGS: &[Setting] = &[
         "cache.bytes",
         "cache-bytes",
         "BYTES",
-        "1GiB",
-        BYTES,
+        "auto",
+        "auto (a quarter of the memory of the machine or its container) or a number of bytes, plain or with KiB, MiB or GiB",
         "Memory for blocks read from the disk; what is compressed there is kept opened.",
     ),
     setting(

@@ -1,5 +1,6 @@
 //! What can be set about a database, apart from the server around it.
 
+use crate::machine;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub struct DatabaseConfig {
     pub seal_after: Duration,
     /// Memory for one query's operators; what does not fit fails or spills.
     pub query_memory_bytes: usize,
-    /// Memory for blocks of segments.
+    /// Memory for blocks of segments; a quarter of what there is unless told otherwise.
     pub cache_bytes: usize,
     /// Committed rows in memory; past it writers wait for the merge.
     pub staging_bytes: usize,
@@ -57,6 +58,14 @@ pub struct DatabaseConfig {
     pub has_background_jobs: bool,
 }
 
+/// Blocks have this part of the memory: what is read again and again is mostly theirs, and staging, queries and the system's
+/// own cache of files have to be beside them.
+const CACHE_PART: usize = 4;
+/// With less than this every query would read files.
+const CACHE_BYTES_MIN: usize = 64 << 20;
+/// Where the system does not say what memory there is.
+const CACHE_BYTES: usize = 1 << 30;
+
 impl DatabaseConfig {
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> DatabaseConfig {
@@ -70,7 +79,7 @@ impl DatabaseConfig {
             late_rows_min: tidalite_storage::merge::LATE_ROWS_MIN,
             seal_after: Duration::from_secs(600),
             query_memory_bytes: 2 << 30,
-            cache_bytes: 1 << 30,
+            cache_bytes: machine::memory_bytes().map_or(CACHE_BYTES, |all| (all / CACHE_PART).max(CACHE_BYTES_MIN)),
             staging_bytes: 256 << 20,
             log_bytes: 512 << 20,
             log_file_bytes: 64 << 20,

@@ -1,7 +1,7 @@
 //! Tidalite as a library: open a folder, write rows, ask SQL.
 //!
 //! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
-//! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; [`session`] statements; [`metrics`] what is counted.
+//! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; `machine` what memory there is; [`session`] statements; [`metrics`] what is counted.
 //! [`import`] files into rows, [`mod@copy`] what a client sends of them. Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ pub mod error;
 mod folder;
 pub mod import;
 mod jobs;
+mod machine;
 pub mod metrics;
 pub mod repair;
 pub mod restore;

@@ -222,8 +222,14 @@ fn a_large_base_is_computed_in_steps() {
     let database = Database::open(config).expect("an empty folder opens");
     ask(&database, "CREATE TABLE b (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY");
     let time = "to_timestamp_micros(1700000000000000 + value * 100000)";
-    ask(&database, &format!("INSERT BATCH 1000000 INTO b SELECT {time}, value FROM generate_series(1, 6000000) AS value"));
-    ask(&database, "CREATE MATERIALIZED VIEW m REFRESH MANUAL AS SELECT ts, count() AS c, sum(n) AS s FROM b SAMPLE BY 1h");
+    ask(
+        &database,
+        &format!("INSERT BATCH 1000000 INTO b SELECT {time}, value FROM generate_series(1, 6000000) AS value"),
+    );
+    ask(
+        &database,
+        "CREATE MATERIALIZED VIEW m REFRESH MANUAL AS SELECT ts, count() AS c, sum(n) AS s FROM b SAMPLE BY 1h",
+    );
     let found = ask(&database, "SELECT count(), sum(c), sum(s) FROM m");
     assert_eq!(found, ["167 6000000 18000003000000"]);
     let difference = "SELECT count() FROM (SELECT ts, count() AS c FROM b SAMPLE BY 1h EXCEPT SELECT ts, c FROM m)";

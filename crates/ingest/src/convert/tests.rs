@@ -10,7 +10,13 @@ fn decimal(precision: u8, scale: u8) -> ColumnType {
 }
 
 fn column(column_type: ColumnType, values: Values) -> BatchColumn {
-    BatchColumn { name: "c".to_owned(), column_type, column: Column::new(values), dictionary: Views::new(), narrower: None }
+    BatchColumn {
+        name: "c".to_owned(),
+        column_type,
+        column: Column::new(values),
+        dictionary: Views::new(),
+        narrower: None,
+    }
 }
 
 fn with_validity(mut column: BatchColumn, validity: &[bool]) -> BatchColumn {

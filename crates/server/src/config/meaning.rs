@@ -83,7 +83,7 @@ impl Config {
         database.merge_lag_max = read.parsed("merge.lag_max", duration)?;
         database.seal_after = read.parsed("seal.after", duration)?;
         database.query_memory_bytes = read.parsed("query.memory_bytes", bytes)?;
-        database.cache_bytes = read.parsed("cache.bytes", bytes)?;
+        database.cache_bytes = read.parsed("cache.bytes", |t| auto_bytes(t, database.cache_bytes))?;
         database.staging_bytes = read.parsed("staging.bytes", bytes)?;
         database.log_bytes = read.parsed("wal.bytes", bytes)? as u64;
         database.query_timeout = read.parsed("query.timeout", duration)?;
@@ -253,6 +253,10 @@ fn count(text: &str) -> Option<usize> {
 
 fn auto(text: &str, default: usize) -> Option<usize> {
     if text == "auto" { Some(default) } else { count(text) }
+}
+
+fn auto_bytes(text: &str, default: usize) -> Option<usize> {
+    if text == "auto" { Some(default) } else { bytes(text) }
 }
 
 fn yes_no(text: &str) -> Option<bool> {

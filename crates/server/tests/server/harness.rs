@@ -39,7 +39,18 @@ impl Server {
     pub fn start_with(data: &TempDir, extra: &[&str], env: &[(&str, &str)]) -> Server {
         let mut child = binary()
             .arg("serve")
-            .args(["--http", "127.0.0.1:0", "--pg", "127.0.0.1:0", "--ilp", "127.0.0.1:0", "--health", "127.0.0.1:0", "--log-format", "json"])
+            .args([
+                "--http",
+                "127.0.0.1:0",
+                "--pg",
+                "127.0.0.1:0",
+                "--ilp",
+                "127.0.0.1:0",
+                "--health",
+                "127.0.0.1:0",
+                "--log-format",
+                "json",
+            ])
             .args(["--data", data.path().to_str().unwrap()])
             .args(extra)
             .envs(env.iter().copied())
@@ -51,7 +62,15 @@ impl Server {
         let (sender, log) = channel();
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
         let none = String::new();
-        let mut server = Server { child, log, seen: Vec::new(), http: none.clone(), pg: none.clone(), ilp: none.clone(), health: none };
+        let mut server = Server {
+            child,
+            log,
+            seen: Vec::new(),
+            http: none.clone(),
+            pg: none.clone(),
+            ilp: none.clone(),
+            health: none,
+        };
         for protocol in ["http", "pg", "ilp", "health"] {
             let line = server.wait_for_log(&format!("\"protocol\":\"{protocol}\""));
             let line: serde_json::Value = serde_json::from_str(&line).unwrap();

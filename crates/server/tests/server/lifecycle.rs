@@ -12,7 +12,8 @@ fn refused(arguments: &[&str]) -> (Option<i32>, String) {
     (status.code(), String::from_utf8(stderr).unwrap())
 }
 
-const FREE: [&str; 8] = ["--http", "127.0.0.1:0", "--pg", "127.0.0.1:0", "--ilp", "127.0.0.1:0", "--health", "127.0.0.1:0"];
+const FREE: [&str; 8] =
+    ["--http", "127.0.0.1:0", "--pg", "127.0.0.1:0", "--ilp", "127.0.0.1:0", "--health", "127.0.0.1:0"];
 
 #[test]
 fn a_stop_commits_what_arrived_and_a_start_finds_it() {

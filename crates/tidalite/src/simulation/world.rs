@@ -34,6 +34,8 @@ pub struct World {
     mood: Mood,
     /// Whether the log may refuse commits until it is opened again.
     is_broken: bool,
+    /// Whether reading failed in the last call.
+    could_not_read: bool,
     pub counts: Counts,
 }
 
@@ -93,6 +95,7 @@ impl World {
             pins: VecDeque::new(),
             mood: Mood::Well,
             is_broken: false,
+            could_not_read: false,
             counts: Counts::default(),
         };
         world.open(Vec::new(), false)?;
@@ -212,7 +215,7 @@ impl World {
         let mut is_full = false;
         for (change, answer) in changes.into_iter().zip(answers) {
             match answer {
-                Ok(()) if !doubtful.is_empty() && !may_free_space(change) => {
+                Ok(()) if !doubtful.is_empty() && !may_free_space(change) && !self.could_not_read => {
                     return Err(format!("{change:?} was taken after one that failed"));
                 }
                 Err(error) if error.kind == ErrorKind::Unavailable && may_fail => {
@@ -234,9 +237,18 @@ impl World {
                 }
                 answer => {
                     let got = answer.as_ref().map(drop).map_err(|e: &Error| e.kind);
+                    // What could not look up the rows that it replaces was refused alone and without a trace.
+                    let differs = |model: &Model| answer.is_ok() || model.clone().apply(change) != got;
+                    if self.could_not_read
+                        && if_well.as_ref().is_some_and(differs)
+                        && self.model.clone().apply(change) == got
+                    {
+                        (if_well, if_full) = (None, None);
+                        doubtful.clear();
+                        freeing.clear();
+                    }
                     // On a full disk what frees space is taken, also beside what was refused without a trace.
-                    let is_beside = may_free_space(change)
-                        && if_well.as_ref().is_some_and(|model| answer.is_ok() || model.clone().apply(change) != got);
+                    let is_beside = may_free_space(change) && if_well.as_ref().is_some_and(differs);
                     if is_beside {
                         is_full = true;
                         if answer.is_ok() {
@@ -358,6 +370,7 @@ impl World {
         let failed = self.fs.take_failed();
         self.counts.failures += failed.len() as u64;
         let breaks = |what: &str| ["write", "sync"].contains(&what);
+        self.could_not_read = failed.iter().any(|op| ["open", "list", "len", "read"].contains(&op.what));
         self.is_broken |= failed.iter().any(|op| op.path.starts_with("log") && breaks(op.what));
         !failed.is_empty() || self.is_broken || self.fs.is_crashed()
     }
