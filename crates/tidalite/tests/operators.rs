@@ -144,3 +144,87 @@ async fn totals_of_blocks_are_those_of_their_rows() {
     assert_eq!(rows(&database, "SELECT count(*), count(late), sum(late) FROM n WHERE id < 10").await.len(), 1);
     assert_eq!(count(&database, "SELECT count(late) FROM n").await, 0);
 }
+
+const FIRSTS: &str = "CREATE TABLE f (ts TIMESTAMP, id LONG, i INT, d DOUBLE, b BOOLEAN, day DATE, sym SYMBOL, t VARCHAR, up LONG) \
+     TIMESTAMP(ts) PARTITION BY DAY";
+
+/// Rows some of whose numbers have no order but that which is agreed on; `up` rises with the rows, but not strictly.
+fn firsts(first: i64, count: i64, late: i64) -> String {
+    format!(
+        "INSERT INTO f SELECT to_timestamp_micros(1704067200000000 + v * 900000 - h % {late} * 1000000), v, \
+         CASE WHEN h % 29 > 0 THEN (h % 700 - 350)::int END, \
+         CASE WHEN h % 31 = 0 THEN NULL WHEN h % 997 = 1 THEN 'NaN'::double WHEN h % 997 = 2 THEN '-Infinity'::double \
+              WHEN h % 997 = 3 THEN 'Infinity'::double WHEN h % 7 = 0 THEN -0.0 WHEN h % 7 = 1 THEN 0.0 ELSE (h - 500000) / 64.0 END, \
+         h % 3 = 0, '2020-01-01'::date + (h % 900)::int, CASE WHEN h % 11 > 0 THEN 's' || (h % 300) END, \
+         CASE WHEN h % 13 > 0 THEN 'text ' || (h * 31 % 5000) END, v / 10 \
+         FROM (SELECT value AS v, value * 7919 % 1000003 AS h FROM generate_series({first}, {}) AS value)",
+        first + count - 1
+    )
+}
+
+async fn check_firsts(database: &Database) {
+    for filter in ["true", "d < 0 OR d IS NULL", "sym = 's7'"] {
+        for keys in [
+            vec!["i"],
+            vec!["d"],
+            vec!["b"],
+            vec!["day"],
+            vec!["sym"],
+            vec!["t"],
+            vec!["up"],
+            vec!["ts"],
+            vec!["d", "i"],
+            vec!["b", "d"],
+        ] {
+            for order in ["ASC", "DESC", "ASC NULLS FIRST", "DESC NULLS LAST"] {
+                let keys = keys.iter().map(|key| format!("{key} {order}")).collect::<Vec<_>>().join(", ");
+                let columns = "t, d, ts, id, i, sym";
+                for limit in [1, 1_000] {
+                    let fast = format!("SELECT {columns} FROM f WHERE {filter} ORDER BY {keys}, id LIMIT {limit}");
+                    // What numbers all rows keeps them all.
+                    let general = format!(
+                        "SELECT {columns} FROM (SELECT *, row_number() OVER (ORDER BY {keys}, id) AS n FROM f WHERE {filter}) \
+                         WHERE n <= {limit} ORDER BY n"
+                    );
+                    assert_eq!(rows(database, &fast).await, rows(database, &general).await, "{fast}");
+                }
+            }
+        }
+    }
+    let planned = plan(database, "SELECT * FROM f ORDER BY d DESC LIMIT 10").await;
+    assert!(planned.contains("TidaliteRows") && planned.contains("only what can be among the first by d"), "{planned}");
+    let computed = plan(database, "SELECT * FROM f ORDER BY abs(i) LIMIT 10").await;
+    assert!(computed.contains("TidaliteRows") && !computed.contains("only what can be among the first"), "{computed}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_rows_of_an_order_are_those_of_all_rows() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = open(folder.path());
+    run(&database, FIRSTS).await;
+    assert_eq!(rows(&database, "SELECT * FROM f ORDER BY d LIMIT 10").await.len(), 0);
+    run(&database, &firsts(0, 150_000, 1)).await;
+    check_firsts(&database).await;
+    database.settle().expect("it settles");
+    check_firsts(&database).await;
+    run(&database, "DELETE FROM f WHERE id % 13 = 5 OR d = 'NaN'::double OR up < 30").await;
+    run(&database, &firsts(150_000, 30_000, 5_000)).await;
+    check_firsts(&database).await;
+    run(&database, "ALTER TABLE f ADD COLUMN later DOUBLE").await;
+    assert_eq!(rows(&database, "SELECT id, later FROM f ORDER BY later, id LIMIT 3").await.len(), 3);
+}
+
+/// A plan that runs again begins without what it knew of the rows before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_rows_are_found_again_in_every_turn_of_a_recursive_query() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = open(folder.path());
+    run(&database, FIRSTS).await;
+    run(&database, &firsts(0, 150_000, 1)).await;
+    let turns = "WITH RECURSIVE r AS (SELECT 0::bigint AS n, 0::bigint AS id UNION ALL \
+                 SELECT r.n + 1, x.id + 0 FROM r, (SELECT id FROM f ORDER BY up DESC, id LIMIT 3) AS x WHERE r.n < 3 AND x.id % 10 = 0) \
+                 SELECT n, id FROM r ORDER BY n, id";
+    let expected = ["0 0", "1 149990", "2 149990", "3 149990"];
+    let found: Vec<String> = rows(&database, turns).await.iter().map(|row| row.replace(['|', ','], " ")).collect();
+    assert_eq!(found, expected);
+}

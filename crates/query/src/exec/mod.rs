@@ -5,6 +5,7 @@ pub(crate) mod fill;
 pub(crate) mod group;
 pub(crate) mod held;
 mod keys;
+pub(crate) mod late_rows;
 pub(crate) mod latest_on;
 pub(crate) mod latest_scan;
 pub(crate) mod operator;

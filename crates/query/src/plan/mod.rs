@@ -1,6 +1,6 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
 //! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
-//! [`TiesInOrder`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`] and [`LatestFromEnd`] at the end.
+//! [`FirstRows`], [`TiesInOrder`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`] and [`LatestFromEnd`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
@@ -11,6 +11,7 @@ mod field_accesses;
 mod file_filters;
 mod fill;
 mod filters_apart;
+mod first_rows;
 mod from_views;
 mod group;
 mod groups_of_blocks;
@@ -46,6 +47,7 @@ pub(crate) use field_accesses::field_accesses;
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
 pub(crate) use filters_apart::FiltersApart;
+pub(crate) use first_rows::FirstRows;
 pub(crate) use from_views::{Candidate, Definition, aggregated_tables, from_views};
 pub(crate) use group::grouped;
 pub(crate) use groups_of_blocks::GroupsOfBlocks;

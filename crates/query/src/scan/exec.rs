@@ -4,9 +4,10 @@
 //! costs. In order of time, each partition has its own list of pieces whose times ascend, and whoever wants one
 //! stream merges them. Every piece asks first whether the query was cancelled.
 
+use super::bound::{Bound, Within};
 use super::groups::{GroupSpec, Groups};
 use super::prune::{Counts, Piece, Pruned, Source};
-use super::read::Reader;
+use super::read::{ADDRESS_COLUMN, Reader};
 use super::spec::{Form, Order, ScanSpec, Total};
 use super::statistics::statistics;
 use super::totals::Sums;
@@ -42,6 +43,8 @@ pub(crate) struct ScanExec {
     statistics: Arc<Statistics>,
     /// If what comes out is not rows, but what they come to.
     groups: Option<Arc<GroupSpec>>,
+    /// If only the first rows of an order are wanted.
+    bound: Option<Bound>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -70,6 +73,7 @@ impl ScanExec {
             counts: pruned.counts,
             statistics,
             groups: None,
+            bound: None,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
         })
@@ -103,6 +107,27 @@ impl ScanExec {
         ScanExec { groups: Some(Arc::new(groups)), properties: Arc::new(properties), statistics, ..self.again() }
     }
 
+    /// Of some of its columns, and with `is_addressed` of the place of each row behind them.
+    pub fn narrowed(&self, columns: &[usize], is_addressed: bool) -> ScanExec {
+        let narrow = self.with_reader(self.reader.narrowed(columns, is_addressed, &self.spec.predicates));
+        let address = is_addressed.then_some(ADDRESS_COLUMN);
+        let projection = columns.iter().map(|at| self.spec.projection[*at]).chain(address).collect();
+        ScanExec { spec: ScanSpec { projection, ..self.spec.clone() }, ..narrow }
+    }
+
+    /// Of which only rows within a bound of column `key` are wanted: pieces that begin nearest to its better end are read
+    /// first, so that the bound gets narrow soon. A plan that runs again does so without.
+    pub fn bounded(&self, bound: Bound, key: usize, descending: bool) -> Result<ScanExec> {
+        let work = match &self.work {
+            Work::Shared { pieces, partitions, .. } => {
+                let pieces = self.reader.best_first(pieces, key, descending)?.into();
+                Work::Shared { pieces, cursor: Arc::default(), partitions: *partitions }
+            }
+            lists => lists.clone(),
+        };
+        Ok(ScanExec { work, bound: Some(bound), ..self.again() })
+    }
+
     fn with_reader(&self, reader: Reader) -> ScanExec {
         let properties = Arc::new(properties(&self.spec, &reader, self.work.partitions()));
         let statistics = Arc::new(Statistics::new_unknown(&reader.schema));
@@ -130,6 +155,11 @@ impl ScanExec {
 
     pub fn reader(&self) -> &Arc<Reader> {
         &self.reader
+    }
+
+    /// Whether rows come out as they are.
+    pub fn reads_rows(&self) -> bool {
+        self.groups.is_none() && self.bound.is_none() && self.reader.plain_columns().is_some()
     }
 
     pub fn order(&self) -> Order {
@@ -180,7 +210,8 @@ impl ScanExec {
             memory.try_grow(spec.bytes())?;
             return Ok(Folded::Groups(Box::new(Groups::new(spec.clone())), memory));
         }
-        Ok(self.reader.totals().map_or(Folded::Rows, |totals| Folded::Sums(Sums::new(totals))))
+        let rows = || self.bound.clone().map_or(Folded::Rows, |bound| Folded::First(Box::new(Within::new(bound))));
+        Ok(self.reader.totals().map_or_else(rows, |totals| Folded::Sums(Sums::new(totals))))
     }
 
     /// From the first piece on.
@@ -198,6 +229,7 @@ impl ScanExec {
             counts: self.counts.clone(),
             statistics: self.statistics.clone(),
             groups: self.groups.clone(),
+            bound: None,
             properties: self.properties.clone(),
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -239,6 +271,8 @@ impl Work {
 /// What rows are made into as they are read.
 enum Folded {
     Rows,
+    /// Those that can still be among the first.
+    First(Box<Within>),
     Groups(Box<Groups>, MemoryReservation),
     Sums(Sums),
 }
@@ -246,11 +280,13 @@ enum Folded {
 impl Folded {
     /// Adds a piece. Gives what comes out by now, often nothing, and how many rows are wanted.
     fn add(&mut self, reader: &Reader, piece: Piece) -> crate::Result<(Option<RecordBatch>, usize)> {
+        let counted = |batch: Option<RecordBatch>| {
+            let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+            (batch, rows)
+        };
         match self {
-            Folded::Rows => reader.read(piece).map(|batch| {
-                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
-                (batch, rows)
-            }),
+            Folded::Rows => reader.read(piece).map(counted),
+            Folded::First(within) => within.read(reader, piece).map(counted),
             Folded::Groups(groups, _) => groups.add(reader, piece),
             Folded::Sums(sums) => Ok((None, sums.add(reader, piece, reader.totals().unwrap_or_default())?)),
         }
@@ -259,7 +295,7 @@ impl Folded {
     /// What is left, if anything was kept.
     fn finish(self, reader: &Reader) -> Option<crate::Result<RecordBatch>> {
         match self {
-            Folded::Rows => None,
+            Folded::Rows | Folded::First(_) => None,
             Folded::Groups(groups, _memory) => Some(groups.finish()),
             Folded::Sums(sums) => Some(sums.finish(&reader.schema)),
         }
@@ -534,6 +570,9 @@ impl DisplayAs for ScanExec {
         }
         if self.groups.is_some() {
             write!(f, ", grouped")?;
+        }
+        if let Some(bound) = &self.bound {
+            write!(f, ", only what can be among the first by {}", bound.key())?;
         }
         match self.spec.limit {
             Some(limit) => write!(f, ", limit={limit}"),

@@ -24,7 +24,7 @@ pub(crate) struct Filters {
 }
 
 #[derive(Debug)]
-struct Filter {
+pub(super) struct Filter {
     column: ColumnId,
     /// Symbols by their ids.
     values: ValueSet,
@@ -60,8 +60,8 @@ impl Filters {
         self.list.is_empty()
     }
 
-    /// The wanted rows of a piece, in the order they are stored.
-    pub fn wanted(&self, snapshot: &TableSnapshot, piece: Piece) -> Result<Wanted> {
+    /// The wanted rows of a piece, in the order they are stored; those that satisfy `within`, if that is given.
+    pub(super) fn wanted(&self, snapshot: &TableSnapshot, piece: Piece, within: Option<&Filter>) -> Result<Wanted> {
         let (rows, dead) = match piece {
             Piece::Block { segment, block } => {
                 let segment = &snapshot.segments[segment];
@@ -71,7 +71,7 @@ impl Filters {
                 (rows, snapshot.runs[run].dead.as_ref().and_then(|mask| mask.block(from / BLOCK_ROWS)))
             }
         };
-        if self.is_empty() && dead.is_none() {
+        if self.is_empty() && dead.is_none() && within.is_none() {
             return Ok(Wanted::All);
         }
         let mut mask = Bitmap::filled(rows, true).into_words();
@@ -79,7 +79,7 @@ impl Filters {
             mask.iter_mut().zip(dead.words()).for_each(|(word, dead)| *word &= !dead);
         }
         let mut left = count_picked(&mask);
-        for filter in self.in_order(snapshot, piece)? {
+        for filter in within.into_iter().chain(self.in_order(snapshot, piece)?) {
             if left == 0 {
                 break;
             }
@@ -112,7 +112,7 @@ impl Filters {
 }
 
 impl Filter {
-    fn new(snapshot: &TableSnapshot, predicate: &Predicate) -> Filter {
+    pub fn new(snapshot: &TableSnapshot, predicate: &Predicate) -> Filter {
         let column_type = snapshot.schema.column_by_id(predicate.column).map(|c| c.column_type);
         let (values, guess) = match (&predicate.values, snapshot.symbols.get(&predicate.column)) {
             (ValueSet::Texts { texts, is_listed }, Some(symbols)) => {

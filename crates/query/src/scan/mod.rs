@@ -4,9 +4,10 @@
 //! [`spec::ScanSpec`] alone; handles to the snapshot are beside it, so that another process could open its own.
 //!
 //! Reading order: [`predicate`] conditions it answers; [`spec`]; [`prune`] what is left to read; [`filters`] which rows
-//! of a piece are wanted; [`read`] one piece, [`totals`] what it comes to, [`groups`] by keys;
+//! of a piece are wanted, [`bound`] which can still be among the first; [`read`] one piece, [`totals`] what it comes to, [`groups`] by keys;
 //! [`statistics`] what footers tell of it; [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
 
+pub(crate) mod bound;
 pub(crate) mod exec;
 pub(crate) mod filters;
 pub(crate) mod groups;

@@ -4,7 +4,7 @@
 //! output are read: whole and in place where every row is wanted, else only the vectors that have wanted rows, of which
 //! only those come out.
 
-use super::filters::{Filters, Wanted};
+use super::filters::{Filter, Filters, Wanted};
 use super::predicate::Predicate;
 use super::prune::Piece;
 use super::spec::{Form, Order, Total};
@@ -86,9 +86,18 @@ impl Reader {
 
     /// The wanted rows of a piece; `None` where there are none.
     pub fn read(&self, piece: Piece) -> Result<Option<RecordBatch>> {
+        self.read_some(piece, None)
+    }
+
+    /// Those of them that satisfy one more filter.
+    pub(super) fn read_within(&self, piece: Piece, within: &Filter) -> Result<Option<RecordBatch>> {
+        self.read_some(piece, Some(within))
+    }
+
+    fn read_some(&self, piece: Piece, within: Option<&Filter>) -> Result<Option<RecordBatch>> {
         let (arrays, rows) = match piece {
-            Piece::Block { segment, block } => self.block(segment, block)?,
-            Piece::Run { run, from, rows } => self.run(run, from, rows)?,
+            Piece::Block { segment, block } => self.block(segment, block, within)?,
+            Piece::Run { run, from, rows } => self.run(run, from, rows, within)?,
         };
         if rows == 0 {
             return Ok(None);
@@ -126,7 +135,7 @@ impl Reader {
 
     /// Which rows of a piece are wanted.
     pub fn wanted(&self, piece: Piece) -> Result<Wanted> {
-        self.filters.wanted(&self.snapshot, piece)
+        self.filters.wanted(&self.snapshot, piece, None)
     }
 
     /// A column of all rows of a piece, symbols as codes; `None` where every row is NULL.
@@ -169,9 +178,10 @@ impl Reader {
         self.batch(self.columns_of_block(index, block, Some(&Selection::new(mask)), rows)?, rows)
     }
 
-    fn block(&self, index: usize, block: usize) -> Result<(Vec<ArrayRef>, usize)> {
+    fn block(&self, index: usize, block: usize, within: Option<&Filter>) -> Result<(Vec<ArrayRef>, usize)> {
         let segment = &self.snapshot.segments[index];
-        let (selection, rows) = match self.filters.wanted(&self.snapshot, Piece::Block { segment: index, block })? {
+        let piece = Piece::Block { segment: index, block };
+        let (selection, rows) = match self.filters.wanted(&self.snapshot, piece, within)? {
             Wanted::All => (None, segment.block_rows(block)),
             Wanted::Some { rows: 0, .. } => return Ok((Vec::new(), 0)),
             Wanted::Some { mask, rows } => (Some(Selection::new(mask)), rows),
@@ -222,10 +232,16 @@ impl Reader {
         self.columns.iter().map(array).collect()
     }
 
-    pub(super) fn run(&self, index: usize, from: usize, rows: usize) -> Result<(Vec<ArrayRef>, usize)> {
+    pub(super) fn run(
+        &self,
+        index: usize,
+        from: usize,
+        rows: usize,
+        within: Option<&Filter>,
+    ) -> Result<(Vec<ArrayRef>, usize)> {
         let run = &self.snapshot.runs[index];
         let wanted = match self.run_order(index) {
-            None => match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows })? {
+            None => match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows }, within)? {
                 Wanted::All => RunRows::Range(from, rows),
                 Wanted::Some { mask, .. } => RunRows::List(picked(&mask).map(|row| (from + row) as u32).collect()),
             },
@@ -279,7 +295,7 @@ impl Reader {
         let mut order: Vec<u32> = Vec::with_capacity(if self.filters.is_empty() { run.rows } else { 0 });
         for from in (0..run.rows).step_by(BLOCK_ROWS) {
             let rows = BLOCK_ROWS.min(run.rows - from);
-            match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows })? {
+            match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows }, None)? {
                 Wanted::All => order.extend(from as u32..(from + rows) as u32),
                 Wanted::Some { mask, .. } => order.extend(picked(&mask).map(|row| (from + row) as u32)),
             }
@@ -353,6 +369,47 @@ impl Reader {
         coded.map(|output| output.column.name.as_str()).collect()
     }
 
+    /// Of some of its columns, and with `is_addressed` of the place of each row behind them.
+    pub fn narrowed(&self, columns: &[usize], is_addressed: bool, predicates: &[Predicate]) -> Reader {
+        let mut outputs: Vec<Output> = columns.iter().map(|at| self.columns[*at].clone()).collect();
+        let mut fields: Vec<_> = columns.iter().map(|at| self.schema.fields()[*at].clone()).collect();
+        if is_addressed {
+            outputs.push(Output { column: address_column(), form: Form::Values });
+            fields.push(Arc::new(Field::new(ADDRESS, DataType::Int64, false)));
+        }
+        Reader::new(self.snapshot.clone(), outputs, Arc::new(Schema::new(fields)), predicates, self.order)
+    }
+
+    /// Pieces in the order of what their zones have of a column at its better end; those without a zone, runs, come first.
+    pub fn best_first(&self, pieces: &[Piece], column: usize, descending: bool) -> Result<Vec<Piece>> {
+        let id = self.columns[column].column.id;
+        let mut ranked = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let zone = match *piece {
+                Piece::Block { segment, block } => {
+                    self.snapshot.segments[segment].zone(id, block).map_err(|e| self.snapshot.named(e))?
+                }
+                Piece::Run { .. } => None,
+            };
+            let end = zone.map_or(f64::NEG_INFINITY, |zone| match (zone.bounds, descending) {
+                (Bounds::Int(min, _), false) => min as f64,
+                (Bounds::Int(_, max), true) => -(max as f64),
+                (Bounds::Float(min, _), false) => min,
+                (Bounds::Float(_, max), true) => {
+                    if max.is_nan() {
+                        f64::NEG_INFINITY
+                    } else {
+                        -max
+                    }
+                }
+                _ => f64::NEG_INFINITY,
+            });
+            ranked.push((end, *piece));
+        }
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(ranked.into_iter().map(|(_, piece)| piece).collect())
+    }
+
     /// With another form of one of its columns.
     pub fn with_form(&self, index: usize, form: Form, schema: SchemaRef, predicates: &[Predicate]) -> Reader {
         let mut columns = self.columns.clone();
@@ -383,6 +440,15 @@ impl Reader {
         let array = dictionary_array(symbols.strings())?;
         Ok(cell.get_or_init(|| array))
     }
+}
+
+pub(super) fn address_column() -> ColumnSchema {
+    ColumnSchema { id: ADDRESS_COLUMN, name: ADDRESS.to_owned(), column_type: ColumnType::Long }
+}
+
+/// The source and the row of an address, as [`Reader::rows`] wants them.
+pub(crate) fn place_of(address: i64) -> (usize, u32) {
+    ((address >> 32) as usize, address as u32)
 }
 
 fn addresses(source: usize, rows: impl Iterator<Item = usize>) -> ArrayRef {

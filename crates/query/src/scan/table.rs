@@ -3,7 +3,7 @@
 use super::exec::ScanExec;
 use super::predicate::Predicate;
 use super::prune::prune;
-use super::read::{ADDRESS, ADDRESS_COLUMN, Output, Reader};
+use super::read::{ADDRESS, Output, Reader, address_column};
 use super::spec::{Form, Order, ScanSpec};
 use crate::door;
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
-use tidalite_types::{ColumnSchema, ColumnType, TableSchema};
+use tidalite_types::{ColumnSchema, TableSchema};
 
 #[derive(Debug)]
 pub(crate) struct NativeTable {
@@ -209,10 +209,6 @@ fn with_some_values(filter: &Expr) -> std::borrow::Cow<'_, Expr> {
 
 fn is_never(filter: &Expr) -> bool {
     matches!(filter, Expr::Literal(ScalarValue::Boolean(Some(false) | None) | ScalarValue::Null, _))
-}
-
-fn address_column() -> ColumnSchema {
-    ColumnSchema { id: ADDRESS_COLUMN, name: ADDRESS.to_owned(), column_type: ColumnType::Long }
 }
 
 fn kept_segments(snapshot: &TableSnapshot, pruned: &super::prune::Pruned) -> Vec<tidalite_types::SegmentId> {

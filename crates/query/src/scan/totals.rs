@@ -60,7 +60,7 @@ impl Sums {
                 (rows, each(totals, of)?)
             }
             Piece::Run { run, from, rows } => {
-                let (arrays, rows) = reader.run(run, from, rows)?;
+                let (arrays, rows) = reader.run(run, from, rows, None)?;
                 if rows == 0 {
                     return Ok(0);
                 }
