@@ -2,7 +2,7 @@
 //!
 //! [`min_max()`] bounds; [`sum`] sums; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
 //! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
-//! [`group`] rows by key; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@prefetch`] hints.
+//! [`group`] rows by key; [`program`] conditions on several columns; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@prefetch`] hints.
 //!
 //! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], and for memory that
 //! is written before it is read.
@@ -20,6 +20,7 @@ pub mod int;
 pub mod merge;
 pub mod min_max;
 pub mod prefetch;
+pub mod program;
 pub mod select;
 pub mod sort;
 pub mod sum;

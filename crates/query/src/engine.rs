@@ -279,7 +279,7 @@ impl Engine {
                 let items = columns.iter().map(column).map(ast::Expr::Identifier).map(ast::SelectItem::UnnamedExpr);
                 select.projection.extend(items);
             }
-            let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(table));
+            let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(table).fast(self.fast_operators));
             let planned = self.plan(&catalog, &query, &[(name, own)], "", &cancel).await?;
             self.start(planned, &query.words, cancel)
         }
@@ -425,7 +425,7 @@ impl Engine {
         let files = self.files(state, &mut query.ast, 0).await?;
         let taken = files.len();
         let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast)));
-        let tables = QueryTables::new(catalog.clone());
+        let tables = QueryTables::new(catalog.clone(), self.fast_operators);
         let references = state.resolve_table_references(&statement)?;
         let names: Vec<String> = references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -23,13 +23,15 @@ pub(crate) struct QueryTables(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     catalog: Arc<dyn Catalog>,
+    /// Whether scans answer conditions on several columns.
+    is_fast: bool,
     /// By folded name.
     tables: Mutex<HashMap<String, Arc<dyn TableProvider>>>,
 }
 
 impl QueryTables {
-    pub fn new(catalog: Arc<dyn Catalog>) -> QueryTables {
-        QueryTables(Arc::new(Inner { catalog, tables: Mutex::default() }))
+    pub fn new(catalog: Arc<dyn Catalog>, is_fast: bool) -> QueryTables {
+        QueryTables(Arc::new(Inner { catalog, is_fast, tables: Mutex::default() }))
     }
 
     pub fn catalog(&self) -> &Arc<dyn Catalog> {
@@ -56,7 +58,7 @@ impl QueryTables {
                 let table: Arc<dyn TableProvider> = match snapshot.schema.is_plain_view() {
                     // What it shows is put in its place before a query is planned that names it.
                     true => Arc::new(ViewColumns::new(snapshot.schema.clone())),
-                    false => Arc::new(NativeTable::new(snapshot)),
+                    false => Arc::new(NativeTable::new(snapshot).fast(self.0.is_fast)),
                 };
                 tables.insert(fold_name(name), table);
             }

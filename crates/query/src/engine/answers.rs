@@ -72,7 +72,8 @@ impl Engine {
                 for base in plan::aggregated_tables(&logical)? {
                     for (view, behind) in catalog.views_over(&base) {
                         if let Some(definition) = self.definition(state, catalog, &base, &view).await {
-                            candidates.push(Candidate { base: base.clone(), view, definition, behind });
+                            let is_fast = self.fast_operators;
+                            candidates.push(Candidate { base: base.clone(), view, definition, behind, is_fast });
                         }
                     }
                 }
@@ -103,7 +104,7 @@ impl Engine {
         }
         let sql = &view.schema.view.as_ref()?.sql;
         let Ok(Statement::Query(query)) = dialect::parse(sql) else { return None };
-        let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(base.clone()));
+        let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(base.clone()).fast(self.fast_operators));
         let own = [(base.schema.name.as_str(), table)];
         let planned = self.logical(state, catalog, &query, &own).await;
         let optimized = planned.and_then(|(logical, with_tables, _)| Ok(with_tables.optimize(&logical)?));

@@ -32,22 +32,22 @@ pub struct Conflicting {
 type Own = Vec<(String, Arc<dyn TableProvider>)>;
 
 impl Conflicting {
-    fn tables(&self) -> Own {
-        let table = NativeTable::addressed(self.table.clone());
+    fn tables(&self, is_fast: bool) -> Own {
+        let table = NativeTable::addressed(self.table.clone()).fast(is_fast);
         let table = match self.times {
             Some((lo, hi)) => table.bounded(lo, hi),
             None => table,
         };
-        let brought = NativeTable::addressed(self.brought.clone());
+        let brought = NativeTable::addressed(self.brought.clone()).fast(is_fast);
         // Sub-queries see all of it.
-        let whole = NativeTable::new(self.table.clone());
+        let whole = NativeTable::new(self.table.clone()).fast(is_fast);
         let name = self.table.schema.name.clone();
         vec![(EXCLUDED.to_owned(), Arc::new(brought)), (THERE.to_owned(), Arc::new(table)), (name, Arc::new(whole))]
     }
 
     /// The query of what becomes of the rows that are there, and its tables.
-    pub(super) fn becoming(&self, conflict: &OnConflict) -> Result<(Query, Own)> {
-        Ok((becoming(self, conflict)?, self.tables()))
+    pub(super) fn becoming(&self, conflict: &OnConflict, is_fast: bool) -> Result<(Query, Own)> {
+        Ok((becoming(self, conflict)?, self.tables(is_fast)))
     }
 }
 
@@ -64,7 +64,7 @@ impl Engine {
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
             let query = if is_there { becoming(rows, conflict)? } else { new_rows(rows, conflict)? };
-            let own = rows.tables();
+            let own = rows.tables(self.fast_operators);
             let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
             let planned = self.plan(&catalog, &query, &own, "", &cancel).await?;
             self.start(planned, &query.words, cancel)

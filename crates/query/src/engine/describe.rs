@@ -162,7 +162,7 @@ impl Engine {
         assigned(&targets, &update.query.ast.body, 0, types);
         if types.iter().any(Option::is_none) {
             let rows = Conflicting { brought: table.clone(), alias: insert.alias.clone(), table, times: None };
-            let (query, own) = rows.becoming(conflict)?;
+            let (query, own) = rows.becoming(conflict, self.fast_operators)?;
             let own: Vec<_> = own.iter().map(|(name, table)| (name.as_str(), table.clone())).collect();
             planned_types(&self.planned_query(catalog, &query, &own, cancel).await?, types);
         }

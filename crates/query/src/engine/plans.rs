@@ -174,7 +174,7 @@ impl Engine {
             if let Some(made) = self.operators(&plan, catalog, &bound) {
                 return start(made);
             }
-            let Some(logical) = pinned(&plan.logical, catalog, &bound) else {
+            let Some(logical) = pinned(&plan.logical, catalog, &bound, self.fast_operators) else {
                 self.plans.forget(text);
                 return None;
             };
@@ -293,7 +293,12 @@ pub(super) fn unpinned(plan: &LogicalPlan) -> DFResult<Option<LogicalPlan>> {
 
 /// The plan with its tables as they are now, all of one instant, and values for its parameters; `None` when a table is
 /// another than it was.
-fn pinned(plan: &LogicalPlan, catalog: &Arc<dyn Catalog>, values: &[ScalarValue]) -> Option<LogicalPlan> {
+fn pinned(
+    plan: &LogicalPlan,
+    catalog: &Arc<dyn Catalog>,
+    values: &[ScalarValue],
+    is_fast: bool,
+) -> Option<LogicalPlan> {
     let mut names: Vec<String> = Vec::new();
     let walked = plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node
@@ -320,7 +325,7 @@ fn pinned(plan: &LogicalPlan, catalog: &Arc<dyn Catalog>, values: &[ScalarValue]
             return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
         };
         is_same &= table.is_of(&now);
-        scan.source = provider_as_source(Arc::new(NativeTable::new(now).ordered(table.order)));
+        scan.source = provider_as_source(Arc::new(NativeTable::new(now).ordered(table.order).fast(is_fast)));
         Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
     });
     done.ok().filter(|_| is_same).map(|done| done.data)

@@ -207,7 +207,7 @@ impl Engine {
     ) -> BoxFuture<'a, Result<Vec<OutputColumn>>> {
         async move {
             let state = self.state(catalog, cancel);
-            let tables = QueryTables::new(catalog.clone());
+            let tables = QueryTables::new(catalog.clone(), self.fast_operators);
             let (mut found, mut all) = (Vec::new(), Vec::new());
             let mut within = vec![fold_name(name)];
             for reference in references(&state, query)? {
@@ -276,7 +276,7 @@ impl Engine {
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
-            let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(snapshot));
+            let table: Arc<dyn TableProvider> = Arc::new(NativeTable::new(snapshot).fast(self.fast_operators));
             let planned = self.plan(&catalog, query, &[(name, table)], "", &cancel).await?;
             self.start(planned, &query.words, cancel)
         }
@@ -292,7 +292,8 @@ impl Engine {
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
-            let table: Arc<dyn TableProvider> = Arc::new(NativeTable::within(part.base, part.lo, part.hi));
+            let table: Arc<dyn TableProvider> =
+                Arc::new(NativeTable::within(part.base, part.lo, part.hi).fast(self.fast_operators));
             let planned = self.plan(&catalog, query, &[(&part.name, table)], "", &cancel).await?;
             self.start(planned, &query.words, cancel)
         }

@@ -68,8 +68,9 @@ fn first_rows(node: &Plan) -> Result<Option<Plan>> {
     let keys = keys.collect::<Result<Vec<_>>>()?;
     let condition = Arc::new(DynamicFilterPhysicalExpr::new(keys.iter().map(|k| k.expr.clone()).collect(), lit(true)));
     let mut narrow = scan.narrowed(&wanted, true);
-    // The first key's column is the first that was wanted, if it is a column.
-    if is_column(&keys[0].expr, 0) {
+    // The first key's column is the first that was wanted, if it is a column. Filters that may be an error of a row are asked of
+    // every row.
+    if is_column(&keys[0].expr, 0) && !scan.reader().may_fail() {
         let bound = Bound::new(condition.clone(), scan.reader().column(wanted[0]).clone(), 0);
         narrow = narrow.bounded(bound, 0, keys[0].options.descending)?;
     }

@@ -6,6 +6,7 @@
 //!   are not.
 //! - Every NaN is one value, and −0 is 0, where rows are compared: what can give a NaN of another sign than stored ones
 //!   have is made plain, and so are the keys that rows are ordered, partitioned and told apart by.
+//!   So is floating point that is compared with other floating point of its row.
 //! - An order names nothing twice: `ORDER BY a, b, a` is `ORDER BY a, b`. The stock aggregates count on it. Those to which
 //!   no order matters have none.
 //! - Lists that leave no value leave NULL ([`lists`]).
@@ -21,7 +22,7 @@ use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{AggregateFunction, Case, InList, ScalarFunction, Sort, WindowFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, Between, Case, InList, ScalarFunction, Sort, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Cast, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, cast};
 use datafusion::optimizer::AnalyzerRule;
@@ -92,13 +93,18 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Some(bytes) => Ok(Transformed::yes(bytes)),
             None => time_of_text(*expr, field, schema),
         },
-        Expr::InList(list) if has_columns(&list) => Ok(Transformed::yes(any_of(list))),
+        Expr::InList(list) if has_columns(&list) => {
+            let any = any_of(list).transform_up(|e| one_zero(e, schema))?;
+            Ok(Transformed::yes(any.data))
+        }
+        Expr::BinaryExpr(BinaryExpr { op, .. }) if is_comparison(op) => one_zero(expr, schema),
+        Expr::Between(_) => one_zero(expr, schema),
         Expr::InList(list) if is_float(&list.expr, schema) => Ok(lists::with_both_zeros(list)),
         Expr::BinaryExpr(whole) if matches!(whole.op, Operator::And | Operator::Or) => lists::sound(whole, schema),
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => together(*left, *right, schema),
         Expr::BinaryExpr(BinaryExpr { ref op, ref right, .. })
-            if matches!(op, Operator::Divide | Operator::Modulo)
-                && !is_number_but_zero(right)
+            // Of infinity nothing is left by any number.
+            if (*op == Operator::Modulo || *op == Operator::Divide && !is_number_but_zero(right))
                 && is_float(&expr, schema) =>
         {
             Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
@@ -271,6 +277,37 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
     let keys = each_once(std::mem::take(&mut window.params.order_by), |key| &key.expr);
     window.params.order_by = keys.into_iter().map(|key| plain_key(key, schema)).collect();
     Ok(())
+}
+
+/// Floating point that is compared with other than a constant, of the same rows: Arrow orders −0 before 0.
+fn one_zero(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let is_open = |sides: &[&Expr]| {
+        sides.iter().all(|side| is_float(side, schema))
+            && sides.iter().filter(|side| !matches!(side, Expr::Literal(..))).count() > 1
+            && is_of_one_relation(sides)
+    };
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) && is_open(&[&left, &right]) => {
+            let (left, right) = (Box::new(plain(*left)?), Box::new(plain(*right)?));
+            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })))
+        }
+        Expr::Between(Between { expr, negated, low, high }) if is_open(&[&expr, &low, &high]) => {
+            let [expr, low, high] = [*expr, *low, *high].map(|side| plain(side).map(Box::new));
+            Ok(Transformed::yes(Expr::Between(Between { expr: expr?, negated, low: low?, high: high? })))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+/// Keys of joins stay as they are.
+fn is_of_one_relation(exprs: &[&Expr]) -> bool {
+    let columns: Vec<_> = exprs.iter().flat_map(|expr| expr.column_refs()).collect();
+    columns.windows(2).all(|two| two[0].relation == two[1].relation)
 }
 
 fn has_columns(list: &InList) -> bool {

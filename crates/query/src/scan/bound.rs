@@ -99,7 +99,7 @@ impl Within {
             self.generation = generation;
             let predicate = self.bound.predicate(&reader.snapshot);
             self.known = predicate.map(|predicate| {
-                let filter = Filter::new(&reader.snapshot, &predicate);
+                let filter = Filter::of_values(&reader.snapshot, &predicate);
                 (predicate, filter)
             });
         }

@@ -91,12 +91,12 @@ impl ScanExec {
         let field = Arc::new(Field::new(name, data_type, schema.field(index).is_nullable()));
         let fields = schema.fields().iter().enumerate();
         let fields: Vec<_> = fields.map(|(at, own)| if at == index { field.clone() } else { own.clone() }).collect();
-        self.with_reader(self.reader.with_form(index, form, Arc::new(Schema::new(fields)), &self.spec.predicates))
+        self.with_reader(self.reader.with_form(index, form, Arc::new(Schema::new(fields)), &self.spec))
     }
 
     /// With totals of columns instead of their rows, see [`super::totals`].
     pub fn with_totals(&self, totals: Vec<Total>) -> ScanExec {
-        self.with_reader(self.reader.with_totals(totals, &self.spec.predicates))
+        self.with_reader(self.reader.with_totals(totals, &self.spec))
     }
 
     /// With groups of rows instead of the rows, see [`super::groups`].
@@ -109,7 +109,7 @@ impl ScanExec {
 
     /// Of some of its columns, and with `is_addressed` of the place of each row behind them.
     pub fn narrowed(&self, columns: &[usize], is_addressed: bool) -> ScanExec {
-        let narrow = self.with_reader(self.reader.narrowed(columns, is_addressed, &self.spec.predicates));
+        let narrow = self.with_reader(self.reader.narrowed(columns, is_addressed, &self.spec));
         let address = is_addressed.then_some(ADDRESS_COLUMN);
         let projection = columns.iter().map(|at| self.spec.projection[*at]).chain(address).collect();
         ScanExec { spec: ScanSpec { projection, ..self.spec.clone() }, ..narrow }
@@ -362,7 +362,7 @@ impl ReadCounts {
 /// list. When one list holds all and rows are filtered, it is dealt out over the threads.
 fn in_order(spec: &ScanSpec, reader: &Reader, sources: &[Source], partitions: usize) -> Result<Vec<Arc<[Piece]>>> {
     let mut lists = chains(spec, reader, sources)?;
-    if lists.len() == 1 && !spec.predicates.is_empty() && partitions > 1 {
+    if lists.len() == 1 && spec.is_filtered() && partitions > 1 {
         let stride = partitions.min(lists[0].len()).max(1);
         lists = (0..stride).map(|first| lists[0].iter().skip(first).step_by(stride).copied().collect()).collect();
     }
@@ -453,7 +453,7 @@ impl ExecutionPlan for ScanExec {
         let mut pieces = self.work.pieces(partition);
         cancel.begins(self.work.all_of(partition).iter().map(|piece| reader.rows_of(*piece)).sum());
         let read_counts = ReadCounts::new(&self.metrics, partition);
-        let counts = (!self.spec.predicates.is_empty()).then(|| FilterCounts::new(&self.metrics, partition));
+        let counts = self.spec.is_filtered().then(|| FilterCounts::new(&self.metrics, partition));
         let mut folded = self.folded(&context)?;
         let mut next = move |looked_at: &mut usize| {
             if is_done || left == 0 {
@@ -560,9 +560,15 @@ impl DisplayAs for ScanExec {
                 (_, None) => ", in order of arrival",
             }
         )?;
-        if !self.spec.predicates.is_empty() {
-            let texts: Vec<&str> = self.spec.predicates.iter().map(|p| p.text.as_str()).collect();
-            write!(f, ", filter on encoded: {}", texts.join(" AND "))?;
+        let (encoded, computed): (Vec<_>, Vec<_>) = self.spec.several.iter().partition(|several| several.is_encoded());
+        let on_encoded = self.spec.predicates.iter().map(|p| &p.text).chain(encoded.into_iter().map(|s| &s.text));
+        let all = |texts: Vec<&str>| texts.join(" AND ");
+        let on_encoded: Vec<&str> = on_encoded.map(String::as_str).collect();
+        if !on_encoded.is_empty() {
+            write!(f, ", filter on encoded: {}", all(on_encoded))?;
+        }
+        if !computed.is_empty() {
+            write!(f, ", computed filter: {}", all(computed.iter().map(|several| several.text.as_str()).collect()))?;
         }
         let codes = self.reader.in_codes();
         if !codes.is_empty() {

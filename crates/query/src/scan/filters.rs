@@ -2,7 +2,9 @@
 //!
 //! In: a piece. Out: a mask with a bit for each of its rows. Predicates are asked one after the other, those first that
 //! leave the fewest rows for what they cost: judged by zone maps at first, then by what the query has seen so far. A
-//! predicate only looks at vectors that still have a wanted row, and a column without predicates is not touched.
+//! predicate only looks at vectors that still have a wanted row, and a column without predicates is not touched. Conditions
+//! on several columns are trees of predicates and of programs ([`super::several`]): of AND a part is asked of the rows
+//! that parts before it left, of OR of those that none wanted.
 //!
 //! The block cache holds blocks as they are encoded, and only those. A mask is made from these bytes, and the rows that
 //! a batch needs are decoded straight out of them: unpacking runs faster than memory delivers plain values, so a cache
@@ -10,6 +12,8 @@
 
 use super::predicate::Predicate;
 use super::prune::Piece;
+use super::several::{Computed, Joined, joined};
+use super::spec::ScanSpec;
 use crate::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_kernels::count_picked;
@@ -17,18 +21,15 @@ use tidalite_storage::segment::retain_rows;
 use tidalite_storage::{Bounds, TableSnapshot, ValueSet, Zone};
 use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ColumnType};
 
-/// The predicates of a scan, made ready for its snapshot. Shared by the threads of a query.
+/// The conditions of a scan, made ready for its snapshot. Shared by the threads of a query.
 #[derive(Debug)]
 pub(crate) struct Filters {
-    list: Vec<Filter>,
+    all: Vec<Filter>,
 }
 
 #[derive(Debug)]
 pub(super) struct Filter {
-    column: ColumnId,
-    /// Symbols by their ids.
-    values: ValueSet,
-    with_null: bool,
+    what: What,
     /// What looking at a row takes, compared with an integer.
     cost: f64,
     /// What share of the rows stays, when nothing else is known.
@@ -36,6 +37,20 @@ pub(super) struct Filter {
     /// Rows it was asked about, and those it left. Only a hint: threads need not see the same.
     asked: AtomicU64,
     left: AtomicU64,
+}
+
+#[derive(Debug)]
+enum What {
+    /// Symbols by their ids.
+    Values {
+        column: ColumnId,
+        values: ValueSet,
+        with_null: bool,
+    },
+    Computed(Computed),
+    All(Vec<Filter>),
+    Any(Vec<Filter>),
+    Not(Box<Filter>),
 }
 
 /// A guess is held against this many rows.
@@ -52,12 +67,19 @@ pub(crate) enum Wanted {
 }
 
 impl Filters {
-    pub fn new(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Filters {
-        Filters { list: predicates.iter().map(|predicate| Filter::new(snapshot, predicate)).collect() }
+    pub fn new(snapshot: &TableSnapshot, spec: &ScanSpec) -> Filters {
+        let several = joined(spec.several.iter().map(|several| several.asked.clone()).collect());
+        let predicates = spec.predicates.iter().map(|predicate| Filter::of_values(snapshot, predicate));
+        Filters { all: predicates.chain(several.into_iter().map(|of| Filter::of(snapshot, of))).collect() }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.all.is_empty()
+    }
+
+    /// Whether asking them of a row may be an error, so that it matters which rows they are asked of.
+    pub fn may_fail(&self) -> bool {
+        self.all.iter().any(Filter::may_fail)
     }
 
     /// The wanted rows of a piece, in the order they are stored; those that satisfy `within`, if that is given.
@@ -79,40 +101,106 @@ impl Filters {
             mask.iter_mut().zip(dead.words()).for_each(|(word, dead)| *word &= !dead);
         }
         let mut left = count_picked(&mask);
-        for filter in within.into_iter().chain(self.in_order(snapshot, piece)?) {
-            if left == 0 {
-                break;
-            }
-            filter.retain(snapshot, piece, &mut mask)?;
-            let asked = std::mem::replace(&mut left, count_picked(&mask));
-            filter.asked.fetch_add(asked as u64, Ordering::Relaxed);
-            filter.left.fetch_add(left as u64, Ordering::Relaxed);
+        if let Some(within) = within {
+            left = within.ask(snapshot, piece, &mut mask, left)?;
+        }
+        if left > 0 {
+            left = retain_all(&self.all, snapshot, piece, &mut mask)?;
         }
         Ok(if left == rows { Wanted::All } else { Wanted::Some { mask, rows: left } })
     }
+}
 
-    /// Those first that get rid of most rows for what they cost.
-    fn in_order(&self, snapshot: &TableSnapshot, piece: Piece) -> Result<Vec<&Filter>> {
-        if let [only] = self.list.as_slice() {
-            return Ok(vec![only]);
+/// Clears the rows of `mask` that do not satisfy every filter, and counts the others.
+fn retain_all(filters: &[Filter], snapshot: &TableSnapshot, piece: Piece, mask: &mut [u64]) -> Result<usize> {
+    let mut left = count_picked(mask);
+    for filter in in_order(filters, true, snapshot, piece)? {
+        if left == 0 {
+            break;
         }
-        let mut ranked = Vec::with_capacity(self.list.len());
-        for filter in &self.list {
-            let zone = match piece {
-                Piece::Block { segment, block } => {
-                    snapshot.segments[segment].zone(filter.column, block).map_err(|e| snapshot.named(e))?
-                }
-                Piece::Run { .. } => None,
-            };
-            ranked.push((filter.rank(zone), filter));
-        }
-        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Ok(ranked.into_iter().map(|(_, filter)| filter).collect())
+        left = filter.ask(snapshot, piece, mask, left)?;
     }
+    Ok(left)
+}
+
+/// Clears the rows of `mask` that satisfy no filter: each is asked of the rows that those before it did not want.
+fn retain_any(filters: &[Filter], snapshot: &TableSnapshot, piece: Piece, mask: &mut [u64]) -> Result<()> {
+    let mut open = mask.to_vec();
+    mask.fill(0);
+    let mut found = vec![0; open.len()];
+    for filter in in_order(filters, false, snapshot, piece)? {
+        let asked = count_picked(&open);
+        if asked == 0 {
+            break;
+        }
+        found.copy_from_slice(&open);
+        filter.ask(snapshot, piece, &mut found, asked)?;
+        for ((mask, open), found) in mask.iter_mut().zip(&mut open).zip(&found) {
+            *mask |= found;
+            *open &= !found;
+        }
+    }
+    Ok(())
+}
+
+/// Those first that settle most rows for what they cost: that get rid of them, or of whose rows it is enough that one
+/// wants them. What may be an error of a row is asked last.
+fn in_order<'a>(
+    filters: &'a [Filter],
+    is_all: bool,
+    snapshot: &TableSnapshot,
+    piece: Piece,
+) -> Result<Vec<&'a Filter>> {
+    if let [only] = filters {
+        return Ok(vec![only]);
+    }
+    let mut ranked = Vec::with_capacity(filters.len());
+    for filter in filters {
+        let zone = match (piece, &filter.what) {
+            (Piece::Block { segment, block }, What::Values { column, .. }) => {
+                snapshot.segments[segment].zone(*column, block).map_err(|e| snapshot.named(e))?
+            }
+            _ => None,
+        };
+        ranked.push((filter.rank(zone, is_all), filter));
+    }
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(ranked.into_iter().map(|(_, filter)| filter).collect())
 }
 
 impl Filter {
-    pub fn new(snapshot: &TableSnapshot, predicate: &Predicate) -> Filter {
+    fn new(what: What, cost: f64, guess: f64) -> Filter {
+        Filter { what, cost, guess, asked: AtomicU64::new(0), left: AtomicU64::new(0) }
+    }
+
+    fn of(snapshot: &TableSnapshot, joined: Joined) -> Filter {
+        let each = |list: Vec<Joined>| list.into_iter().map(|of| Filter::of(snapshot, of)).collect::<Vec<_>>();
+        let cost = |list: &[Filter]| list.iter().map(|filter| filter.cost).sum::<f64>().max(1.0);
+        match joined {
+            Joined::One(predicate) => Filter::of_values(snapshot, &predicate),
+            Joined::Computed(computed) => {
+                let cost = computed.cost();
+                Filter::new(What::Computed(computed), cost, 0.3)
+            }
+            Joined::All(list) => {
+                let list = each(list);
+                let (cost, guess) = (cost(&list), list.iter().map(|filter| filter.guess).product());
+                Filter::new(What::All(list), cost, guess)
+            }
+            Joined::Any(list) => {
+                let list = each(list);
+                let (cost, none) = (cost(&list), list.iter().map(|filter| 1.0 - filter.guess).product::<f64>());
+                Filter::new(What::Any(list), cost, 1.0 - none)
+            }
+            Joined::Not(inner) => {
+                let inner = Filter::of(snapshot, *inner);
+                let (cost, guess) = (inner.cost, 1.0 - inner.guess);
+                Filter::new(What::Not(Box::new(inner)), cost, guess)
+            }
+        }
+    }
+
+    pub fn of_values(snapshot: &TableSnapshot, predicate: &Predicate) -> Filter {
         let column_type = snapshot.schema.column_by_id(predicate.column).map(|c| c.column_type);
         let (values, guess) = match (&predicate.values, snapshot.symbols.get(&predicate.column)) {
             (ValueSet::Texts { texts, is_listed }, Some(symbols)) => {
@@ -137,31 +225,43 @@ impl Filter {
             Some(ColumnType::Float | ColumnType::Double) => 2.0,
             _ => 1.0,
         };
-        let with_null = predicate.is_true_of_null();
-        Filter {
-            column: predicate.column,
-            values,
-            with_null,
-            cost,
-            guess,
-            asked: AtomicU64::new(0),
-            left: AtomicU64::new(0),
-        }
+        let (column, with_null) = (predicate.column, predicate.is_true_of_null());
+        Filter::new(What::Values { column, values, with_null }, cost, guess)
     }
 
-    /// Clears the rows of `mask` that do not satisfy it.
+    /// Clears the rows of `mask`, which are so many, that do not satisfy it, and counts the others.
+    fn ask(&self, snapshot: &TableSnapshot, piece: Piece, mask: &mut [u64], asked: usize) -> Result<usize> {
+        self.retain(snapshot, piece, mask)?;
+        let left = count_picked(mask);
+        self.asked.fetch_add(asked as u64, Ordering::Relaxed);
+        self.left.fetch_add(left as u64, Ordering::Relaxed);
+        Ok(left)
+    }
+
     fn retain(&self, snapshot: &TableSnapshot, piece: Piece, mask: &mut [u64]) -> Result<()> {
+        let (column, values, with_null) = match &self.what {
+            What::Values { column, values, with_null } => (*column, values, *with_null),
+            What::Computed(computed) => return computed.retain(snapshot, piece, mask),
+            What::All(list) => return retain_all(list, snapshot, piece, mask).map(|_| ()),
+            What::Any(list) => return retain_any(list, snapshot, piece, mask),
+            What::Not(inner) => {
+                let mut found = mask.to_vec();
+                inner.retain(snapshot, piece, &mut found)?;
+                mask.iter_mut().zip(&found).for_each(|(word, found)| *word &= !found);
+                return Ok(());
+            }
+        };
         match piece {
             Piece::Block { segment, block } => {
                 let segment = &snapshot.segments[segment];
-                let retained = segment.retain(self.column, block, &self.values, self.with_null, mask);
+                let retained = segment.retain(column, block, values, with_null, mask);
                 retained.map_err(|e| snapshot.named(e).into())
             }
             Piece::Run { run, from, rows } => {
-                match snapshot.runs[run].column(self.column) {
-                    Some(column) => retain_rows(column, from, rows, &self.values, self.with_null, mask),
+                match snapshot.runs[run].column(column) {
+                    Some(column) => retain_rows(column, from, rows, values, with_null, mask),
                     // Every row is NULL in a column that the run does not have.
-                    None if !self.with_null => mask.fill(0),
+                    None if !with_null => mask.fill(0),
                     None => {}
                 }
                 Ok(())
@@ -169,12 +269,29 @@ impl Filter {
         }
     }
 
-    /// Cost for each row that it gets rid of.
-    fn rank(&self, zone: Option<Zone>) -> f64 {
-        let guess = zone.and_then(|zone| share(&self.values, zone.bounds)).unwrap_or(self.guess);
+    /// Cost for each row that it settles.
+    fn rank(&self, zone: Option<Zone>, is_all: bool) -> f64 {
+        if self.may_fail() {
+            return f64::INFINITY;
+        }
+        let of_zone = match &self.what {
+            What::Values { values, .. } => zone.and_then(|zone| share(values, zone.bounds)),
+            _ => None,
+        };
+        let guess = of_zone.unwrap_or(self.guess);
         let (asked, left) = (self.asked.load(Ordering::Relaxed) as f64, self.left.load(Ordering::Relaxed) as f64);
         let stays = ((left + guess * GUESS_ROWS) / (asked + GUESS_ROWS)).clamp(0.0, 1.0);
-        self.cost / (1.0 - stays).max(1e-9)
+        self.cost / if is_all { 1.0 - stays } else { stays }.max(1e-9)
+    }
+
+    /// Whether a row can be an error.
+    fn may_fail(&self) -> bool {
+        match &self.what {
+            What::Values { .. } => false,
+            What::Computed(computed) => computed.may_fail(),
+            What::All(list) | What::Any(list) => list.iter().any(Filter::may_fail),
+            What::Not(inner) => inner.may_fail(),
+        }
     }
 }
 

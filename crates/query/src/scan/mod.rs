@@ -3,8 +3,9 @@
 //! In: a snapshot and what the planner wants of it. Out: an operator of DataFusion's plan whose leaf is described by
 //! [`spec::ScanSpec`] alone; handles to the snapshot are beside it, so that another process could open its own.
 //!
-//! Reading order: [`predicate`] conditions it answers; [`spec`]; [`prune`] what is left to read; [`filters`] which rows
-//! of a piece are wanted, [`bound`] which can still be among the first; [`read`] one piece, [`totals`] what it comes to, [`groups`] by keys;
+//! Reading order: [`predicate`] conditions it answers, [`several`] those on several columns; [`spec`]; [`prune`] what is left
+//! to read; [`filters`] which rows of a piece are wanted, [`bound`] which can still be among the first; [`read`] one piece,
+//! [`totals`] what it comes to, [`groups`] by keys;
 //! [`statistics`] what footers tell of it; [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
 
 pub(crate) mod bound;
@@ -15,6 +16,7 @@ pub(crate) mod place;
 pub(crate) mod predicate;
 pub(crate) mod prune;
 pub(crate) mod read;
+pub(crate) mod several;
 pub(crate) mod spec;
 mod statistics;
 pub(crate) mod table;

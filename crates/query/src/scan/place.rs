@@ -54,11 +54,11 @@ impl ScanPlace {
         limit: Option<usize>,
         threads: usize,
     ) -> Result<Option<ScanExec>> {
-        let (predicates, is_exact) = asked(&snapshot.schema, filters);
-        if predicates.is_empty() || !is_exact {
+        let wanted = asked(&snapshot.schema, filters);
+        if wanted.is_of_all() || !wanted.is_exact {
             return Ok(None);
         }
-        scan_of(snapshot, (self.columns.clone(), self.schema.clone()), predicates, limit, self.order, threads).map(Some)
+        scan_of(snapshot, (self.columns.clone(), self.schema.clone()), wanted, limit, self.order, threads).map(Some)
     }
 
     /// A scan of this place with as many streams, which has the properties that were known to the operators above.

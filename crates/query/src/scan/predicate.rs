@@ -30,12 +30,7 @@ impl Predicate {
     pub fn of(expr: &Expr, schema: &TableSchema) -> Option<Predicate> {
         let (column, condition) = Condition::of(expr, schema)?;
         let Condition { values, null } = condition;
-        let shown = with_times(expr);
-        let text = match expr {
-            Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => format!("({})", shown.human_display()),
-            _ => shown.human_display().to_string(),
-        };
-        Some(Predicate { column, values, null, text })
+        Some(Predicate { column, values, null, text: shown(expr) })
     }
 
     /// The same rows asked for with one predicate a column, where they can be combined.
@@ -70,6 +65,15 @@ impl Predicate {
     /// Whether rows with designated timestamps in `[min, max]` can satisfy it.
     pub fn may_match_times(&self, min: i64, max: i64) -> bool {
         self.may_match(Some(&Zone { null_count: 0, bounds: tidalite_storage::Bounds::Int(min, max) }), 1)
+    }
+}
+
+/// As EXPLAIN shows it among others that hold, too.
+pub(super) fn shown(expr: &Expr) -> String {
+    let shown = with_times(expr);
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => format!("({})", shown.human_display()),
+        _ => shown.human_display().to_string(),
     }
 }
 

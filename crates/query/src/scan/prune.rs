@@ -1,6 +1,7 @@
 //! What is left to read of a snapshot once time ranges, zone maps and dictionaries have had their say.
 
 use super::predicate::Predicate;
+use super::several::Several;
 use crate::Result;
 use tidalite_storage::{Bounds, Mask, Run, Segment, TableSnapshot, ValueSet};
 use tidalite_types::{BLOCK_ROWS, ColumnId};
@@ -39,13 +40,15 @@ pub(crate) struct Counts {
     pub staged_rows: (usize, usize),
 }
 
-pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Result<Pruned> {
+pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate], several: &[Several]) -> Result<Pruned> {
     let mut pruned = Pruned::default();
     let is_empty = predicates.iter().any(|p| no_symbol_matches(snapshot, p));
     let designated = snapshot.schema.designated;
     let may_match_times = |range: (i64, i64)| {
         let of_time = predicates.iter().filter(|p| Some(p.column) == designated);
-        !is_empty && of_time.into_iter().all(|p| p.may_match_times(range.0, range.1))
+        !is_empty
+            && of_time.into_iter().all(|p| p.may_match_times(range.0, range.1))
+            && several.iter().all(|several| several.asked.may_match_times(designated, range))
     };
     let mut kept = 0;
     for (index, segment) in snapshot.segments.iter().enumerate() {
@@ -53,8 +56,8 @@ pub(crate) fn prune(snapshot: &TableSnapshot, predicates: &[Predicate]) -> Resul
         if !may_match_times(segment.time_range()) {
             continue;
         }
-        let source = segment_source(index, segment, snapshot.mask(segment).map(AsRef::as_ref), predicates)
-            .map_err(|e| snapshot.named(e))?;
+        let mask = snapshot.mask(segment).map(AsRef::as_ref);
+        let source = segment_source(index, segment, mask, predicates, several).map_err(|e| snapshot.named(e))?;
         if !source.pieces.is_empty() {
             kept += 1;
             pruned.counts.blocks.0 += source.pieces.len();
@@ -90,6 +93,7 @@ fn segment_source(
     segment: &Segment,
     mask: Option<&Mask>,
     predicates: &[Predicate],
+    several: &[Several],
 ) -> tidalite_storage::Result<Source> {
     let (time_range, has_dead) = (segment.time_range(), mask.is_some());
     let mut source = Source { time_range, pieces: Vec::new(), rows: 0, has_dead };
@@ -103,6 +107,10 @@ fn segment_source(
             if !may_match {
                 break;
             }
+        }
+        let zone = |column: ColumnId| segment.zone(column, block);
+        for several in several {
+            may_match = may_match && several.asked.may_match(&zone, rows)?;
         }
         if may_match {
             source.pieces.push(Piece::Block { segment: index, block });

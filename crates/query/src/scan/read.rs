@@ -5,9 +5,8 @@
 //! only those come out.
 
 use super::filters::{Filter, Filters, Wanted};
-use super::predicate::Predicate;
 use super::prune::Piece;
-use super::spec::{Form, Order, Total};
+use super::spec::{Form, Order, ScanSpec, Total};
 use super::totals;
 use crate::door::arrays::{Raw, as_dictionary, dictionary_array, text_array, text_dictionary};
 use crate::door::arrow_type;
@@ -63,18 +62,12 @@ enum RunRows {
 }
 
 impl Reader {
-    /// `schema` has the fields of `columns`, in their order. Rows that do not satisfy all of `predicates` stay away.
-    pub fn new(
-        snapshot: Arc<TableSnapshot>,
-        columns: Vec<Output>,
-        schema: SchemaRef,
-        predicates: &[Predicate],
-        order: Order,
-    ) -> Reader {
+    /// `schema` has the fields of `columns`, in their order. Rows that do not satisfy all that `spec` says stay away.
+    pub fn new(snapshot: Arc<TableSnapshot>, columns: Vec<Output>, schema: SchemaRef, spec: &ScanSpec) -> Reader {
         let symbols = columns.iter().filter(|c| c.column.column_type == ColumnType::Symbol);
         let dictionaries = symbols.map(|c| (c.column.id, OnceLock::new())).collect();
         let orders = snapshot.runs.iter().map(|_| OnceLock::new()).collect();
-        let filters = Filters::new(&snapshot, predicates);
+        let (filters, order) = (Filters::new(&snapshot, spec), spec.order);
         Reader { snapshot, schema, columns, filters, dictionaries, orders, order, totals: None }
     }
 
@@ -370,14 +363,19 @@ impl Reader {
     }
 
     /// Of some of its columns, and with `is_addressed` of the place of each row behind them.
-    pub fn narrowed(&self, columns: &[usize], is_addressed: bool, predicates: &[Predicate]) -> Reader {
+    pub fn narrowed(&self, columns: &[usize], is_addressed: bool, spec: &ScanSpec) -> Reader {
         let mut outputs: Vec<Output> = columns.iter().map(|at| self.columns[*at].clone()).collect();
         let mut fields: Vec<_> = columns.iter().map(|at| self.schema.fields()[*at].clone()).collect();
         if is_addressed {
             outputs.push(Output { column: address_column(), form: Form::Values });
             fields.push(Arc::new(Field::new(ADDRESS, DataType::Int64, false)));
         }
-        Reader::new(self.snapshot.clone(), outputs, Arc::new(Schema::new(fields)), predicates, self.order)
+        Reader::new(self.snapshot.clone(), outputs, Arc::new(Schema::new(fields)), spec)
+    }
+
+    /// Whether filters may be an error of a row.
+    pub fn may_fail(&self) -> bool {
+        self.filters.may_fail()
     }
 
     /// Pieces in the order of what their zones have of a column at its better end; those without a zone, runs, come first.
@@ -411,10 +409,10 @@ impl Reader {
     }
 
     /// With another form of one of its columns.
-    pub fn with_form(&self, index: usize, form: Form, schema: SchemaRef, predicates: &[Predicate]) -> Reader {
+    pub fn with_form(&self, index: usize, form: Form, schema: SchemaRef, spec: &ScanSpec) -> Reader {
         let mut columns = self.columns.clone();
         columns[index].form = form;
-        Reader::new(self.snapshot.clone(), columns, schema, predicates, self.order)
+        Reader::new(self.snapshot.clone(), columns, schema, spec)
     }
 
     pub fn totals(&self) -> Option<&[Total]> {
@@ -422,9 +420,9 @@ impl Reader {
     }
 
     /// With totals of columns instead of their rows.
-    pub fn with_totals(&self, totals: Vec<Total>, predicates: &[Predicate]) -> Reader {
+    pub fn with_totals(&self, totals: Vec<Total>, spec: &ScanSpec) -> Reader {
         let schema = totals::schema(&self.schema, &totals);
-        let reader = Reader::new(self.snapshot.clone(), self.columns.clone(), schema, predicates, self.order);
+        let reader = Reader::new(self.snapshot.clone(), self.columns.clone(), schema, spec);
         Reader { totals: Some(totals), ..reader }
     }
 

@@ -1,6 +1,7 @@
 //! What a scan reads, in values that could be sent to another machine.
 
 use super::predicate::Predicate;
+use super::several::Several;
 use datafusion::physical_expr::PhysicalExpr;
 use std::sync::Arc;
 use tidalite_types::{ColumnId, SegmentId, TableId, Txn};
@@ -15,9 +16,18 @@ pub(crate) struct ScanSpec {
     pub projection: Vec<ColumnId>,
     /// Only rows that satisfy all of these come out; one a column, but for those that are not combined.
     pub predicates: Vec<Predicate>,
+    /// And all of these.
+    pub several: Vec<Several>,
     /// Rows after these need not come out.
     pub limit: Option<usize>,
     pub order: Order,
+}
+
+impl ScanSpec {
+    /// Whether rows of the pieces that are read may stay away.
+    pub fn is_filtered(&self) -> bool {
+        !self.predicates.is_empty() || !self.several.is_empty()
+    }
 }
 
 /// The order of rows within each partition of the output.

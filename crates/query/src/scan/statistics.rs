@@ -18,7 +18,7 @@ const STAGED_VALUES_MAX: usize = 1 << 20;
 /// unless rows are pruned or dead.
 pub(super) fn statistics(spec: &ScanSpec, reader: &Reader, pruned: &Pruned) -> Statistics {
     let mut statistics = Statistics::new_unknown(&reader.schema);
-    let is_exact = spec.predicates.is_empty();
+    let is_exact = !spec.is_filtered();
     let rows: usize = pruned.sources.iter().map(|s| s.rows).sum();
     if !is_exact {
         // What DataFusion's own filters expect when they know nothing.

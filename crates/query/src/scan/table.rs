@@ -4,6 +4,7 @@ use super::exec::ScanExec;
 use super::predicate::Predicate;
 use super::prune::prune;
 use super::read::{ADDRESS, Output, Reader, address_column};
+use super::several::Several;
 use super::spec::{Form, Order, ScanSpec};
 use crate::door;
 use async_trait::async_trait;
@@ -27,6 +28,8 @@ pub(crate) struct NativeTable {
     has_addresses: bool,
     /// Only rows of these times are there, from and to.
     within: Option<(i64, i64)>,
+    /// Whether conditions on several columns are left to general operators.
+    is_plain_only: bool,
 }
 
 impl NativeTable {
@@ -35,7 +38,7 @@ impl NativeTable {
         let fields: Vec<_> =
             schema.columns.iter().map(|c| door::table_field(c, Some(c.id) == schema.designated)).collect();
         let schema = Arc::new(Schema::new(fields));
-        NativeTable { snapshot, schema, order: Order::Free, has_addresses: false, within: None }
+        NativeTable { snapshot, schema, order: Order::Free, has_addresses: false, within: None, is_plain_only: false }
     }
 
     /// The rows whose designated timestamp is in `[lo, hi)`.
@@ -59,7 +62,12 @@ impl NativeTable {
     /// The same table, read in an order.
     pub fn ordered(&self, order: Order) -> NativeTable {
         let (snapshot, schema) = (self.snapshot.clone(), self.schema.clone());
-        NativeTable { snapshot, schema, order, has_addresses: self.has_addresses, within: self.within }
+        NativeTable { snapshot, schema, order, ..*self }
+    }
+
+    /// The same; whether it answers conditions on several columns.
+    pub fn fast(self, is_fast: bool) -> NativeTable {
+        NativeTable { is_plain_only: !is_fast, ..self }
     }
 
     pub fn order(&self) -> Order {
@@ -80,13 +88,57 @@ impl NativeTable {
 
     /// Whether the scan answers all that the filters say.
     pub fn answers(&self, filters: &[Expr]) -> bool {
-        self.predicates(filters).1
+        self.wanted(filters).is_exact
     }
 
-    /// What the scan answers of filters, and whether that is all they say.
-    fn predicates(&self, filters: &[Expr]) -> (Vec<Predicate>, bool) {
-        let (known, is_exact) = understood(&self.snapshot.schema, filters);
-        (Predicate::joined(known.into_iter().chain(self.of_times())), is_exact)
+    fn wanted(&self, filters: &[Expr]) -> Asked {
+        let known = Asked::of(&self.snapshot.schema, filters, !self.is_plain_only);
+        known.and(self.of_times())
+    }
+
+    /// Whether it answers a part of a filter.
+    fn answers_part(&self, part: &Expr) -> bool {
+        let (part, schema) = (with_some_values(part), &self.snapshot.schema);
+        Predicate::of(&part, schema).is_some() || !self.is_plain_only && Several::of(&part, schema).is_some()
+    }
+}
+
+/// What a scan answers of filters.
+pub(super) struct Asked {
+    /// One a column, but for those that are not combined.
+    predicates: Vec<Predicate>,
+    several: Vec<Several>,
+    /// Whether that is all they say.
+    pub is_exact: bool,
+}
+
+impl Asked {
+    fn of(table: &TableSchema, filters: &[Expr], is_fast: bool) -> Asked {
+        let parts: Vec<_> = filters.iter().flat_map(split_conjunction).collect();
+        let (mut predicates, mut several, mut known) = (Vec::new(), Vec::new(), 0);
+        for part in &parts {
+            if let Some(predicate) = Predicate::of(part, table) {
+                predicates.push(predicate);
+            } else if let Some(wider) = Several::of(part, table).filter(|_| is_fast) {
+                several.push(wider);
+            } else {
+                continue;
+            }
+            known += 1;
+        }
+        let is_exact = known == parts.len();
+        // The optimizer may find out that a filter handed over before is never true, as `ts IS NULL`.
+        predicates.extend(parts.iter().any(|part| is_never(part)).then(|| nothing(table)).flatten());
+        Asked { predicates: Predicate::joined(predicates.into_iter()), several, is_exact }
+    }
+
+    fn and(self, predicate: Option<Predicate>) -> Asked {
+        Asked { predicates: Predicate::joined(self.predicates.into_iter().chain(predicate)), ..self }
+    }
+
+    /// Whether every row is wanted.
+    pub fn is_of_all(&self) -> bool {
+        self.predicates.is_empty() && self.several.is_empty()
     }
 }
 
@@ -103,8 +155,7 @@ impl TableProvider for NativeTable {
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let of = |filter: &&Expr| {
             let parts = split_conjunction(filter);
-            let is_known = |part: &Expr| Predicate::of(&with_some_values(part), &self.snapshot.schema).is_some();
-            let known = parts.iter().filter(|part| is_known(part)).count();
+            let known = parts.iter().filter(|part| self.answers_part(part)).count();
             match known {
                 0 => TableProviderFilterPushDown::Unsupported,
                 all if all == parts.len() => TableProviderFilterPushDown::Exact,
@@ -137,9 +188,9 @@ impl TableProvider for NativeTable {
         let columns: Vec<_> =
             indexes.iter().map(|i| table.columns.get(*i).cloned().unwrap_or_else(address_column)).collect();
         let schema = Arc::new(self.schema.project(&indexes)?);
-        let (predicates, is_exact) = self.predicates(filters);
-        let (limit, threads) = (limit.filter(|_| is_exact), state.config().target_partitions());
-        Ok(Arc::new(scan_of(&self.snapshot, (columns, schema), predicates, limit, order, threads)?))
+        let wanted = self.wanted(filters);
+        let (limit, threads) = (limit.filter(|_| wanted.is_exact), state.config().target_partitions());
+        Ok(Arc::new(scan_of(&self.snapshot, (columns, schema), wanted, limit, order, threads)?))
     }
 }
 
@@ -147,12 +198,13 @@ impl TableProvider for NativeTable {
 pub(super) fn scan_of(
     snapshot: &Arc<TableSnapshot>,
     (columns, schema): (Vec<ColumnSchema>, SchemaRef),
-    predicates: Vec<Predicate>,
+    wanted: Asked,
     limit: Option<usize>,
     order: Order,
     threads: usize,
 ) -> Result<ScanExec> {
-    let pruned = prune(snapshot, &predicates)?;
+    let Asked { predicates, several, .. } = wanted;
+    let pruned = prune(snapshot, &predicates, &several)?;
     let spec = ScanSpec {
         table: snapshot.id,
         txn: snapshot.txn,
@@ -160,26 +212,17 @@ pub(super) fn scan_of(
         projection: columns.iter().map(|c| c.id).collect(),
         limit,
         predicates,
+        several,
         order,
     };
     let columns = columns.into_iter().map(|column| Output { column, form: Form::Values }).collect();
-    let reader = Reader::new(snapshot.clone(), columns, schema, &spec.predicates, order);
+    let reader = Reader::new(snapshot.clone(), columns, schema, &spec);
     ScanExec::new(spec, reader, pruned, threads)
 }
 
-/// What a scan of the whole table answers of filters, and whether that is all they say.
-pub(super) fn asked(table: &TableSchema, filters: &[Expr]) -> (Vec<Predicate>, bool) {
-    let (known, is_exact) = understood(table, filters);
-    (Predicate::joined(known.into_iter()), is_exact)
-}
-
-fn understood(table: &TableSchema, filters: &[Expr]) -> (Vec<Predicate>, bool) {
-    let parts: Vec<_> = filters.iter().flat_map(split_conjunction).collect();
-    let mut known: Vec<_> = parts.iter().filter_map(|part| Predicate::of(part, table)).collect();
-    let is_exact = known.len() == parts.len();
-    // The optimizer may find out that a filter handed over before is never true, as `ts IS NULL`.
-    known.extend(parts.iter().any(|part| is_never(part)).then(|| nothing(table)).flatten());
-    (known, is_exact)
+/// What a scan of the whole table answers of filters.
+pub(super) fn asked(table: &TableSchema, filters: &[Expr]) -> Asked {
+    Asked::of(table, filters, true)
 }
 
 /// A predicate that no row satisfies.

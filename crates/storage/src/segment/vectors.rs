@@ -5,8 +5,9 @@ use super::encoding::EncodedBlock;
 pub use super::encoding::digits::DigitVectors;
 pub use super::encoding::vectors::Vectors;
 use super::reader::count;
-use crate::{Result, Zone};
+use crate::{Result, Zone, tally};
 use tidalite_types::ColumnId;
+use tidalite_types::column_type::Physical;
 
 /// As the block cache has it. What reads its vectors borrows it.
 pub struct OpenBlock<'a> {
@@ -22,8 +23,16 @@ impl Segment {
     /// # Panics
     /// When there is no such block.
     pub fn open_block(&self, column: ColumnId, block: usize) -> Result<Option<OpenBlock<'_>>> {
+        self.open_block_among(column, block, &[u64::MAX])
+    }
+
+    /// As [`Segment::open_block`], for those who only look at vectors of which the mask has a row.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    pub fn open_block_among(&self, column: ColumnId, block: usize, mask: &[u64]) -> Result<Option<OpenBlock<'_>>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
-        count(&encoded, 0);
+        count(&encoded, tally::empty_vectors(mask));
         Ok(Some(OpenBlock { segment: self, column, block, encoded }))
     }
 }
@@ -47,6 +56,12 @@ impl OpenBlock<'_> {
     /// Codes of symbols.
     pub fn codes(&self) -> Result<Vectors<'_, u32>> {
         self.encoded.codes().map_err(|problem| self.damaged(&problem))
+    }
+
+    /// Whether its values are unsigned, as codes are.
+    #[must_use]
+    pub fn is_of_codes(&self) -> bool {
+        self.encoded.physical == Physical::U32
     }
 
     /// Of any type, only which rows have a value.

@@ -18,17 +18,33 @@ async fn batches(database: &Database, sql: &str) -> Vec<RecordBatch> {
     batches
 }
 
+/// Every row as text, or the words of the error.
+#[allow(dead_code, reason = "not every test asks for it")]
+pub async fn answer(database: &Database, sql: &str) -> Result<Vec<String>, String> {
+    let mut out = Vec::new();
+    if let Response::Rows(mut rows) =
+        database.execute(sql, QueryOptions::default()).await.map_err(|e| format!("planned: {e}"))?
+    {
+        while let Some(batch) = rows.stream.next().await {
+            texts(&batch.map_err(|e| e.to_string())?, &mut out);
+        }
+    }
+    Ok(out)
+}
+
 /// Every row as text.
 pub async fn rows(database: &Database, sql: &str) -> Vec<String> {
-    let options = FormatOptions::default().with_null("NULL");
     let mut out = Vec::new();
-    for batch in batches(database, sql).await {
-        let columns: Vec<_> =
-            batch.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options).expect("a text")).collect();
-        let row = |row| columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|");
-        out.extend((0..batch.num_rows()).map(row));
-    }
+    batches(database, sql).await.iter().for_each(|batch| texts(batch, &mut out));
     out
+}
+
+fn texts(batch: &RecordBatch, out: &mut Vec<String>) {
+    let options = FormatOptions::default().with_null("NULL");
+    let columns: Vec<_> =
+        batch.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options).expect("a text")).collect();
+    let row = |row| columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|");
+    out.extend((0..batch.num_rows()).map(row));
 }
 
 /// The one number of an answer.
@@ -48,10 +64,18 @@ pub async fn run(database: &Database, sql: &str) {
 }
 
 /// An empty folder as a database that merges only when it is told to.
+#[allow(dead_code, reason = "not every test opens one so")]
 pub fn open(folder: &Path) -> Database {
+    open_with(folder, true)
+}
+
+/// The same, with fast operators or without.
+#[allow(dead_code, reason = "or so")]
+pub fn open_with(folder: &Path, has_fast_operators: bool) -> Database {
     let mut config = DatabaseConfig::new(folder);
     config.durability = tidalite::config::Durability::Os;
     config.has_background_jobs = false;
     config.query_threads = 2;
+    config.query_fast_operators = has_fast_operators;
     Database::open(config).expect("an empty folder opens")
 }

@@ -42,6 +42,8 @@ pub(crate) struct Candidate {
     pub definition: Arc<Definition>,
     /// Times of the base that changed since the view was refreshed.
     pub behind: Vec<(i64, i64)>,
+    /// Whether scans answer conditions on several columns.
+    pub is_fast: bool,
 }
 
 /// The tables that a view of could be of use, each once.
@@ -126,7 +128,7 @@ fn answer(aggregate: &Aggregate, source: &Source, candidate: &Candidate) -> DFRe
     if !is_row_each && merged.iter().any(|one| one.parts.is_none()) {
         return Ok(None);
     }
-    let table = Arc::new(NativeTable::new(candidate.view.clone()));
+    let table = Arc::new(NativeTable::new(candidate.view.clone()).fast(candidate.is_fast));
     let mut rows = LogicalPlanBuilder::scan(TableReference::bare(VIEW), provider_as_source(table), None)?;
     if let Some(filter) = filters.into_iter().reduce(Expr::and) {
         rows = rows.filter(filter)?;
@@ -177,7 +179,7 @@ fn column(name: &str) -> Expr {
 /// The condition on the view's time that leaves only buckets that are what the query gives now; `None` when rows are asked
 /// for of which some are not.
 fn times(source: &Source, candidate: &Candidate) -> Option<Vec<Expr>> {
-    let Candidate { base, view, definition, behind } = candidate;
+    let Candidate { base, view, definition, behind, .. } = candidate;
     let kept = view.schema.materialized()?;
     if kept.state.invalid.is_some() || kept.state.base != base.id {
         return None;

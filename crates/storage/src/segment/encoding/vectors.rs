@@ -26,11 +26,29 @@ pub struct Vectors<'a, T> {
 }
 
 impl<T> Vectors<'_, T> {
+    /// Reads a vector, for [`Vectors::values`].
+    pub fn load(&mut self, i: usize) {
+        self.values.clear();
+        (self.read)(i, &mut self.values);
+    }
+
+    /// Of the vector that was read last, NULLs as any value.
+    #[must_use]
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// A bit for each row of a vector that has a value; `None` where all have.
+    #[must_use]
+    pub fn valid(&self, i: usize) -> Option<&[u64]> {
+        let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
+        (!is_whole(&self.validity, i, rows)).then(|| of_vector(&self.validity, i))
+    }
+
     /// The values of a vector and, where some row is NULL, a byte for each: 1 of a value, 0 of NULL, for which there is
     /// any value.
     pub fn vector(&mut self, i: usize) -> (&[T], Option<&[u8]>) {
-        self.values.clear();
-        (self.read)(i, &mut self.values);
+        self.load(i);
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
         if is_whole(&self.validity, i, rows) {
             return (&self.values, None);
