@@ -568,7 +568,8 @@ fn stock_rules() -> Vec<Rule> {
 
 /// Ours. They look at rows: at dictionaries, at sizes.
 fn last_rules(fast_operators: bool) -> Vec<Rule> {
-    let fast: [Rule; 4] = [
+    let fast: [Rule; 5] = [
+        Arc::new(plan::MergedJoins),
         Arc::new(plan::CodedKeys),
         Arc::new(plan::TotalsOfBlocks),
         Arc::new(plan::GroupsOfBlocks),

@@ -49,9 +49,16 @@ pub async fn run(database: &Database, sql: &str) {
 
 /// An empty folder as a database that merges only when it is told to.
 pub fn open(folder: &Path) -> Database {
+    open_with(folder, true)
+}
+
+/// The same, with fast operators or with those that define them.
+#[allow(dead_code, reason = "not every test asks for both")]
+pub fn open_with(folder: &Path, fast_operators: bool) -> Database {
     let mut config = DatabaseConfig::new(folder);
     config.durability = tidalite::config::Durability::Os;
     config.has_background_jobs = false;
     config.query_threads = 2;
+    config.query_fast_operators = fast_operators;
     Database::open(config).expect("an empty folder opens")
 }
