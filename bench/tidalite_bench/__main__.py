@@ -1,4 +1,4 @@
-"""The command: `python -m tidalite_bench ingress|filters|late|tsbs|frames|hits|h2o|all`.
+"""The command: `python -m tidalite_bench ingress|filters|joins|late|tsbs|frames|hits|h2o|all`.
 
 Each workload gives records (lines of JSON in --out), a table on the terminal and a section of the page.
 """
@@ -18,14 +18,14 @@ from time import monotonic
 from . import install
 from .measure import Disagreement
 
-WORKLOADS = ["ingress", "filters", "late", "tsbs", "frames", "hits", "h2o"]
+WORKLOADS = ["ingress", "filters", "joins", "late", "tsbs", "frames", "hits", "h2o"]
 # What `all` runs: the workload, the name of its section, and flags of its own.
 SUITE = [("frames", "frames", {}), ("tsbs", "tsbs cpu-only", {}), ("tsbs", "tsbs iot", {"use_case": "iot", "scale": 1000, "hours": 24, "interval": 60, "workers": "1,2,4"}),
-         ("filters", "filters", {"shapes": True}), ("hits", "hits", {}), ("ingress", "ingress", {}), ("late", "late", {}), ("h2o", "h2o", {})]
+         ("filters", "filters", {"shapes": True}), ("joins", "joins", {}), ("hits", "hits", {}), ("ingress", "ingress", {}), ("late", "late", {}), ("h2o", "h2o", {})]
 # And with --small, within a quarter of an hour on two cores.
 SMALL = {
     "ingress": dict(runs=2, threads="2", rows=1_000_000), "filters": dict(rows=1_000_000, runs=2, repeats=3, cold_runs=1, shapes=False),
-    "late": dict(runs=2, rows=480_000), "tsbs cpu-only": dict(runs=2, hours=0.5, queries=3, workers="1,4", scale=1000),
+    "joins": dict(rows=1_000_000, runs=2, repeats=3), "late": dict(runs=2, rows=480_000), "tsbs cpu-only": dict(runs=2, hours=0.5, queries=3, workers="1,4", scale=1000),
     "tsbs iot": dict(runs=2, queries=3, scale=200, workers="2"), "frames": dict(row_count=100_000, runs=2), "hits": dict(rows=100_000),
     "h2o": dict(rows=100_000, runs=2)}
 

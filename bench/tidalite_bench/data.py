@@ -113,3 +113,25 @@ def readings(rows, trucks=5000, seed=20240601):
         writer.close()
 
     return made(folder() / f"readings-{rows}-{trucks}-{seed}.parquet", make)
+
+
+def ticks(table, rows, symbols=100, seed=20240602):
+    """Trades or quotes of one day at any time of it, of any symbol, as Parquet in order of time: a walk of prices."""
+    def make(path):
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        chance = np.random.default_rng([seed, len(table)])
+        start = np.datetime64("2024-01-01T00:00:00", "us").astype("int64")
+        times = np.sort(chance.integers(0, 86_400_000_000, rows)) + start
+        words = pa.array([f"S{i:03d}" for i in range(symbols)])
+        price = 100 + np.cumsum(chance.normal(0, 0.001, rows))
+        columns = {"ts": pa.array(times, pa.timestamp("us")), "symbol": pa.DictionaryArray.from_arrays(pa.array(chance.integers(0, symbols, rows).astype(np.int32)), words)}
+        if table == "quotes":
+            columns |= {"bid": pa.array(np.round(price - 0.01, 4)), "ask": pa.array(np.round(price + 0.01, 4))}
+        else:
+            columns |= {"price": pa.array(np.round(price, 4)), "amount": pa.array(chance.integers(1, 1000, rows).astype(float))}
+        pq.write_table(pa.table(columns), path, compression="zstd", row_group_size=1_000_000, use_dictionary=["symbol"])
+
+    return made(folder() / f"{table}-{rows}-{symbols}-{seed}.parquet", make)

@@ -424,19 +424,24 @@ def made_for_lines(names, scratch, out):
     return found
 
 
-@contextlib.contextmanager
 def loaded(workload, table, path, options, out):
     """Systems that have taken a Parquet file and are at rest, each with its rows; closed at the end."""
+    return loaded_all(workload, {table: path}, options, out)
+
+
+@contextlib.contextmanager
+def loaded_all(workload, tables, options, out):
+    """The same of several files, one a table; the rows are those of all together."""
     found = {}
     try:
         for system in made(options.systems, options.scratch, int(options.threads), out):
             try:
                 system.open()
-                seconds, rows = system.import_parquet(table, path)
+                taken = {table: system.import_parquet(table, path) for table, path in tables.items()}
                 if hasattr(system, "settle"):
-                    system.settle({table: rows})
-                found[system] = int(rows)
-                out.record(dict(workload=workload, case="load", system=system.name, run=0, seconds=seconds, rows=int(rows), disk=system.disk()))
+                    system.settle({table: rows for table, (_, rows) in taken.items()})
+                seconds, found[system] = sum(s for s, _ in taken.values()), sum(int(rows) for _, rows in taken.values())
+                out.record(dict(workload=workload, case="load", system=system.name, run=0, seconds=seconds, rows=found[system], disk=system.disk()))
             except (RuntimeError, OSError, TimeoutError) as error:
                 out.skip(system.name, error)
                 system.close()

@@ -1,11 +1,12 @@
 //! The loops of operators over Arrow's columns, fully optimised: what is generic in them is compiled here, not in
 //! `query`, which is compiled for its size. Knows Arrow, neither DataFusion nor tables.
 //!
-//! [`group`] makes groups of rows; [`text`] looks at texts.
+//! [`group`] makes groups of rows; [`time_join`] joins them by time; [`text`] looks at texts.
 #![forbid(unsafe_code)]
 
 pub mod group;
 pub mod text;
+pub mod time_join;
 
 /// The longest text that a view of Arrow's holds itself.
 pub(crate) const INLINE_BYTES: u32 = 12;

@@ -142,6 +142,29 @@ impl DisplayAs for LatestScan {
     }
 }
 
+/// Of each symbol but NULL, or only of some codes, the latest of the wanted rows before a time, in order of time. `key` and
+/// `time` are places among the reader's columns; pieces come with the latest time that each may have, the latest first.
+pub(super) fn latest_before(
+    reader: &Reader,
+    pieces: impl Iterator<Item = (i64, Piece)>,
+    (time, key): (usize, usize),
+    (before, codes): (i64, Option<&[u32]>),
+    cancel: &CancelToken,
+) -> Result<RecordBatch> {
+    let count = reader.symbols(reader.column(key).id)?.len();
+    let mut latest = Latest::new(count).without_null(before, codes);
+    for (last, piece) in pieces {
+        cancel.check()?;
+        if latest.is_complete(last) {
+            break;
+        }
+        if latest.may_have(reader, piece, key)? {
+            latest.add(reader, piece, time, key)?;
+        }
+    }
+    latest.rows(reader)
+}
+
 /// Pieces with the latest time that each may have; runs first, then the latest blocks.
 fn from_the_end(reader: &Reader, pieces: &[Piece], time: usize) -> Result<Vec<(i64, Piece)>> {
     let column = reader.column(time).id;
@@ -182,6 +205,11 @@ struct Latest {
     recent: Vec<u32>,
     /// All codes that a row is looked for, as bits, without NULL.
     open: Vec<u64>,
+    /// Only rows of earlier times count.
+    before: Option<i64>,
+    has_null: bool,
+    /// How many codes a row is looked for, at first.
+    wanted: usize,
 }
 
 impl Latest {
@@ -192,7 +220,35 @@ impl Latest {
         {
             *last = (1 << (codes % 64)) - 1;
         }
-        Latest { found: vec![None; codes + 1], missing: codes + 1, recent: Vec::new(), open }
+        Latest {
+            found: vec![None; codes + 1],
+            missing: codes + 1,
+            recent: Vec::new(),
+            open,
+            before: None,
+            has_null: true,
+            wanted: codes + 1,
+        }
+    }
+
+    /// Of symbols alone, all or some, and of times before one.
+    fn without_null(self, before: i64, codes: Option<&[u32]>) -> Latest {
+        let missing = self.missing - 1;
+        let latest = Latest { missing, wanted: missing, before: Some(before), has_null: false, ..self };
+        let Some(codes) = codes else { return latest };
+        let mut open = vec![0; latest.open.len()];
+        for code in codes {
+            if let Some(word) = open.get_mut(*code as usize / 64) {
+                *word |= 1_u64 << (code % 64);
+            }
+        }
+        let missing = open.iter().map(|word| word.count_ones() as usize).sum();
+        Latest { missing, wanted: missing, open, ..latest }
+    }
+
+    /// Whether a row of a code may still be the latest.
+    fn is_open(&self, code: usize) -> bool {
+        self.open.get(code / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
     }
 
     /// Whether no row up to a time can be one of those wanted.
@@ -212,12 +268,12 @@ impl Latest {
     fn may_have(&self, reader: &Reader, piece: Piece, key: usize) -> Result<bool> {
         let Piece::Block { segment, block } = piece else { return Ok(true) };
         let null = self.found.len() - 1;
-        if self.missing + self.recent.len() == self.found.len() || null > CODES_MAX {
+        if self.missing + self.recent.len() == self.wanted || null > CODES_MAX {
             return Ok(true);
         }
         let (segment, column) = (&reader.snapshot.segments[segment], reader.column(key).id);
         let named = |e| reader.snapshot.named(e);
-        if self.found[null].is_none() || self.recent.contains(&(null as u32)) {
+        if self.has_null && (self.found[null].is_none() || self.recent.contains(&(null as u32))) {
             let zone = segment.zone(column, block).map_err(named)?;
             if zone.is_none_or(|zone| zone.null_count > 0) {
                 return Ok(true);
@@ -252,6 +308,10 @@ impl Latest {
                 _ => null,
             };
             let place = Place { time: rows.times.value(row), source, row: first + row as u32 };
+            let is_asked = self.has_null || (code != null && self.is_open(code));
+            if !is_asked || self.before.is_some_and(|before| place.time >= before) {
+                continue;
+            }
             match self.found.get_mut(code) {
                 Some(found) if found.is_none_or(|found| place > found) => {
                     if found.replace(place).is_none() {

@@ -1,5 +1,6 @@
-//! Operators of ours, one per file. These are the plain ones: correct, in memory that is accounted for, and the twins
-//! that faster ones are tested against. [`operator`] is what they share, [`keys`] how they tell keys apart.
+//! Operators of ours, one per file. Most are plain: correct, in memory that is accounted for, and the twins that faster
+//! ones ([`group`], [`latest_scan`], [`merged_join`]) are tested against. [`operator`] is what they share, [`keys`] how
+//! they tell keys apart.
 
 pub(crate) mod fill;
 pub(crate) mod group;
@@ -8,6 +9,7 @@ mod keys;
 pub(crate) mod late_rows;
 pub(crate) mod latest_on;
 pub(crate) mod latest_scan;
+pub(crate) mod merged_join;
 pub(crate) mod operator;
 pub(crate) mod paced;
 pub(crate) mod series;

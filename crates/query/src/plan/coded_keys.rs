@@ -114,6 +114,33 @@ fn over_first(expr: &Expr, column: &Column) -> Option<Expr> {
     expr.clone().with_new_children(args.collect()).ok()
 }
 
+/// The plan with a column as codes, if that is a symbol of the table below.
+pub(super) fn symbol_as_codes(plan: &Plan, column: usize) -> Result<Option<Plan>> {
+    match symbol_of(plan, column) {
+        Some(_) => Ok(with_coded(plan, column, Want::Column)?.map(|(plan, _)| plan)),
+        None => Ok(None),
+    }
+}
+
+/// The scan, and which of its columns a symbol is.
+pub(super) fn symbol_of(plan: &Plan, column: usize) -> Option<(&ScanExec, usize)> {
+    column_of_scan(plan, column).filter(|(scan, column)| scan.is_symbol(*column))
+}
+
+/// The scan and the column that a column is, as it is.
+pub(crate) fn column_of_scan(plan: &Plan, column: usize) -> Option<(&ScanExec, usize)> {
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        return Some((scan, column));
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        let below = projection.expr()[column].expr.downcast_ref::<Column>()?;
+        return column_of_scan(projection.input(), below.index());
+    }
+    let filter = plan.downcast_ref::<FilterExec>()?;
+    let below = filter.projection().as_ref().map_or(column, |columns| columns[column]);
+    column_of_scan(filter.input(), below)
+}
+
 /// The plan with a column of its output coded, and what the key is then if that is not what it was.
 fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Option<(Plan, Option<KeyKind>)>> {
     if let Some(scan) = plan.downcast_ref::<ScanExec>() {

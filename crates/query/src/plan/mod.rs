@@ -1,6 +1,7 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
 //! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
-//! [`FirstRows`], [`TiesInOrder`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`] and [`LatestFromEnd`] at the end.
+//! [`FirstRows`], [`TiesInOrder`], [`MergedJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`] and [`LatestFromEnd`] at
+//! the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
@@ -20,6 +21,7 @@ mod latest_from_end;
 mod latest_on;
 mod lists;
 mod literals;
+mod merged_joins;
 mod multiset;
 mod named_once;
 mod operators;
@@ -41,7 +43,7 @@ mod unnest;
 mod window_join;
 mod window_keys;
 
-pub(crate) use coded_keys::CodedKeys;
+pub(crate) use coded_keys::{CodedKeys, column_of_scan};
 pub(crate) use equalities::{without_bounds, without_equalities};
 pub(crate) use field_accesses::field_accesses;
 pub(crate) use file_filters::FiltersOfFiles;
@@ -54,6 +56,7 @@ pub(crate) use groups_of_blocks::GroupsOfBlocks;
 pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use literals::{constant as constant_of, typed_literals};
+pub(crate) use merged_joins::MergedJoins;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use named_once::NamedOnce;
 pub(crate) use operators::Operators;

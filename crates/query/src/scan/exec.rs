@@ -31,7 +31,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
-use tidalite_storage::{Tally, tally};
+use tidalite_storage::{SymbolMap, Tally, tally};
 use tidalite_types::{BLOCK_ROWS, ColumnType, SegmentId};
 
 #[derive(Debug)]
@@ -139,6 +139,11 @@ impl ScanExec {
         self.reader.symbols(self.spec.projection[index])
     }
 
+    /// The dictionary of a symbol column.
+    pub fn symbol_map(&self, index: usize) -> Option<&Arc<SymbolMap>> {
+        self.reader.snapshot.symbols.get(&self.spec.projection[index])
+    }
+
     pub fn is_symbol(&self, index: usize) -> bool {
         let column = self.reader.snapshot.schema.column_by_id(self.spec.projection[index]);
         column.is_some_and(|column| column.column_type == ColumnType::Symbol)
@@ -201,6 +206,18 @@ impl ScanExec {
         };
         let kept: BTreeSet<SegmentId> = self.spec.segments.iter().copied().collect();
         (of(&|id| kept.contains(&id)), of(&|_| true))
+    }
+
+    /// For whoever reads the pieces in an order of its own, on any thread.
+    pub fn by_piece(&self, cancel: &CancelToken) -> ByPiece {
+        cancel.begins(self.rows_max());
+        ByPiece {
+            reader: self.reader.clone(),
+            cancel: cancel.clone(),
+            metrics: BaselineMetrics::new(&self.metrics, 0),
+            read_counts: ReadCounts::new(&self.metrics, 0),
+            counts: self.spec.is_filtered().then(|| FilterCounts::new(&self.metrics, 0)),
+        }
     }
 
     /// What one stream makes of its rows.
@@ -268,6 +285,35 @@ impl Work {
     }
 }
 
+/// Reads pieces of a scan, and counts as the scan does.
+#[derive(Debug)]
+pub(crate) struct ByPiece {
+    reader: Arc<Reader>,
+    cancel: CancelToken,
+    metrics: BaselineMetrics,
+    read_counts: ReadCounts,
+    counts: Option<FilterCounts>,
+}
+
+impl ByPiece {
+    /// The wanted rows of a piece; `None` where there are none.
+    pub fn read(&self, piece: Piece) -> crate::Result<Option<RecordBatch>> {
+        self.cancel.check()?;
+        let _timer = self.metrics.elapsed_compute().timer();
+        let _ = tally::taken();
+        let batch = self.reader.read(piece);
+        self.cancel.has_read(self.reader.rows_of(piece));
+        self.read_counts.record(tally::taken());
+        let batch = batch?;
+        let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+        if let Some(counts) = &self.counts {
+            counts.record(self.reader.rows_of(piece), rows);
+        }
+        self.metrics.record_output(rows);
+        Ok(batch)
+    }
+}
+
 /// What rows are made into as they are read.
 enum Folded {
     Rows,
@@ -303,6 +349,7 @@ impl Folded {
 }
 
 /// What EXPLAIN ANALYZE shows of a scan that filters, beside the rows that came out.
+#[derive(Debug)]
 struct FilterCounts {
     rows_tested: Count,
     /// Blocks without a wanted row, of which only columns with predicates were read.
@@ -328,6 +375,7 @@ impl FilterCounts {
 }
 
 /// What EXPLAIN ANALYZE shows of any scan.
+#[derive(Debug)]
 struct ReadCounts {
     stored: Count,
     from_files: Count,

@@ -273,6 +273,32 @@ impl Reader {
         }
     }
 
+    /// The smallest and the greatest designated timestamp of a piece, as the scan reads it; of other rows it may have, too.
+    /// `None` where no row is wanted.
+    pub fn time_range(&self, piece: Piece) -> Result<Option<(i64, i64)>> {
+        let Some(designated) = self.snapshot.schema.designated else {
+            return Err(Error::internal("times of a table that has none"));
+        };
+        match piece {
+            Piece::Block { segment, block } => {
+                let segment = &self.snapshot.segments[segment];
+                let zone = segment.zone(designated, block).map_err(|e| self.snapshot.named(e))?;
+                Ok(Some(match zone.map(|zone| zone.bounds) {
+                    Some(Bounds::Int(min, max)) => (min, max),
+                    _ => segment.time_range(),
+                }))
+            }
+            Piece::Run { run, from, rows } => {
+                let times = self.snapshot.runs[run].timestamps(designated);
+                let of = |first: usize, last: usize| times.get(first).copied().zip(times.get(last).copied());
+                let Some(order) = self.run_order(run) else { return Ok(of(from, (from + rows).saturating_sub(1))) };
+                let order = order.as_ref().map_err(Clone::clone)?;
+                let own = order.get(from..order.len().min(from + rows)).unwrap_or_default();
+                Ok(own.first().zip(own.last()).and_then(|(first, last)| of(*first as usize, *last as usize)))
+            }
+        }
+    }
+
     /// The wanted rows of a run in the order in which it is read, if that is not the one it has.
     fn run_order(&self, index: usize) -> Option<&Result<Vec<u32>>> {
         let run = &self.snapshot.runs[index];

@@ -69,13 +69,13 @@ pub fn open(folder: &Path) -> Database {
     open_with(folder, true)
 }
 
-/// The same, with fast operators or without.
-#[allow(dead_code, reason = "or so")]
-pub fn open_with(folder: &Path, has_fast_operators: bool) -> Database {
+/// The same, with fast operators or with those that define them.
+#[allow(dead_code, reason = "not every test asks for both")]
+pub fn open_with(folder: &Path, fast_operators: bool) -> Database {
     let mut config = DatabaseConfig::new(folder);
     config.durability = tidalite::config::Durability::Os;
     config.has_background_jobs = false;
     config.query_threads = 2;
-    config.query_fast_operators = has_fast_operators;
+    config.query_fast_operators = fast_operators;
     Database::open(config).expect("an empty folder opens")
 }

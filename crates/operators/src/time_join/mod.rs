@@ -1,0 +1,18 @@
+//! Joins by time, a stretch of time after the other: which right row each left one has, and the rows' columns.
+//!
+//! Keys are numbers, times integers of one unit, both sides in order of time. [`pass`] finds partners, the latest right
+//! row of each key being in an array; [`order`] weaves sources of one side; [`gather`] takes columns by the numbers found.
+
+mod gather;
+mod order;
+mod pass;
+
+pub use gather::gathered;
+pub use order::woven;
+pub use pass::{Rows, no_older, partners};
+
+/// No row, or no key.
+pub const NONE: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests;

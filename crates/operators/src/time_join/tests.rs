@@ -1,0 +1,74 @@
+use super::pass::partners_plain;
+use super::*;
+use arrow::array::{Array, ArrayRef, Float64Array, StringViewArray};
+use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+struct Side {
+    times: Vec<i64>,
+    keys: Vec<u32>,
+}
+
+fn side(random: &mut fastrand::Rng, rows: usize, span: i64, keys: u32) -> Side {
+    let mut times: Vec<i64> = (0..rows).map(|_| random.i64(0..span)).collect();
+    times.sort_unstable();
+    let key = |random: &mut fastrand::Rng| if random.u32(0..10) == 0 { NONE } else { random.u32(0..keys) };
+    Side { times, keys: (0..rows).map(|_| key(random)).collect() }
+}
+
+#[test]
+fn partners_are_those_of_the_plain_pass() {
+    let mut random = fastrand::Rng::with_seed(7);
+    for round in 0..400 {
+        let (left_rows, right_rows) = (random.usize(0..60), random.usize(0..[5, 60, 2_000][round % 3]));
+        let (span, key_count) = (random.i64(1..[4, 50, 1_000_000][round % 3]), random.u32(1..8));
+        let left = side(&mut random, left_rows, span, key_count);
+        let right = side(&mut random, right_rows, span, key_count);
+        for (is_strict, has_keys) in [(false, true), (true, true), (false, false), (true, false)] {
+            let rows = |side: &'_ Side| (side.times.clone(), has_keys.then(|| side.keys.clone()));
+            let (own_left, own_right) = (rows(&left), rows(&right));
+            let left = Rows { times: &own_left.0, keys: own_left.1.as_deref() };
+            let right = Rows { times: &own_right.0, keys: own_right.1.as_deref() };
+            let (mut last, mut found) = (vec![NONE; key_count as usize], Vec::new());
+            let (mut last_plain, mut found_plain) = (last.clone(), Vec::new());
+            partners(left, right, is_strict, &mut last, &mut found);
+            partners_plain(left, right, is_strict, &mut last_plain, &mut found_plain);
+            assert_eq!((found, last), (found_plain, last_plain), "round {round}, strict {is_strict}, keys {has_keys}");
+        }
+    }
+}
+
+#[test]
+fn partners_that_are_too_old_are_none() {
+    let mut found = [0, NONE, 1, 1];
+    let times = [i64::MIN, 95];
+    no_older(&mut found, &[i64::MAX, 50, 100, 106], 10, |row| times[row as usize]);
+    assert_eq!(found, [NONE, NONE, 1, NONE]);
+}
+
+#[test]
+fn sources_are_woven_by_time_and_then_by_source() {
+    assert_eq!(woven(&[&[1, 3, 3], &[2, 3]]), [0, 3, 1, 2, 4]);
+    assert_eq!(woven(&[&[5], &[], &[4, 5], &[5]]), [1, 0, 2, 3]);
+    assert_eq!(woven(&[&[1, 2]]), [0, 1]);
+    assert!(woven(&[]).is_empty());
+}
+
+#[test]
+fn columns_are_gathered_from_all_arrays() {
+    let floats = |values: &[Option<f64>]| -> ArrayRef { Arc::new(Float64Array::from(values.to_vec())) };
+    let parts = [floats(&[Some(0.0), None]), floats(&[]), floats(&[Some(2.0), Some(-0.0)]).slice(1, 1)];
+    let rows = [2, NONE, 0, 1];
+    let expected = floats(&[Some(-0.0), None, Some(0.0), None]);
+    assert_eq!(&gathered(&parts, &rows, &DataType::Float64).expect("numbers"), &expected);
+    assert_eq!(&gathered(&parts[..1], &rows[1..], &DataType::Float64).expect("numbers"), &expected.slice(1, 3));
+    let two = [parts[0].clone(), parts[2].clone()];
+    assert_eq!(&gathered(&two, &rows, &DataType::Float64).expect("numbers"), &expected);
+    assert_eq!(gathered(&[], &[NONE, NONE], &DataType::Float64).expect("none").null_count(), 2);
+    let texts = |values: &[Option<&str>]| -> ArrayRef { Arc::new(StringViewArray::from(values.to_vec())) };
+    let parts = [texts(&[Some("a"), None]), texts(&[Some("a text that lies elsewhere")])];
+    let expected = texts(&[Some("a text that lies elsewhere"), None, Some("a"), None]);
+    assert_eq!(&gathered(&parts, &rows, &DataType::Utf8View).expect("texts"), &expected);
+    assert!(gathered(&parts, &[3], &DataType::Utf8View).is_err(), "a row that is not there");
+    assert!(gathered(&parts, &[0], &DataType::Float64).is_err(), "another type");
+}

@@ -1,0 +1,451 @@
+//! ASOF and LT JOIN by slices of time, on all threads: the fast twin of [`super::time_join`].
+//!
+//! In: both sides in order of time, as plans; tables are read piece by piece, by whoever needs one, and symbols that are
+//! keys as codes. Out: what the plain operator gives, in its order where one stream comes out; several streams take
+//! slices in turns, each in order. Rows of the right side are held as long as a slice may need them, unless it is no table.
+//!
+//! Each slice ([`slices`]) is joined by itself: a left row finds its partner among the slice's right rows, or there is
+//! none of its key yet, and then it is the latest before the slice ([`carry`]), which the slice before hands on. So no
+//! row is looked at twice, and a slice waits for the one before it only with what is left.
+
+mod carry;
+mod key_numbers;
+mod rows;
+mod side;
+mod slices;
+
+use super::time_join::{TimeJoin, key_types, pairs};
+use super::{by_time, timed};
+use crate::calendar::Stride;
+use crate::plan::{Kind, column_of_scan};
+use crate::{CancelToken, Error};
+use carry::Carry;
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringViewArray};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef, UInt32Type};
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::stream::{BoxStream, try_unfold};
+use futures::{StreamExt, TryStreamExt};
+pub(crate) use key_numbers::CodePair;
+use key_numbers::KeyNumbers;
+use rows::SideRows;
+use side::{Columns, Scale, Side, Table, unit_of};
+use slices::{Before, Slice, Slicer, Source};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_operators::time_join::{NONE, Rows, no_older, partners};
+
+/// With no more rows than these another thread would not be worth its start.
+const ROWS_OF_ONE_THREAD: usize = 65_536;
+
+/// What is joined, of any inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct What {
+    pub join: TimeJoin,
+    /// If all keys are symbols that come as codes.
+    pub codes: Option<Vec<CodePair>>,
+    /// Whether the sides are tables that can be read by pieces.
+    pub are_tables: [bool; 2],
+    /// Columns that come out, by their places in the join's own schema.
+    pub output: Vec<usize>,
+    /// How many streams come out; `None` for one in order.
+    pub streams: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct MergedJoin {
+    inputs: [Arc<dyn ExecutionPlan>; 2],
+    what: Arc<What>,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    /// What the streams of one execution share.
+    running: Mutex<Option<Arc<Running>>>,
+}
+
+impl MergedJoin {
+    pub fn new(inputs: [Arc<dyn ExecutionPlan>; 2], what: Arc<What>) -> MergedJoin {
+        let fields = what.output.iter().map(|column| what.join.schema.fields()[*column].clone());
+        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let time = what.output.iter().position(|column| *column == what.join.columns.times.0);
+        let order = time.map(|time| [by_time(&schema, time)]);
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new_with_orderings(schema.clone(), order),
+            Partitioning::UnknownPartitioning(what.streams.unwrap_or(1)),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
+        MergedJoin { inputs, what, schema, properties, metrics, running: Mutex::default() }
+    }
+
+    fn running(&self, context: &Arc<TaskContext>) -> Result<Arc<Running>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = &*running {
+            return Ok(running.clone());
+        }
+        let new = Arc::new(Running::new(&self.inputs, &self.what, self.schema.clone(), context)?);
+        Ok(running.insert(new).clone())
+    }
+}
+
+impl ExecutionPlan for MergedJoin {
+    fn name(&self) -> &'static str {
+        "TidaliteTimeJoin"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.inputs.iter().collect()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let inputs = <[_; 2]>::try_from(children).map_err(|_| Error::internal("a join by time has two inputs"))?;
+        Ok(Arc::new(MergedJoin::new(inputs, self.what.clone())))
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(MergedJoin::new(self.inputs.clone(), self.what.clone())))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let running = self.running(&context)?;
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let rows = if self.what.streams.is_some() { running.in_turns() } else { running.in_order() };
+        let rows = rows.inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), timed(rows.boxed(), &self.metrics))))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+impl DisplayAs for MergedJoin {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let What { join, codes, streams, .. } = &*self.what;
+        let keys = pairs(&join.columns.keys, &self.inputs.each_ref().map(|input| input.schema()));
+        write!(f, "TidaliteTimeJoin: kind={:?}, keys=[{keys}]", join.spec.kind)?;
+        if let Some(Stride { count, unit }) = join.spec.tolerance {
+            write!(f, ", tolerance={count} {unit:?}")?;
+        }
+        let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        write!(f, ", columns=[{}]", names.join(", "))?;
+        if codes.is_some() {
+            write!(f, ", by codes")?;
+        }
+        match streams {
+            Some(streams) => write!(f, ", streams={streams}"),
+            None => write!(f, ", in time order"),
+        }
+    }
+}
+
+/// A column that comes out.
+#[derive(Debug)]
+struct Out {
+    is_left: bool,
+    /// Its place among those of the side that do.
+    place: usize,
+    data_type: DataType,
+    /// Of codes, what they stand for.
+    texts: Option<StringViewArray>,
+}
+
+/// Keys of rows without a partner.
+fn missing(found: &[u32], left: &SideRows) -> Vec<u32> {
+    let keys = left.keys.iter().flat_map(|keys| keys.iter());
+    found.iter().zip(keys).filter(|(found, key)| **found == NONE && **key != NONE).map(|(_, key)| *key).collect()
+}
+
+/// One execution.
+struct Running {
+    inputs: [Arc<dyn ExecutionPlan>; 2],
+    context: Arc<TaskContext>,
+    left: Side,
+    right: Side,
+    output: Vec<Out>,
+    right_types: Vec<DataType>,
+    kind: Kind,
+    /// In nanoseconds.
+    tolerance: Option<i128>,
+    schema: SchemaRef,
+    memory: MemoryReservation,
+    cancel: CancelToken,
+    slicer: tokio::sync::Mutex<Option<Slicer>>,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Running")
+    }
+}
+
+impl Running {
+    fn new(
+        inputs: &[Arc<dyn ExecutionPlan>; 2],
+        what: &What,
+        schema: SchemaRef,
+        context: &Arc<TaskContext>,
+    ) -> Result<Running> {
+        let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default().as_ref().clone();
+        let memory = MemoryConsumer::new("TidaliteTimeJoin").register(context.memory_pool());
+        let TimeJoin { spec, columns, .. } = &what.join;
+        let schemas = inputs.each_ref().map(|input| input.schema());
+        let types = key_types(&columns.keys, &schemas[0], &schemas[1]);
+        let keys = Arc::new(KeyNumbers::new(types, what.codes.as_deref())?);
+        let width = schemas[0].fields().len();
+        let unit = |side: usize, time: usize| unit_of(schemas[side].field(time).data_type());
+        let units = (unit(0, columns.times.0), unit(1, columns.times.1));
+        let scales = Scale::of(units.0, units.1, spec.kind);
+        let side = |is_left: bool| {
+            let at = usize::from(!is_left);
+            let (time, unit, scale) = match is_left {
+                true => (columns.times.0, units.0, scales.0),
+                false => (columns.times.1, units.1, scales.1),
+            };
+            let own = what.output.iter().filter(|column| (**column < width) == is_left);
+            let output = own.map(|column| if is_left { *column } else { column - width }).collect();
+            let of_side = columns.keys.iter().map(|(left, right)| if is_left { *left } else { *right }).collect();
+            let columns = Columns { time, keys: of_side, output, unit, scale };
+            let table = what.are_tables[at].then(|| Table::of(&inputs[at], &cancel)).flatten();
+            Side { columns, is_left, table, keys: keys.clone(), memory: memory.new_empty() }
+        };
+        let (left, right) = (side(true), side(false));
+        let mut counts = [0, 0];
+        let out = |column: &usize| {
+            let is_left = *column < width;
+            let (at, own) = (usize::from(!is_left), if is_left { *column } else { column - width });
+            let data_type = schemas[at].field(own).data_type().clone();
+            let is_code = data_type == DataType::UInt32 && *what.join.schema.field(*column).data_type() != data_type;
+            let texts = match column_of_scan(&inputs[at], own).filter(|_| is_code) {
+                Some((scan, column)) => Some(scan.symbols(column)?),
+                None => None,
+            };
+            counts[at] += 1;
+            Ok(Out { is_left, place: counts[at] - 1, data_type, texts })
+        };
+        let output = what.output.iter().map(out).collect::<Result<Vec<_>>>()?;
+        let right_types = output.iter().filter(|out| !out.is_left).map(|out| out.data_type.clone()).collect();
+        let tolerance = spec.tolerance.map(|Stride { count, unit }| unit.nanos().unwrap_or(0) * i128::from(count));
+        let (inputs, context, slicer) = (inputs.clone(), context.clone(), tokio::sync::Mutex::new(None));
+        let kind = spec.kind;
+        Ok(Running {
+            inputs,
+            context,
+            left,
+            right,
+            output,
+            right_types,
+            kind,
+            tolerance,
+            schema,
+            memory,
+            cancel,
+            slicer,
+        })
+    }
+
+    /// Slices are taken by whoever is free, and joined where they are taken.
+    fn in_turns(self: Arc<Running>) -> BoxStream<'static, Result<RecordBatch>> {
+        let rows = try_unfold(self, |running| async move {
+            loop {
+                let Some(slice) = running.next().await? else { return Ok(None) };
+                if let Some(batch) = running.joined(slice).await? {
+                    return Ok(Some((batch, running)));
+                }
+            }
+        });
+        rows.boxed()
+    }
+
+    /// Slices are joined side by side, and come out one after the other.
+    fn in_order(self: Arc<Running>) -> BoxStream<'static, Result<RecordBatch>> {
+        let rows = async move {
+            if self.has_few_rows().await? {
+                return Ok(self.in_turns());
+            }
+            let threads = self.context.session_config().target_partitions();
+            let running = self.clone();
+            let slices = try_unfold(self, |running| async move {
+                let slice = running.next().await?;
+                Ok::<_, DataFusionError>(slice.map(|slice| (slice, running)))
+            });
+            let tasks = slices.map_ok(move |slice| {
+                let running = running.clone();
+                let task = SpawnedTask::spawn(async move { running.joined(slice).await });
+                async move { task.join().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))? }
+            });
+            Ok::<_, DataFusionError>(tasks.try_buffered(threads + 1).try_filter_map(futures::future::ok).boxed())
+        };
+        futures::stream::once(rows).try_flatten().boxed()
+    }
+
+    async fn has_few_rows(&self) -> Result<bool> {
+        let mut slicer = self.slicer.lock().await;
+        let slicer = self.started(&mut slicer).await?;
+        Ok(slicer.rows().is_some_and(|rows| rows <= ROWS_OF_ONE_THREAD))
+    }
+
+    async fn next(&self) -> Result<Option<Slice>> {
+        self.cancel.check()?;
+        let mut slicer = self.slicer.lock().await;
+        self.started(&mut slicer).await?.next(&self.left).await
+    }
+
+    async fn started<'a>(&self, slicer: &'a mut Option<Slicer>) -> Result<&'a mut Slicer> {
+        if slicer.is_none() {
+            let memory = self.memory.new_empty();
+            let right = match &self.right.table {
+                Some(_) => Source::Table,
+                None => Source::Held(self.held(&memory).await?),
+            };
+            let left = match &self.left.table {
+                Some(_) => Source::Table,
+                None => Source::Stream(self.inputs[0].execute(0, self.context.clone())?),
+            };
+            let what = (self.kind, self.tolerance);
+            *slicer = Some(Slicer::new((&self.left, left), (&self.right, right), what, memory)?);
+        }
+        slicer.as_mut().ok_or_else(|| Error::internal("slices that were made").into())
+    }
+
+    /// All rows of a right side that is no table.
+    async fn held(&self, memory: &MemoryReservation) -> Result<Vec<RecordBatch>> {
+        let mut stream = self.inputs[1].execute(0, self.context.clone())?;
+        let mut batches = Vec::new();
+        while let Some(batch) = stream.next().await {
+            let batch = batch?;
+            self.cancel.check()?;
+            memory.try_grow(batch.get_array_memory_size())?;
+            batches.push(batch);
+        }
+        Ok(batches)
+    }
+
+    /// The rows of a slice; `None` if there are none.
+    async fn joined(&self, slice: Slice) -> Result<Option<RecordBatch>> {
+        let Slice { left, right, before, after } = slice;
+        let failed = |error: Error, after: tokio::sync::oneshot::Sender<_>| {
+            // Where nobody waits for it any more, nobody has to know.
+            let _ = after.send(Err(error.clone()));
+            Err(error.into())
+        };
+        let found = SideRows::of(&self.left, &left, &self.cancel).and_then(|left| {
+            let right = SideRows::of(&self.right, &right, &self.cancel)?;
+            let (found, last) = self.found(&left, &right)?;
+            Ok((left, right, found, last))
+        });
+        let (left, right, mut found, last) = match found {
+            Ok(found) => found,
+            Err(error) => return failed(error, after),
+        };
+        let before = match before {
+            Before::Nothing => Ok(Arc::new(Carry::empty(&self.right_types, self.memory.new_empty()))),
+            Before::Earlier(earlier, is_alone) => {
+                let codes = is_alone.then(|| missing(&found, &left));
+                let part = self.right.earlier(&earlier, codes.as_deref(), &self.cancel);
+                part.and_then(|part| Carry::of(&part, self.memory.new_empty())).map(Arc::new)
+            }
+            Before::Slice(before) => {
+                before.await.unwrap_or_else(|_| Err(Error::internal("a slice of a join that was given up")))
+            }
+        };
+        let next = before.and_then(|before| {
+            let next = match right.rows {
+                0 => before.clone(),
+                _ => Arc::new(before.with(&last.0, &right, &self.right_types, self.memory.new_empty())?),
+            };
+            Ok((before, next))
+        });
+        let (before, next) = match next {
+            Ok(carries) => carries,
+            Err(error) => return failed(error, after),
+        };
+        let _ = after.send(Ok(next));
+        if left.rows == 0 {
+            return Ok(None);
+        }
+        self.resolved(&mut found, &left, &right, &before);
+        Ok(Some(self.batch(found, &left, &right, &before)?))
+    }
+
+    /// Partners within the slice, and for each key the latest row.
+    fn found(&self, left: &SideRows, right: &SideRows) -> crate::Result<(Vec<u32>, (Vec<u32>, MemoryReservation))> {
+        let (keys, bytes) = self.right.keys.count();
+        self.memory.try_resize(self.memory.size().max(bytes))?;
+        let memory = self.memory.new_empty();
+        memory.try_grow(keys * 4 + left.rows * 4)?;
+        let (mut last, mut found) = (vec![NONE; keys], Vec::new());
+        let of = |rows: &'_ SideRows| (rows.times.clone(), rows.keys.clone());
+        let (own_left, own_right) = (of(left), of(right));
+        let left_rows = Rows { times: &own_left.0, keys: own_left.1.as_deref() };
+        let right_rows = Rows { times: &own_right.0, keys: own_right.1.as_deref() };
+        partners(left_rows, right_rows, self.kind == Kind::Lt, &mut last, &mut found);
+        // Rows without a time have no partner.
+        found.resize(left.rows, NONE);
+        Ok((found, (last, memory)))
+    }
+
+    /// Those without a partner in the slice get the one before it; those that are too old, none.
+    fn resolved(&self, found: &mut [u32], left: &SideRows, right: &SideRows, before: &Carry) {
+        let first = right.rows as u32;
+        let mut resolve = |row: usize, key: u32| {
+            if found[row] == NONE {
+                found[row] = before.place(key).map_or(NONE, |place| first + place);
+            }
+        };
+        match &left.keys {
+            Some(keys) => keys.iter().enumerate().for_each(|(row, key)| resolve(row, *key)),
+            None => (0..left.times.len()).for_each(|row| resolve(row, 0)),
+        }
+        let Some(tolerance) = self.tolerance else { return };
+        let (own, other) = (self.left.columns.unit, self.right.columns.unit);
+        if own == other {
+            let ticks = u64::try_from(tolerance / i128::from(own)).unwrap_or(u64::MAX);
+            return no_older(found, &left.raw, ticks, |row| before.time(row, right));
+        }
+        for (found, time) in found.iter_mut().zip(left.raw.iter()).filter(|(found, _)| **found != NONE) {
+            let partner = i128::from(before.time(*found, right)) * i128::from(other);
+            if i128::from(*time) * i128::from(own) - partner > tolerance {
+                *found = NONE;
+            }
+        }
+    }
+
+    fn batch(&self, mut found: Vec<u32>, left: &SideRows, right: &SideRows, before: &Carry) -> Result<RecordBatch> {
+        right.place_all(&mut found);
+        let column = |out: &Out| -> Result<ArrayRef> {
+            let own = match out.is_left {
+                true => left.column(out.place, &out.data_type)?,
+                false => before.gathered(out.place, &found, right, &out.data_type)?,
+            };
+            Ok(match &out.texts {
+                Some(texts) => take(texts, own.as_primitive::<UInt32Type>(), None)?,
+                None => own,
+            })
+        };
+        let columns = self.output.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(left.rows));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+}
