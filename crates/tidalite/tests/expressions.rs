@@ -63,6 +63,7 @@ fn float(rng: &mut Rng, depth: u32) -> String {
         5 => format!("abs({})", float(rng, depth - 1)),
         6 => format!("({})::double", int(rng, depth - 1)),
         7 => format!("({})::float", float(rng, depth - 1)),
+        8 => format!("{}({})", pick(rng, &["floor", "ceil"]), float(rng, depth - 1)),
         op => {
             let sign = ["+", "-", "*", "/", "%"][op as usize % 5];
             format!("({} {sign} {})", float(rng, depth - 1), float(rng, depth - 1))
@@ -88,6 +89,11 @@ fn comparison(rng: &mut Rng) -> String {
                 "at = ts",
                 "at - ts > interval '500 milliseconds'",
                 "ts - at <= interval '0 seconds'",
+                "ts - at < interval '1 day'",
+                "at > ts + interval '300 milliseconds'",
+                "at - interval '1 day' <= ts - interval '86400 seconds'",
+                "day - '2024-01-05'::date > b",
+                "ts + 500000 > at",
                 "day < '2024-01-09'",
             ],
         )
@@ -162,7 +168,14 @@ impl Both {
                         fast.sort();
                         general.sort();
                     }
-                    assert!(fast == general, "{sql}\n{planned}\n{} rows and {}: {:?} {:?}", fast.len(), general.len(), &fast[..fast.len().min(8)], &general[..general.len().min(8)]);
+                    assert!(
+                        fast == general,
+                        "{sql}\n{planned}\n{} rows and {}: {:?} {:?}",
+                        fast.len(),
+                        general.len(),
+                        &fast[..fast.len().min(8)],
+                        &general[..general.len().min(8)]
+                    );
                 }
                 // Which of several rows is one of an error is not said.
                 (Err(fast), Err(general)) => assert_eq!(fast, general, "{sql}"),
