@@ -287,18 +287,21 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
 
 /// Floating point that is compared with other than a constant, of the same rows: Arrow orders −0 before 0.
 fn one_zero(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    // What has no column becomes a constant, for which zeros are the same already.
+    let has_columns = |side: &Expr| !side.column_refs().is_empty();
     let is_open = |sides: &[&Expr]| {
         sides.iter().all(|side| is_float(side, schema))
-            && sides.iter().filter(|side| !matches!(side, Expr::Literal(..))).count() > 1
+            && sides.iter().filter(|side| has_columns(side)).count() > 1
             && is_of_one_relation(sides)
     };
+    let plain = |side: Box<Expr>| if has_columns(&side) { plain(*side).map(Box::new) } else { Ok(side) };
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) && is_open(&[&left, &right]) => {
-            let (left, right) = (Box::new(plain(*left)?), Box::new(plain(*right)?));
+            let (left, right) = (plain(left)?, plain(right)?);
             Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })))
         }
         Expr::Between(Between { expr, negated, low, high }) if is_open(&[&expr, &low, &high]) => {
-            let [expr, low, high] = [*expr, *low, *high].map(|side| plain(side).map(Box::new));
+            let [expr, low, high] = [expr, low, high].map(plain);
             Ok(Transformed::yes(Expr::Between(Between { expr: expr?, negated, low: low?, high: high? })))
         }
         other => Ok(Transformed::no(other)),
