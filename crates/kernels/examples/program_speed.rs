@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 use tidalite_kernels::Mask;
 use tidalite_kernels::bitpack::VECTOR;
-use tidalite_kernels::program::{Arithmetic, Columns, Comparison, Kind, Number, Program, Room, Unread};
+use tidalite_kernels::program::{Arithmetic, Columns, Comparison, Guarded, Kind, Number, Program, Room, Unread};
 
 struct Table {
     ints: Vec<Vec<i64>>,
@@ -58,6 +58,16 @@ fn main() {
             p.compared(Comparison::Less, made, Number::Int(5))
         });
     }
+    for with in [Arithmetic::Over, Arithmetic::Modulo] {
+        measure(&mut table, &format!("integers a {with:?} 7 < 5"), |p| {
+            let made = p.calculated(with, int(0), Number::Int(7));
+            p.compared(Comparison::Less, made, Number::Int(5))
+        });
+    }
+    measure(&mut table, "integers a - b < 5, guarded", |p| {
+        let made = p.guarded(Guarded::Minus, int(0), int(1));
+        p.compared(Comparison::Less, made, Number::Int(5))
+    });
     measure(&mut table, "integer as double < double", |p| {
         let made = p.float(int(0));
         p.compared(Comparison::Less, made, float(1))

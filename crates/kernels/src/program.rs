@@ -6,7 +6,8 @@
 //! true or not; whoever wants to know what is false asks for the opposite comparison.
 //!
 //! Integers of any width are calculated in 64 bits and wrapped to theirs, floating point of 32 bits as doubles that are
-//! rounded, which gives the same. Steps that occur twice are done once. Where no wanted row is left the rest is left out.
+//! rounded, which gives the same. Steps that occur twice are done once. It is run span by span, and where no wanted row of
+//! a span is left the rest is left out.
 //!
 //! Reading order: [`arithmetic`], [`compare`], [`room`] where the numbers are; [`Program`], [`Program::run`].
 
@@ -20,8 +21,16 @@ use crate::select::picked;
 pub use arithmetic::{
     Arithmetic, Change, calculate_floats, calculate_ints, change_floats, change_ints, floats_of_ints,
 };
+use arithmetic::{any_outside, any_over_end};
 pub use compare::{Comparison, compare_floats, compare_ints};
 pub use room::Room;
+use std::ops::Range;
+
+/// A program is run on so many rows at a time, whose numbers stay in the nearest cache from one step to the next.
+pub const SPAN: usize = 512;
+
+/// A bit for each row of a span.
+pub type Span = [u64; SPAN / 64];
 
 /// What a loop reads: a value for each row, or one for all.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +64,8 @@ pub struct Test(usize);
 pub enum Guarded {
     Plus,
     Minus,
+    /// As plus; what it is added to, and the sum, are between these.
+    Moved(i64, i64),
     /// Of integers of so many bits.
     Over(u32),
     Modulo,
@@ -65,6 +76,8 @@ pub enum Guarded {
 pub enum Failure {
     DivisionByZero,
     Overflow(Guarded, i64, i64),
+    /// Outside of the bounds of [`Guarded::Moved`].
+    OutOfRange,
     /// [`Change::Magnitude`] of the least integer of so many bits.
     Magnitude(u32, i64),
 }
@@ -287,13 +300,34 @@ impl Program {
     pub fn run(&self, columns: &mut dyn Columns, rows: usize, wanted: &Mask, room: &mut Room) -> Result<Mask, Stopped> {
         let asked = self.asked.expect("a program asks something");
         assert!(rows <= VECTOR, "{rows} rows");
-        room.grow(self.room, self.steps.len());
+        room.grow(self.room, self.steps.len(), self.kinds.len());
+        let mut found = [0; VECTOR / 64];
+        let spans = wanted.as_chunks().0.iter().zip(found.as_chunks_mut().0).enumerate();
+        for (i, (wanted, found)) in spans {
+            if wanted.iter().any(|word| *word != 0) {
+                let from = i * SPAN;
+                *found = self.run_span(columns, from..rows.min(from + SPAN), wanted, asked, room)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn run_span(
+        &self,
+        columns: &mut dyn Columns,
+        rows: Range<usize>,
+        wanted: &Span,
+        asked: Test,
+        room: &mut Room,
+    ) -> Result<Span, Stopped> {
         let mut wanted = *wanted;
         for (at, step) in self.steps.iter().enumerate() {
             for column in &self.loads[at] {
-                columns.load(*column).map_err(|Unread| Stopped::Unread)?;
+                if !std::mem::replace(&mut room.loaded[*column], true) {
+                    columns.load(*column).map_err(|Unread| Stopped::Unread)?;
+                }
             }
-            let run = Run { program: self, columns, rows, wanted: &wanted, at };
+            let run = Run { program: self, columns, rows: &rows, wanted: &wanted, at };
             match step {
                 Step::Among(test) => {
                     and(&mut wanted, room.mask(*test));
@@ -344,24 +378,24 @@ impl Step {
     }
 }
 
-fn and(mask: &mut Mask, other: &Mask) {
+fn and(mask: &mut Span, other: &Span) {
     mask.iter_mut().zip(other).for_each(|(word, other)| *word &= other);
 }
 
-/// One step of one vector.
+/// One step of one span.
 struct Run<'a> {
     program: &'a Program,
     columns: &'a dyn Columns,
-    rows: usize,
-    wanted: &'a Mask,
+    rows: &'a Range<usize>,
+    wanted: &'a Span,
     at: usize,
 }
 
 impl Run<'_> {
     fn ints<'r>(&'r self, number: Number, room: &'r Room) -> Side<'r, i64> {
         match number {
-            Number::Column(column, _) => Side::Many(&self.columns.ints(column)[..self.rows]),
-            Number::Step(step, _) => Side::Many(&room.ints[self.program.places[step]][..self.rows]),
+            Number::Column(column, _) => Side::Many(&self.columns.ints(column)[self.rows.clone()]),
+            Number::Step(step, _) => Side::Many(&room.ints[self.program.places[step]][..self.rows.len()]),
             Number::Int(value) => Side::One(value),
             Number::Float(value) => Side::One(value as i64),
         }
@@ -369,24 +403,24 @@ impl Run<'_> {
 
     fn floats<'r>(&'r self, number: Number, room: &'r Room) -> Side<'r, f64> {
         match number {
-            Number::Column(column, _) => Side::Many(&self.columns.floats(column)[..self.rows]),
-            Number::Step(step, _) => Side::Many(&room.floats[self.program.places[step]][..self.rows]),
+            Number::Column(column, _) => Side::Many(&self.columns.floats(column)[self.rows.clone()]),
+            Number::Step(step, _) => Side::Many(&room.floats[self.program.places[step]][..self.rows.len()]),
             Number::Int(value) => Side::One(value as f64),
             Number::Float(value) => Side::One(value),
         }
     }
 
     /// Clears the rows of which a column of the step has no value.
-    fn there(&self, mask: &mut Mask) {
+    fn there(&self, mask: &mut Span) {
         for column in &self.program.made_of[self.at] {
             if let Some(valid) = self.columns.valid(*column) {
-                mask.iter_mut().zip(valid).for_each(|(word, valid)| *word &= valid);
+                mask.iter_mut().zip(&valid[self.rows.start / 64..]).for_each(|(word, valid)| *word &= valid);
             }
         }
     }
 
     fn number(&self, step: &Step, room: &mut Room) -> Result<(), Failure> {
-        let (place, rows) = (self.program.places[self.at], self.rows);
+        let (place, rows) = (self.program.places[self.at], self.rows.len());
         if step.kind() == Some(Kind::Int) {
             let mut out = std::mem::take(&mut room.ints[place]);
             let done = self.ints_of(step, room, &mut out[..rows]);
@@ -413,13 +447,17 @@ impl Run<'_> {
             Step::Guarded(guarded, a, b) => {
                 let (a, b) = (self.ints(a, room), self.ints(b, room));
                 calculate_ints(guarded.calculates(), a, b, out);
-                self.check(a, b, |a, b| guarded.failure(a, b))?;
+                if guarded.may_have_failed(a, b, out) {
+                    self.check(a, b, |a, b| guarded.failure(a, b))?;
+                }
             }
             Step::GuardedMagnitude(bits, a) => {
                 let a = self.ints(a, room);
                 change_ints(Change::Magnitude, a, out);
                 let least = i64::MIN >> (64 - bits);
-                self.check(a, Side::One(0), |a, _| (a == least).then_some(Failure::Magnitude(bits, a)))?;
+                if any_outside(a, least + 1, i64::MAX) {
+                    self.check(a, Side::One(0), |a, _| (a == least).then_some(Failure::Magnitude(bits, a)))?;
+                }
             }
             _ => {}
         }
@@ -434,9 +472,6 @@ impl Run<'_> {
         failure: impl Fn(i64, i64) -> Option<Failure>,
     ) -> Result<(), Failure> {
         let of = |row: usize| failure(a.get(row), b.get(row));
-        if (0..self.rows).all(|row| of(row).is_none()) {
-            return Ok(());
-        }
         let mut asked = *self.wanted;
         self.there(&mut asked);
         match picked(&asked).find_map(of) {
@@ -445,19 +480,19 @@ impl Run<'_> {
         }
     }
 
-    fn test(&self, step: &Step, room: &Room) -> Mask {
+    fn test(&self, step: &Step, room: &Room) -> Span {
         let mut mask = match *step {
             Step::Compare(comparison, a, b) if a.kind() == Kind::Int && b.kind() == Kind::Int => {
-                compare_ints(comparison, self.ints(a, room), self.ints(b, room), self.rows)
+                compare_ints(comparison, self.ints(a, room), self.ints(b, room), self.rows.len())
             }
             Step::Compare(comparison, a, b) => {
-                compare_floats(comparison, self.floats(a, room), self.floats(b, room), self.rows)
+                compare_floats(comparison, self.floats(a, room), self.floats(b, room), self.rows.len())
             }
             Step::Both(a, b) => return std::array::from_fn(|i| room.mask(a)[i] & room.mask(b)[i]),
             Step::Either(a, b) => return std::array::from_fn(|i| room.mask(a)[i] | room.mask(b)[i]),
             Step::Not(a) => return std::array::from_fn(|i| !room.mask(a)[i]),
-            Step::Constant(false) => [0; VECTOR / 64],
-            _ => [u64::MAX; VECTOR / 64],
+            Step::Constant(false) => [0; SPAN / 64],
+            _ => [u64::MAX; SPAN / 64],
         };
         self.there(&mut mask);
         mask
@@ -477,18 +512,37 @@ impl<T: Copy> Side<'_, T> {
 impl Guarded {
     fn calculates(self) -> Arithmetic {
         match self {
-            Guarded::Plus => Arithmetic::Plus,
+            Guarded::Plus | Guarded::Moved(..) => Arithmetic::Plus,
             Guarded::Minus => Arithmetic::Minus,
             Guarded::Over(_) => Arithmetic::Over,
             Guarded::Modulo => Arithmetic::Modulo,
         }
     }
 
-    #[inline(always)]
+    /// Whether a row has one, wanted or not.
+    fn may_have_failed(self, a: Side<'_, i64>, b: Side<'_, i64>, out: &[i64]) -> bool {
+        match self {
+            Guarded::Plus => any_over_end(true, a, b, out),
+            Guarded::Minus => any_over_end(false, a, b, out),
+            Guarded::Moved(least, most) => {
+                any_over_end(true, a, b, out)
+                    || any_outside(a, least, most)
+                    || any_outside(Side::Many(out), least, most)
+            }
+            // Zero and −1 are.
+            Guarded::Over(_) | Guarded::Modulo => any_outside(b, 1, i64::MAX),
+        }
+    }
+
     fn failure(self, a: i64, b: i64) -> Option<Failure> {
         match self {
             Guarded::Plus => a.checked_add(b).is_none().then_some(Failure::Overflow(self, a, b)),
             Guarded::Minus => a.checked_sub(b).is_none().then_some(Failure::Overflow(self, a, b)),
+            Guarded::Moved(least, most) => {
+                let is_inside = |value: i64| least <= value && value <= most;
+                let is_there = is_inside(a) && a.checked_add(b).is_some_and(is_inside);
+                (!is_there).then_some(Failure::OutOfRange)
+            }
             Guarded::Over(_) | Guarded::Modulo if b == 0 => Some(Failure::DivisionByZero),
             Guarded::Over(bits) => (b == -1 && a == i64::MIN >> (64 - bits)).then_some(Failure::Overflow(self, a, b)),
             Guarded::Modulo => None,

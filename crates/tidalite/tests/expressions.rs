@@ -63,6 +63,7 @@ fn float(rng: &mut Rng, depth: u32) -> String {
         5 => format!("abs({})", float(rng, depth - 1)),
         6 => format!("({})::double", int(rng, depth - 1)),
         7 => format!("({})::float", float(rng, depth - 1)),
+        8 => format!("{}({})", pick(rng, &["floor", "ceil"]), float(rng, depth - 1)),
         op => {
             let sign = ["+", "-", "*", "/", "%"][op as usize % 5];
             format!("({} {sign} {})", float(rng, depth - 1), float(rng, depth - 1))
@@ -88,6 +89,10 @@ fn comparison(rng: &mut Rng) -> String {
                 "at = ts",
                 "at - ts > interval '500 milliseconds'",
                 "ts - at <= interval '0 seconds'",
+                "ts - at < interval '1 day'",
+                "at > ts + interval '300 milliseconds'",
+                "at - interval '1 day' <= ts - interval '86400 seconds'",
+                "ts + 500000 > at",
                 "day < '2024-01-09'",
             ],
         )

@@ -1,10 +1,9 @@
-//! Two vectors compared row by row, a bit for each row.
+//! Two spans of numbers compared row by row, a bit for each row.
 //!
 //! Floating point is compared as PostgreSQL does: NaN equals NaN and is greater than every number, −0 equals 0.
 
-use super::Side;
+use super::{SPAN, Side, Span};
 use crate::dispatch;
-use crate::in_range::{Mask, clear_behind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
@@ -32,7 +31,7 @@ impl Comparison {
 
     /// Of two integers.
     #[inline(always)]
-    fn of_ints(self, a: Side<'_, i64>, b: Side<'_, i64>, rows: usize, mask: &mut Mask) {
+    fn of_ints(self, a: Side<'_, i64>, b: Side<'_, i64>, rows: usize, mask: &mut Span) {
         match self {
             Comparison::Equal => masked(a, b, rows, mask, |a, b| a == b),
             Comparison::NotEqual => masked(a, b, rows, mask, |a, b| a != b),
@@ -44,7 +43,7 @@ impl Comparison {
     }
 
     #[inline(always)]
-    fn of_floats(self, a: Side<'_, f64>, b: Side<'_, f64>, rows: usize, mask: &mut Mask) {
+    fn of_floats(self, a: Side<'_, f64>, b: Side<'_, f64>, rows: usize, mask: &mut Span) {
         match (self, a, b) {
             // A number on one side settles what a NaN on the other comes to.
             (_, a, Side::One(c)) if !c.is_nan() => self.with_number(a, c, rows, mask),
@@ -60,7 +59,7 @@ impl Comparison {
 
     /// With a constant that is not NaN.
     #[inline(always)]
-    fn with_number(self, a: Side<'_, f64>, number: f64, rows: usize, mask: &mut Mask) {
+    fn with_number(self, a: Side<'_, f64>, number: f64, rows: usize, mask: &mut Span) {
         let b = Side::One(number);
         match self {
             Comparison::Equal => masked(a, b, rows, mask, |a, b| a == b),
@@ -105,7 +104,7 @@ fn masked<T: Copy + Default>(
     a: Side<'_, T>,
     b: Side<'_, T>,
     rows: usize,
-    mask: &mut Mask,
+    mask: &mut Span,
     test: impl Fn(T, T) -> bool + Copy,
 ) {
     match (a, b) {
@@ -135,6 +134,18 @@ fn masked<T: Copy + Default>(
     clear_behind(mask, rows);
 }
 
+/// Clears the bits from row `rows` on.
+#[inline(always)]
+pub(super) fn clear_behind(mask: &mut Span, rows: usize) {
+    for (i, word) in mask.iter_mut().enumerate() {
+        match rows.saturating_sub(i * 64) {
+            0 => *word = 0,
+            left @ 1..64 => *word &= u64::MAX >> (64 - left),
+            _ => {}
+        }
+    }
+}
+
 /// 64 values, those of a shorter slice with others behind them.
 #[inline(always)]
 fn whole<'a, T: Copy>(values: &'a [T], room: &'a mut [T; 64]) -> &'a [T; 64] {
@@ -161,8 +172,8 @@ fn bits(test: impl Fn(usize) -> bool) -> u64 {
 dispatch! {
     /// The rows of which it is true; bits behind the last row are clear.
     #[must_use]
-    pub fn compare_ints(comparison: Comparison, a: Side<'_, i64>, b: Side<'_, i64>, rows: usize) -> Mask {
-        let mut mask = [0; crate::bitpack::VECTOR / 64];
+    pub fn compare_ints(comparison: Comparison, a: Side<'_, i64>, b: Side<'_, i64>, rows: usize) -> Span {
+        let mut mask = [0; SPAN / 64];
         comparison.of_ints(a, b, rows, &mut mask);
         mask
     }
@@ -171,8 +182,8 @@ dispatch! {
 dispatch! {
     /// As [`compare_ints`].
     #[must_use]
-    pub fn compare_floats(comparison: Comparison, a: Side<'_, f64>, b: Side<'_, f64>, rows: usize) -> Mask {
-        let mut mask = [0; crate::bitpack::VECTOR / 64];
+    pub fn compare_floats(comparison: Comparison, a: Side<'_, f64>, b: Side<'_, f64>, rows: usize) -> Span {
+        let mut mask = [0; SPAN / 64];
         comparison.of_floats(a, b, rows, &mut mask);
         mask
     }

@@ -111,9 +111,10 @@ fn tree(rng: &mut Rng, kind: Kind, depth: u32) -> Tree {
             .unwrap(),
             inner(rng, kind),
         ),
-        (Kind::Float, 4) => {
-            Tree::Changed(*rng.choice(&[Change::Negated, Change::Magnitude, Change::Single]).unwrap(), inner(rng, kind))
-        }
+        (Kind::Float, 4) => Tree::Changed(
+            *rng.choice(&[Change::Negated, Change::Magnitude, Change::Single, Change::Floor, Change::Ceiling]).unwrap(),
+            inner(rng, kind),
+        ),
         (Kind::Float, 5) => Tree::AsFloat(inner(rng, Kind::Int)),
         (Kind::Float, 6) => Tree::Calculated(
             *rng.choice(&[Arithmetic::Over, Arithmetic::Modulo]).unwrap(),
@@ -121,7 +122,15 @@ fn tree(rng: &mut Rng, kind: Kind, depth: u32) -> Tree {
             inner(rng, kind),
         ),
         (Kind::Int, 5) if rng.u32(..4) == 0 => {
-            let guarded = *rng.choice(&[Guarded::Over(64), Guarded::Modulo, Guarded::Minus, Guarded::Plus]).unwrap();
+            let guarded = *rng
+                .choice(&[
+                    Guarded::Over(64),
+                    Guarded::Modulo,
+                    Guarded::Minus,
+                    Guarded::Plus,
+                    Guarded::Moved(-1 << 60, 1 << 61),
+                ])
+                .unwrap();
             Tree::Guarded(guarded, inner(rng, kind), inner(rng, kind))
         }
         (Kind::Int, 6) if rng.u32(..4) == 0 => Tree::Magnitude(64, inner(rng, kind)),
@@ -208,6 +217,11 @@ impl Tree {
             Tree::Guarded(with, a, b) => match both(a, b)? {
                 Some((Value::Int(a), Value::Int(b))) => {
                     let value = match with {
+                        Guarded::Moved(least, most) => {
+                            let is_inside = |v: &i64| (*least..=*most).contains(v);
+                            let sum = a.checked_add(b).filter(is_inside).filter(|_| is_inside(&a));
+                            return sum.map(|sum| Some(Value::Int(sum))).ok_or(Failure::OutOfRange);
+                        }
                         Guarded::Plus => a.checked_add(b),
                         Guarded::Minus => a.checked_sub(b),
                         _ if b == 0 => return Err(Failure::DivisionByZero),
@@ -230,6 +244,8 @@ impl Tree {
                 (Value::Int(a), _) => Value::Int(i64::from(a as i32)),
                 (Value::Float(a), Change::Negated) => Value::Float(-a),
                 (Value::Float(a), Change::Magnitude) => Value::Float(a.abs()),
+                (Value::Float(a), Change::Floor) => Value::Float(a.floor()),
+                (Value::Float(a), Change::Ceiling) => Value::Float(a.ceil()),
                 (Value::Float(a), _) => Value::Float(f64::from(a as f32)),
             }),
             Tree::AsFloat(a) => a.of(table, row)?.map(|a| match a {
@@ -393,6 +409,36 @@ fn equal_steps_are_done_once_and_places_are_used_again() {
     let test = program.compared(Comparison::Less, last, b);
     let program = program.asking(test);
     assert_eq!((program.len(), program.room), (12, (0, 2)));
+}
+
+#[test]
+fn integers_are_divided_exactly_by_whatever_way() {
+    let mut rng = Rng::with_seed(3);
+    let (mut over, mut modulo) = (vec![0; VECTOR], vec![0; VECTOR]);
+    for round in 0..400 {
+        // Shorter than 50 bits, around that, and any.
+        let bits = [8, 20, 40, 49, 50, 51, 64][round % 7];
+        let value = |rng: &mut Rng| match rng.u32(..10) {
+            0 => *rng.choice(&[0, 1, -1, (1 << (bits - 1)) - 1, -1 << (bits - 1)]).unwrap(),
+            1 => rng.i64(-9..10),
+            _ => rng.i64(..) >> (64 - bits),
+        };
+        let a: Vec<i64> = (0..VECTOR).map(|_| value(&mut rng)).collect();
+        // Near multiples, where rounding would show.
+        let b: Vec<i64> =
+            a.iter().map(|a| if rng.bool() { value(&mut rng) } else { a.wrapping_add(1) / rng.i64(1..1000) }).collect();
+        let divisor = value(&mut rng);
+        let one = vec![divisor; VECTOR];
+        for (b, side) in [(&b, Side::Many(b.as_slice())), (&one, Side::One(divisor))] {
+            calculate_ints(Arithmetic::Over, Side::Many(&a), side, &mut over);
+            calculate_ints(Arithmetic::Modulo, Side::Many(&a), side, &mut modulo);
+            for row in 0..VECTOR {
+                let (a, b) = (a[row], b[row]);
+                let expected = if b == 0 { (0, 0) } else { (a.wrapping_div(b), a.wrapping_rem(b)) };
+                assert_eq!((over[row], modulo[row]), expected, "{a} by {b}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! - Every NaN is one value, and −0 is 0, where rows are compared: what can give a NaN of another sign than stored ones
 //!   have is made plain, and so are the keys that rows are ordered, partitioned and told apart by.
 //!   So is floating point that is compared with other floating point of its row.
+//! - A difference of times is compared with an interval by how long they are.
 //! - An order names nothing twice: `ORDER BY a, b, a` is `ORDER BY a, b`. The stock aggregates count on it. Those to which
 //!   no order matters have none.
 //! - Lists that leave no value leave NULL ([`lists`]).
@@ -97,7 +98,12 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let any = any_of(list).transform_up(|e| one_zero(e, schema))?;
             Ok(Transformed::yes(any.data))
         }
-        Expr::BinaryExpr(BinaryExpr { op, .. }) if is_comparison(op) => one_zero(expr, schema),
+        Expr::BinaryExpr(BinaryExpr { ref left, op, ref right }) if is_comparison(op) => {
+            match of_lengths(left, op, right, schema) {
+                Some(compared) => Ok(Transformed::yes(compared)),
+                None => one_zero(expr, schema),
+            }
+        }
         Expr::Between(_) => one_zero(expr, schema),
         Expr::InList(list) if is_float(&list.expr, schema) => Ok(lists::with_both_zeros(list)),
         Expr::BinaryExpr(whole) if matches!(whole.op, Operator::And | Operator::Or) => lists::sound(whole, schema),
@@ -281,22 +287,47 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
 
 /// Floating point that is compared with other than a constant, of the same rows: Arrow orders −0 before 0.
 fn one_zero(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    // What has no column becomes a constant, for which zeros are the same already.
+    let has_columns = |side: &Expr| !side.column_refs().is_empty();
     let is_open = |sides: &[&Expr]| {
         sides.iter().all(|side| is_float(side, schema))
-            && sides.iter().filter(|side| !matches!(side, Expr::Literal(..))).count() > 1
+            && sides.iter().filter(|side| has_columns(side)).count() > 1
             && is_of_one_relation(sides)
     };
+    let plain = |side: Box<Expr>| if has_columns(&side) { plain(*side).map(Box::new) } else { Ok(side) };
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) && is_open(&[&left, &right]) => {
-            let (left, right) = (Box::new(plain(*left)?), Box::new(plain(*right)?));
+            let (left, right) = (plain(left)?, plain(right)?);
             Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })))
         }
         Expr::Between(Between { expr, negated, low, high }) if is_open(&[&expr, &low, &high]) => {
-            let [expr, low, high] = [*expr, *low, *high].map(|side| plain(side).map(Box::new));
+            let [expr, low, high] = [expr, low, high].map(plain);
             Ok(Transformed::yes(Expr::Between(Between { expr: expr?, negated, low: low?, high: high? })))
         }
         other => Ok(Transformed::no(other)),
     }
+}
+
+/// A difference of times compared with an interval, as lengths of time: intervals would be compared by their months,
+/// then their days, then the rest. `None` where the unit of the difference is too coarse for it.
+fn of_lengths(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let Expr::Cast(Cast { expr: difference, .. }) = left else {
+        let Expr::Cast(_) = right else { return None };
+        return of_lengths(right, op.swap()?, left, schema);
+    };
+    let Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) = right else { return None };
+    let DataType::Duration(unit) = difference.get_type(schema).ok()? else { return None };
+    let days = 30 * i128::from(interval.months) + i128::from(interval.days);
+    let nanos = days * 86_400_000_000_000 + i128::from(interval.nanoseconds);
+    let (of_unit, length): (i128, fn(Option<i64>) -> ScalarValue) = match unit {
+        ArrowUnit::Second => (1_000_000_000, ScalarValue::DurationSecond),
+        ArrowUnit::Millisecond => (1_000_000, ScalarValue::DurationMillisecond),
+        ArrowUnit::Microsecond => (1_000, ScalarValue::DurationMicrosecond),
+        ArrowUnit::Nanosecond => (1, ScalarValue::DurationNanosecond),
+    };
+    let units = i64::try_from(nanos / of_unit).ok().filter(|_| nanos % of_unit == 0)?;
+    let right = Box::new(Expr::Literal(length(Some(units)), None));
+    Some(Expr::BinaryExpr(BinaryExpr { left: difference.clone(), op, right }))
 }
 
 fn is_comparison(op: Operator) -> bool {

@@ -12,6 +12,8 @@ use tidalite_kernels::program::{self, Arithmetic, Change, Guarded, Kind, Program
 use tidalite_types::column_type::Physical;
 use tidalite_types::{ColumnId, TableSchema};
 
+const DAY_NANOS: i64 = 86_400_000_000_000;
+
 /// A number for each row, in plain values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Number {
@@ -30,12 +32,17 @@ pub(crate) enum Number {
 pub(super) struct Typed {
     number: Number,
     data_type: DataType,
+    /// Of an interval that is always as long, in nanoseconds; it is not compared.
+    length: Option<i64>,
 }
 
 /// Two numbers as they are compared; `None` where their types are not.
 pub(super) fn comparable(a: Typed, b: Typed) -> Option<(Number, Number)> {
     let is_float = |t: &DataType| matches!(t, DataType::Float32 | DataType::Float64);
     let is_int = |t: &DataType| t.is_signed_integer();
+    if a.length.is_some() || b.length.is_some() {
+        return None;
+    }
     let is_comparable = a.data_type == b.data_type
         || (is_float(&a.data_type) && is_float(&b.data_type))
         || (is_int(&a.data_type) && is_int(&b.data_type));
@@ -56,7 +63,7 @@ impl Number {
                     _ => return None,
                 };
                 let data_type = arrow_type(column.column_type);
-                Some(Typed { number: Number::Column(column.id, kind), data_type })
+                Some(Typed::new(Number::Column(column.id, kind), data_type))
             }
             Expr::Literal(value, _) => constant(value),
             Expr::Cast(Cast { expr, field }) => Number::of(expr, schema)?.cast(field.data_type()),
@@ -69,6 +76,8 @@ impl Number {
                 let of = Number::of(argument, schema)?;
                 match function.name() {
                     "abs" => of.magnitude(),
+                    "floor" if of.is_float() => Some(of.changed(Change::Floor)),
+                    "ceil" if of.is_float() => Some(of.changed(Change::Ceiling)),
                     _ if is_of_nans(function) && of.is_float() => Some(of),
                     _ => None,
                 }
@@ -155,6 +164,10 @@ impl Number {
 }
 
 impl Typed {
+    fn new(number: Number, data_type: DataType) -> Typed {
+        Typed { number, data_type, length: None }
+    }
+
     pub fn number(self) -> Number {
         self.number
     }
@@ -164,7 +177,7 @@ impl Typed {
     }
 
     fn changed(self, change: Change) -> Typed {
-        Typed { number: Number::Changed(change, Box::new(self.number)), data_type: self.data_type }
+        Typed::new(Number::Changed(change, Box::new(self.number)), self.data_type)
     }
 
     /// As its type holds it, after a calculation in 64 bits.
@@ -186,7 +199,7 @@ impl Typed {
             return Some(self.changed(Change::Magnitude));
         }
         let bits = bits(&self.data_type)?;
-        Some(Typed { number: Number::Magnitude(bits, Box::new(self.number)), data_type: self.data_type })
+        Some(Typed::new(Number::Magnitude(bits, Box::new(self.number)), self.data_type))
     }
 
     /// Where no value is outside of the other type.
@@ -213,7 +226,7 @@ impl Typed {
             (from, to) if bits(from)? <= bits(to)? => self.number,
             _ => return None,
         };
-        Some(Typed { number, data_type: to.clone() })
+        Some(Typed::new(number, to.clone()))
     }
 }
 
@@ -229,6 +242,12 @@ fn bits(data_type: &DataType) -> Option<u32> {
 }
 
 fn constant(value: &ScalarValue) -> Option<Typed> {
+    if let ScalarValue::IntervalMonthDayNano(Some(interval)) = value {
+        // Times are UTC, where every day is as long.
+        let days = i64::from(interval.days).checked_mul(DAY_NANOS)?;
+        let length = days.checked_add(interval.nanoseconds).filter(|_| interval.months == 0)?;
+        return Some(Typed { length: Some(length), ..Typed::new(Number::Int(length), value.data_type()) });
+    }
     let number = match value {
         ScalarValue::Int8(v) => Number::Int((*v)?.into()),
         ScalarValue::Int16(v) => Number::Int((*v)?.into()),
@@ -245,7 +264,7 @@ fn constant(value: &ScalarValue) -> Option<Typed> {
         ScalarValue::Float64(v) => Number::Float((*v)?),
         _ => return None,
     };
-    Some(Typed { number, data_type: value.data_type() })
+    Some(Typed::new(number, value.data_type()))
 }
 
 fn calculated(op: Operator, a: Typed, b: Typed) -> Option<Typed> {
@@ -257,9 +276,19 @@ fn calculated(op: Operator, a: Typed, b: Typed) -> Option<Typed> {
         Operator::Modulo => Arithmetic::Modulo,
         _ => return None,
     };
+    if let (DataType::Timestamp(unit, None), Some(length)) = (&a.data_type, b.length) {
+        return moved(a.number, *unit, if with == Arithmetic::Minus { length.checked_neg()? } else { length }, with);
+    }
+    if let (Some(length), DataType::Timestamp(unit, None), Arithmetic::Plus) = (a.length, &b.data_type, with) {
+        return moved(b.number, *unit, length, with);
+    }
+    if with == Arithmetic::Minus && a.data_type == DataType::Date32 && b.data_type == DataType::Date32 {
+        let number = Number::Calculated(with, Box::new(a.number), Box::new(b.number));
+        return Some(Typed::new(number, DataType::Int64));
+    }
     if let Some((guarded, data_type)) = of_times(with, &a.data_type, &b.data_type) {
         let number = Number::Guarded(guarded, Box::new(a.number), Box::new(b.number));
-        return Some(Typed { number, data_type });
+        return Some(Typed::new(number, data_type));
     }
     if a.data_type != b.data_type {
         return None;
@@ -278,7 +307,25 @@ fn calculated(op: Operator, a: Typed, b: Typed) -> Option<Typed> {
         (_, None) if is_float => Number::Calculated(with, left, right),
         _ => return None,
     };
-    Some(Typed { number, data_type }.fitted())
+    Some(Typed::new(number, data_type).fitted())
+}
+
+/// A time moved by nanoseconds; `None` where its unit is too coarse for them. Bounds are those of the calendar.
+fn moved(time: Number, unit: TimeUnit, nanos: i64, with: Arithmetic) -> Option<Typed> {
+    if !matches!(with, Arithmetic::Plus | Arithmetic::Minus) {
+        return None;
+    }
+    let (of_unit, least, most) = match unit {
+        TimeUnit::Millisecond => (1_000_000, -8_334_601_228_800_000, 8_210_266_876_799_999),
+        TimeUnit::Microsecond => (1_000, -8_334_601_228_800_000_000, 8_210_266_876_799_999_999),
+        TimeUnit::Nanosecond => (1, i64::MIN, i64::MAX),
+        TimeUnit::Second => return None,
+    };
+    if nanos % of_unit != 0 {
+        return None;
+    }
+    let number = Number::Guarded(Guarded::Moved(least, most), Box::new(time), Box::new(Number::Int(nanos / of_unit)));
+    Some(Typed::new(number, DataType::Timestamp(unit, None)))
 }
 
 /// What times and durations of one unit come to.

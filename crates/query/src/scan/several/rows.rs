@@ -150,13 +150,14 @@ fn error_of(failure: Failure) -> Error {
         Failure::DivisionByZero => ArrowError::DivideByZero,
         Failure::Overflow(of, a, b) => {
             let sign = match of {
-                Guarded::Plus => '+',
+                Guarded::Plus | Guarded::Moved(..) => '+',
                 Guarded::Minus => '-',
                 Guarded::Over(_) => '/',
                 Guarded::Modulo => '%',
             };
             ArrowError::ArithmeticOverflow(format!("Overflow happened on: {a} {sign} {b}"))
         }
+        Failure::OutOfRange => ArrowError::ComputeError("Timestamp out of range".to_owned()),
         Failure::Magnitude(bits, of) => ArrowError::ComputeError(format!("Int{bits}Array overflow on abs({of})")),
     };
     DataFusionError::ArrowError(Box::new(error), None).into()
