@@ -292,7 +292,8 @@ impl Engine {
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
-            let table: Arc<dyn TableProvider> = Arc::new(NativeTable::within(part.base, part.lo, part.hi).fast(self.fast_operators));
+            let table: Arc<dyn TableProvider> =
+                Arc::new(NativeTable::within(part.base, part.lo, part.hi).fast(self.fast_operators));
             let planned = self.plan(&catalog, query, &[(&part.name, table)], "", &cancel).await?;
             self.start(planned, &query.words, cancel)
         }
