@@ -15,6 +15,8 @@ EXPLAINED = {
             "Then the questions that a dashboard asks are put to every system, with the same answers from all.",
     "filters": "A few rows are looked for among many. Hot is when the table has just been read and lies in memory, cold is the first question after the system "
                "was started and memory was cleared, so that the disk counts.",
+    "joins": "Each trade is asked for the quote of its share that was the last one at that moment, the classic question of such data: two tables are gone through in "
+             "order of time. Less time is better.",
     "hits": "Questions of web analytics about a wide table. The relative time says how many times as long as the best system of each question a system takes, "
             "on average over all: 1 would be the best in every one.",
     "ingress": "A CSV file of share prices is read in. The clock stops when the rows are safe on the disk, as far as the system promises it; what that is stands in the table.",

@@ -19,3 +19,22 @@ pub fn woven(sources: &[&[i64]]) -> Vec<u32> {
         many => sort_permutation(&many.concat()),
     }
 }
+
+/// Times in an order.
+#[must_use]
+pub fn times_in_order(times: &[i64], order: &[u32]) -> Vec<i64> {
+    order.iter().map(|row| times[*row as usize]).collect()
+}
+
+/// Numbers of keys in an order.
+#[must_use]
+pub fn keys_in_order(keys: &[u32], order: &[u32]) -> Vec<u32> {
+    order.iter().map(|row| keys[*row as usize]).collect()
+}
+
+/// Places in an order as the rows that have them; what is behind the order stays.
+pub fn as_rows(places: &mut [u32], order: &[u32]) {
+    for place in places {
+        *place = order.get(*place as usize).copied().unwrap_or(*place);
+    }
+}

@@ -1,6 +1,6 @@
 use super::pass::partners_plain;
 use super::*;
-use arrow::array::{Array, ArrayRef, Float64Array, StringViewArray};
+use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, StringViewArray, UInt32Array};
 use arrow::datatypes::DataType;
 use std::sync::Arc;
 
@@ -40,10 +40,20 @@ fn partners_are_those_of_the_plain_pass() {
 
 #[test]
 fn partners_that_are_too_old_are_none() {
-    let mut found = [0, NONE, 1, 1];
-    let times = [i64::MIN, 95];
-    no_older(&mut found, &[i64::MAX, 50, 100, 106], 10, |row| times[row as usize]);
+    let mut found = [0, NONE, 1, 2];
+    no_older(&mut found, &[i64::MAX, 50, 100, 106], 10, &[i64::MIN, 95], &[95]);
     assert_eq!(found, [NONE, NONE, 1, NONE]);
+}
+
+#[test]
+fn rows_without_a_partner_get_that_of_their_key_before() {
+    let mut found = [5, NONE, NONE, NONE, NONE];
+    let keys = [0, 1, 0, NONE, 7];
+    assert_eq!(missing(&found, &keys), [1, 0, 7]);
+    resolve(&mut found, Some(&keys), &[3, NONE], 10);
+    assert_eq!(found, [5, NONE, 13, NONE, NONE]);
+    resolve(&mut found, None, &[2], 20);
+    assert_eq!(found, [5, 22, 13, 22, 22]);
 }
 
 #[test]
@@ -52,6 +62,10 @@ fn sources_are_woven_by_time_and_then_by_source() {
     assert_eq!(woven(&[&[5], &[], &[4, 5], &[5]]), [1, 0, 2, 3]);
     assert_eq!(woven(&[&[1, 2]]), [0, 1]);
     assert!(woven(&[]).is_empty());
+    assert_eq!((times_in_order(&[7, 8], &[1, 0]), keys_in_order(&[7, 8], &[1, 1])), (vec![8, 7], vec![8, 8]));
+    let mut places = [1, NONE, 3];
+    as_rows(&mut places, &[4, 5, 6]);
+    assert_eq!(places, [5, NONE, 3]);
 }
 
 #[test]
@@ -71,4 +85,35 @@ fn columns_are_gathered_from_all_arrays() {
     assert_eq!(&gathered(&parts, &rows, &DataType::Utf8View).expect("texts"), &expected);
     assert!(gathered(&parts, &[3], &DataType::Utf8View).is_err(), "a row that is not there");
     assert!(gathered(&parts, &[0], &DataType::Float64).is_err(), "another type");
+}
+
+#[test]
+fn equal_keys_have_one_number() {
+    let ints = Int64Array::from(vec![Some(7), None, Some(-1), Some(7)]);
+    let mut numbers = IntNumbers::default();
+    assert_eq!(numbers.found(&ints), None);
+    assert_eq!(numbers.numbered(&ints), [0, NONE, 1, 0]);
+    assert_eq!((numbers.found(&ints), numbers.count()), (Some(vec![0, NONE, 1, 0]), 2));
+    assert_eq!(numbers.found(&Int64Array::from(vec![-1, 7])), Some(vec![1, 0]));
+    let texts = StringViewArray::from(vec![Some("b"), None, Some(""), Some("b"), Some("a text that lies elsewhere")]);
+    let mut numbers = TextNumbers::default();
+    assert_eq!(numbers.found(&texts), None);
+    assert_eq!(numbers.numbered(&texts), [0, NONE, 1, 0, 2]);
+    assert_eq!((numbers.found(&texts), numbers.count()), (Some(vec![0, NONE, 1, 0, 2]), 3));
+    assert!(numbers.bytes() > 0);
+}
+
+#[test]
+fn codes_are_numbers_of_the_other_side() {
+    let codes = UInt32Array::from(vec![2, 0, 1]);
+    assert_eq!(coded(&codes, 3, None).as_deref(), Some(&[2, 0, 1][..]));
+    assert_eq!(coded(&codes, 9, Some(&[4, NONE, 5])).as_deref(), Some(&[5, 4, NONE][..]));
+    assert_eq!((coded(&codes, 2, None), coded(&codes, 9, Some(&[1, 1]))), (None, None), "codes that are not there");
+    let codes = UInt32Array::from(vec![Some(1), None]);
+    assert_eq!(coded(&codes, 2, None).as_deref(), Some(&[1, NONE][..]));
+    assert_eq!(coded(&codes, 2, Some(&[0, 7])).as_deref(), Some(&[7, NONE][..]));
+    assert_eq!(coded(&codes, 1, None), None);
+    assert_eq!(coded(&UInt32Array::from(vec![None, None]), 0, None).as_deref(), Some(&[NONE, NONE][..]));
+    assert_eq!(as_one(&[1, NONE, 2], &[3, 1, NONE], 10), [13, NONE, NONE]);
+    assert_eq!(pairs(&[1, NONE], &[2, 0]), Int64Array::from(vec![Some((1 << 32) + 2), None]));
 }

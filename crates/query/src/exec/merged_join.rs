@@ -42,7 +42,7 @@ use side::{Columns, Scale, Side, Table, unit_of};
 use slices::{Before, Slice, Slicer, Source};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use tidalite_operators::time_join::{NONE, Rows, no_older, partners};
+use tidalite_operators::time_join::{NONE, Rows, missing, no_older, partners, resolve};
 
 /// With no more rows than these another thread would not be worth its start.
 const ROWS_OF_ONE_THREAD: usize = 65_536;
@@ -171,10 +171,13 @@ struct Out {
     texts: Option<StringViewArray>,
 }
 
-/// Keys of rows without a partner.
-fn missing(found: &[u32], left: &SideRows) -> Vec<u32> {
-    let keys = left.keys.iter().flat_map(|keys| keys.iter());
-    found.iter().zip(keys).filter(|(found, key)| **found == NONE && **key != NONE).map(|(_, key)| *key).collect()
+/// What the rows of a slice tell.
+struct Found {
+    /// Of each left row.
+    partners: Vec<u32>,
+    /// For each key the latest right row.
+    last: Vec<u32>,
+    _memory: MemoryReservation,
 }
 
 /// One execution.
@@ -352,17 +355,19 @@ impl Running {
         };
         let found = SideRows::of(&self.left, &left, &self.cancel).and_then(|left| {
             let right = SideRows::of(&self.right, &right, &self.cancel)?;
-            let (found, last) = self.found(&left, &right)?;
-            Ok((left, right, found, last))
+            let found = self.found(&left, &right)?;
+            Ok((left, right, found))
         });
-        let (left, right, mut found, last) = match found {
+        let (left, right, found) = match found {
             Ok(found) => found,
             Err(error) => return failed(error, after),
         };
+        // What comes behind such a slice asks the table itself.
+        let is_alone = matches!(before, Before::Earlier(_, true));
         let before = match before {
             Before::Nothing => Ok(Arc::new(Carry::empty(&self.right_types, self.memory.new_empty()))),
             Before::Earlier(earlier, is_alone) => {
-                let codes = is_alone.then(|| missing(&found, &left));
+                let codes = is_alone.then(|| missing(&found.partners, left.keys.as_deref().unwrap_or_default()));
                 let part = self.right.earlier(&earlier, codes.as_deref(), &self.cancel);
                 part.and_then(|part| Carry::of(&part, self.memory.new_empty())).map(Arc::new)
             }
@@ -371,9 +376,10 @@ impl Running {
             }
         };
         let next = before.and_then(|before| {
-            let next = match right.rows {
-                0 => before.clone(),
-                _ => Arc::new(before.with(&last.0, &right, &self.right_types, self.memory.new_empty())?),
+            let next = if right.rows == 0 || is_alone {
+                before.clone()
+            } else {
+                Arc::new(before.with(&found.last, &right, &self.right_types, self.memory.new_empty())?)
             };
             Ok((before, next))
         });
@@ -385,12 +391,13 @@ impl Running {
         if left.rows == 0 {
             return Ok(None);
         }
-        self.resolved(&mut found, &left, &right, &before);
-        Ok(Some(self.batch(found, &left, &right, &before)?))
+        let mut partners = found.partners;
+        self.resolve(&mut partners, &left, &right, &before);
+        Ok(Some(self.batch(partners, &left, &right, &before)?))
     }
 
     /// Partners within the slice, and for each key the latest row.
-    fn found(&self, left: &SideRows, right: &SideRows) -> crate::Result<(Vec<u32>, (Vec<u32>, MemoryReservation))> {
+    fn found(&self, left: &SideRows, right: &SideRows) -> crate::Result<Found> {
         let (keys, bytes) = self.right.keys.count();
         self.memory.try_resize(self.memory.size().max(bytes))?;
         let memory = self.memory.new_empty();
@@ -403,26 +410,18 @@ impl Running {
         partners(left_rows, right_rows, self.kind == Kind::Lt, &mut last, &mut found);
         // Rows without a time have no partner.
         found.resize(left.rows, NONE);
-        Ok((found, (last, memory)))
+        Ok(Found { partners: found, last, _memory: memory })
     }
 
     /// Those without a partner in the slice get the one before it; those that are too old, none.
-    fn resolved(&self, found: &mut [u32], left: &SideRows, right: &SideRows, before: &Carry) {
-        let first = right.rows as u32;
-        let mut resolve = |row: usize, key: u32| {
-            if found[row] == NONE {
-                found[row] = before.place(key).map_or(NONE, |place| first + place);
-            }
-        };
-        match &left.keys {
-            Some(keys) => keys.iter().enumerate().for_each(|(row, key)| resolve(row, *key)),
-            None => (0..left.times.len()).for_each(|row| resolve(row, 0)),
-        }
+    fn resolve(&self, found: &mut [u32], left: &SideRows, right: &SideRows, before: &Carry) {
+        // Rows without a time are behind the others and stay as they are.
+        resolve(&mut found[..left.times.len()], left.keys.as_deref(), before.places(), right.rows as u32);
         let Some(tolerance) = self.tolerance else { return };
         let (own, other) = (self.left.columns.unit, self.right.columns.unit);
         if own == other {
             let ticks = u64::try_from(tolerance / i128::from(own)).unwrap_or(u64::MAX);
-            return no_older(found, &left.raw, ticks, |row| before.time(row, right));
+            return no_older(found, &left.raw, ticks, &right.raw, before.times());
         }
         for (found, time) in found.iter_mut().zip(left.raw.iter()).filter(|(found, _)| **found != NONE) {
             let partner = i128::from(before.time(*found, right)) * i128::from(other);
@@ -433,7 +432,7 @@ impl Running {
     }
 
     fn batch(&self, mut found: Vec<u32>, left: &SideRows, right: &SideRows, before: &Carry) -> Result<RecordBatch> {
-        right.place_all(&mut found);
+        right.lie(&mut found);
         let column = |out: &Out| -> Result<ArrayRef> {
             let own = match out.is_left {
                 true => left.column(out.place, &out.data_type)?,

@@ -54,18 +54,24 @@ impl Carry {
             }
         }
         let raw = kept.iter().map(|row| self.time(*row, rows)).collect();
-        let mut columns = Vec::with_capacity(types.len());
-        for (column, data_type) in types.iter().enumerate() {
-            let kept: Vec<u32> = kept.iter().map(|row| rows.place(*row)).collect();
-            columns.push(self.gathered(column, &kept, rows, data_type)?);
-        }
+        rows.lie(&mut kept);
+        let columns = types.iter().enumerate().map(|(column, own)| self.gathered(column, &kept, rows, own));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         memory.try_grow(columns.iter().map(|column| column.get_array_memory_size()).sum())?;
         Ok(Carry { place_of, raw, columns, _memory: memory })
     }
 
-    /// A key's row.
-    pub fn place(&self, key: u32) -> Option<u32> {
+    fn place(&self, key: u32) -> Option<u32> {
         self.place_of.get(key as usize).copied().filter(|place| *place != NONE)
+    }
+
+    /// For each key its row.
+    pub fn places(&self) -> &[u32] {
+        &self.place_of
+    }
+
+    pub fn times(&self) -> &[i64] {
+        &self.raw
     }
 
     /// The time of a row in order of a slice or, counted behind all of them, of this.

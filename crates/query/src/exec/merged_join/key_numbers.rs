@@ -1,14 +1,18 @@
 //! Keys of both sides as numbers of one space.
 //!
 //! Symbols come as codes: a left code becomes the right one of the same text, and codes of several keys are digits of one
-//! number. Other keys are looked up; threads number them together, and mostly only read.
+//! number. Other keys are looked up column by column, and pairs of numbers in turn; threads number them together, and
+//! mostly only read.
 
 use crate::exec::keys::{Keys, NONE};
 use crate::{Error, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::buffer::ScalarBuffer;
-use datafusion::arrow::datatypes::{DataType, UInt32Type};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type, UInt32Type};
+use datafusion::common::DataFusionError;
 use std::sync::{Arc, PoisonError, RwLock};
+use tidalite_operators::time_join::{IntNumbers, TextNumbers, as_one, coded, pairs};
 use tidalite_storage::symbol::SymbolMap;
 use tidalite_types::ErrorKind;
 
@@ -48,7 +52,21 @@ pub(super) enum KeyNumbers {
     /// All rows have the number 0.
     Without,
     Codes(Vec<CodePair>),
-    LookedUp(RwLock<Keys>),
+    LookedUp(LookedUp),
+}
+
+/// A table for each key, and one for all keys but the first: of pairs of numbers, of those before it and its own.
+pub(super) struct LookedUp {
+    columns: Vec<(DataType, RwLock<Numbers>)>,
+    pairs: Vec<RwLock<Numbers>>,
+}
+
+enum Numbers {
+    /// Of what fits an integer of 64 bits.
+    Ints(IntNumbers),
+    Texts(TextNumbers),
+    /// Of any type.
+    Any(Box<Keys>),
 }
 
 impl KeyNumbers {
@@ -56,7 +74,7 @@ impl KeyNumbers {
         Ok(match codes {
             _ if types.is_empty() => KeyNumbers::Without,
             Some(pairs) => KeyNumbers::Codes(pairs.to_vec()),
-            None => KeyNumbers::LookedUp(RwLock::new(Keys::new(types)?)),
+            None => KeyNumbers::LookedUp(LookedUp::new(types)?),
         })
     }
 
@@ -73,10 +91,7 @@ impl KeyNumbers {
         match self {
             KeyNumbers::Without => (1, 0),
             KeyNumbers::Codes(pairs) => (pairs.iter().map(|pair| pair.count).product(), 0),
-            KeyNumbers::LookedUp(keys) => {
-                let keys = keys.read().unwrap_or_else(PoisonError::into_inner);
-                (keys.count(), keys.size())
-            }
+            KeyNumbers::LookedUp(keys) => keys.count(),
         }
     }
 
@@ -86,7 +101,7 @@ impl KeyNumbers {
         match self {
             KeyNumbers::Without => Ok(None),
             KeyNumbers::Codes(pairs) => codes(pairs, columns, is_left).map(Some),
-            KeyNumbers::LookedUp(keys) => looked_up(keys, columns, rows).map(Some),
+            KeyNumbers::LookedUp(keys) => keys.of(columns, rows).map(Some),
         }
     }
 }
@@ -94,47 +109,96 @@ impl KeyNumbers {
 fn codes(pairs: &[CodePair], columns: &[ArrayRef], is_left: bool) -> Result<ScalarBuffer<u32>> {
     let mut numbers: Option<ScalarBuffer<u32>> = None;
     for (pair, column) in pairs.iter().zip(columns) {
-        let own = codes_of(pair, column, is_left)?;
-        let digit = |(number, code): (&u32, &u32)| match (*number, *code) {
-            (NONE, _) | (_, NONE) => NONE,
-            // Their product is at most `CODES_MAX`.
-            (number, code) => number * pair.count as u32 + code,
-        };
+        let column = column
+            .as_primitive_opt::<UInt32Type>()
+            .ok_or_else(|| Error::internal("a symbol that does not come as its code"))?;
+        let others = pair.of_left.as_deref().filter(|_| is_left);
+        let own = coded(column, pair.count, others)
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, "a row has a symbol that no dictionary has"))?;
         numbers = Some(match numbers {
             None => own,
-            Some(before) => before.iter().zip(own.iter()).map(digit).collect::<Vec<u32>>().into(),
+            // Their product is at most `CODES_MAX`.
+            Some(before) => as_one(&before, &own, pair.count as u32).into(),
         });
     }
     numbers.ok_or_else(|| Error::internal("codes of no keys"))
 }
 
-fn codes_of(pair: &CodePair, column: &ArrayRef, is_left: bool) -> Result<ScalarBuffer<u32>> {
-    let column = column
-        .as_primitive_opt::<UInt32Type>()
-        .ok_or_else(|| Error::internal("a symbol that does not come as its code"))?;
-    let of_left = pair.of_left.as_deref().filter(|_| is_left);
-    let count = of_left.map_or(pair.count, <[u32]>::len);
-    let is_known = match column.null_count() {
-        0 => column.values().iter().fold(0, |max, code| max.max(*code)) < count.max(1) as u32,
-        _ => column.iter().flatten().all(|code| (code as usize) < count),
-    };
-    if !is_known || (count == 0 && column.null_count() < column.len()) {
-        return Err(Error::new(ErrorKind::Corrupt, "a row has a symbol that no dictionary has"));
+impl LookedUp {
+    fn new(types: Vec<DataType>) -> Result<LookedUp> {
+        let pairs = types.iter().skip(1).map(|_| RwLock::new(Numbers::Ints(IntNumbers::default()))).collect();
+        let column = |own: DataType| {
+            let (own, numbers) = Numbers::of(own)?;
+            Ok((own, RwLock::new(numbers)))
+        };
+        Ok(LookedUp { columns: types.into_iter().map(column).collect::<Result<_>>()?, pairs })
     }
-    let code = |code: u32| of_left.map_or(code, |codes| codes[code as usize]);
-    Ok(match (column.null_count(), of_left) {
-        (0, None) => column.values().clone(),
-        (0, Some(codes)) => column.values().iter().map(|code| codes[*code as usize]).collect::<Vec<u32>>().into(),
-        _ => column.iter().map(|own| own.map_or(NONE, code)).collect::<Vec<u32>>().into(),
-    })
+
+    /// Of whole keys, and the memory that all tables take.
+    fn count(&self) -> (usize, usize) {
+        let of = |numbers: &RwLock<Numbers>| numbers.read().unwrap_or_else(PoisonError::into_inner).count();
+        let tables = self.columns.iter().map(|(_, numbers)| numbers).chain(&self.pairs).map(of);
+        tables.fold((0, 0), |(_, bytes), (count, own)| (count, bytes + own))
+    }
+
+    fn of(&self, columns: &[ArrayRef], rows: usize) -> Result<ScalarBuffer<u32>> {
+        let mut whole: Option<Vec<u32>> = None;
+        for (at, (column, (data_type, numbers))) in columns.iter().zip(&self.columns).enumerate() {
+            let column = cast(column, data_type).map_err(DataFusionError::from)?;
+            let own = looked_up(numbers, &column, rows)?;
+            whole = Some(match whole {
+                None => own,
+                Some(before) => {
+                    let both: ArrayRef = Arc::new(pairs(&before, &own));
+                    looked_up(&self.pairs[at - 1], &both, rows)?
+                }
+            });
+        }
+        Ok(whole.unwrap_or_default().into())
+    }
 }
 
-fn looked_up(keys: &RwLock<Keys>, columns: &[ArrayRef], rows: usize) -> Result<ScalarBuffer<u32>> {
-    let found = keys.read().unwrap_or_else(PoisonError::into_inner).found(columns, rows)?;
-    let is_null = |row: usize| columns.iter().any(|column| column.is_null(row));
-    if found.iter().enumerate().all(|(row, number)| *number != NONE || is_null(row)) {
-        return Ok(found.into());
+impl Numbers {
+    /// Of values of a type, and the type that they are looked up as.
+    fn of(data_type: DataType) -> Result<(DataType, Numbers)> {
+        use DataType::{
+            Date32, Int8, Int16, Int32, Int64, LargeUtf8, Timestamp, UInt8, UInt16, UInt32, Utf8, Utf8View,
+        };
+        Ok(match data_type {
+            Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 => (Int64, Numbers::Ints(IntNumbers::default())),
+            Date32 | Timestamp(_, None) => (data_type, Numbers::Ints(IntNumbers::default())),
+            Utf8 | LargeUtf8 | Utf8View => (Utf8View, Numbers::Texts(TextNumbers::default())),
+            other => (other.clone(), Numbers::Any(Box::new(Keys::new(vec![other])?))),
+        })
     }
-    let mut keys = keys.write().unwrap_or_else(PoisonError::into_inner);
-    Ok(keys.numbered_without_null(columns, rows)?.into())
+
+    fn count(&self) -> (usize, usize) {
+        match self {
+            Numbers::Ints(numbers) => (numbers.count(), numbers.bytes()),
+            Numbers::Texts(numbers) => (numbers.count(), numbers.bytes()),
+            Numbers::Any(keys) => (keys.count(), keys.size()),
+        }
+    }
+}
+
+/// Reads first: that threads can do side by side.
+fn looked_up(numbers: &RwLock<Numbers>, column: &ArrayRef, rows: usize) -> Result<Vec<u32>> {
+    let of_ints = || cast(column, &DataType::Int64).map_err(DataFusionError::from);
+    let found = match &*numbers.read().unwrap_or_else(PoisonError::into_inner) {
+        Numbers::Ints(numbers) => numbers.found(of_ints()?.as_primitive::<Int64Type>()),
+        Numbers::Texts(numbers) => numbers.found(column.as_string_view()),
+        Numbers::Any(keys) => {
+            let found = keys.found(std::slice::from_ref(column), rows)?;
+            let is_whole = found.iter().enumerate().all(|(row, number)| *number != NONE || column.is_null(row));
+            is_whole.then_some(found)
+        }
+    };
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    Ok(match &mut *numbers.write().unwrap_or_else(PoisonError::into_inner) {
+        Numbers::Ints(numbers) => numbers.numbered(of_ints()?.as_primitive::<Int64Type>()),
+        Numbers::Texts(numbers) => numbers.numbered(column.as_string_view()),
+        Numbers::Any(keys) => keys.numbered_without_null(std::slice::from_ref(column), rows)?,
+    })
 }

@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{ArrowNativeType, DataType};
 use datafusion::common::DataFusionError;
 use std::ops::Range;
 use std::sync::Arc;
-use tidalite_operators::time_join::{NONE, gathered, woven};
+use tidalite_operators::time_join::{NONE, as_rows, gathered, keys_in_order, times_in_order, woven};
 
 #[derive(Debug)]
 pub(super) struct SideRows {
@@ -65,21 +65,16 @@ impl SideRows {
             &self.times[std::mem::replace(&mut from, to)..to]
         });
         let order = woven(&sources.collect::<Vec<_>>());
-        self.times = in_order(&self.times, &order);
-        self.raw = in_order(&self.raw, &order);
-        self.keys = self.keys.as_ref().map(|keys| in_order(keys, &order));
+        self.times = times_in_order(&self.times, &order).into();
+        self.raw = times_in_order(&self.raw, &order).into();
+        self.keys = self.keys.as_ref().map(|keys| keys_in_order(keys, &order).into());
         self.order = Some(order);
     }
 
-    /// Where a row in order lies; of others the same.
-    pub fn place(&self, row: u32) -> u32 {
-        self.order.as_ref().and_then(|order| order.get(row as usize).copied()).unwrap_or(row)
-    }
-
-    /// The same of many.
-    pub fn place_all(&self, rows: &mut [u32]) {
-        if self.order.is_some() {
-            rows.iter_mut().for_each(|row| *row = self.place(*row));
+    /// Rows in order as they lie; others stay.
+    pub fn lie(&self, rows: &mut [u32]) {
+        if let Some(order) = &self.order {
+            as_rows(rows, order);
         }
     }
 
@@ -115,8 +110,4 @@ fn joined<'a, T: ArrowNativeType>(
             all.into()
         }
     }
-}
-
-fn in_order<T: ArrowNativeType>(values: &ScalarBuffer<T>, order: &[u32]) -> ScalarBuffer<T> {
-    order.iter().map(|row| values[*row as usize]).collect::<Vec<T>>().into()
 }
