@@ -4,7 +4,7 @@ Readings of moving trucks from one Parquet file for all. A query runs once to wa
 time is the client's, with the whole answer read: servers over HTTP, engines within their process. Answers are compared before
 a time counts, and who answers otherwise than most is not timed. "Cold" is the first time after a restart of the system with
 the page cache dropped (or its files evicted from it, where that is not allowed); starting it is not counted. --shapes adds
-what is asked of such data daily: sums, groups, buckets of time, last positions.
+what is asked of such data daily: sums, groups, buckets of time, the first of an order, last positions.
 """
 
 from . import answers as answers_of
@@ -31,6 +31,7 @@ SHAPES = {
     "one truck": lambda d: "SELECT avg(velocity) AS a, max(fuel_consumption) AS m FROM readings WHERE name = 'truck_77'",
     "a day's average": lambda d: f"SELECT avg(velocity) AS a FROM readings WHERE {d.window(*DAY, column='ts')}",
     "hours by fleet": lambda d: d.sampled(60, ["fleet"], ["avg(velocity) AS a"], "readings", column="ts"),
+    "first ten by velocity": lambda d: "SELECT * FROM readings ORDER BY velocity DESC, ts, name LIMIT 10",
     "last of each truck": lambda d: d.latest("name, ts, longitude, latitude", "readings", "name", column="ts"),
 }
 
