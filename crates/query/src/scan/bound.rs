@@ -92,7 +92,7 @@ impl Within {
         Within { bound, generation: 0, known: None }
     }
 
-    /// The rows of a piece that can still be wanted, and how many rows were.
+    /// The rows of a piece that can still be wanted; `None` where there are none.
     pub fn read(&mut self, reader: &Reader, piece: Piece) -> Result<Option<RecordBatch>> {
         let generation = self.bound.condition.snapshot_generation();
         if generation != self.generation {
