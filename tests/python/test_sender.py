@@ -86,9 +86,6 @@ def test_frames_follow_each_other_and_what_is_refused_is_said(server, remote, ta
         s.dataframe(frame("text", 6), table_name=table, at="at")
         with pytest.raises(tidalite.DataError, match="n"):
             s.flush()
-        s.dataframe(frame("text", 7), table_name=table, at="at")
-        with pytest.raises(tidalite.DataError, match="n"):
-            s.dataframe(frame(8, 8), table_name=table, at="at")
         s.dataframe(frame(9, 9), table_name=table, at="at")
     assert remote.sql(f"select n from {table} where n > 5").fetchall() == [(9,)]
     failing = sender(server, "http", 2).__enter__()
@@ -243,12 +240,16 @@ class Moody(http.server.BaseHTTPRequestHandler):
     """Refuses the first requests, then takes them."""
 
     answers, bodies = [], []
+    #: Released once for each request that has come; requests are answered while the other is set.
+    come, go_on = threading.Semaphore(0), threading.Event()
 
     def do_GET(self):
         self.answer(200, json.dumps({"config": {"line.proto.support.versions": [1, 2]}}).encode())
 
     def do_POST(self):
         self.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.come.release()
+        self.go_on.wait()
         status = self.answers.pop(0) if self.answers else 204
         self.answer(status, b"" if status == 204 else b'{"message":"no","line":1}')
 
@@ -265,6 +266,8 @@ class Moody(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def moody():
     Moody.answers, Moody.bodies = [], []
+    Moody.come, Moody.go_on = threading.Semaphore(0), threading.Event()
+    Moody.go_on.set()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Moody) as serving:
         threading.Thread(target=serving.serve_forever, daemon=True).start()
         yield f"http::addr=127.0.0.1:{serving.server_address[1]};"
@@ -292,6 +295,48 @@ def test_it_is_not_asked_for_ever(moody):
             s.row("t", columns={"v": 1}, at=TimestampNanos(5))
             s.flush()
     assert len(Moody.bodies) == before + 1
+
+
+def one_row(value):
+    return pl.DataFrame({"v": [value], "at": [dt.datetime(2027, 1, 1)]}, schema={"v": pl.Int64, "at": pl.Datetime("ns")})
+
+
+def test_frames_that_wait_for_the_server_go_together(moody):
+    with Sender.from_conf(moody) as s:
+        Moody.go_on.clear()
+        s.dataframe(one_row(1), table_name="t", at="at")
+        Moody.come.acquire()
+        s.dataframe(one_row(2), table_name="t", at="at")
+        s.dataframe(one_row(3), table_name="u", at="at")
+        Moody.go_on.set()
+        s.flush()
+    assert [[line.split(b" ")[:2] for line in body.splitlines()] for body in Moody.bodies] == [
+        [[b"t", b"v=1i"]],
+        [[b"t", b"v=2i"], [b"u", b"v=3i"]],
+    ]
+
+
+def test_frames_that_wait_behind_a_refused_one_are_dropped(moody):
+    Moody.answers = [400]
+    with Sender.from_conf(moody) as s:
+        Moody.go_on.clear()
+        s.dataframe(one_row(1), table_name="t", at="at")
+        Moody.come.acquire()
+        s.dataframe(one_row(2), table_name="t", at="at")
+        Moody.go_on.set()
+        with pytest.raises(tidalite.DataError):
+            s.flush()
+        s.dataframe(one_row(3), table_name="t", at="at")
+    assert [body.split(b" ")[1] for body in Moody.bodies] == [b"v=1i", b"v=3i"]
+
+
+def test_text_is_cut_where_it_is_too_much_for_one_request(moody, monkeypatch):
+    monkeypatch.setattr("tidalite._outbox.JOINED_BYTES_MAX", 100)
+    with Sender.from_conf(moody) as s:
+        for value in range(50):
+            s.dataframe(one_row(value), table_name="t", at="at")
+    assert max(map(len, Moody.bodies)) <= 100
+    assert [line.split(b" ")[1] for line in b"".join(Moody.bodies).splitlines()] == [b"v=%di" % value for value in range(50)]
 
 
 def test_rows_are_flushed_when_they_are_due(moody):

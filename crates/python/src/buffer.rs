@@ -1,6 +1,7 @@
 //! Line protocol in memory: rows of Python values, and whole frames.
 
 use crate::database::symbols_of;
+use crate::piece::Piece;
 use crate::{capsule, errors};
 use arrow::array::RecordBatchReader;
 use arrow::ffi_stream::ArrowArrayStreamReader;
@@ -86,14 +87,13 @@ impl Buffer {
     }
 
     /// Takes the text out, in pieces.
-    fn take<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let text = std::mem::take(&mut *self.text(py));
-        text.pieces.iter().filter(|p| !p.is_empty()).map(|piece| PyBytes::new(py, piece)).collect()
+    fn take(&self, py: Python<'_>) -> Vec<Piece> {
+        Piece::all(std::mem::take(&mut *self.text(py)).pieces)
     }
 
     /// Puts back what could not be sent, before what came since.
-    fn put_back(&self, py: Python<'_>, pieces: Vec<Bound<'_, PyBytes>>, rows: u64) {
-        let pieces = pieces.iter().map(|piece| piece.as_bytes().to_vec());
+    fn put_back(&self, py: Python<'_>, pieces: Vec<Bound<'_, Piece>>, rows: u64) {
+        let pieces = pieces.iter().map(|piece| piece.get().bytes().to_vec());
         let mut text = self.text(py);
         let later = std::mem::take(&mut text.pieces);
         text.pieces = pieces.chain(later).collect();

@@ -7,8 +7,8 @@
 //! ends what it waits for.
 //!
 //! Reading order: [`database`] the engine in process; [`rows`] what a query answers; [`parameters`] what it is asked
-//! with; [`ipc`] rows to and from a server; [`buffer`] and [`lines`] line protocol; [`sign`] its authentication; [`capsule`] Arrow across the border, the only
-//! unsafe code; [`wait`], [`errors`].
+//! with; [`ipc`] rows to and from a server; [`buffer`] and [`lines`] line protocol; [`sign`] its authentication; [`capsule`] Arrow across the border and
+//! [`piece`] text to a socket, the only unsafe code; [`wait`], [`errors`].
 //!
 //! The allocator is the system's, not the server's mimalloc: it would be loaded late into a process that is not ours.
 
@@ -19,6 +19,7 @@ mod errors;
 mod ipc;
 mod lines;
 mod parameters;
+mod piece;
 mod rows;
 mod sign;
 mod wait;
@@ -35,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ipc::IpcEncoder>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<lines::Lines>()?;
+    module.add_class::<piece::Piece>()?;
     module.add_function(wrap_pyfunction!(rows::stream, module)?)?;
     module.add_function(wrap_pyfunction!(sign::sign, module)?)?;
     Ok(())

@@ -2,10 +2,10 @@
 
 use crate::buffer::planned;
 use crate::errors;
+use crate::piece::Piece;
 use arrow::array::RecordBatch;
 use arrow::ffi_stream::ArrowArrayStreamReader;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use std::sync::{Mutex, PoisonError};
 use tidalite_frames::LinePlan;
 
@@ -41,19 +41,18 @@ impl Lines {
     }
 
     /// The next part, of at most `rows` rows, in pieces; None at the end.
-    fn next<'py>(&self, py: Python<'py>, rows: usize, threads: usize) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
+    fn next(&self, py: Python<'_>, rows: usize, threads: usize) -> PyResult<Option<Vec<Piece>>> {
         let made = py.detach(|| {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(part) = state.part(rows).map_err(Failed::Arrow)? else { return Ok(None) };
             let pieces = self.plan.lines(&part, state.rows, threads).map_err(Failed::Frame)?;
             state.rows += part.num_rows() as u64;
-            Ok(Some(pieces))
+            Ok(Some(Piece::all(pieces)))
         });
-        let pieces = made.map_err(|failed| match failed {
+        made.map_err(|failed| match failed {
             Failed::Arrow(error) => errors::of_arrow(py, &error),
             Failed::Frame(error) => errors::of_frame(py, &error),
-        })?;
-        Ok(pieces.map(|pieces| pieces.iter().map(|piece| PyBytes::new(py, piece)).collect()))
+        })
     }
 }
 

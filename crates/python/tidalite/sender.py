@@ -12,12 +12,12 @@ import random
 import socket
 import struct
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Iterator, Mapping, Optional, Sequence, Type, Union
 
 from . import _native
 from ._http import Endpoint, new_key, tls_context
+from ._outbox import Outbox
 from ._times import has_nanoseconds, is_numpy_time, of_numpy
 from .errors import DataError, Error, InterfaceError, OperationalError, ProgrammingError
 
@@ -297,9 +297,8 @@ class Sender:
         self._transaction: Optional[str] = None
         self._is_closed = False
         self._oldest = 0.0
-        self._sending: Optional[ThreadPoolExecutor] = None
-        #: What is on its way, one request at most.
-        self._last: Optional[Future[None]] = None
+        #: Of frames.
+        self._outbox: Optional[Outbox] = None
         on = _SWITCH.get(str(settings.get("auto_flush", "on")).lower(), True)
         self._flush_rows = self._limit("auto_flush_rows", 75_000 if self._is_http else 600) if on else None
         self._flush_bytes = self._limit("auto_flush_bytes", None) if on else None
@@ -396,9 +395,10 @@ class Sender:
         self, df: Any, *, table_name: Optional[str] = None, table_name_col: Union[None, int, str] = None,
         symbols: Union[Symbols, Sequence[int]] = "auto", at: Union[At, int],
     ) -> "Sender":
-        """Adds the rows of a frame, and sends them in parts of ``auto_flush_rows``: the next part, or the next frame,
-        becomes text while the last one is on its way. :meth:`flush` waits until all are acknowledged; what is wrong
-        with the last part of a frame is raised by it, by :meth:`close`, or by whatever sends next.
+        """Adds the rows of a frame, and sends them in parts of at most ``auto_flush_rows``: the next part becomes text
+        while the last one is on its way, and frames that come meanwhile go together. :meth:`flush` waits until all are
+        acknowledged; what is wrong with rows that were on their way is raised by it, by :meth:`close`, or by whatever
+        sends next, and the rows that waited behind them are dropped.
 
         :param df: pandas, polars, pyarrow, a dict of numpy arrays, or anything with ``__arrow_c_stream__``
         :param table_name_col: the column (or its number) with the name of each row's table
@@ -417,23 +417,11 @@ class Sender:
         # What was added before goes before.
         if buffer.rows:
             self.flush()
-        if self._sending is None:
-            self._sending = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tidalite-sender")
+        if self._outbox is None:
+            self._outbox = Outbox(self._send)
         while (pieces := lines.next(self._flush_rows or 75_000, self._threads)) is not None:
-            self._arrived()
-            self._last = self._sending.submit(self._send, pieces)
+            self._outbox.put(pieces)
         return self
-
-    def _arrived(self) -> None:
-        """Waits for what is on its way, and raises what became of it."""
-        if self._last is None:
-            return
-        try:
-            self._last.result()
-        finally:
-            # A wait that is interrupted goes on with the next call.
-            if self._last.done():
-                self._last = None
 
     def transaction(self, table_name: str) -> "SenderTransaction":
         """Rows of one table that are sent as one request: all or none of them. Only over HTTP."""
@@ -448,7 +436,8 @@ class Sender:
         """
         if self._transaction is not None and buffer is None:
             raise ProgrammingError("a transaction is open")
-        self._arrived()
+        if self._outbox is not None:
+            self._outbox.arrived()
         native = (buffer if buffer is not None else self._rows)._native
         rows = native.rows
         pieces = native.take()
@@ -471,8 +460,8 @@ class Sender:
                 self.flush()
         finally:
             self._is_closed = True
-            if self._sending is not None:
-                self._sending.shutdown()
+            if self._outbox is not None:
+                self._outbox.close()
             if self._endpoint is not None:
                 self._endpoint.close()
             if self._socket is not None:
@@ -577,7 +566,7 @@ class Sender:
         signature = _native.sign(challenge[:-1], secret, x, y)
         connection.sendall(base64.b64encode(signature) + b"\n")
 
-    def _send(self, pieces: list[bytes]) -> None:
+    def _send(self, pieces: list[_native.Piece]) -> None:
         if self._socket is not None:
             try:
                 for piece in pieces:

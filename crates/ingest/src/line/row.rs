@@ -68,19 +68,19 @@ impl RowReader<'_> {
     /// next line starts.
     pub(super) fn read(&mut self, mut at: usize, mut last: StepId) -> Parsed<usize> {
         let input = self.input;
-        let advice = if self.options.predict && !self.tags.wanted && self.table.rows > 0 {
-            self.table.shape.advice(last)
-        } else {
-            Advice::Leave
-        };
-        if advice == Advice::Try
-            && let Some(next) = self.shaped(at)
-        {
-            return Ok(next);
-        }
-        let is_shown = advice == Advice::Show;
-        let mut in_fields = false;
+        let (mut in_fields, mut is_shown) = (false, false);
         loop {
+            if !in_fields && self.takes_shape() && input.get(at) == Some(&b' ') {
+                match self.table.shape.advice(last) {
+                    Advice::Try => {
+                        if let Some(next) = self.shaped(at) {
+                            return Ok(next);
+                        }
+                    }
+                    Advice::Show => is_shown = true,
+                    Advice::Leave => {}
+                }
+            }
             if let Some(step) = self.table.steps.get(last as usize)
                 && self.options.predict
             {
@@ -92,10 +92,10 @@ impl RowReader<'_> {
                         self.shown(is_shown);
                         return Ok(value_at);
                     }
-                    if is_shown {
+                    let step = &self.table.steps[id as usize];
+                    if is_shown && step.field {
                         self.table.shape.see(id);
                     }
-                    let step = &self.table.steps[id as usize];
                     if self.tags.wanted && !in_fields {
                         self.tags.see(step.field, last, step.column, value_at - step.prefix.bytes().len());
                     }
@@ -131,6 +131,12 @@ impl RowReader<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the fields of the line may be read at once.
+    #[inline(always)]
+    fn takes_shape(&self) -> bool {
+        self.options.predict && !self.tags.wanted && self.table.rows > 0
     }
 
     /// Reads fields, timestamp and end of the line, whose tags are read, if they are of the shape of an earlier one.

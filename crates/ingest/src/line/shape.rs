@@ -130,7 +130,11 @@ impl Shape {
             (*value, at) = match field.kind {
                 Kind::Long => scan::long_start(input, at).map(|(v, end)| (v as u64, end))?,
                 Kind::Double => {
-                    let (v, end) = scan::double_start(input, at).or_else(|| scan::binary_double(input, at))?;
+                    let (v, end) = if input.get(at) == Some(&b'=') {
+                        scan::binary_double(input, at)?
+                    } else {
+                        scan::double_start(input, at)?
+                    };
                     if v.is_nan() {
                         return None;
                     }
