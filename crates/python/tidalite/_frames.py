@@ -66,8 +66,7 @@ def _of_pandas(frame: Any, keep_nan: bool, index: bool, mark_nan: bool) -> Any:
     if index:
         names = [name if name is not None else "index" for name in frame.index.names]
         frame = frame.reset_index(names=names)
-    columns = ((str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns))
-    return _of_columns(columns, keep_nan, mark_nan)
+    return _of_columns(frame.items(), keep_nan, mark_nan)
 
 
 def _of_columns(columns: Iterable[tuple[Any, Any]], keep_nan: bool, mark_nan: bool = True) -> Any:
@@ -85,6 +84,13 @@ def _of_columns(columns: Iterable[tuple[Any, Any]], keep_nan: bool, mark_nan: bo
 
 def _array(pa: Any, name: str, values: Any, keep_nan: bool, mark_nan: bool) -> tuple[Any, bool]:
     """The column, and whether NaN in it means NULL."""
+    numpy = sys.modules.get("numpy")
+    dtype = getattr(values, "dtype", None)
+    if numpy is not None and dtype is not None and dtype == numpy.float64 and (keep_nan or mark_nan):
+        # The kind of column that large frames are made of, without the questions below.
+        plain = numpy.asarray(values)
+        if plain.ndim == 1:
+            return _converted(pa, name, plain, from_pandas=False), not keep_nan
     backing = getattr(values, "array", None)
     if hasattr(backing, "__arrow_array__"):
         # An extension type of pandas: pyarrow would go through Python objects where it holds Arrow data already.

@@ -5,17 +5,28 @@
 
 use super::scan::Tag;
 use tidalite_types::Views;
-use tidalite_types::views::{INLINE_BYTES, outline_view, view_bytes};
 
 #[derive(Debug)]
 struct Entry {
-    /// Up to [`INLINE_BYTES`] bytes the string itself, else a view into `data`.
-    view: u128,
+    /// As [`Tag::head`]: a string of up to 16 bytes whole.
+    head: [u64; 2],
     hash: u64,
+    len: u32,
+    /// Where in `data` a longer one is.
+    at: u32,
     /// The batch that `id` is of; 0 is none.
     epoch: u32,
     id: u32,
 }
+
+impl Entry {
+    /// The bytes behind those in the head.
+    fn rest<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        &data[self.at as usize..][HEAD_BYTES..self.len as usize]
+    }
+}
+
+const HEAD_BYTES: usize = 16;
 
 /// Open addressing with linear probing, at most half full.
 #[derive(Debug, Default)]
@@ -37,7 +48,6 @@ impl SymbolTable {
     #[inline(always)]
     fn position(&self, tag: &Tag<'_>) -> Option<usize> {
         let mask = self.slots.len().wrapping_sub(1);
-        let view = inline(tag);
         let mut at = (tag.hash >> 32) as usize & mask;
         loop {
             let slot = *self.slots.get(at)?;
@@ -45,11 +55,9 @@ impl SymbolTable {
                 return None;
             }
             let entry = &self.entries[slot as usize - 1];
-            if tag.text.len() <= INLINE_BYTES {
-                if entry.view == view {
-                    return Some(slot as usize - 1);
-                }
-            } else if entry.hash == tag.hash && view_bytes(&entry.view, &self.data) == tag.text {
+            // No question of its length before the answer: lengths differ from line to line.
+            let is_it = entry.head == tag.head && entry.len as usize == tag.text.len();
+            if is_it && (tag.text.len() <= HEAD_BYTES || entry.rest(&self.data) == &tag.text[HEAD_BYTES..]) {
                 return Some(slot as usize - 1);
             }
             at = (at + 1) & mask;
@@ -69,13 +77,11 @@ impl SymbolTable {
         if self.slots.len() < 2 * (self.entries.len() + 1) {
             self.grow();
         }
-        let view = if tag.text.len() <= INLINE_BYTES {
-            inline(tag)
-        } else {
+        let at = self.data.len() as u32;
+        if tag.text.len() > HEAD_BYTES {
             self.data.extend_from_slice(tag.text);
-            outline_view(tag.text, self.data.len() - tag.text.len())
-        };
-        self.entries.push(Entry { view, hash: tag.hash, epoch, id });
+        }
+        self.entries.push(Entry { head: tag.head, hash: tag.hash, len: tag.text.len() as u32, at, epoch, id });
         let position = self.entries.len() as u32;
         self.occupy(tag.hash, position);
         (position - 1, size_of::<Entry>() + 8 + tag.text.len())
@@ -97,7 +103,11 @@ impl SymbolTable {
     pub(super) fn revive(&mut self, entry: u32, epoch: u32, dictionary: &mut Views) -> Option<u32> {
         let id = dictionary.len() as u32;
         let entry = self.entries.get_mut(entry as usize)?;
-        let text = view_bytes(&entry.view, &self.data);
+        let bytes = entry.head.map(u64::to_le_bytes);
+        let text = match bytes.as_flattened().get(..entry.len as usize) {
+            Some(text) => text,
+            None => &self.data[entry.at as usize..][..entry.len as usize],
+        };
         if !dictionary.has_room(text.len()) {
             return None;
         }
@@ -125,12 +135,6 @@ impl SymbolTable {
             self.occupy(self.entries[position].hash, position as u32 + 1);
         }
     }
-}
-
-/// The view of a tag that is short enough to be one.
-#[inline(always)]
-fn inline(tag: &Tag<'_>) -> u128 {
-    tag.text.len() as u128 | u128::from(tag.head[0]) << 32 | u128::from(tag.head[1] as u32) << 96
 }
 
 #[cfg(test)]
