@@ -133,6 +133,7 @@ fn first_bits_plain(bytes: &[u8; 64]) -> u64 {
 }
 
 dispatch! {
+    wide
     /// The rows of at most [`VECTOR`] values that are at least `lo` and at most `hi`.
     #[must_use]
     pub fn values_in_range<T: Comparable>(values: &[T], lo: T, hi: T) -> Mask {
@@ -156,6 +157,7 @@ dispatch! {
 macro_rules! float_in_range {
     ($(#[$doc:meta])* $name:ident, $float:ty) => {
         dispatch! {
+            wide
             $(#[$doc])*
             #[must_use]
             pub fn $name(values: &[$float], lo: $float, hi: $float) -> Mask {
@@ -220,6 +222,7 @@ any_bits! { any_bits_u16, u16; any_bits_u32, u32; any_bits_u64, u64; }
 macro_rules! compare {
     ($compare:ident, $word:ident, $unpack:ident, $bits:path, $($bound:ident: $type:ty),*) => {
         dispatch! {
+            wide
             fn $compare(
                 words: &mut [$word; VECTOR],
                 lines: &[Line],

@@ -38,7 +38,7 @@ pub use in_range::{
 };
 pub use int::Int;
 #[cfg(target_arch = "x86_64")]
-pub use int::has_avx2;
+pub use int::{has_avx2, has_avx512};
 pub use merge::{Stretch, merge, merge_columns, merge_slices};
 pub use min_max::{min_max, min_max_f32, min_max_f64};
 pub use prefetch::{prefetch, prefetch_slice};

@@ -10,6 +10,7 @@ pub trait Ordered: Ord + Copy {}
 impl<T: Ord + Copy> Ordered for T {}
 
 crate::dispatch! {
+wide
 /// Smallest and greatest integer; `None` of nothing.
 #[must_use]
 pub fn min_max<T: Ordered>(values: &[T]) -> Option<(T, T)> {

@@ -57,7 +57,6 @@ impl Error {
     #[must_use]
     pub fn io(action: &str, path: &Path, error: io::Error) -> Error {
         let kind = match error.kind() {
-            io::ErrorKind::NotFound => ErrorKind::NotFound,
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => ErrorKind::Corrupt,
             _ => ErrorKind::Unavailable,
         };
@@ -96,5 +95,18 @@ impl Error {
     #[must_use]
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         self.source.as_ref().map(io::Error::kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A writer is told to try again, not that its rows are wrong.
+    #[test]
+    fn a_folder_of_ours_that_is_gone_is_nobodys_mistake() {
+        let error = Error::io("create", Path::new("log/0000000000000007.log"), io::ErrorKind::NotFound.into());
+        assert_eq!((error.kind(), error.io_kind()), (ErrorKind::Unavailable, Some(io::ErrorKind::NotFound)));
+        assert_eq!(error.to_string(), "could not create log/0000000000000007.log: entity not found");
     }
 }
