@@ -81,7 +81,9 @@ impl Filters {
 
     /// What share of the rows is expected to satisfy all of them, where each compares what is encoded in bits.
     pub fn expected_share(&self) -> Option<f64> {
-        let of = |filter: &Filter| match filter.what {
+        let of = |filter: &Filter| match &filter.what {
+            // Of more each takes a look of its own.
+            What::Values { values: ValueSet::Ints(ranges), .. } if ranges.len() > 1 => None,
             What::Values { .. } if filter.cost < TEXT_COST => Some(filter.guess),
             _ => None,
         };
