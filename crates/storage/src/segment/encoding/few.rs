@@ -99,7 +99,6 @@ pub(super) fn place(number: u16) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{TYPES, random_column};
-    use super::*;
     use crate::segment::encoding::{encode, to_column};
     use crate::segment::{Effort, Selection};
     use std::collections::HashSet;
