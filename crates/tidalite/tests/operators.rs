@@ -4,6 +4,7 @@
 mod asked;
 
 use asked::{count, open, open_with, plan, rows, run};
+use std::collections::HashSet;
 use tidalite::Database;
 
 const TABLE: &str =
@@ -84,6 +85,57 @@ async fn fast_operators_answer_as_sql_says() {
     assert_eq!(rows(&database, "SELECT late, id FROM t LATEST ON ts PARTITION BY late").await.len(), 1);
     let blocks = count(&database, "SELECT count(DISTINCT rare) FROM t").await;
     assert!(blocks > 40, "rare symbols are still there: {blocks}");
+}
+
+/// The first and the last rows in order of time, of which scans read no more than are asked for.
+async fn check_limits(database: &Database) {
+    for filter in
+        ["true", "x > 900", "x >= 0", "sym = 's3'", "x + id > 1000", "id = 17", "id < 0", "ts >= '2024-01-01T05'"]
+    {
+        let query = format!("SELECT ts, id, sym, x FROM t WHERE {filter}");
+        let all = rows(database, &format!("{query} ORDER BY ts, id")).await;
+        let known: HashSet<&String> = all.iter().collect();
+        // Of rows of one time any may be among them, once.
+        let check = |asked: &str, found: &[String], expected: &[String]| {
+            let time = |row: &String| row.split(['|', ',']).next().unwrap_or_default().to_owned();
+            assert!(found.iter().map(time).eq(expected.iter().map(time)), "{asked}");
+            let distinct: HashSet<&String> = found.iter().collect();
+            assert!(distinct.len() == found.len() && distinct.is_subset(&known), "{asked}");
+        };
+        for n in [1, 7, 1_000, 70_000] {
+            let some = all.len().min(n);
+            let latest: Vec<String> = all.iter().rev().take(some).cloned().collect();
+            for (end, expected) in [
+                (format!("LIMIT {n}"), &all[..some]),
+                (format!("LIMIT -{n}"), &all[all.len() - some..]),
+                (format!("ORDER BY ts DESC LIMIT {n}"), &latest),
+                (format!("LIMIT {n}, {}", n + 5), &all[some..all.len().min(n + 5)]),
+            ] {
+                let asked = format!("{query} {end}");
+                check(&asked, &rows(database, &asked).await, expected);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_give_the_first_and_the_last_rows() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = open(folder.path());
+    run(&database, TABLE).await;
+    check_limits(&database).await;
+    run(&database, &insert(0, 150_000, 1)).await;
+    check_limits(&database).await;
+    database.settle().expect("it settles");
+    check_limits(&database).await;
+    run(&database, "DELETE FROM t WHERE id % 13 = 5 OR id > 149990").await;
+    run(&database, &insert(150_000, 60_000, 5_000)).await;
+    check_limits(&database).await;
+    database.settle().expect("it settles");
+    run(&database, "DELETE FROM t WHERE id > 209000").await;
+    check_limits(&database).await;
+    let last = plan(&database, "SELECT * FROM t WHERE x > 900 LIMIT -10").await;
+    assert!(last.contains("latest first") && last.contains(", limit=10"), "{last}");
 }
 
 const NUMBERS: &str = "CREATE TABLE n (ts TIMESTAMP, id LONG, b BYTE, s SHORT, i INT, l LONG, f FLOAT, d DOUBLE) TIMESTAMP(ts) PARTITION BY DAY";

@@ -42,6 +42,18 @@ impl Buckets {
         (clamped(lo).min(ts), clamped(hi).max(ts))
     }
 
+    /// Where the buckets of timestamps begin. They mostly come in order: the bucket of the last is tried first.
+    pub fn starts(&self, times: &[i64]) -> Vec<i64> {
+        let mut range = (0, 0);
+        let start = |ts: &i64| {
+            if *ts < range.0 || *ts >= range.1 {
+                range = self.range(*ts);
+            }
+            range.0
+        };
+        times.iter().map(start).collect()
+    }
+
     /// Whether every bucket lies in one of `others`; when that takes thought, as where clocks change, the answer is no.
     pub fn is_within(&self, others: &Buckets) -> bool {
         if self == others {

@@ -3,12 +3,9 @@
 use crate::exec::group;
 use crate::exec::latest_on::LatestOn;
 use crate::exec::operator::Operation;
-use crate::scan::exec::ScanExec;
+use crate::scan::exec::{ROWS_NEAR, ScanExec};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
-
-/// Rows that may be looked at: a block of them. Timeouts and the like are kept on the same threads.
-const ROWS_MAX: usize = 64 << 10;
 
 /// Operators that make about as many rows as they take, at most: no joins, and nothing that fills gaps.
 const NARROW: &[&str] = &[
@@ -27,15 +24,15 @@ const NARROW: &[&str] = &[
     LatestOn::NAME,
 ];
 
-/// Whether a plan looks at few rows and makes no more of them.
+/// Whether a plan looks at few rows and makes no more of them. Timeouts and the like are kept on the same threads.
 pub(super) fn is_small(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    rows(plan).is_some_and(|rows| rows <= ROWS_MAX)
+    rows(plan).is_some_and(|rows| rows <= ROWS_NEAR)
 }
 
-/// The rows that its scans may look at; `None` when there are other operators, which may make any number of a row.
+/// The work of its scans, in rows that come out; `None` when there are other operators, which may make any number of a row.
 fn rows(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
     if let Some(scan) = plan.downcast_ref::<ScanExec>() {
-        return Some(scan.rows_max());
+        return Some(scan.work());
     }
     if !NARROW.contains(&plan.name()) {
         return None;

@@ -1,7 +1,8 @@
 //! Operators of kept plans ([`super::plans`]), chosen once: the next run puts the scan of its table in, and its values.
 //!
 //! That is sound where operators do not depend on rows: over one table, of which a scan answers filters, and where
-//! parameters are nowhere but in those. How many streams come out of a scan decides what is above it: for each number
+//! parameters are nowhere but in those. Much is known of all rows of a table, from which what they come to may be
+//! planned: without a filter operators are kept of groups by keys, and of rows. How many streams come out of a scan decides what is above it: for each number
 //! that was met there are operators of their own. What the last rules ([`super::last_rules`]) do depends on the rows and
 //! is done each time.
 
@@ -19,6 +20,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -96,7 +98,9 @@ impl Operators {
             (Kept::Some { .. }, None) => {}
             (unknown, shape) => {
                 *unknown = match (Scan::of(logical), shape) {
-                    (Some(scan), Some(shape)) => Kept::Some { scan: Arc::new(scan), shapes: vec![shape] },
+                    (Some(scan), Some(shape)) if !scan.filters.is_empty() || !sums_up(&shape.plan) => {
+                        Kept::Some { scan: Arc::new(scan), shapes: vec![shape] }
+                    }
                     _ => Kept::None,
                 };
             }
@@ -105,7 +109,7 @@ impl Operators {
 }
 
 impl Scan {
-    /// The only one of a plan, if it filters and parameters are nowhere else.
+    /// The only one of a plan, if parameters are nowhere else.
     fn of(plan: &LogicalPlan) -> Option<Scan> {
         let (mut scans, mut is_elsewhere) = (Vec::new(), false);
         let walked = plan.apply_with_subqueries(|node| {
@@ -121,7 +125,7 @@ impl Scan {
             Ok(TreeNodeRecursion::Continue)
         });
         let [scan] = scans.as_slice() else { return None };
-        if walked.is_err() || is_elsewhere || scan.filters.is_empty() {
+        if walked.is_err() || is_elsewhere {
             return None;
         }
         let table = source_as_provider(&scan.source).ok()?;
@@ -158,6 +162,16 @@ fn without_scan(node: &Arc<dyn ExecutionPlan>, place: &mut Option<Arc<ScanPlace>
     }
     let children = children.into_iter().map(|child| without_scan(child, place)).collect::<Option<Vec<_>>>()?;
     replace_children_if_necessary(node.clone(), children).ok()
+}
+
+/// Whether all rows may become one.
+fn sums_up(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let is_whole = match (plan.downcast_ref::<AggregateExec>(), plan.downcast_ref::<group::GroupExec>()) {
+        (Some(aggregate), _) => aggregate.group_expr().is_empty(),
+        (_, Some(group)) => group.keys().is_empty(),
+        _ => false,
+    };
+    is_whole || plan.children().into_iter().any(sums_up)
 }
 
 /// Of all rows or of the first.

@@ -2,7 +2,8 @@
 //!
 //! In: a scan. Out: what [`super::latest_on::LatestOn`] gives over it, in order of time. Blocks are looked at from the
 //! latest back, by their codes and times alone, as long as one may hold a symbol that has no later row: which symbols a
-//! block has is known from [`CodesPresent`](tidalite_storage::segment::CodesPresent). Then the rows found are read.
+//! block has is known from [`CodesPresent`](tidalite_storage::segment::CodesPresent). A block is unpacked vector by vector
+//! from its end, until every symbol has a row. Then the rows found are read.
 
 use super::{BATCH_ROWS, by_time};
 use crate::cancel::CancelToken;
@@ -28,8 +29,8 @@ use std::fmt;
 use std::sync::Arc;
 use tidalite_kernels::picked;
 use tidalite_storage::Bounds;
-use tidalite_storage::segment::CODES_MAX;
-use tidalite_types::{BLOCK_ROWS, ErrorKind};
+use tidalite_storage::segment::{CODES_MAX, OpenBlock, Zones};
+use tidalite_types::{BLOCK_ROWS, ErrorKind, VECTOR_ROWS};
 
 #[derive(Debug)]
 pub(crate) struct LatestScan {
@@ -96,8 +97,9 @@ impl ExecutionPlan for LatestScan {
         let rows = async move {
             let codes = reader.symbols(reader.column(key).id)?.len();
             memory.try_grow(codes * size_of::<(Option<Place>, u32)>())?;
-            let mut latest = Latest::new(codes);
-            for (last, piece) in from_the_end(&reader, &pieces, time)? {
+            let (pieces, has_null) = from_the_end(&reader, &pieces, time, key)?;
+            let mut latest = Latest::new(codes, has_null);
+            for (last, piece) in pieces {
                 cancel.check()?;
                 if latest.is_complete(last) {
                     break;
@@ -152,7 +154,7 @@ pub(super) fn latest_before(
     cancel: &CancelToken,
 ) -> Result<RecordBatch> {
     let count = reader.symbols(reader.column(key).id)?.len();
-    let mut latest = Latest::new(count).without_null(before, codes);
+    let mut latest = Latest::new(count, true).without_null(before, codes);
     for (last, piece) in pieces {
         cancel.check()?;
         if latest.is_complete(last) {
@@ -165,17 +167,30 @@ pub(super) fn latest_before(
     latest.rows(reader)
 }
 
-/// Pieces with the latest time that each may have; runs first, then the latest blocks.
-fn from_the_end(reader: &Reader, pieces: &[Piece], time: usize) -> Result<Vec<(i64, Piece)>> {
-    let column = reader.column(time).id;
-    let mut list = Vec::with_capacity(pieces.len());
+/// Pieces with the latest time that each may have; runs first, then the latest blocks. And whether some row may have no
+/// symbol.
+fn from_the_end(reader: &Reader, pieces: &[Piece], time: usize, key: usize) -> Result<(Vec<(i64, Piece)>, bool)> {
+    let (time, key) = (reader.column(time).id, reader.column(key).id);
+    let named = |e| Error::from(reader.snapshot.named(e));
+    let (mut list, mut has_null) = (Vec::with_capacity(pieces.len()), false);
+    let mut zones: Option<(usize, Zones<'_>)> = None;
     for piece in pieces {
         let last = match *piece {
-            Piece::Run { .. } => i64::MAX,
-            Piece::Block { segment, block } => {
-                let segment = &reader.snapshot.segments[segment];
-                let zone = segment.zone(column, block).map_err(|e| reader.snapshot.named(e))?;
-                match zone.map(|zone| zone.bounds) {
+            Piece::Run { .. } => {
+                has_null = true;
+                i64::MAX
+            }
+            Piece::Block { segment: index, block } => {
+                let segment = &reader.snapshot.segments[index];
+                if zones.as_ref().is_none_or(|(of, _)| *of != index) {
+                    zones = Some((index, segment.zones().map_err(named)?));
+                }
+                let zone = |column| match &zones {
+                    Some((_, zones)) => zones.of(column, block).map_err(named),
+                    None => Ok(None),
+                };
+                has_null = has_null || zone(key)?.is_none_or(|zone| zone.null_count > 0);
+                match zone(time)?.map(|zone| zone.bounds) {
                     Some(Bounds::Int(_, max)) => max,
                     _ => segment.time_range().1,
                 }
@@ -184,7 +199,7 @@ fn from_the_end(reader: &Reader, pieces: &[Piece], time: usize) -> Result<Vec<(i
         list.push((last, *piece));
     }
     list.sort_by_key(|(last, piece)| (std::cmp::Reverse(*last), matches!(piece, Piece::Block { .. })));
-    Ok(list)
+    Ok((list, has_null))
 }
 
 /// Where a row is; of two of one time the greater came later.
@@ -213,7 +228,8 @@ struct Latest {
 }
 
 impl Latest {
-    fn new(codes: usize) -> Latest {
+    /// `has_null`: whether a row without a symbol is looked for, too.
+    fn new(codes: usize, has_null: bool) -> Latest {
         let mut open = vec![u64::MAX; codes.div_ceil(64)];
         if let Some(last) = open.last_mut()
             && codes % 64 > 0
@@ -222,18 +238,18 @@ impl Latest {
         }
         Latest {
             found: vec![None; codes + 1],
-            missing: codes + 1,
+            missing: codes + usize::from(has_null),
             recent: Vec::new(),
             open,
             before: None,
-            has_null: true,
-            wanted: codes + 1,
+            has_null,
+            wanted: codes + usize::from(has_null),
         }
     }
 
     /// Of symbols alone, all or some, and of times before one.
     fn without_null(self, before: i64, codes: Option<&[u32]>) -> Latest {
-        let missing = self.missing - 1;
+        let missing = self.missing - usize::from(self.has_null);
         let latest = Latest { missing, wanted: missing, before: Some(before), has_null: false, ..self };
         let Some(codes) = codes else { return latest };
         let mut open = vec![0; latest.open.len()];
@@ -264,6 +280,12 @@ impl Latest {
         self.missing == 0 && self.recent.is_empty()
     }
 
+    /// Whether all that is looked for has a row behind a time, for now: other pieces may have one that is later still.
+    fn has_later(&self, last: i64) -> bool {
+        let is_later = |code: &u32| self.found[*code as usize].is_some_and(|place| place.time > last);
+        self.missing == 0 && self.recent.iter().all(is_later)
+    }
+
     /// Whether a piece may have a row of a code that is looked for.
     fn may_have(&self, reader: &Reader, piece: Piece, key: usize) -> Result<bool> {
         let Piece::Block { segment, block } = piece else { return Ok(true) };
@@ -287,6 +309,10 @@ impl Latest {
         if matches!(wanted, Wanted::Some { rows: 0, .. }) {
             return Ok(());
         }
+        if let Piece::Block { segment, block } = piece {
+            let mask = if let Wanted::Some { mask, .. } = &wanted { Some(mask.as_slice()) } else { None };
+            return self.add_block(reader, (segment, block), (time, key), mask);
+        }
         let times = reader.plain(piece, reader.column(time))?;
         let times = times.ok_or_else(|| Error::internal("a designated timestamp without values"))?;
         let times = cast(&times, &DataType::Int64).map_err(|e| Error::internal(e.to_string()))?;
@@ -295,6 +321,67 @@ impl Latest {
         match wanted {
             Wanted::All => self.add_rows(&rows, 0..times.len()),
             Wanted::Some { mask, .. } => self.add_rows(&rows, picked(&mask)),
+        }
+    }
+
+    /// The wanted rows of a block, those of `mask` if there is one, from the last back, as long as they can be the latest.
+    fn add_block(
+        &mut self,
+        reader: &Reader,
+        (index, block): (usize, usize),
+        (time, key): (usize, usize),
+        mask: Option<&[u64]>,
+    ) -> Result<()> {
+        const WORDS: usize = VECTOR_ROWS / 64;
+        let segment = &reader.snapshot.segments[index];
+        let named = |e| Error::from(reader.snapshot.named(e));
+        let open = |column: usize| segment.open_block(reader.column(column).id, block).map_err(named);
+        let (times, codes) = (open(time)?, open(key)?);
+        let times = times.ok_or_else(|| Error::internal("a designated timestamp without values"))?;
+        let mut times = times.ints().map_err(named)?;
+        let mut codes = codes.as_ref().map(OpenBlock::codes).transpose().map_err(named)?;
+        let (rows, null) = (segment.block_rows(block), self.found.len() - 1);
+        for i in (0..rows.div_ceil(VECTOR_ROWS)).rev() {
+            let picked = mask.map(|mask| &mask[i * WORDS..mask.len().min((i + 1) * WORDS)]);
+            if picked.is_some_and(|words| words.iter().all(|word| *word == 0)) {
+                continue;
+            }
+            let (times, _) = times.vector(i);
+            // The rows of a block are in order of time.
+            if times.last().is_some_and(|last| self.has_later(*last)) {
+                return Ok(());
+            }
+            let (codes, present) = codes.as_mut().map_or((&[][..], None), |codes| codes.vector(i));
+            let first = (block * BLOCK_ROWS + i * VECTOR_ROWS) as u32;
+            for row in (0..times.len()).rev() {
+                if picked.is_some_and(|words| words[row / 64] >> (row % 64) & 1 == 0) {
+                    continue;
+                }
+                let is_there = present.is_none_or(|present| present[row] == 1);
+                let code = codes.get(row).filter(|_| is_there).map_or(null, |code| *code as usize);
+                let place = Place { time: times[row], source: index as u32, row: first + row as u32 };
+                self.add_row(code, place).map_err(|code| unknown(reader, code))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The code is an error if there is none.
+    fn add_row(&mut self, code: usize, place: Place) -> std::result::Result<(), usize> {
+        let is_asked = self.has_null || (code + 1 != self.found.len() && self.is_open(code));
+        if !is_asked || self.before.is_some_and(|before| place.time >= before) {
+            return Ok(());
+        }
+        match self.found.get_mut(code) {
+            Some(found) if found.is_none_or(|found| place > found) => {
+                if found.replace(place).is_none() {
+                    self.missing -= 1;
+                    self.recent.push(code as u32);
+                }
+                Ok(())
+            }
+            Some(_) => Ok(()),
+            None => Err(code),
         }
     }
 
@@ -308,20 +395,7 @@ impl Latest {
                 _ => null,
             };
             let place = Place { time: rows.times.value(row), source, row: first + row as u32 };
-            let is_asked = self.has_null || (code != null && self.is_open(code));
-            if !is_asked || self.before.is_some_and(|before| place.time >= before) {
-                continue;
-            }
-            match self.found.get_mut(code) {
-                Some(found) if found.is_none_or(|found| place > found) => {
-                    if found.replace(place).is_none() {
-                        self.missing -= 1;
-                        self.recent.push(code as u32);
-                    }
-                }
-                Some(_) => {}
-                None => return Err(rows.unknown(code)),
-            }
+            self.add_row(code, place).map_err(|code| unknown(rows.reader, code))?;
         }
         Ok(())
     }
@@ -334,6 +408,12 @@ impl Latest {
         for of_source in places.chunk_by(|a, b| a.source == b.source) {
             let rows: Vec<u32> = of_source.iter().map(|place| place.row).collect();
             batches.extend(reader.rows(of_source[0].source as usize, &rows)?);
+        }
+        if places.is_sorted() {
+            // Of one source; or each has later rows than those before it.
+            let all =
+                if let [only] = &batches[..] { Ok(only.clone()) } else { concat_batches(&reader.schema, &batches) };
+            return all.map_err(|e| Error::internal(e.to_string()));
         }
         let mut order: Vec<u32> = (0..places.len() as u32).collect();
         order.sort_unstable_by_key(|at| places[*at as usize]);
@@ -359,9 +439,9 @@ impl Rows<'_> {
             Piece::Run { run, from, .. } => ((self.reader.snapshot.segments.len() + run) as u32, from as u32),
         }
     }
+}
 
-    fn unknown(&self, code: usize) -> Error {
-        let table = &self.reader.snapshot.schema.name;
-        Error::new(ErrorKind::Corrupt, format!("table \"{table}\": a row has symbol {code}, which no dictionary has"))
-    }
+fn unknown(reader: &Reader, code: usize) -> Error {
+    let table = &reader.snapshot.schema.name;
+    Error::new(ErrorKind::Corrupt, format!("table \"{table}\": a row has symbol {code}, which no dictionary has"))
 }

@@ -92,6 +92,8 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     all.chain(plain).chain(guarded::functions()).map(Arc::new).collect()
 }
 
+pub(crate) use timestamp_floor::buckets_of;
+
 /// A scalar of ours by its name, for plans.
 pub(crate) fn scalar_named(name: &str) -> Option<Arc<ScalarUDF>> {
     static ALL: LazyLock<HashMap<String, Arc<ScalarUDF>>> =

@@ -6,8 +6,12 @@ use crate::Error;
 use crate::calendar::{Buckets, Stride, Zone, zone};
 use datafusion::arrow::array::{Array, Int64Array};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use std::sync::Arc;
+use tidalite_types::TimeUnit;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TimestampFloor {
@@ -19,6 +23,18 @@ impl TimestampFloor {
     pub fn new(is_ceil: bool) -> TimestampFloor {
         TimestampFloor { is_ceil, signature: Signature::user_defined(Volatility::Immutable) }
     }
+}
+
+const FLOOR: &str = "timestamp_floor";
+
+/// The buckets whose starts `timestamp_floor('5m', ts)` is, of a column of times of a unit; `None` of other expressions.
+pub(crate) fn buckets_of(expr: &Arc<dyn PhysicalExpr>, unit: TimeUnit) -> Option<Buckets> {
+    let function = expr.downcast_ref::<ScalarFunctionExpr>()?;
+    let [length, time] = function.args() else { return None };
+    let is_floor = function.name() == FLOOR;
+    time.downcast_ref::<Column>().filter(|_| is_floor)?;
+    let ScalarValue::Utf8(Some(length)) = length.downcast_ref::<Literal>()?.value() else { return None };
+    Some(Buckets { stride: stride(length).ok()?, zone: Zone::UTC, offset_s: 0, origin: None, unit })
 }
 
 /// A length of at least one unit.
@@ -51,7 +67,7 @@ pub(crate) fn offset_seconds(text: &str) -> crate::Result<i64> {
 
 impl ScalarUDFImpl for TimestampFloor {
     fn name(&self) -> &'static str {
-        if self.is_ceil { "timestamp_ceil" } else { "timestamp_floor" }
+        if self.is_ceil { "timestamp_ceil" } else { FLOOR }
     }
 
     fn signature(&self) -> &Signature {

@@ -1,7 +1,7 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
 //! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
-//! [`FirstRows`], [`TiesInOrder`], [`MergedJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`] and [`LatestFromEnd`] at
-//! the end.
+//! [`FirstRows`], [`TiesInOrder`], [`MergedJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`], [`LatestFromEnd`] and
+//! [`LimitedScans`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
@@ -19,6 +19,7 @@ mod groups_of_blocks;
 mod intervals;
 mod latest_from_end;
 mod latest_on;
+mod limited_scans;
 mod lists;
 mod literals;
 mod merged_joins;
@@ -55,6 +56,7 @@ pub(crate) use group::grouped;
 pub(crate) use groups_of_blocks::GroupsOfBlocks;
 pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;
+pub(crate) use limited_scans::LimitedScans;
 pub(crate) use literals::{constant as constant_of, typed_literals};
 pub(crate) use merged_joins::MergedJoins;
 pub(crate) use multiset::numbered_sets;

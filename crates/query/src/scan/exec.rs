@@ -28,8 +28,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use tidalite_storage::{SymbolMap, Tally, tally};
 use tidalite_types::{BLOCK_ROWS, ColumnType, SegmentId};
@@ -40,7 +40,7 @@ pub(crate) struct ScanExec {
     reader: Arc<Reader>,
     work: Work,
     counts: Counts,
-    statistics: Arc<Statistics>,
+    statistics: Known,
     /// If what comes out is not rows, but what they come to.
     groups: Option<Arc<GroupSpec>>,
     /// If only the first rows of an order are wanted.
@@ -57,7 +57,9 @@ enum Work {
 
 impl ScanExec {
     pub fn new(spec: ScanSpec, reader: Reader, pruned: Pruned, partitions: usize) -> Result<ScanExec> {
-        let statistics = Arc::new(statistics(&spec, &reader, &pruned));
+        let work = work_of(&spec, &reader, pruned.sources.iter().flat_map(|source| &source.pieces));
+        let is_near = reader.expected_share().is_some() && work <= ROWS_NEAR;
+        let partitions = if is_near { 1 } else { partitions };
         let work = if spec.order != Order::Free {
             Work::PerPartition(in_order(&spec, &reader, &pruned.sources, partitions)?)
         } else {
@@ -70,13 +72,35 @@ impl ScanExec {
             spec,
             reader: Arc::new(reader),
             work,
-            counts: pruned.counts,
-            statistics,
+            counts: pruned.counts.clone(),
+            statistics: Known::Of(Arc::new(pruned), Arc::default()),
             groups: None,
             bound: None,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+}
+
+/// What is known of the rows that come out.
+#[derive(Clone, Debug)]
+enum Known {
+    Nothing,
+    /// What footers say of these pieces, looked up when somebody asks: a table has thousands.
+    Of(Arc<Pruned>, Arc<OnceLock<Arc<Statistics>>>),
+}
+
+/// A scan of so few rows is one stream: another thread would take longer to wake than to read its half.
+pub(crate) const ROWS_NEAR: usize = BLOCK_ROWS;
+/// Rows that a filter leaves out, compared as they are encoded, for one that comes out.
+const ROWS_A_ROW: usize = 32;
+
+/// What reading pieces takes, in rows that come out.
+fn work_of<'a>(spec: &ScanSpec, reader: &Reader, pieces: impl Iterator<Item = &'a Piece>) -> usize {
+    let rows = pieces.map(|piece| reader.rows_of(*piece)).sum::<usize>();
+    match reader.expected_share().filter(|_| spec.several.is_empty()) {
+        Some(share) => rows.min(rows / ROWS_A_ROW + (rows as f64 * share) as usize),
+        None => rows,
     }
 }
 
@@ -103,7 +127,7 @@ impl ScanExec {
     pub fn with_groups(&self, groups: GroupSpec) -> ScanExec {
         let equivalences = EquivalenceProperties::new(groups.schema().clone());
         let properties = PlanProperties::clone(&self.properties).with_eq_properties(equivalences);
-        let statistics = Arc::new(Statistics::new_unknown(groups.schema()));
+        let statistics = Known::Nothing;
         ScanExec { groups: Some(Arc::new(groups)), properties: Arc::new(properties), statistics, ..self.again() }
     }
 
@@ -128,10 +152,15 @@ impl ScanExec {
         Ok(ScanExec { work, bound: Some(bound), ..self.again() })
     }
 
+    /// Of which only the first rows of each stream are wanted.
+    pub fn limited(&self, rows: usize) -> ScanExec {
+        let limit = Some(self.spec.limit.map_or(rows, |own| own.min(rows)));
+        ScanExec { spec: ScanSpec { limit, ..self.spec.clone() }, statistics: Known::Nothing, ..self.again() }
+    }
+
     fn with_reader(&self, reader: Reader) -> ScanExec {
         let properties = Arc::new(properties(&self.spec, &reader, self.work.partitions()));
-        let statistics = Arc::new(Statistics::new_unknown(&reader.schema));
-        ScanExec { reader: Arc::new(reader), properties, statistics, ..self.again() }
+        ScanExec { reader: Arc::new(reader), properties, statistics: Known::Nothing, ..self.again() }
     }
 
     /// The texts of a symbol column, by code.
@@ -194,8 +223,16 @@ impl ScanExec {
 
     /// At most so many rows are looked at.
     pub fn rows_max(&self) -> usize {
-        let pieces = (0..self.partitions()).flat_map(|partition| self.work.all_of(partition));
-        pieces.map(|piece| self.reader.rows_of(*piece)).sum()
+        self.all_pieces().map(|piece| self.reader.rows_of(*piece)).sum()
+    }
+
+    /// What reading it takes, in rows that come out.
+    pub fn work(&self) -> usize {
+        work_of(&self.spec, &self.reader, self.all_pieces())
+    }
+
+    fn all_pieces(&self) -> impl Iterator<Item = &Piece> {
+        (0..self.partitions()).flat_map(|partition| self.work.all_of(partition))
     }
 
     /// Kept and present. A table has thousands: they are only counted to be shown.
@@ -325,13 +362,14 @@ enum Folded {
 
 impl Folded {
     /// Adds a piece. Gives what comes out by now, often nothing, and how many rows are wanted.
-    fn add(&mut self, reader: &Reader, piece: Piece) -> crate::Result<(Option<RecordBatch>, usize)> {
+    /// Of rows as they are, no more than `left` are wanted.
+    fn add(&mut self, reader: &Reader, piece: Piece, left: usize) -> crate::Result<(Option<RecordBatch>, usize)> {
         let counted = |batch: Option<RecordBatch>| {
             let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
             (batch, rows)
         };
         match self {
-            Folded::Rows => reader.read(piece).map(counted),
+            Folded::Rows => reader.read_first(piece, left).map(counted),
             Folded::First(within) => within.read(reader, piece).map(counted),
             Folded::Groups(groups, _) => groups.add(reader, piece),
             Folded::Sums(sums) => Ok((None, sums.add(reader, piece, reader.totals().unwrap_or_default())?)),
@@ -503,6 +541,7 @@ impl ExecutionPlan for ScanExec {
         let read_counts = ReadCounts::new(&self.metrics, partition);
         let counts = self.spec.is_filtered().then(|| FilterCounts::new(&self.metrics, partition));
         let mut folded = self.folded(&context)?;
+        let is_cheap = self.spec.several.is_empty() && reader.expected_share().is_some();
         let mut next = move |looked_at: &mut usize| {
             if is_done || left == 0 {
                 return None;
@@ -521,9 +560,14 @@ impl ExecutionPlan for ScanExec {
                 });
             };
             let _ = tally::taken();
-            let read = folded.add(&reader, piece);
-            *looked_at += reader.rows_of(piece);
-            cancel.has_read(reader.rows_of(piece));
+            let read = folded.add(&reader, piece, left);
+            let rows = reader.rows_of(piece);
+            // As in `work_of`.
+            *looked_at += match &read {
+                Ok((_, wanted)) if is_cheap => rows / ROWS_A_ROW + wanted,
+                _ => rows,
+            };
+            cancel.has_read(rows);
             read_counts.record(tally::taken());
             let (batch, wanted) = match read {
                 Ok((Some(batch), wanted)) if batch.num_rows() > left => (Some(batch.slice(0, left)), wanted.min(left)),
@@ -571,7 +615,12 @@ impl ExecutionPlan for ScanExec {
 
     fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
         Ok(match args.partition() {
-            None => self.statistics.clone(),
+            None => match &self.statistics {
+                Known::Nothing => Arc::new(Statistics::new_unknown(&self.schema())),
+                Known::Of(pruned, made) => {
+                    made.get_or_init(|| Arc::new(statistics(&self.spec, &self.reader, pruned))).clone()
+                }
+            },
             Some(_) => Arc::new(Statistics::new_unknown(&self.schema())),
         })
     }

@@ -53,6 +53,8 @@ enum What {
     Not(Box<Filter>),
 }
 
+/// Of a row, compared with an integer.
+const TEXT_COST: f64 = 8.0;
 /// A guess is held against this many rows.
 const GUESS_ROWS: f64 = 4096.0;
 
@@ -75,6 +77,17 @@ impl Filters {
 
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// What share of the rows is expected to satisfy all of them, where each compares what is encoded in bits.
+    pub fn expected_share(&self) -> Option<f64> {
+        let of = |filter: &Filter| match &filter.what {
+            // Of more each takes a look of its own.
+            What::Values { values: ValueSet::Ints(ranges), .. } if ranges.len() > 1 => None,
+            What::Values { .. } if filter.cost < TEXT_COST => Some(filter.guess),
+            _ => None,
+        };
+        self.all.iter().map(of).product::<Option<f64>>().filter(|_| !self.all.is_empty())
     }
 
     /// Whether asking them of a row may be an error, so that it matters which rows they are asked of.
@@ -221,7 +234,7 @@ impl Filter {
             (values, _) => (values.clone(), if matches!(values, ValueSet::All) { 1.0 } else { 0.3 }),
         };
         let cost = match column_type {
-            Some(ColumnType::Varchar | ColumnType::Json) => 8.0,
+            Some(ColumnType::Varchar | ColumnType::Json) => TEXT_COST,
             Some(ColumnType::Float | ColumnType::Double) => 2.0,
             _ => 1.0,
         };

@@ -19,12 +19,12 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};
-use inputs::{OfInput, Opened};
+use inputs::{Few, OfInput, Opened};
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends, without_codes};
 use tidalite_operators::group::{Values, present};
-use tidalite_storage::segment::OpenBlock;
+use tidalite_storage::segment::{OpenBlock, Selection};
 use tidalite_types::{ErrorKind, VECTOR_ROWS};
 
 /// Groups are collected up to about so many before they go out.
@@ -170,7 +170,11 @@ impl Groups {
                     self.planes.add_all(0, rows, &[]);
                     (None, rows)
                 }
-                Wanted::Some { mask, rows } => (Some(reader.some_of_block(segment, block, mask, rows)?), rows),
+                Wanted::Some { mask, rows } => {
+                    let some = Selection::new(mask);
+                    let is_added = self.add_few(reader, segment, block, &some)?;
+                    (if is_added { None } else { Some(reader.some_of_block(segment, block, &some)?) }, rows)
+                }
             },
         };
         if let Some(batch) = some {
@@ -247,6 +251,54 @@ impl Groups {
                 }
                 (None, None) => return Err(Error::internal("buckets of a block without times")),
             }
+        }
+        Ok(true)
+    }
+
+    /// A few rows of a block. False where they were not, because some column is not to be read that way.
+    fn add_few(&mut self, reader: &Reader, index: usize, block: usize, some: &Selection) -> Result<bool> {
+        let spec = self.spec.clone();
+        let (segment, rows) = (&reader.snapshot.segments[index], some.rows());
+        let named = |e| Error::from(reader.snapshot.named(e));
+        let Some(few) = segment.few_rows(block, some).map_err(named)? else { return Ok(false) };
+        let id = |column: usize| reader.column(column).id;
+        let bucket = match spec.bucket() {
+            None => Ok(None),
+            Some(column) if !reader.has_buckets(column) => return Ok(false),
+            Some(column) => match reader.bucket_of_block(segment, block, column)? {
+                Some(bucket) => Ok(Some(bucket)),
+                None => {
+                    let mut times = Vec::with_capacity(rows);
+                    if !few.ints(id(column), &mut times).map_err(named)? {
+                        return Ok(false);
+                    }
+                    Err(reader.bucketed(column, times)?)
+                }
+            },
+        };
+        let mut values = Vec::with_capacity(spec.inputs.len());
+        for input in &spec.inputs {
+            let Some(own) = Few::of(&few, id(input.column), input.is_float, rows).map_err(named)? else {
+                return Ok(false);
+            };
+            values.push(own);
+        }
+        without_codes(rows, &mut self.places);
+        let mut codes = Vec::with_capacity(rows);
+        for (column, known, stride) in spec.codes() {
+            codes.clear();
+            if !few.codes(id(column), &mut codes).map_err(named)? {
+                return Ok(false);
+            }
+            let greatest = add_codes(&codes, None, stride, &mut self.places);
+            check_code(reader, column, greatest, known)?;
+        }
+        let folded: Vec<FoldInput<'_>> = values.iter().map(Few::folded).collect();
+        match bucket {
+            _ if spec.keys.is_empty() => self.planes.add_all(0, rows, &folded),
+            Ok(bucket) => self.add_rows(bucket, 0..rows, &folded),
+            Err(buckets) if self.is_torn(&buckets) => self.add_singly(&buckets, &folded),
+            Err(buckets) => self.add_runs(&buckets, &folded),
         }
         Ok(true)
     }

@@ -44,9 +44,8 @@ impl ScanPlace {
         self.properties.output_partitioning().partition_count()
     }
 
-    /// A scan of `snapshot` of the same columns in the same order; `None` when it does not answer all that `filters` say,
-    /// or when they say nothing: much is known of all rows of a table, from which plans are made. The same table, with
-    /// the same columns.
+    /// A scan of `snapshot` of the same columns in the same order; `None` when it does not answer all that `filters` say.
+    /// The same table, with the same columns.
     pub fn scan(
         &self,
         snapshot: &Arc<TableSnapshot>,
@@ -55,7 +54,7 @@ impl ScanPlace {
         threads: usize,
     ) -> Result<Option<ScanExec>> {
         let wanted = asked(&snapshot.schema, filters);
-        if wanted.is_of_all() || !wanted.is_exact {
+        if !wanted.is_exact {
             return Ok(None);
         }
         scan_of(snapshot, (self.columns.clone(), self.schema.clone()), wanted, limit, self.order, threads).map(Some)

@@ -97,12 +97,13 @@ fn segment_source(
 ) -> tidalite_storage::Result<Source> {
     let (time_range, has_dead) = (segment.time_range(), mask.is_some());
     let mut source = Source { time_range, pieces: Vec::new(), rows: 0, has_dead };
+    let zones = if predicates.is_empty() { None } else { Some(segment.zones()?) };
     for block in 0..segment.block_count() {
         let rows = segment.block_rows(block);
         let alive = rows - mask.map_or(0, |mask| mask.dead_in_block(block));
         let mut may_match = alive > 0;
-        for predicate in predicates {
-            let zone = segment.zone(predicate.column, block)?;
+        for (predicate, zones) in predicates.iter().zip(zones.iter().cycle()) {
+            let zone = zones.of(predicate.column, block)?;
             may_match = may_match && predicate.may_match(zone.as_ref(), rows);
             if !may_match {
                 break;

@@ -8,9 +8,10 @@ use super::filters::{Filter, Filters, Wanted};
 use super::prune::Piece;
 use super::spec::{Form, Order, ScanSpec, Total};
 use super::totals;
+use crate::calendar::Buckets;
 use crate::door::arrays::{Raw, as_dictionary, dictionary_array, text_array, text_dictionary};
 use crate::door::arrow_type;
-use crate::{Error, Result};
+use crate::{Error, Result, functions};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array,
 };
@@ -23,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use tidalite_kernels::{gather, picked};
 use tidalite_storage::segment::Selection;
 use tidalite_storage::{Bounds, Run, Segment, TableSnapshot};
-use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnSchema, ColumnType};
+use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ColumnSchema, ColumnType};
 
 /// The hidden column of a row's place in the snapshot: the index of its segment, or of its run behind all segments,
 /// and in the lower 32 bits its row there. No column of a table can have the name.
@@ -44,6 +45,8 @@ pub(crate) struct Reader {
     order: Order,
     /// If what comes out is not rows, but what they come to.
     totals: Option<Vec<Total>>,
+    /// By column, where its expression is the start of a bucket.
+    buckets: Vec<Option<Buckets>>,
 }
 
 /// A column that comes out.
@@ -51,6 +54,15 @@ pub(crate) struct Reader {
 pub(crate) struct Output {
     pub column: ColumnSchema,
     pub form: Form,
+}
+
+impl Output {
+    fn buckets(&self) -> Option<Buckets> {
+        let (Form::Rising(expr), ColumnType::Timestamp(unit)) = (&self.form, self.column.column_type) else {
+            return None;
+        };
+        functions::buckets_of(expr, unit)
+    }
 }
 
 /// Some rows of a run.
@@ -68,7 +80,8 @@ impl Reader {
         let dictionaries = symbols.map(|c| (c.column.id, OnceLock::new())).collect();
         let orders = snapshot.runs.iter().map(|_| OnceLock::new()).collect();
         let (filters, order) = (Filters::new(&snapshot, spec), spec.order);
-        Reader { snapshot, schema, columns, filters, dictionaries, orders, order, totals: None }
+        let buckets = columns.iter().map(Output::buckets).collect();
+        Reader { snapshot, schema, columns, filters, dictionaries, orders, order, totals: None, buckets }
     }
 
     /// The columns, if they come as values.
@@ -79,17 +92,22 @@ impl Reader {
 
     /// The wanted rows of a piece; `None` where there are none.
     pub fn read(&self, piece: Piece) -> Result<Option<RecordBatch>> {
-        self.read_some(piece, None)
+        self.read_some(piece, None, usize::MAX)
+    }
+
+    /// Those of them that come first in the order of the scan, at most so many.
+    pub(super) fn read_first(&self, piece: Piece, rows_max: usize) -> Result<Option<RecordBatch>> {
+        self.read_some(piece, None, rows_max)
     }
 
     /// Those of them that satisfy one more filter.
     pub(super) fn read_within(&self, piece: Piece, within: &Filter) -> Result<Option<RecordBatch>> {
-        self.read_some(piece, Some(within))
+        self.read_some(piece, Some(within), usize::MAX)
     }
 
-    fn read_some(&self, piece: Piece, within: Option<&Filter>) -> Result<Option<RecordBatch>> {
+    fn read_some(&self, piece: Piece, within: Option<&Filter>, rows_max: usize) -> Result<Option<RecordBatch>> {
         let (arrays, rows) = match piece {
-            Piece::Block { segment, block } => self.block(segment, block, within)?,
+            Piece::Block { segment, block } => self.block(segment, block, within, rows_max)?,
             Piece::Run { run, from, rows } => self.run(run, from, rows, within)?,
         };
         if rows == 0 {
@@ -166,19 +184,36 @@ impl Reader {
         }
     }
 
-    /// Those rows of a block, which are so many.
-    pub(super) fn some_of_block(&self, index: usize, block: usize, mask: Vec<u64>, rows: usize) -> Result<RecordBatch> {
-        self.batch(self.columns_of_block(index, block, Some(&Selection::new(mask)), rows)?, rows)
+    /// Those rows of a block.
+    pub(super) fn some_of_block(&self, index: usize, block: usize, some: &Selection) -> Result<RecordBatch> {
+        self.batch(self.columns_of_block(index, block, Some(some), some.rows())?, some.rows())
     }
 
-    fn block(&self, index: usize, block: usize, within: Option<&Filter>) -> Result<(Vec<ArrayRef>, usize)> {
+    fn block(
+        &self,
+        index: usize,
+        block: usize,
+        within: Option<&Filter>,
+        rows_max: usize,
+    ) -> Result<(Vec<ArrayRef>, usize)> {
         let segment = &self.snapshot.segments[index];
         let piece = Piece::Block { segment: index, block };
+        let is_descending = self.order == Order::Descending;
         let (selection, rows) = match self.filters.wanted(&self.snapshot, piece, within)? {
-            Wanted::All => (None, segment.block_rows(block)),
+            Wanted::All if segment.block_rows(block) / 2 < rows_max => (None, segment.block_rows(block)),
+            Wanted::All => {
+                let mask = Bitmap::filled(segment.block_rows(block), true).into_words();
+                (Some(Selection::new(first_of(mask, rows_max, is_descending))), rows_max)
+            }
             Wanted::Some { rows: 0, .. } => return Ok((Vec::new(), 0)),
+            Wanted::Some { mask, rows } if rows > rows_max => {
+                (Some(Selection::new(first_of(mask, rows_max, is_descending))), rows_max)
+            }
             Wanted::Some { mask, rows } => (Some(Selection::new(mask)), rows),
         };
+        if rows == 0 {
+            return Ok((Vec::new(), 0));
+        }
         Ok((self.columns_of_block(index, block, selection.as_ref(), rows)?, rows))
     }
 
@@ -345,11 +380,30 @@ impl Reader {
         let Output { column, form: Form::Rising(expr) } = &self.columns[index] else {
             return Err(Error::internal("buckets of a column that has none"));
         };
+        if let Some(buckets) = &self.buckets[index] {
+            return Ok(buckets.starts(&times).into());
+        }
         let internal = |e: &dyn std::fmt::Display| Error::internal(e.to_string());
         let times: ArrayRef = Arc::new(Int64Array::from(times));
         let times = cast(&times, &arrow_type(column.column_type)).map_err(|e| internal(&e))?;
         let made = cast(&computed(expr, times)?, &DataType::Int64).map_err(|e| internal(&e))?;
         Ok(made.as_primitive::<Int64Type>().clone())
+    }
+
+    /// The bucket that all of a block's rows are in, if it is one and found without computing an expression.
+    pub(super) fn bucket_of_block(&self, segment: &Segment, block: usize, index: usize) -> Result<Option<i64>> {
+        let Some(buckets) = &self.buckets[index] else { return Ok(None) };
+        let zone = segment.zone(self.columns[index].column.id, block).map_err(|e| self.snapshot.named(e))?;
+        let Some(Bounds::Int(min, max)) = zone.filter(|zone| zone.null_count == 0).map(|zone| zone.bounds) else {
+            return Ok(None);
+        };
+        let start = buckets.range(min).0;
+        Ok((start == buckets.range(max).0).then_some(start))
+    }
+
+    /// Whether [`Reader::bucket_of_block`] knows of no bucket because there are several.
+    pub(super) fn has_buckets(&self, index: usize) -> bool {
+        self.buckets[index].is_some()
     }
 
     /// What an expression makes of all of a block's values, where it is one value.
@@ -397,6 +451,11 @@ impl Reader {
             fields.push(Arc::new(Field::new(ADDRESS, DataType::Int64, false)));
         }
         Reader::new(self.snapshot.clone(), outputs, Arc::new(Schema::new(fields)), spec)
+    }
+
+    /// What share of the rows is expected to satisfy the filters, if they are cheap to ask.
+    pub fn expected_share(&self) -> Option<f64> {
+        self.filters.expected_share()
     }
 
     /// Whether filters may be an error of a row.
@@ -480,6 +539,31 @@ fn addresses(source: usize, rows: impl Iterator<Item = usize>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(rows.map(|row| first + row as i64)))
 }
 
+/// The first so many rows of a mask, of which it has more, or the last.
+fn first_of(mut mask: Vec<u64>, rows: usize, from_the_end: bool) -> Vec<u64> {
+    let mut left = rows;
+    let mut keep = |word: &mut u64| {
+        let own = word.count_ones() as usize;
+        if own <= left {
+            left -= own;
+            return;
+        }
+        let mut kept = 0;
+        for _ in 0..std::mem::take(&mut left) {
+            let at = if from_the_end { 63 - word.leading_zeros() } else { word.trailing_zeros() };
+            kept |= 1 << at;
+            *word &= !(1 << at);
+        }
+        *word = kept;
+    };
+    if from_the_end {
+        mask.iter_mut().rev().for_each(&mut keep)
+    } else {
+        mask.iter_mut().for_each(&mut keep)
+    }
+    mask
+}
+
 fn reversed(arrays: Vec<ArrayRef>, rows: usize) -> Result<Vec<ArrayRef>> {
     let backwards = UInt32Array::from_iter_values((0..rows as u32).rev());
     let reversed = arrays.iter().map(|array| take(array, &backwards, None));
@@ -503,4 +587,26 @@ fn computed(expr: &Arc<dyn PhysicalExpr>, column: ArrayRef) -> Result<ArrayRef> 
     let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![column]);
     let computed = batch.map_err(Into::into).and_then(|batch| expr.evaluate(&batch)?.into_array(rows));
     computed.map_err(|e: DataFusionError| Error::from(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_rows_of_a_mask_are_those_of_lowest_or_highest_number() {
+        let mut random = fastrand::Rng::with_seed(4);
+        for round in 0..300 {
+            let words = random.usize(1..6);
+            let mask: Vec<u64> = (0..words).map(|_| random.u64(..) & random.u64(..)).collect();
+            let all: Vec<usize> = picked(&mask).collect();
+            if all.is_empty() {
+                continue;
+            }
+            let rows = random.usize(0..all.len());
+            let (from_the_end, first) = if round % 2 == 0 { (false, 0) } else { (true, all.len() - rows) };
+            let found: Vec<usize> = picked(&first_of(mask, rows, from_the_end)).collect();
+            assert_eq!(found, all[first..first + rows]);
+        }
+    }
 }

@@ -135,11 +135,6 @@ impl Asked {
     fn and(self, predicate: Option<Predicate>) -> Asked {
         Asked { predicates: Predicate::joined(self.predicates.into_iter().chain(predicate)), ..self }
     }
-
-    /// Whether every row is wanted.
-    pub fn is_of_all(&self) -> bool {
-        self.predicates.is_empty() && self.several.is_empty()
-    }
 }
 
 #[async_trait]

@@ -1,11 +1,12 @@
 //! The immutable file of a partition's rows: every column in blocks, a footer, a checksum per block.
 //!
 //! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`] some of its rows; [`writer`];
-//! [`store`] what all segments share; [`reader`], [`vectors`] of it in small pieces; [`verify`] everything checked, past what reading relies on;
+//! [`store`] what all segments share; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it; [`verify`] everything checked, past what reading relies on;
 //! [`salvage`] what is whole of a damaged file.
 
 pub mod buffer;
 pub mod encoding;
+pub mod few_rows;
 pub mod format;
 pub mod present;
 pub mod reader;
@@ -22,6 +23,7 @@ pub use encoding::compare::{Comparison, Constant, Interval};
 pub use encoding::retain::retain_rows;
 pub use encoding::totals::Totals;
 pub use encoding::{EncodedBlock, encode, to_column};
+pub use few_rows::{FewRows, Zones};
 pub use present::{CODES_MAX, CodesPresent};
 pub use reader::{Segment, SegmentMeta};
 pub use selection::Selection;

@@ -279,7 +279,7 @@ impl Segment {
     }
 
     /// As [`Segment::read_opened`], of a block that the footer was asked about.
-    fn opened(&self, column: ColumnId, block: usize, described: EncodedBlock) -> Result<EncodedBlock> {
+    pub(super) fn opened(&self, column: ColumnId, block: usize, described: EncodedBlock) -> Result<EncodedBlock> {
         Ok(self.opened_with(column, block, described, |cached| (cached.bytes.clone(), ()))?.0)
     }
 
@@ -343,14 +343,18 @@ impl Segment {
     /// What the footer says of a column's block.
     fn find(&self, column: ColumnId, block: usize) -> Result<Option<(Physical, Entry)>> {
         assert!(block < self.block_count(), "block {block} of a segment of {}", self.block_count());
-        let footer = self.footer()?;
+        self.find_in(&self.footer()?, column, block)
+    }
+
+    /// As [`Segment::find`], for those who look for more than one.
+    pub(super) fn find_in(&self, footer: &Footer, column: ColumnId, block: usize) -> Result<Option<(Physical, Entry)>> {
         let Some(index) = footer.find(column) else { return Ok(None) };
         let damaged = |problem: String| self.damaged(column, block, 0, &problem);
         let entry = footer.entry(index, block).map_err(damaged)?;
         Ok(Some((footer.physical(index).map_err(damaged)?, entry)))
     }
 
-    fn footer(&self) -> Result<Footer> {
+    pub(super) fn footer(&self) -> Result<Footer> {
         let key = BlockKey::footer(self.meta.id);
         self.store.cached(key, || Ok(self.load_footer()?.into_bytes())).map(Footer::trusted)
     }

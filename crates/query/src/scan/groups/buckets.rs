@@ -27,7 +27,12 @@ impl<'a> Buckets<'a> {
         let Form::Rising(expr) = reader.form(column) else { return Ok(None) };
         let named = |e| Error::from(reader.snapshot.named(e));
         let own = reader.column(column);
-        if let Some(bucket) = reader.risen(segment, block, own, expr)? {
+        if let Some(bucket) = reader.bucket_of_block(segment, block, column)? {
+            return one(Some(bucket));
+        }
+        if !reader.has_buckets(column)
+            && let Some(bucket) = reader.risen(segment, block, own, expr)?
+        {
             let bucket = bucket.to_array_of_size(1).map_err(|e| Error::internal(e.to_string()))?;
             let bucket = as_type(&bucket, &DataType::Int64)?;
             return one(bucket.is_valid(0).then(|| bucket.as_primitive::<Int64Type>().value(0)));

@@ -5,8 +5,8 @@ use crate::scan::read::Reader;
 use crate::{Error, Result};
 use tidalite_kernels::{Digits, FoldInput, FoldValues};
 use tidalite_storage::Segment;
-use tidalite_storage::segment::{DigitVectors, OpenBlock, Vectors};
-use tidalite_types::VECTOR_ROWS;
+use tidalite_storage::segment::{DigitVectors, FewRows, OpenBlock, Vectors};
+use tidalite_types::{ColumnId, VECTOR_ROWS};
 
 /// A block of a column that is folded.
 pub(super) enum Opened<'a> {
@@ -69,6 +69,45 @@ pub(super) fn digits<'a>(inputs: &'a mut [Packed<'_>], i: usize) -> Option<Vec<O
         Packed::Digits(vectors) => Some(vectors.vector(i)),
     };
     (is_some && is_all).then(|| inputs.iter_mut().map(of).collect())
+}
+
+/// The values of a few rows, which all have one.
+pub(super) enum Few {
+    /// Nobody asks for it.
+    Present,
+    Ints(Vec<i64>),
+    Floats(Vec<f64>),
+}
+
+impl Few {
+    /// `None` where the column is not to be read that way.
+    pub fn of(
+        few: &FewRows<'_>,
+        column: ColumnId,
+        is_float: Option<bool>,
+        rows: usize,
+    ) -> tidalite_storage::Result<Option<Few>> {
+        Ok(match is_float {
+            None => few.zone(column)?.filter(|zone| zone.null_count == 0).map(|_| Few::Present),
+            Some(true) => {
+                let mut values = Vec::with_capacity(rows);
+                few.floats(column, &mut values)?.then_some(Few::Floats(values))
+            }
+            Some(false) => {
+                let mut values = Vec::with_capacity(rows);
+                few.ints(column, &mut values)?.then_some(Few::Ints(values))
+            }
+        })
+    }
+
+    pub fn folded(&self) -> FoldInput<'_> {
+        let values = match self {
+            Few::Present => FoldValues::Nothing,
+            Few::Ints(values) => FoldValues::Ints(values),
+            Few::Floats(values) => FoldValues::Floats(values),
+        };
+        FoldInput { values, present: None }
+    }
 }
 
 pub(super) enum OfInput<'a> {

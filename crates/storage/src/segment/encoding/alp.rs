@@ -11,6 +11,7 @@
 
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Interval, Wanted, of_vector, put};
+use super::few::{place, prefetch};
 use super::fixed::{Fixed, raw};
 use super::frames::{Frame, Frames, FramesWriter, plan};
 use super::take::Picked;
@@ -182,6 +183,11 @@ impl<'a> Vectors<'a> {
         }
     }
 
+    /// What vector `i` is packed in.
+    pub fn lines(&self, i: usize) -> &[tidalite_kernels::Line] {
+        self.frames.packed(i).0
+    }
+
     fn row<T: Fixed + Decimal>(&self, i: usize, row: usize) -> T {
         let (scale, frame) = self.vector(i);
         match frame.exception(row) {
@@ -237,6 +243,14 @@ pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) ->
         Physical::F32 => share(vectors.some::<f32>(picked)),
         _ => share(vectors.some::<f64>(picked)),
     }))
+}
+
+/// Appends few rows of a block without NULLs.
+pub(super) fn few(payload: &[u8], block: &EncodedBlock, numbers: &[u16], out: &mut Vec<f64>) -> Result<(), String> {
+    let vectors = Vectors::parse(payload, block)?;
+    prefetch(&vectors.frames, numbers);
+    out.extend(numbers.iter().map(|number| place(*number)).map(|(i, row)| vectors.row::<f64>(i, row)));
+    Ok(())
 }
 
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {

@@ -5,7 +5,7 @@ use super::frames::{Frame, Framed, Frames};
 use super::vectors::is_whole;
 use super::{EncodedBlock, alp, packed};
 use crate::segment::format::Encoding;
-use tidalite_kernels::{Digits, FoldValues, unpack_distances};
+use tidalite_kernels::{Digits, FoldValues, Line, prefetch, unpack_distances};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
@@ -70,7 +70,10 @@ impl DigitVectors<'_> {
     /// The rows of a vector that [`DigitVectors::has`] them.
     pub fn vector(&mut self, i: usize) -> Digits<'_> {
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
-        let DigitVectors { packed, words, others, ints, floats, .. } = self;
+        let DigitVectors { packed, words, others, ints, floats, rows: all, .. } = self;
+        if (i + 1) * VECTOR_ROWS < *all {
+            ask(packed.lines(i + 1));
+        }
         let mut room = Room { words, others };
         let (base, width, scale) = match packed {
             Packed::Decimals(vectors) => {
@@ -95,6 +98,23 @@ impl DigitVectors<'_> {
         let is_float = matches!(packed, Packed::Decimals(_) | Packed::Ints(.., true));
         let numbers = if is_float { FoldValues::Floats(floats) } else { FoldValues::Ints(ints) };
         Digits { words: &words[..rows], width, base, scale, others, numbers }
+    }
+}
+
+impl Packed<'_> {
+    fn lines(&self, i: usize) -> &[Line] {
+        match self {
+            Packed::Ints(frames, ..) => frames.packed(i).0,
+            Packed::Decimals(vectors) => vectors.lines(i),
+        }
+    }
+}
+
+/// Asks for lines that are read next: adding up the vector before takes about as long as memory.
+fn ask(lines: &[Line]) {
+    for line in lines {
+        prefetch(line, 0);
+        prefetch(line, line.len() / 2);
     }
 }
 

@@ -19,7 +19,7 @@
 //! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`choice`] which encoding; [`fixed`]
 //! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
 //! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] any of
-//! them; [`opened`] what memory keeps instead; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only; [`retain`] the
+//! them; [`opened`] what memory keeps instead; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only, [`few`] of them; [`retain`] the
 //! rows whose value is in a set; [`totals`] what numbers come to; [`vectors`] one vector after the other, [`digits`] as it is packed.
 
 mod alp;
@@ -32,6 +32,7 @@ mod constant;
 mod delta;
 mod dict;
 pub mod digits;
+mod few;
 mod fixed;
 mod frames;
 mod fsst;
