@@ -576,8 +576,12 @@ fn last_rules(fast_operators: bool) -> Vec<Rule> {
         Arc::new(plan::GroupsOfBlocks),
         Arc::new(plan::LatestFromEnd),
     ];
-    let ours: [Rule; 3] =
-        [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows), Arc::new(crate::exec::paced::PacesJoins)];
+    let ours: [Rule; 4] = [
+        Arc::new(plan::InOrderOfPieces),
+        Arc::new(plan::TiesInOrder),
+        Arc::new(crate::exec::held::HoldsRows),
+        Arc::new(crate::exec::paced::PacesJoins),
+    ];
     fast.into_iter().filter(|_| fast_operators).chain(ours).collect()
 }
 

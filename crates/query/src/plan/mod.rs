@@ -1,7 +1,7 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
 //! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
-//! [`FirstRows`], [`TiesInOrder`], [`MergedJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`] and [`LatestFromEnd`] at
-//! the end.
+//! [`FirstRows`], [`MergedJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
+//! [`LatestFromEnd`], [`InOrderOfPieces`] and [`TiesInOrder`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
@@ -16,6 +16,7 @@ mod first_rows;
 mod from_views;
 mod group;
 mod groups_of_blocks;
+mod in_order;
 mod intervals;
 mod latest_from_end;
 mod latest_on;
@@ -53,6 +54,7 @@ pub(crate) use first_rows::FirstRows;
 pub(crate) use from_views::{Candidate, Definition, aggregated_tables, from_views};
 pub(crate) use group::grouped;
 pub(crate) use groups_of_blocks::GroupsOfBlocks;
+pub(crate) use in_order::InOrderOfPieces;
 pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use literals::{constant as constant_of, typed_literals};
