@@ -568,9 +568,10 @@ fn stock_rules() -> Vec<Rule> {
 
 /// Ours. They look at rows: at dictionaries, at sizes.
 fn last_rules(fast_operators: bool) -> Vec<Rule> {
-    let fast: [Rule; 6] = [
+    let fast: [Rule; 7] = [
         Arc::new(plan::FirstRows),
         Arc::new(plan::MergedJoins),
+        Arc::new(plan::MergedWindowJoins),
         Arc::new(plan::CodedKeys),
         Arc::new(plan::TotalsOfBlocks),
         Arc::new(plan::GroupsOfBlocks),

@@ -6,13 +6,15 @@
 //!
 //! Each slice ([`slices`]) is joined by itself: a left row finds its partner among the slice's right rows, or there is
 //! none of its key yet, and then it is the latest before the slice ([`carry`]), which the slice before hands on. So no
-//! row is looked at twice, and a slice waits for the one before it only with what is left.
+//! row is looked at twice, and a slice waits for the one before it only with what is left. [`windows`] is of WINDOW JOIN.
 
 mod carry;
 mod key_numbers;
 mod rows;
 mod side;
 mod slices;
+mod window_slices;
+mod windows;
 
 use super::pieces::Pieces;
 use super::time_join::{TimeJoin, key_types, pairs};
@@ -44,6 +46,7 @@ use slices::{Before, Slice, Slicer, Source};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_operators::time_join::{NONE, Rows, missing, no_older, partners, resolve};
+pub(crate) use windows::{Aggregate, MergedWindows, WindowWhat};
 
 /// With no more rows than these another thread would not be worth its start.
 const ROWS_OF_ONE_THREAD: usize = 65_536;

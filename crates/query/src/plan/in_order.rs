@@ -5,7 +5,7 @@
 //! tells nothing of rows of one time. Here, in the finished plan, both are taken out again.
 
 use crate::exec::in_order::{InOrder, ahead_of};
-use crate::exec::merged_join::MergedJoin;
+use crate::exec::merged_join::{MergedJoin, MergedWindows};
 use crate::scan::exec::ScanExec;
 use crate::scan::spec::Order;
 use datafusion::common::Result;
@@ -58,7 +58,8 @@ fn all_in_order(plan: Plan, threads: usize) -> Result<Plan> {
 
 /// Which sides of a join are tables that it reads by pieces itself.
 fn tables_of(plan: &Plan) -> Option<[bool; 2]> {
-    plan.downcast_ref::<MergedJoin>().map(MergedJoin::tables)
+    let joined = plan.downcast_ref::<MergedJoin>().map(MergedJoin::tables);
+    joined.or_else(|| plan.downcast_ref::<MergedWindows>().map(MergedWindows::tables))
 }
 
 /// `None` if there is nothing to do.

@@ -1,6 +1,6 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
 //! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
-//! [`FirstRows`], [`MergedJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
+//! [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
 //! [`LatestFromEnd`], [`InOrderOfPieces`] and [`TiesInOrder`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
@@ -23,6 +23,7 @@ mod latest_on;
 mod lists;
 mod literals;
 mod merged_joins;
+mod merged_windows;
 mod multiset;
 mod named_once;
 mod operators;
@@ -59,6 +60,7 @@ pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use literals::{constant as constant_of, typed_literals};
 pub(crate) use merged_joins::MergedJoins;
+pub(crate) use merged_windows::MergedWindowJoins;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use named_once::NamedOnce;
 pub(crate) use operators::Operators;
