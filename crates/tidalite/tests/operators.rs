@@ -199,7 +199,7 @@ impl Twins {
             "(SELECT * FROM l ORDER BY ts LIMIT 900)",
             "(SELECT ts, max(id) AS id, sym, ven, max(k) AS k, max(name) AS name, sum(x) AS x FROM l SAMPLE BY 10m)",
             "(SELECT l.*, a.id AS other FROM l ASOF JOIN r a ON l.sym = a.sym)",
-            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM l ORDER BY ts, id)",
+            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM l ORDER BY ts, id, k, sym, name)",
         ]);
         let right = self.one_of(&[
             "r",
@@ -214,7 +214,7 @@ impl Twins {
             "(SELECT * FROM r WHERE id < 0)",
             "(SELECT * FROM r LATEST ON ts PARTITION BY sym, ven)",
             "(SELECT ts, id, CASE WHEN id % 2 = 0 THEN sym END AS sym, ven, k, name, x FROM r)",
-            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM r ORDER BY ts, id)",
+            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM r ORDER BY ts, id, k, sym, name)",
         ]);
         let keys = self.one_of(&[
             "",
@@ -245,7 +245,7 @@ impl Twins {
             "(SELECT * FROM l WHERE id IN (30, 31, 14900))",
             "(SELECT * FROM l WHERE id < 0)",
             "(SELECT ts, max(id) AS id, sym, ven, max(k) AS k, max(name) AS name, sum(x) AS x FROM l SAMPLE BY 10m)",
-            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM l ORDER BY ts, id)",
+            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM l ORDER BY ts, id, k, sym, name)",
         ]);
         let right = self.one_of(&[
             "r",
@@ -259,7 +259,7 @@ impl Twins {
             "(SELECT * FROM r WHERE ts IN '2024-01-01T04')",
             "(SELECT * FROM r WHERE id < 0)",
             "(SELECT * FROM r LATEST ON ts PARTITION BY sym, ven)",
-            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM r ORDER BY ts, id)",
+            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM r ORDER BY ts, id, k, sym, name)",
         ]);
         let keys = self.one_of(&["", "ON (sym)", "ON (sym)", "ON (sym, ven)", "ON (k)", "ON (name)", "ON (sym, k)"]);
         let range = self.one_of(&[
@@ -313,7 +313,7 @@ impl Twins {
 
     async fn check(&mut self, rounds: usize) {
         if self.are_windows {
-            return self.check_windows(rounds).await;
+            return self.check_windows(rounds / 2).await;
         }
         for _ in 0..rounds {
             let join = self.join();
