@@ -568,17 +568,22 @@ fn stock_rules() -> Vec<Rule> {
 
 /// Ours. They look at rows: at dictionaries, at sizes.
 fn last_rules(fast_operators: bool) -> Vec<Rule> {
-    let fast: [Rule; 7] = [
+    let fast: [Rule; 8] = [
         Arc::new(plan::FirstRows),
         Arc::new(plan::MergedJoins),
+        Arc::new(plan::MergedWindowJoins),
         Arc::new(plan::CodedKeys),
         Arc::new(plan::TotalsOfBlocks),
         Arc::new(plan::GroupsOfBlocks),
         Arc::new(plan::LatestFromEnd),
         Arc::new(plan::LimitedScans),
     ];
-    let ours: [Rule; 3] =
-        [Arc::new(plan::TiesInOrder), Arc::new(crate::exec::held::HoldsRows), Arc::new(crate::exec::paced::PacesJoins)];
+    let ours: [Rule; 4] = [
+        Arc::new(plan::InOrderOfPieces),
+        Arc::new(plan::TiesInOrder),
+        Arc::new(crate::exec::held::HoldsRows),
+        Arc::new(crate::exec::paced::PacesJoins),
+    ];
     fast.into_iter().filter(|_| fast_operators).chain(ours).collect()
 }
 

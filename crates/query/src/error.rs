@@ -35,7 +35,9 @@ impl Error {
         Error::new(ErrorKind::Internal, message)
     }
 
-    pub(crate) fn cancelled() -> Error {
+    /// What a statement is told that was stopped.
+    #[must_use]
+    pub fn cancelled() -> Error {
         Error::new(ErrorKind::Unavailable, "canceling statement due to user request")
     }
 

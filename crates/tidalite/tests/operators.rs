@@ -3,7 +3,7 @@
 
 mod asked;
 
-use asked::{count, open, open_with, plan, rows, run};
+use asked::{count, open, open_on, open_with, plan, rows, run};
 use std::collections::HashSet;
 use tidalite::Database;
 
@@ -203,6 +203,8 @@ struct Twins {
     fast: Database,
     plain: Database,
     random: fastrand::Rng,
+    /// Whether WINDOW JOIN is asked for, else ASOF and LT JOIN.
+    are_windows: bool,
 }
 
 /// Rows of a side of a join: three of a time, some seconds out of order, every seventeenth without a key; they arrive
@@ -249,6 +251,7 @@ impl Twins {
             "(SELECT * FROM l ORDER BY ts LIMIT 900)",
             "(SELECT ts, max(id) AS id, sym, ven, max(k) AS k, max(name) AS name, sum(x) AS x FROM l SAMPLE BY 10m)",
             "(SELECT l.*, a.id AS other FROM l ASOF JOIN r a ON l.sym = a.sym)",
+            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM l ORDER BY ts, id, k, sym, name)",
         ]);
         let right = self.one_of(&[
             "r",
@@ -263,6 +266,7 @@ impl Twins {
             "(SELECT * FROM r WHERE id < 0)",
             "(SELECT * FROM r LATEST ON ts PARTITION BY sym, ven)",
             "(SELECT ts, id, CASE WHEN id % 2 = 0 THEN sym END AS sym, ven, k, name, x FROM r)",
+            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM r ORDER BY ts, id, k, sym, name)",
         ]);
         let keys = self.one_of(&[
             "",
@@ -276,14 +280,93 @@ impl Twins {
             "ON a.sym = b.sym AND b.x > 20000",
             "ON a.sym = b.name",
         ]);
-        // Of rows of one time at the ends of blocks, a filtered scan on several threads may give the later ones first.
-        let keys = if keys.is_empty() && right.contains("WHERE") { "ON (sym)" } else { keys };
         let tolerance = self.one_of(&["", "", "", "TOLERANCE 1s", "TOLERANCE 250T", "TOLERANCE 2h", "TOLERANCE 0s"]);
         let filter = self.one_of(&["", "", "WHERE a.id % 3 = 0", "WHERE b.x > 20000 OR b.id IS NULL"]);
         format!("{left} a {kind} JOIN {right} b {keys} {tolerance} {filter}")
     }
 
+    /// A WINDOW JOIN that may be anything, and whether the fast operator takes it.
+    fn window(&mut self) -> (String, bool) {
+        let left = self.one_of(&[
+            "l",
+            "l",
+            "(SELECT * FROM r WHERE id % 29 = 0)",
+            "(SELECT * FROM l WHERE x > 40000)",
+            "(SELECT ts, id, sym, ven, k, name, x FROM l WHERE sqrt(x) + id > 400)",
+            "(SELECT * FROM l WHERE ts IN '2024-01-01T03')",
+            "(SELECT * FROM l WHERE id IN (30, 31, 14900))",
+            "(SELECT * FROM l WHERE id < 0)",
+            "(SELECT ts, max(id) AS id, sym, ven, max(k) AS k, max(name) AS name, sum(x) AS x FROM l SAMPLE BY 10m)",
+            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM l ORDER BY ts, id, k, sym, name)",
+        ]);
+        let right = self.one_of(&[
+            "r",
+            "r",
+            "r",
+            "l",
+            "m",
+            "(SELECT * FROM r WHERE x > 30000)",
+            "(SELECT * FROM r WHERE sqrt(x) + id > 1000)",
+            "(SELECT ts, id, lower(sym) AS sym, ven, k, upper(name) AS name, x FROM r)",
+            "(SELECT * FROM r WHERE ts IN '2024-01-01T04')",
+            "(SELECT * FROM r WHERE id < 0)",
+            "(SELECT * FROM r LATEST ON ts PARTITION BY sym, ven)",
+            "(SELECT CASE WHEN id % 7 > 0 THEN ts END AS ts, id, sym, ven, k, name, x FROM r ORDER BY ts, id, k, sym, name)",
+        ]);
+        let keys = self.one_of(&["", "ON (sym)", "ON (sym)", "ON (sym, ven)", "ON (k)", "ON (name)", "ON (sym, k)"]);
+        let range = self.one_of(&[
+            "1 second PRECEDING AND 1 second FOLLOWING",
+            "20 seconds PRECEDING AND CURRENT ROW",
+            "CURRENT ROW AND 5 seconds FOLLOWING",
+            "10 seconds PRECEDING AND 2 seconds PRECEDING",
+            "3 seconds FOLLOWING AND 4 seconds FOLLOWING",
+            "CURRENT ROW AND CURRENT ROW",
+            "200 milliseconds PRECEDING AND 0 hours FOLLOWING",
+            "1 second FOLLOWING AND 1 second PRECEDING",
+            "a.id % 3 seconds PRECEDING AND CURRENT ROW",
+        ]);
+        let wide = "10 minutes PRECEDING AND 10 minutes FOLLOWING";
+        let range = if keys.contains("sym, ") { self.one_of(&[range, wide]) } else { range };
+        let prevailing = self.one_of(&["", "INCLUDE PREVAILING", "EXCLUDE PREVAILING"]);
+        let filter = self.one_of(&["", "", "WHERE a.id % 3 = 0"]);
+        let is_plain = right == "m"
+            || left.contains("SAMPLE")
+            || left.contains("CASE")
+            || range.contains("a.id")
+            || range.starts_with("1 second F");
+        let join = format!("{left} a WINDOW JOIN {right} b {keys} RANGE BETWEEN {range} {prevailing} {filter}");
+        (join, !is_plain)
+    }
+
+    async fn check_windows(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            let (join, is_fast) = self.window();
+            let what = self.one_of(&[
+                "a.ts, a.id, a.sym, count() AS n, sum(b.id) AS s, avg(b.x) AS a",
+                "a.id, min(b.x), max(b.x), max(b.sym), min(b.name), count(b.k)",
+                "a.ts, first(b.id), last(b.id), first(b.sym), last(b.x)",
+                "count()",
+                "a.sym, sum(b.x + a.x), count() FILTER (WHERE b.x > a.x), count(DISTINCT b.name), count(DISTINCT b.k)",
+                "a.ts, a.ven, max(b.ts), min(b.ts), bool_or(b.k > 7)",
+                "*, array_agg(b.id)",
+            ]);
+            // The plain operator's pairs are aggregated by several threads, in no order of arrival.
+            let has_order = what.contains("first") || what.contains("array_agg");
+            let what = if has_order && !is_fast { "a.ts, a.id, sum(b.id)" } else { what };
+            let sql = format!("SELECT {what} FROM {join}");
+            let planned = plan(&self.fast, &sql).await;
+            assert_eq!(planned.contains("TidaliteWindowJoin"), is_fast, "{sql}: {planned}");
+            let (fast, plain) = (rows(&self.fast, &sql).await, rows(&self.plain, &sql).await);
+            let place = fast.iter().zip(&plain).position(|(fast, plain)| fast != plain);
+            let differ = place.map(|row| (row, &fast[row], &plain[row]));
+            assert!(differ.is_none() && fast.len() == plain.len(), "{sql}: {differ:?}, {} {}", fast.len(), plain.len());
+        }
+    }
+
     async fn check(&mut self, rounds: usize) {
+        if self.are_windows {
+            return self.check_windows(rounds / 2).await;
+        }
         for _ in 0..rounds {
             let join = self.join();
             let what = self.one_of(&[
@@ -313,9 +396,20 @@ impl Twins {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn joins_by_time_are_those_of_the_plain_operator() {
+    over_rows_of_all_kinds(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn windows_of_joins_are_those_of_the_plain_operator() {
+    over_rows_of_all_kinds(true).await;
+}
+
+async fn over_rows_of_all_kinds(are_windows: bool) {
     let folders = [tempfile::tempdir().expect("a temporary folder"), tempfile::tempdir().expect("a temporary folder")];
-    let (fast, plain) = (open_with(folders[0].path(), true), open_with(folders[1].path(), false));
-    let mut twins = Twins { fast, plain, random: fastrand::Rng::with_seed(11) };
+    // Of rows of one time several threads would not choose by arrival.
+    let threads = if are_windows { 1 } else { 2 };
+    let (fast, plain) = (open(folders[0].path()), open_on(folders[1].path(), false, threads));
+    let mut twins = Twins { fast, plain, random: fastrand::Rng::with_seed(11), are_windows };
     for (table, time) in [("l", "TIMESTAMP"), ("r", "TIMESTAMP"), ("m", "TIMESTAMP_NS")] {
         let columns = "id LONG, sym SYMBOL, ven SYMBOL, k INT, name VARCHAR, x DOUBLE";
         twins.run(&format!("CREATE TABLE {table} (ts {time}, {columns}) TIMESTAMP(ts) PARTITION BY DAY")).await;

@@ -201,6 +201,61 @@ async fn a_statement_stops_when_its_rows_are_dropped() {
     assert_eq!(db.number("SELECT 1").await, 1, "the threads are free again");
 }
 
+/// Joins that would take minutes, and some whose rows nobody takes: whoever asks next has the threads at once.
+#[tokio::test]
+async fn joins_by_time_give_their_threads_back() {
+    const ENOUGH: Duration = Duration::from_secs(30);
+    let db = open();
+    db.run("CREATE TABLE a (ts TIMESTAMP, k SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    let written = "INSERT INTO a SELECT timestamp_sequence('2024-01-01', 1000) AS ts, 'k' || (x % 3) AS k, x FROM long_sequence(300000)";
+    db.run(written).await;
+    let wide = "RANGE BETWEEN 1 day PRECEDING AND 1 day FOLLOWING";
+    let computed = "RANGE BETWEEN 1 + l.x - l.x days PRECEDING AND 1 day FOLLOWING";
+    let settled = async |sql: &str| {
+        for settle in [false, true] {
+            if settle {
+                db.database.settle().expect("it settles");
+            }
+            for is_dropped in [false, true] {
+                let mut rows = db.rows(sql).await;
+                let running = db.database.activity();
+                assert_eq!(running.len(), 1, "{sql}");
+                let has_begun = || db.database.activity().iter().any(|one| one.rows.0 > 0);
+                if sql.starts_with("SELECT l.ts, r.x") {
+                    assert!(rows.stream.next().await.expect("a batch").expect("no error").num_rows() > 0);
+                }
+                while !has_begun() {
+                    tokio::task::yield_now().await;
+                }
+                if is_dropped {
+                    drop(rows);
+                } else {
+                    db.run(&format!("CANCEL QUERY {}", running[0].id)).await;
+                    let error = count(rows).await.expect_err("it was cancelled");
+                    assert_eq!(error.message, "canceling statement due to user request");
+                }
+                assert!(db.database.activity().is_empty());
+                let next = db.number("SELECT sum(x + x % 2) FROM a WHERE x % 7 < 9");
+                let sum =
+                    tokio::time::timeout(ENOUGH, next).await.unwrap_or_else(|_| panic!("{sql} keeps its threads"));
+                assert_eq!(sum, 45_000_300_000, "{sql}");
+            }
+        }
+    };
+    for on in ["", "ON (k)"] {
+        settled(&format!(
+            "SELECT count(*), sum(n) FROM (SELECT count() AS n, sum(r.x) AS s FROM a l WINDOW JOIN a r {on} {wide})"
+        ))
+        .await;
+        settled(&format!(
+            "SELECT count(*), sum(n) FROM (SELECT sum(r.x) AS n FROM a l WINDOW JOIN a r {on} {computed})"
+        ))
+        .await;
+        settled(&format!("SELECT l.ts, r.x FROM a l ASOF JOIN a r {on}")).await;
+        settled(&format!("SELECT l.ts, r.x FROM a l LT JOIN a r {on}")).await;
+    }
+}
+
 #[tokio::test]
 async fn input_of_any_shape_is_answered() {
     let db = open();

@@ -117,3 +117,75 @@ fn codes_are_numbers_of_the_other_side() {
     assert_eq!(as_one(&[1, NONE, 2], &[3, 1, NONE], 10), [13, NONE, NONE]);
     assert_eq!(pairs(&[1, NONE], &[2, 0]), Int64Array::from(vec![Some((1 << 32) + 2), None]));
 }
+
+/// Every right row of the key that is within, after the last one before if that counts.
+fn window_plain(left: (i64, u32), right: &Side, reach: Reach) -> (Vec<u32>, bool) {
+    let (time, key) = left;
+    let own: Vec<u32> =
+        (0..right.times.len() as u32).filter(|row| right.keys[*row as usize] == key && key != NONE).collect();
+    let at = |row: &u32| right.times[*row as usize];
+    let (lo, hi) = (time.saturating_add(reach.lo), time.saturating_add(reach.hi));
+    let mut window: Vec<u32> = own.iter().copied().filter(|row| (lo..=hi).contains(&at(row))).collect();
+    let prevails = reach.includes_prevailing && !own.iter().any(|row| at(row) == lo) && key != NONE;
+    let before = own.iter().copied().rfind(|row| at(row) < lo).filter(|_| prevails);
+    window.splice(0..0, before);
+    (window, prevails && before.is_none())
+}
+
+#[test]
+fn windows_are_those_of_a_look_at_every_row() {
+    let mut random = fastrand::Rng::with_seed(5);
+    for round in 0..400 {
+        let (left_rows, right_rows) = (random.usize(0..40), random.usize(0..[5, 60, 500][round % 3]));
+        let (span, key_count) = (random.i64(1..[4, 50, 1_000][round % 3]), random.u32(1..6));
+        let left = side(&mut random, left_rows, span, key_count);
+        let mut right = side(&mut random, right_rows, span, key_count);
+        let has_keys = random.bool();
+        let mut left_keys = left.keys.clone();
+        if !has_keys {
+            right.keys.fill(0);
+            left_keys.fill(0);
+        }
+        let lo = random.i64(-span..=span);
+        let reach = Reach { lo, hi: lo + random.i64(0..=span), includes_prevailing: random.bool() };
+        let keys = |keys: &'_ [u32]| has_keys.then(|| keys.to_vec());
+        let (of_left, of_right) = (keys(&left_keys), keys(&right.keys));
+        let count = if has_keys { key_count as usize } else { 1 };
+        let arranged = Arranged::new(Rows { times: &right.times, keys: of_right.as_deref() }, count);
+        let windows = arranged.windows(Rows { times: &left.times, keys: of_left.as_deref() }, reach);
+        let before: Vec<u32> = (0..count as u32).map(|key| if key % 2 == 0 { key / 2 } else { NONE }).collect();
+        let first = arranged.rows.len() as u32;
+        let prevailing = windows.prevailing(of_left.as_deref(), &before, first);
+        let (mut expected_lefts, mut expected_rights) = (Vec::new(), Vec::new());
+        for (row, time) in left.times.iter().enumerate() {
+            let (window, is_open) = window_plain((*time, left_keys[row]), &right, reach);
+            let earlier = before.get(left_keys[row] as usize).filter(|place| is_open && **place != NONE);
+            let earlier = earlier.map(|place| right_rows as u32 + place);
+            for right in earlier.into_iter().chain(window) {
+                expected_lefts.push(row);
+                expected_rights.push(right);
+            }
+        }
+        let (mut lefts, mut rights, mut next) = (Vec::new(), Vec::new(), Next::default());
+        let mut has_more = true;
+        while has_more {
+            let (had, count) = (lefts.len(), random.usize(1..9));
+            has_more = windows.pairs(&prevailing, &mut next, count, (&mut lefts, &mut rights));
+            assert!(lefts.len() - had <= count);
+        }
+        let places = first as usize + before.len();
+        let values: Vec<f64> = (0..places).map(|place| place as f64 - 0.3).collect();
+        let (mut sums, mut counts) = (vec![0.0; left_rows], vec![0; left_rows]);
+        for (left, right) in lefts.iter().zip(&rights) {
+            sums[*left] += values[*right as usize];
+            counts[*left] += 1;
+        }
+        assert_eq!((windows.sums(&prevailing, &values), windows.counts(&prevailing)), (sums, counts), "round {round}");
+        let row = |place: u32| match arranged.rows.get(place as usize) {
+            Some(row) => *row,
+            None => right_rows as u32 + place - first,
+        };
+        let rights: Vec<u32> = rights.into_iter().map(row).collect();
+        assert_eq!((lefts, rights), (expected_lefts, expected_rights), "round {round}, {reach:?}, keys {has_keys}");
+    }
+}

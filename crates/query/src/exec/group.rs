@@ -173,6 +173,11 @@ impl GroupExec {
         self.over(input, Some(self.plain().clone()), Arc::new(What { keys, inputs, folds, ..What::clone(&self.what) }))
     }
 
+    /// What DataFusion would be asked, and over which input; `None` if not all groups are wanted.
+    pub fn general(&self) -> Option<(&Generic, &Arc<dyn ExecutionPlan>)> {
+        (self.what.wanted == Wanted::All).then(|| (&self.what.generic, self.plain()))
+    }
+
     fn plain(&self) -> &Arc<dyn ExecutionPlan> {
         self.plain.as_ref().unwrap_or(&self.input)
     }

@@ -3,7 +3,7 @@
 //! In: rows in the order in which they come out, few, each with its place in a snapshot as the last column
 //! ([`ADDRESS`](crate::scan::read::ADDRESS)). Out: the columns of a scan of that snapshot, in the same order.
 
-use super::BATCH_ROWS;
+use super::sliced;
 use crate::cancel::CancelToken;
 use crate::scan::read::{Reader, place_of};
 use crate::{Error, Result};
@@ -92,11 +92,7 @@ impl ExecutionPlan for LateRows {
         let rows = async move {
             let chosen: Vec<RecordBatch> = input.try_collect().await?;
             let rows = late(&reader, &columns, &schema, &chosen, &cancel)?;
-            memory.try_grow(rows.get_array_memory_size())?;
-            let slices = (0..rows.num_rows()).step_by(BATCH_ROWS);
-            let slices: Vec<_> =
-                slices.map(|from| Ok(rows.slice(from, BATCH_ROWS.min(rows.num_rows() - from)))).collect();
-            Ok::<_, datafusion::common::DataFusionError>(futures::stream::iter(slices))
+            sliced(rows, memory)
         };
         let rows = futures::stream::once(rows).try_flatten();
         let rows = rows.inspect_ok(move |batch| metrics.record_output(batch.num_rows()));

@@ -5,7 +5,7 @@
 //! block has is known from [`CodesPresent`](tidalite_storage::segment::CodesPresent). A block is unpacked vector by vector
 //! from its end, until every symbol has a row. Then the rows found are read.
 
-use super::{BATCH_ROWS, by_time};
+use super::{by_time, sliced};
 use crate::cancel::CancelToken;
 use crate::scan::exec::ScanExec;
 use crate::scan::filters::Wanted;
@@ -111,11 +111,7 @@ impl ExecutionPlan for LatestScan {
                 }
             }
             let rows = latest.rows(&reader)?;
-            memory.try_grow(rows.get_array_memory_size())?;
-            let slices = (0..rows.num_rows()).step_by(BATCH_ROWS);
-            let slices: Vec<_> =
-                slices.map(|from| Ok(rows.slice(from, BATCH_ROWS.min(rows.num_rows() - from)))).collect();
-            Ok::<_, datafusion::common::DataFusionError>(futures::stream::iter(slices))
+            sliced(rows, memory)
         };
         let rows = futures::stream::once(rows).try_flatten();
         let rows = rows.inspect_ok(move |batch| metrics.record_output(batch.num_rows()));

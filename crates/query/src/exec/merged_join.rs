@@ -6,14 +6,17 @@
 //!
 //! Each slice ([`slices`]) is joined by itself: a left row finds its partner among the slice's right rows, or there is
 //! none of its key yet, and then it is the latest before the slice ([`carry`]), which the slice before hands on. So no
-//! row is looked at twice, and a slice waits for the one before it only with what is left.
+//! row is looked at twice, and a slice waits for the one before it only with what is left. [`windows`] is of WINDOW JOIN.
 
 mod carry;
 mod key_numbers;
 mod rows;
 mod side;
 mod slices;
+mod window_slices;
+mod windows;
 
+use super::pieces::Pieces;
 use super::time_join::{TimeJoin, key_types, pairs};
 use super::{by_time, timed};
 use crate::calendar::Stride;
@@ -38,11 +41,12 @@ use futures::{StreamExt, TryStreamExt};
 pub(crate) use key_numbers::CodePair;
 use key_numbers::KeyNumbers;
 use rows::SideRows;
-use side::{Columns, Scale, Side, Table, unit_of};
+use side::{Columns, Scale, Side, unit_of};
 use slices::{Before, Slice, Slicer, Source};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_operators::time_join::{NONE, Rows, missing, no_older, partners, resolve};
+pub(crate) use windows::{Aggregate, MergedWindows, WindowWhat};
 
 /// With no more rows than these another thread would not be worth its start.
 const ROWS_OF_ONE_THREAD: usize = 65_536;
@@ -86,6 +90,11 @@ impl MergedJoin {
         );
         let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
         MergedJoin { inputs, what, schema, properties, metrics, running: Mutex::default() }
+    }
+
+    /// Which sides are tables that are read by pieces.
+    pub fn tables(&self) -> [bool; 2] {
+        self.what.are_tables
     }
 
     fn running(&self, context: &Arc<TaskContext>) -> Result<Arc<Running>> {
@@ -171,6 +180,32 @@ struct Out {
     texts: Option<StringViewArray>,
 }
 
+impl Out {
+    /// Column `own` of a side that does so as its column `place`; it may come as codes of what it is to be.
+    fn of(
+        input: &Arc<dyn ExecutionPlan>,
+        (own, place): (usize, usize),
+        is_left: bool,
+        to_be: &DataType,
+    ) -> Result<Out> {
+        let data_type = input.schema().field(own).data_type().clone();
+        let is_code = data_type == DataType::UInt32 && *to_be != data_type;
+        let texts = match column_of_scan(input, own).filter(|_| is_code) {
+            Some((scan, column)) => Some(scan.symbols(column)?),
+            None => None,
+        };
+        Ok(Out { is_left, place, data_type, texts })
+    }
+
+    /// Of codes their texts.
+    fn texts_of(&self, column: ArrayRef) -> Result<ArrayRef> {
+        Ok(match &self.texts {
+            Some(texts) => take(texts, column.as_primitive::<UInt32Type>(), None)?,
+            None => column,
+        })
+    }
+}
+
 /// What the rows of a slice tell.
 struct Found {
     /// Of each left row.
@@ -230,7 +265,7 @@ impl Running {
             let output = own.map(|column| if is_left { *column } else { column - width }).collect();
             let of_side = columns.keys.iter().map(|(left, right)| if is_left { *left } else { *right }).collect();
             let columns = Columns { time, keys: of_side, output, unit, scale };
-            let table = what.are_tables[at].then(|| Table::of(&inputs[at], &cancel)).flatten();
+            let table = what.are_tables[at].then(|| Pieces::of(&inputs[at], &cancel)).flatten();
             Side { columns, is_left, table, keys: keys.clone(), memory: memory.new_empty() }
         };
         let (left, right) = (side(true), side(false));
@@ -238,14 +273,8 @@ impl Running {
         let out = |column: &usize| {
             let is_left = *column < width;
             let (at, own) = (usize::from(!is_left), if is_left { *column } else { column - width });
-            let data_type = schemas[at].field(own).data_type().clone();
-            let is_code = data_type == DataType::UInt32 && *what.join.schema.field(*column).data_type() != data_type;
-            let texts = match column_of_scan(&inputs[at], own).filter(|_| is_code) {
-                Some((scan, column)) => Some(scan.symbols(column)?),
-                None => None,
-            };
             counts[at] += 1;
-            Ok(Out { is_left, place: counts[at] - 1, data_type, texts })
+            Out::of(&inputs[at], (own, counts[at] - 1), is_left, what.join.schema.field(*column).data_type())
         };
         let output = what.output.iter().map(out).collect::<Result<Vec<_>>>()?;
         let right_types = output.iter().filter(|out| !out.is_left).map(|out| out.data_type.clone()).collect();
@@ -320,7 +349,7 @@ impl Running {
             let memory = self.memory.new_empty();
             let right = match &self.right.table {
                 Some(_) => Source::Table,
-                None => Source::Held(self.held(&memory).await?),
+                None => Source::Held(held(&self.inputs[1], &self.context, &self.cancel, &memory).await?),
             };
             let left = match &self.left.table {
                 Some(_) => Source::Table,
@@ -330,19 +359,6 @@ impl Running {
             *slicer = Some(Slicer::new((&self.left, left), (&self.right, right), what, memory)?);
         }
         slicer.as_mut().ok_or_else(|| Error::internal("slices that were made").into())
-    }
-
-    /// All rows of a right side that is no table.
-    async fn held(&self, memory: &MemoryReservation) -> Result<Vec<RecordBatch>> {
-        let mut stream = self.inputs[1].execute(0, self.context.clone())?;
-        let mut batches = Vec::new();
-        while let Some(batch) = stream.next().await {
-            let batch = batch?;
-            self.cancel.check()?;
-            memory.try_grow(batch.get_array_memory_size())?;
-            batches.push(batch);
-        }
-        Ok(batches)
     }
 
     /// The rows of a slice; `None` if there are none.
@@ -438,13 +454,28 @@ impl Running {
                 true => left.column(out.place, &out.data_type)?,
                 false => before.gathered(out.place, &found, right, &out.data_type)?,
             };
-            Ok(match &out.texts {
-                Some(texts) => take(texts, own.as_primitive::<UInt32Type>(), None)?,
-                None => own,
-            })
+            out.texts_of(own)
         };
         let columns = self.output.iter().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(left.rows));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }
+}
+
+/// All rows of a right side that is no table.
+async fn held(
+    input: &Arc<dyn ExecutionPlan>,
+    context: &Arc<TaskContext>,
+    cancel: &CancelToken,
+    memory: &MemoryReservation,
+) -> Result<Vec<RecordBatch>> {
+    let mut stream = input.execute(0, context.clone())?;
+    let mut batches = Vec::new();
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        cancel.check()?;
+        memory.try_grow(batch.get_array_memory_size())?;
+        batches.push(batch);
+    }
+    Ok(batches)
 }

@@ -1,10 +1,11 @@
 //! Operators of ours, one per file. Most are plain: correct, in memory that is accounted for, and the twins that faster
 //! ones ([`group`], [`latest_scan`], [`merged_join`]) are tested against. [`operator`] is what they share, [`keys`] how
-//! they tell keys apart.
+//! they tell keys apart, [`pieces`] how tables are read by those that choose their pieces themselves.
 
 pub(crate) mod fill;
 pub(crate) mod group;
 pub(crate) mod held;
+pub(crate) mod in_order;
 mod keys;
 pub(crate) mod late_rows;
 pub(crate) mod latest_on;
@@ -12,6 +13,7 @@ pub(crate) mod latest_scan;
 pub(crate) mod merged_join;
 pub(crate) mod operator;
 pub(crate) mod paced;
+mod pieces;
 pub(crate) mod series;
 pub(crate) mod time_join;
 pub(crate) mod window_join;
@@ -25,8 +27,8 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
 use std::sync::Arc;
 
 /// Rows of a batch that goes out.
@@ -59,6 +61,17 @@ async fn collected(mut stream: SendableRecordBatchStream, memory: &mut MemoryRes
     let all = concat_batches(&schema, &batches)?;
     debug_assert!(all.columns().iter().all(|c| c.len() == all.num_rows()));
     Ok(all)
+}
+
+/// The rows of one batch in batches of the usual size, their memory reserved until the last one is out.
+fn sliced(rows: RecordBatch, memory: MemoryReservation) -> Result<impl Stream<Item = Result<RecordBatch>> + Send> {
+    memory.try_grow(rows.get_array_memory_size())?;
+    let count = rows.num_rows();
+    let slices = (0..count).step_by(BATCH_ROWS).map(move |from| {
+        let _held = &memory;
+        Ok(rows.slice(from, BATCH_ROWS.min(count - from)))
+    });
+    Ok(futures::stream::iter(slices))
 }
 
 /// The rows as they come, with the time that they take noted for EXPLAIN ANALYZE; that of their inputs is in it.

@@ -5,12 +5,12 @@
 //! threads, or added up, they need no order and come in several streams.
 
 use super::coded_keys::{column_of_scan, symbol_as_codes, symbol_of};
+use super::in_order::bare;
 use super::{Kind, TimeJoinColumns};
 use crate::exec::group::GroupExec;
 use crate::exec::merged_join::{CodePair, MergedJoin, What};
 use crate::exec::operator::Operator;
 use crate::exec::time_join::TimeJoin;
-use crate::scan::exec::ScanExec;
 use crate::scan::spec::Order;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -24,7 +24,6 @@ use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
-use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -149,35 +148,15 @@ fn of_join(
 
 /// The plan without what puts its streams together, if it is a table in order of its own time, below filters and
 /// projections at most.
-fn as_table(plan: &Plan, time: usize) -> Option<Plan> {
+pub(super) fn as_table(plan: &Plan, time: usize) -> Option<Plan> {
     let plan = bare(plan)?;
     let (scan, column) = column_of_scan(&plan, time)?;
     let is_fit = scan.is_designated(column) && scan.order() == Order::Ascending && scan.pieces().is_some();
     is_fit.then_some(plan)
 }
 
-fn bare(plan: &Plan) -> Option<Plan> {
-    if plan.downcast_ref::<ScanExec>().is_some() {
-        return Some(plan.clone());
-    }
-    if plan.fetch().is_some() {
-        return None;
-    }
-    if let Some(merge) = plan.downcast_ref::<SortPreservingMergeExec>() {
-        return bare(merge.input());
-    }
-    if let Some(dealt) = plan.downcast_ref::<RepartitionExec>() {
-        return bare(dealt.input());
-    }
-    if plan.downcast_ref::<FilterExec>().is_none() && plan.downcast_ref::<ProjectionExec>().is_none() {
-        return None;
-    }
-    let input = bare(plan.children().first()?)?;
-    replace_children_if_necessary(plan.clone(), vec![input]).ok()
-}
-
 /// Both sides with their keys as codes, if all of them are symbols.
-fn as_codes(inputs: &mut [Plan; 2], keys: &[(usize, usize)]) -> Result<Option<Vec<CodePair>>> {
+pub(super) fn as_codes(inputs: &mut [Plan; 2], keys: &[(usize, usize)]) -> Result<Option<Vec<CodePair>>> {
     let mut coded = inputs.clone();
     let mut pairs = Vec::new();
     for (left, right) in keys {

@@ -1,7 +1,7 @@
 //! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
 //! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
-//! [`FirstRows`], [`TiesInOrder`], [`MergedJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`], [`LatestFromEnd`] and
-//! [`LimitedScans`] at the end.
+//! [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
+//! [`LatestFromEnd`], [`LimitedScans`], [`InOrderOfPieces`] and [`TiesInOrder`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
 
@@ -16,6 +16,7 @@ mod first_rows;
 mod from_views;
 mod group;
 mod groups_of_blocks;
+mod in_order;
 mod intervals;
 mod latest_from_end;
 mod latest_on;
@@ -23,6 +24,7 @@ mod limited_scans;
 mod lists;
 mod literals;
 mod merged_joins;
+mod merged_windows;
 mod multiset;
 mod named_once;
 mod operators;
@@ -54,11 +56,13 @@ pub(crate) use first_rows::FirstRows;
 pub(crate) use from_views::{Candidate, Definition, aggregated_tables, from_views};
 pub(crate) use group::grouped;
 pub(crate) use groups_of_blocks::GroupsOfBlocks;
+pub(crate) use in_order::InOrderOfPieces;
 pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use limited_scans::LimitedScans;
 pub(crate) use literals::{constant as constant_of, typed_literals};
 pub(crate) use merged_joins::MergedJoins;
+pub(crate) use merged_windows::MergedWindowJoins;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use named_once::NamedOnce;
 pub(crate) use operators::Operators;

@@ -90,7 +90,7 @@ fn cut(plan: &LogicalPlan, rows: Last) -> Result<Option<LogicalPlan>> {
             let backwards = sort.expr.iter().map(|e| SortExpr::new(e.expr.clone(), !e.asc, !e.nulls_first));
             let backwards = LogicalPlanBuilder::from(sort.input.as_ref().clone()).sort(backwards)?.build()?;
             let last = LogicalPlanBuilder::from(in_time_order(backwards)?).limit(rows.after, Some(rows.rows))?;
-            Ok(Some(last.sort(sort.expr.clone())?.build()?))
+            turned(last.build()?).map(Some)
         }
         plan if is_in_order(plan) => numbered(plan, rows).map(Some),
         _ => Ok(None),
@@ -106,6 +106,14 @@ fn is_in_order(plan: &LogicalPlan) -> bool {
         LogicalPlan::Projection(projection) => is_in_order(&projection.input),
         _ => false,
     }
+}
+
+/// Rows from the last to the first: those of equal keys, too, which sorting again would leave as they come.
+fn turned(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
+    let number = Column::new_unqualified(row_number().schema_name().to_string());
+    let numbered = LogicalPlanBuilder::from(plan).window([row_number()])?;
+    Ok(numbered.sort([Expr::Column(number).sort(false, false)])?.project(columns)?.build()?)
 }
 
 /// The last rows by their numbers.

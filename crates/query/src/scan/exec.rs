@@ -2,7 +2,8 @@
 //!
 //! Out of order, its partitions take pieces from one shared cursor, so that threads finish together whatever a piece
 //! costs. In order of time, each partition has its own list of pieces whose times ascend, and whoever wants one
-//! stream merges them. Every piece asks first whether the query was cancelled.
+//! stream merges them, rows of one time from the first list that has some; threads read pieces of a list ahead for
+//! [`crate::exec::in_order`]. Every piece asks first whether the query was cancelled.
 
 use super::bound::{Bound, Within};
 use super::groups::{GroupSpec, Groups};
@@ -61,7 +62,7 @@ impl ScanExec {
         let is_near = reader.expected_share().is_some() && work <= ROWS_NEAR;
         let partitions = if is_near { 1 } else { partitions };
         let work = if spec.order != Order::Free {
-            Work::PerPartition(in_order(&spec, &reader, &pruned.sources, partitions)?)
+            Work::PerPartition(in_order(&spec, &reader, &pruned.sources)?)
         } else {
             let pieces: Arc<[Piece]> = pruned.sources.iter().flat_map(|s| s.pieces.iter().copied()).collect();
             let partitions = partitions.min(pieces.len()).max(1);
@@ -219,6 +220,24 @@ impl ScanExec {
             Work::Shared { pieces, .. } => pieces.to_vec(),
             Work::PerPartition(lists) => lists.iter().flat_map(|list| list.iter().copied()).collect(),
         })
+    }
+
+    /// Those of one stream.
+    pub fn pieces_of(&self, partition: usize) -> Arc<[Piece]> {
+        self.work.all_of(partition).into()
+    }
+
+    pub fn limit(&self) -> Option<usize> {
+        self.spec.limit
+    }
+
+    pub fn is_filtered(&self) -> bool {
+        self.spec.is_filtered()
+    }
+
+    /// Whether rows come out, in whatever form.
+    pub fn gives_rows(&self) -> bool {
+        self.groups.is_none() && self.bound.is_none() && self.reader.totals().is_none()
     }
 
     /// At most so many rows are looked at.
@@ -445,13 +464,9 @@ impl ReadCounts {
 }
 
 /// Lists of pieces with ascending (or descending) times: sources whose ranges do not overlap follow one another in a
-/// list. When one list holds all and rows are filtered, it is dealt out over the threads.
-fn in_order(spec: &ScanSpec, reader: &Reader, sources: &[Source], partitions: usize) -> Result<Vec<Arc<[Piece]>>> {
+/// list.
+fn in_order(spec: &ScanSpec, reader: &Reader, sources: &[Source]) -> Result<Vec<Arc<[Piece]>>> {
     let mut lists = chains(spec, reader, sources)?;
-    if lists.len() == 1 && spec.is_filtered() && partitions > 1 {
-        let stride = partitions.min(lists[0].len()).max(1);
-        lists = (0..stride).map(|first| lists[0].iter().skip(first).step_by(stride).copied().collect()).collect();
-    }
     if lists.is_empty() {
         lists.push(Vec::new());
     }

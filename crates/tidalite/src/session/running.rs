@@ -17,7 +17,8 @@ struct Inner {
     entries: BTreeMap<u64, (Activity, CancelToken)>,
 }
 
-/// A statement's place in the list; dropping it takes it off.
+/// A statement's place in the list. Dropping it takes it off, and stops what it may still have under way: nobody waits for
+/// that any more.
 pub(super) struct Entry {
     id: u64,
     pub cancel: CancelToken,
@@ -57,5 +58,6 @@ impl Running {
 impl Drop for Entry {
     fn drop(&mut self) {
         self.running.lock().entries.remove(&self.id);
+        self.cancel.cancel(tidalite_query::Error::cancelled());
     }
 }

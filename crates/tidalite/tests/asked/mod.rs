@@ -72,10 +72,16 @@ pub fn open(folder: &Path) -> Database {
 /// The same, with fast operators or with those that define them.
 #[allow(dead_code, reason = "not every test asks for both")]
 pub fn open_with(folder: &Path, fast_operators: bool) -> Database {
+    open_on(folder, fast_operators, 2)
+}
+
+/// The same on so many threads.
+#[allow(dead_code, reason = "not every test asks for others")]
+pub fn open_on(folder: &Path, fast_operators: bool, threads: usize) -> Database {
     let mut config = DatabaseConfig::new(folder);
     config.durability = tidalite::config::Durability::Os;
     config.has_background_jobs = false;
-    config.query_threads = 2;
+    config.query_threads = threads;
     config.query_fast_operators = fast_operators;
     Database::open(config).expect("an empty folder opens")
 }

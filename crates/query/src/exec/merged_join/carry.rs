@@ -70,6 +70,10 @@ impl Carry {
         &self.place_of
     }
 
+    pub fn column(&self, column: usize) -> &ArrayRef {
+        &self.columns[column]
+    }
+
     pub fn times(&self) -> &[i64] {
         &self.raw
     }

@@ -6,21 +6,15 @@
 use super::key_numbers::KeyNumbers;
 use super::slices::Earlier;
 use crate::exec::latest_scan::latest_before;
+use crate::exec::pieces::Pieces;
 use crate::plan::{Kind, column_of_scan};
-use crate::scan::exec::{ByPiece, ScanExec};
 use crate::scan::prune::Piece;
 use crate::{CancelToken, Error, Result};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::buffer::ScalarBuffer;
-use datafusion::arrow::compute::{cast, filter_record_batch};
-use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef, TimeUnit};
-use datafusion::common::Result as DFResult;
-use datafusion::common::cast::as_boolean_array;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
 use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::projection::ProjectionExec;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -151,7 +145,7 @@ impl Cell {
 pub(super) struct Side {
     pub columns: Columns,
     pub is_left: bool,
-    pub table: Option<Table>,
+    pub table: Option<Pieces>,
     pub keys: Arc<KeyNumbers>,
     pub memory: MemoryReservation,
 }
@@ -202,74 +196,5 @@ impl Side {
         let keys = self.keys.of(&keys, batch.num_rows(), self.is_left)?;
         let columns = output.iter().map(|column| batch.column(*column).clone()).collect();
         Ok(Part { rows: batch.num_rows(), times: scale.of_times(&raw), raw, keys, columns, _memory: memory })
-    }
-}
-
-/// A table and what stands between it and the join: filters and projections.
-pub(super) struct Table {
-    plan: Arc<dyn ExecutionPlan>,
-    scan: Arc<dyn ExecutionPlan>,
-    by_piece: ByPiece,
-    steps: Vec<Step>,
-}
-
-enum Step {
-    Project(Vec<Arc<dyn PhysicalExpr>>, SchemaRef),
-    Filter(Arc<dyn PhysicalExpr>, Option<Vec<usize>>),
-}
-
-impl Table {
-    /// `None` if the plan is more than that.
-    pub fn of(plan: &Arc<dyn ExecutionPlan>, cancel: &CancelToken) -> Option<Table> {
-        let (whole, mut steps, mut plan) = (plan.clone(), Vec::new(), plan);
-        loop {
-            if let Some(scan) = plan.downcast_ref::<ScanExec>() {
-                steps.reverse();
-                return Some(Table { plan: whole, scan: plan.clone(), by_piece: scan.by_piece(cancel), steps });
-            }
-            if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-                let exprs = projection.expr().iter().map(|own| own.expr.clone()).collect();
-                steps.push(Step::Project(exprs, projection.schema()));
-                plan = projection.input();
-            } else {
-                let filter = plan.downcast_ref::<FilterExec>()?;
-                let projection = filter.projection().as_ref().map(|columns| columns.to_vec());
-                steps.push(Step::Filter(filter.predicate().clone(), projection));
-                plan = filter.input();
-            }
-        }
-    }
-
-    pub fn scan(&self) -> Option<&ScanExec> {
-        self.scan.downcast_ref()
-    }
-
-    /// Whether what the scan gives is what comes out.
-    pub fn has_filters(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Filter(..)))
-    }
-
-    fn read(&self, piece: Piece) -> Result<Option<RecordBatch>> {
-        let Some(batch) = self.by_piece.read(piece)? else { return Ok(None) };
-        Ok(Some(self.stepped(batch)?).filter(|batch| batch.num_rows() > 0))
-    }
-
-    pub fn stepped(&self, batch: RecordBatch) -> DFResult<RecordBatch> {
-        self.steps.iter().try_fold(batch, |batch, step| match step {
-            Step::Project(exprs, schema) => {
-                let rows = batch.num_rows();
-                let columns = exprs.iter().map(|expr| expr.evaluate(&batch)?.into_array(rows));
-                let options = RecordBatchOptions::new().with_row_count(Some(rows));
-                Ok(RecordBatch::try_new_with_options(schema.clone(), columns.collect::<DFResult<_>>()?, &options)?)
-            }
-            Step::Filter(predicate, projection) => {
-                let mask = predicate.evaluate(&batch)?.into_array(batch.num_rows())?;
-                let batch = match projection {
-                    Some(columns) => batch.project(columns)?,
-                    None => batch,
-                };
-                Ok(filter_record_batch(&batch, as_boolean_array(&mask)?)?)
-            }
-        })
     }
 }

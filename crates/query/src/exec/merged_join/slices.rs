@@ -9,7 +9,7 @@
 //! are few.
 
 use super::carry::Carry;
-use super::side::{Cell, Scale, Side, Span, Table};
+use super::side::{Cell, Scale, Side, Span};
 use crate::plan::Kind;
 use crate::scan::exec::ScanExec;
 use crate::scan::prune::Piece;
@@ -95,6 +95,11 @@ impl Chain {
         Ok(Chain { pieces })
     }
 
+    /// Of each piece the earliest and the latest time and how many rows it has.
+    pub fn ranges(&self) -> impl Iterator<Item = (i64, i64, usize)> {
+        self.pieces.iter().map(|piece| (piece.min, piece.max, piece.rows))
+    }
+
     fn forget_before(&mut self, time: Option<i64>) {
         while self.pieces.front().is_some_and(|piece| time.is_some_and(|time| piece.max < time)) {
             self.pieces.pop_front();
@@ -102,7 +107,7 @@ impl Chain {
     }
 
     /// The pieces that have times in a range, which later ranges follow.
-    fn taken(&mut self, (from, to): (Option<i64>, Option<i64>)) -> Vec<(Arc<Cell>, Span)> {
+    pub fn taken(&mut self, (from, to): (Option<i64>, Option<i64>)) -> Vec<(Arc<Cell>, Span)> {
         self.forget_before(from);
         let within = self.pieces.iter().take_while(|piece| to.is_none_or(|to| piece.min < to));
         within.map(|piece| (piece.cell.clone(), Span::Times(from, to))).collect()
@@ -118,7 +123,7 @@ fn times_of(side: &Side, batch: &RecordBatch) -> Result<Vec<i64>> {
 }
 
 /// The pieces of a table by source, each with its range of times, in the order of arrival.
-fn chains(scan: &ScanExec, scale: Scale) -> Result<Vec<Chain>> {
+pub(super) fn chains(scan: &ScanExec, scale: Scale) -> Result<Vec<Chain>> {
     let reader = scan.reader();
     let runs_from = reader.snapshot.segments.len();
     let mut pieces = scan.pieces().ok_or_else(|| Error::internal("pieces of a scan that ends before its rows"))?;
@@ -211,7 +216,7 @@ impl Slicer {
             tolerance: tolerance.map(|nanos| ticks(nanos, left, right)),
             earlier: None,
             before: None,
-            rows_a_slice: ROWS.max((keys * ROWS_A_KEY).min(ROWS_MAX)),
+            rows_a_slice: rows_a_slice(keys),
             _memory: memory,
         };
         slicer.left = match from_left {
@@ -413,8 +418,13 @@ impl Slicer {
     }
 }
 
+/// How many rows of both sides are worth a slice.
+pub(super) fn rows_a_slice(keys: usize) -> usize {
+    ROWS.max((keys * ROWS_A_KEY).min(ROWS_MAX))
+}
+
 /// Pieces of a table, those that end last first.
-fn bounded(chains: &[Chain]) -> Arc<[Bounded]> {
+pub(super) fn bounded(chains: &[Chain]) -> Arc<[Bounded]> {
     let pieces = chains.iter().flat_map(|chain| &chain.pieces);
     let of = |piece: &Timed| Some(Bounded { min: piece.min, max: piece.max, piece: piece.cell.piece()? });
     let mut all: Vec<Bounded> = pieces.filter_map(of).collect();
@@ -422,9 +432,9 @@ fn bounded(chains: &[Chain]) -> Arc<[Bounded]> {
     all.into()
 }
 
-fn table(side: &Side) -> Result<Option<&ScanExec>> {
-    let scan = |table| Table::scan(table).ok_or_else(|| Error::internal("a table that is no scan"));
-    side.table.as_ref().map(scan).transpose()
+pub(super) fn table(side: &Side) -> Result<Option<&ScanExec>> {
+    let Some(table) = &side.table else { return Ok(None) };
+    table.scan().map(Some).ok_or_else(|| Error::internal("a table that is no scan"))
 }
 
 /// A length of time in the unit of comparisons, at least.

@@ -1,0 +1,88 @@
+//! A table read piece by piece, through what stands above its scan: filters and projections.
+//!
+//! In: a plan of these alone. Out: the rows of any piece as the plan gives them; threads read several at a time.
+
+use crate::scan::exec::{ByPiece, ScanExec};
+use crate::scan::prune::Piece;
+use crate::{CancelToken, Result};
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::filter_record_batch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Result as DFResult;
+use datafusion::common::cast::as_boolean_array;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    pub plan: Arc<dyn ExecutionPlan>,
+    scan: Arc<dyn ExecutionPlan>,
+    by_piece: ByPiece,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Project(Vec<Arc<dyn PhysicalExpr>>, SchemaRef),
+    Filter(Arc<dyn PhysicalExpr>, Option<Vec<usize>>),
+}
+
+impl Pieces {
+    /// `None` if the plan is more than that.
+    pub fn of(plan: &Arc<dyn ExecutionPlan>, cancel: &CancelToken) -> Option<Pieces> {
+        let (whole, mut steps, mut plan) = (plan.clone(), Vec::new(), plan);
+        loop {
+            if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+                steps.reverse();
+                return Some(Pieces { plan: whole, scan: plan.clone(), by_piece: scan.by_piece(cancel), steps });
+            }
+            if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+                let exprs = projection.expr().iter().map(|own| own.expr.clone()).collect();
+                steps.push(Step::Project(exprs, projection.schema()));
+                plan = projection.input();
+            } else {
+                let filter = plan.downcast_ref::<FilterExec>()?;
+                let projection = filter.projection().as_ref().map(|columns| columns.to_vec());
+                steps.push(Step::Filter(filter.predicate().clone(), projection));
+                plan = filter.input();
+            }
+        }
+    }
+
+    pub fn scan(&self) -> Option<&ScanExec> {
+        self.scan.downcast_ref()
+    }
+
+    /// Whether what the scan gives is what comes out.
+    pub fn has_filters(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Filter(..)))
+    }
+
+    /// `None` where there are none.
+    pub fn read(&self, piece: Piece) -> Result<Option<RecordBatch>> {
+        let Some(batch) = self.by_piece.read(piece)? else { return Ok(None) };
+        Ok(Some(self.stepped(batch)?).filter(|batch| batch.num_rows() > 0))
+    }
+
+    pub fn stepped(&self, batch: RecordBatch) -> DFResult<RecordBatch> {
+        self.steps.iter().try_fold(batch, |batch, step| match step {
+            Step::Project(exprs, schema) => {
+                let rows = batch.num_rows();
+                let columns = exprs.iter().map(|expr| expr.evaluate(&batch)?.into_array(rows));
+                let options = RecordBatchOptions::new().with_row_count(Some(rows));
+                Ok(RecordBatch::try_new_with_options(schema.clone(), columns.collect::<DFResult<_>>()?, &options)?)
+            }
+            Step::Filter(predicate, projection) => {
+                let mask = predicate.evaluate(&batch)?.into_array(batch.num_rows())?;
+                let batch = match projection {
+                    Some(columns) => batch.project(columns)?,
+                    None => batch,
+                };
+                Ok(filter_record_batch(&batch, as_boolean_array(&mask)?)?)
+            }
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Rows of one time come in order of arrival, whatever reads them: filtered, on several threads, from the end, from
+//! segments, late ones and staging; and so do those that joins by time choose among them.
+
+mod asked;
+
+use asked::{count, open_with, plan, rows, run};
+use tidalite::Database;
+
+/// Rows numbered as they arrive, 1,000 of each time, so that every block begins with a time of the one before.
+fn insert(first: i64, count: i64, from: i64) -> String {
+    format!(
+        "INSERT INTO t SELECT to_timestamp_micros(1704067200000000 + ({from} + v - {first}) / 1000 * 1000000), v, \
+         v * 7919 % 1000003, 'k' || (v % 3) FROM (SELECT value AS v FROM generate_series({first}, {}) AS value) ORDER BY v",
+        first + count - 1
+    )
+}
+
+/// The fourth is left to a filter above the scan.
+const FILTERS: [&str; 5] = ["h % 3 > 0", "h < 900000 AND id <> 7", "true", "md5(k) > '5' OR h > 100000", "h < 0"];
+
+async fn check(database: &Database) {
+    for filter in FILTERS {
+        let of_filter = format!("FROM t WHERE {filter}");
+        let expected = rows(database, &format!("SELECT ts, id {of_filter} ORDER BY ts, id")).await;
+        let found = rows(database, &format!("SELECT ts, id {of_filter}")).await;
+        assert!(found == expected, "{filter}: {:?}", found.iter().zip(&expected).position(|(a, b)| a != b));
+        let computed = rows(database, &format!("SELECT ts, abs(id) {of_filter} ORDER BY ts")).await;
+        assert!(computed == expected, "{filter}: computed columns");
+        let mut backwards = rows(database, &format!("SELECT ts, id {of_filter} ORDER BY ts DESC")).await;
+        backwards.reverse();
+        assert!(backwards == expected, "{filter}: from the end");
+        for limit in [1, 70_000] {
+            let first = rows(database, &format!("SELECT ts, id {of_filter} LIMIT {limit}")).await;
+            assert!(first == expected[..expected.len().min(limit)], "{filter}: the first {limit}");
+            let last = rows(database, &format!("SELECT ts, id {of_filter} LIMIT -{limit}")).await;
+            assert!(last == expected[expected.len().saturating_sub(limit)..], "{filter}: the last {limit}");
+        }
+        // Of a time that has rows the last one is taken.
+        let last =
+            format!("SELECT p.ts, r.id FROM p ASOF JOIN (SELECT * {of_filter}) r WHERE r.ts = p.ts ORDER BY p.ts");
+        let greatest = format!(
+            "SELECT p.ts, max(r.id) AS id FROM p JOIN (SELECT * {of_filter}) r ON r.ts = p.ts GROUP BY p.ts ORDER BY p.ts"
+        );
+        assert_eq!(rows(database, &last).await, rows(database, &greatest).await, "{filter}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_one_time_come_in_order_of_arrival() {
+    for fast in [true, false] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let database = open_with(folder.path(), fast);
+        run(&database, "CREATE TABLE t (ts TIMESTAMP, id LONG, h LONG, k VARCHAR) TIMESTAMP(ts) PARTITION BY DAY")
+            .await;
+        run(&database, "CREATE TABLE p (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY").await;
+        let probes = "INSERT INTO p SELECT to_timestamp_micros(1704067200000000 + value * 1000000) FROM generate_series(0, 330, 13) AS value";
+        run(&database, probes).await;
+        run(&database, &insert(0, 150_000, 0)).await;
+        check(&database).await;
+        database.settle().expect("it settles");
+        check(&database).await;
+        // Later rows of times that are there, staged, and beside a segment.
+        run(&database, &insert(150_000, 9_000, 60_000)).await;
+        run(&database, &insert(159_000, 40_000, 130_000)).await;
+        check(&database).await;
+        run(&database, "DELETE FROM t WHERE id % 13 = 5").await;
+        check(&database).await;
+        database.settle().expect("it settles");
+        check(&database).await;
+        assert_eq!(count(&database, "SELECT count(*) FROM t WHERE id % 13 <> 5").await, 183_692);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pieces_are_computed_ahead() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = open_with(folder.path(), true);
+    run(&database, "CREATE TABLE t (ts TIMESTAMP, id LONG, h LONG, k VARCHAR) TIMESTAMP(ts) PARTITION BY DAY").await;
+    run(&database, &insert(0, 150_000, 0)).await;
+    for filter in FILTERS {
+        let planned = plan(&database, &format!("SELECT ts, id FROM t WHERE {filter} ORDER BY ts")).await;
+        assert!(planned.contains("pieces ahead") || filter == "h < 0", "{planned}");
+        assert!(!planned.contains("deal"), "{planned}");
+    }
+}
