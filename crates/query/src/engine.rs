@@ -467,6 +467,8 @@ impl Engine {
 
     /// Operators for an optimised plan, as the stock rules leave them.
     async fn physical(&self, logical: &LogicalPlan, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
+        let hidden = plan::without_compared_truths(logical)?;
+        let logical = hidden.as_ref().unwrap_or(logical);
         let planned = self.physical_once(logical, state).await;
         let Err(mut error) = planned else { return planned };
         let mut logical = logical.clone();

@@ -4,6 +4,9 @@
 //! rows by the one where a window wants the other ("does not satisfy order requirements"). Such a plan is made again
 //! of filters that say the same with IS TRUE. So is one whose bounds it takes for more rows than there are ("selectivity
 //! is out of limit"), of all filters.
+//!
+//! Where truths are compared, `(a > 6) <= (b < 0)`, it mixes up the bounds of both sides of a comparison that must be
+//! false, takes a column for a constant and leaves it out of orders: wrong answers, so that these are always hidden.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -18,6 +21,16 @@ pub(crate) fn without_equalities(plan: LogicalPlan) -> Result<Option<LogicalPlan
 /// `None` when there are no filters.
 pub(crate) fn without_bounds(plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
     hiding(plan, |part| !matches!(part, Expr::IsTrue(_)))
+}
+
+/// `None` when no filter compares truths.
+pub(crate) fn without_compared_truths(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    let compares = |node: &LogicalPlan| {
+        Ok(
+            matches!(node, LogicalPlan::Filter(filter) if split_conjunction(&filter.predicate).into_iter().any(compares_truths)),
+        )
+    };
+    if plan.exists(compares)? { hiding(plan.clone(), compares_truths) } else { Ok(None) }
 }
 
 fn hiding(plan: LogicalPlan, is_hidden: fn(&Expr) -> bool) -> Result<Option<LogicalPlan>> {
@@ -46,4 +59,16 @@ fn is_of_computed(part: &Expr) -> bool {
         (left.as_ref(), right.as_ref()),
         (Expr::Column(_), Expr::Literal(..)) | (Expr::Literal(..), Expr::Column(_))
     )
+}
+
+/// Whether a side of a comparison in it is a comparison, or some of them.
+fn compares_truths(part: &Expr) -> bool {
+    let is_truth = |side: &Expr| matches!(side, Expr::BinaryExpr(side) if is_comparison(side.op) || matches!(side.op, Operator::And | Operator::Or));
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = part else { return false };
+    let compares = is_comparison(*op) && (is_truth(left) || is_truth(right));
+    compares || compares_truths(left) || compares_truths(right)
+}
+
+fn is_comparison(op: Operator) -> bool {
+    matches!(op, Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq)
 }

@@ -47,7 +47,7 @@ mod window_join;
 mod window_keys;
 
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
-pub(crate) use equalities::{without_bounds, without_equalities};
+pub(crate) use equalities::{without_bounds, without_compared_truths, without_equalities};
 pub(crate) use field_accesses::field_accesses;
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
