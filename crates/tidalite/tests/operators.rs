@@ -3,7 +3,7 @@
 
 mod asked;
 
-use asked::{count, open, open_on, open_with, plan, rows, run};
+use asked::{count, open, open_on, plan, rows, run};
 use std::collections::HashSet;
 use tidalite::Database;
 
