@@ -5,7 +5,7 @@
 //! of filters that say the same with IS TRUE. So is one whose bounds it takes for more rows than there are ("selectivity
 //! is out of limit"), of all filters.
 //!
-//! Where truths are compared, `(a > 6) <= (b < 0)`, it mixes up the bounds of both sides of a comparison that must be
+//! Where truths are compared, `(a > 6) <= (b < 0)`, also cast to numbers, it mixes up the bounds of both sides of a comparison that must be
 //! false, takes a column for a constant and leaves it out of orders: wrong answers, so that these are always hidden.
 
 use datafusion::common::Result;
@@ -61,14 +61,19 @@ fn is_of_computed(part: &Expr) -> bool {
     )
 }
 
-/// Whether a side of a comparison in it is a comparison, or some of them.
+/// Whether a comparison in it has another one somewhere in its sides: as it is, or cast to a number.
 fn compares_truths(part: &Expr) -> bool {
-    let is_truth = |side: &Expr| matches!(side, Expr::BinaryExpr(side) if is_comparison(side.op) || matches!(side.op, Operator::And | Operator::Or));
-    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = part else { return false };
-    let compares = is_comparison(*op) && (is_truth(left) || is_truth(right));
-    compares || compares_truths(left) || compares_truths(right)
+    let is_inner = |expr: &Expr| Ok(is_comparison(expr));
+    let has_inner = |expr: &Expr| match expr {
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) if is_comparison(expr) => {
+            Ok(left.exists(is_inner)? || right.exists(is_inner)?)
+        }
+        _ => Ok(false),
+    };
+    part.exists(has_inner).unwrap_or(true)
 }
 
-fn is_comparison(op: Operator) -> bool {
-    matches!(op, Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq)
+fn is_comparison(expr: &Expr) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(expr, Expr::BinaryExpr(BinaryExpr { op: Eq | NotEq | Lt | LtEq | Gt | GtEq, .. }))
 }
