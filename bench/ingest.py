@@ -33,6 +33,7 @@ import report  # noqa: E402
 import senders  # noqa: E402
 import systems  # noqa: E402
 from systems import SYSTEMS  # noqa: E402
+from tidalite_bench import machine  # noqa: E402
 
 PEERS = Path(os.environ.get("PEERS", "/tmp/peers"))
 WARM_BYTES = 150 << 20
@@ -138,6 +139,7 @@ def measure(system, case, args):
     system.start()
     try:
         warm_up(system, warm)
+        machine.touch_memory(args.touch_gib)
         busy, own, server = busy_seconds(), own_seconds(), system.cpu_seconds()
         start = time.monotonic()
         sent = send(system)
@@ -176,6 +178,7 @@ def measure_ack(system, case, args):
         syncs = sync_count(system)
         alone = senders.acknowledgements(system.http_port, lines, until(ACK_SECONDS), ACK_PAUSE)
         syncs = (sync_count(system) - syncs) / len(alone[0]) if syncs is not None else None
+        machine.touch_memory(args.touch_gib)
         loaded = acknowledgements_under_load(system, f, connections, lines)
         wait_visible(system, f.tables)
     finally:
@@ -281,7 +284,7 @@ def environment(systems, args):
         client=f"questdb {text(sys.executable, '-c', 'import questdb; print(questdb.__version__)')}",
         commit=text("git", "rev-parse", "--short", "HEAD") + (" with uncommitted changes" if text("git", "status", "--porcelain", "../crates") else ""),
         systems={s.name: dict(version=s.version(), durability=s.durability, settled=s.settled_means) for s in systems},
-        settings=dict(runs=args.runs, warm_mib=WARM_BYTES >> 20, sync_delay_ms=args.sync_delay_ms, env=args.env), disk=disk_speed(args.scratch),
+        settings=dict(runs=args.runs, warm_mib=WARM_BYTES >> 20, sync_delay_ms=args.sync_delay_ms, touch_gib=args.touch_gib, env=args.env), disk=disk_speed(args.scratch),
     )
 
 
@@ -294,6 +297,8 @@ def main():
     parser.add_argument("--sync-delay-ms", type=int, default=0)
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="for Tidalite's server")
     parser.add_argument("--no-null", action="store_true", help="skip the clients' own ceiling")
+    parser.add_argument("--touch-gib", type=int, default=0,
+                        help="memory to have from the host before each clock starts, for machines whose host takes free memory back")
     parser.add_argument("--hosts", type=int, default=4000, help="hosts of the frame of df cases, 1440 rows each")
     parser.add_argument("--warm-file", default="cpu.ilp", help="what ack and df cases warm the server up with")
     parser.add_argument("--scratch", type=Path, default=PEERS / "run")

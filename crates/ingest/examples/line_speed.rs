@@ -15,7 +15,8 @@ fn main() {
     if let Some(path) = arguments.next() {
         let mut data = std::fs::read(&path).expect("a readable file");
         data.truncate(data.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1));
-        return measure(&path, &data, runs, 50_000);
+        let batch: usize = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(50_000);
+        return measure(&path, &data, runs, batch);
     }
     let mut dice = fastrand::Rng::with_seed(123);
     let cpu = cpu_lines(&mut dice, 4_000, 200_000, false);

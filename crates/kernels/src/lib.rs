@@ -2,10 +2,11 @@
 //!
 //! [`min_max()`] bounds; [`sum`] sums; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
 //! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
-//! [`group`] rows by key; [`program`] conditions on several columns; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@prefetch`] hints.
+//! [`group`] rows by key; [`program`] conditions on several columns; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@prefetch`] and
+//! [`turns`] hints.
 //!
-//! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], and for memory that
-//! is written before it is read.
+//! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], for memory that
+//! is written before it is read, and for what only the system can be asked in [`turns`].
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod alp;
@@ -24,6 +25,7 @@ pub mod program;
 pub mod select;
 pub mod sort;
 pub mod sum;
+pub mod turns;
 pub mod widths;
 
 pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack, unpack_distances};
@@ -45,4 +47,5 @@ pub use prefetch::{prefetch, prefetch_slice};
 pub use select::{count_picked, keep_bits, picked, select, select_bits};
 pub use sort::{is_sorted, sort_permutation};
 pub use sum::{sum_floats, sum_ints};
+pub use turns::ask_for_short_turns;
 pub use widths::{WidthCounts, width_counts, width_of};

@@ -9,6 +9,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tidalite::ask_for_short_turns;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const WRONGLY_ASKED: u8 = 2;
@@ -152,7 +153,11 @@ fn serve(matches: &ArgMatches) -> ExitCode {
 /// # Errors
 /// When the system has no threads.
 pub fn socket_runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().thread_name("sockets").enable_all().build()
+    let start = || {
+        // Somebody waits for them, and they have little to do at a time.
+        ask_for_short_turns();
+    };
+    tokio::runtime::Builder::new_multi_thread().thread_name("sockets").on_thread_start(start).enable_all().build()
 }
 
 async fn serve_until_stopped(config: Config) -> Result<(), String> {

@@ -281,7 +281,7 @@ pub const SETTINGS: &[Setting] = &[
         "ilp.batch_rows_max",
         "ilp-batch-rows-max",
         "N",
-        "65536",
+        "32768",
         COUNT,
         "Rows of a TCP connection that are committed together at most.",
     ),

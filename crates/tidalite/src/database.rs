@@ -95,6 +95,7 @@ impl Database {
             waiting: VecDeque::new(),
             group: Group::default(),
             sync_time: Duration::ZERO,
+            streams_waited: false,
         };
         let jobs = Arc::new(Mutex::new(Jobs::new(shared.clone(), sender.clone(), log_bytes)));
         let mut threads = vec![spawn("tidalite-log", move || writer.run())?];

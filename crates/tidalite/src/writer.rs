@@ -30,11 +30,14 @@ use tidalite_ingest::commit::{commit_batches, truncate_at_line};
 use tidalite_ingest::dedup::Wins;
 use tidalite_ingest::wal::log::{Group, LogWriter};
 use tidalite_ingest::wal::record::Op;
+use tidalite_kernels::ask_for_short_turns;
 use tidalite_types::{Batch, Command, Txn};
 
 /// Bytes of rows that a group may always have, and may have at most. In between it may take about as long as the sync
 /// that follows: a fast disk gets small groups, so that nobody waits long for others, a slow one gets large groups.
 const GROUP_BYTES: (usize, usize) = (2 << 20, 32 << 20);
+/// Streams of more bytes stay out of a group that somebody waits for, once.
+const STREAM_BYTES_BESIDE: usize = 256 << 10;
 /// What the commit thread encodes and writes in a second, or rather less.
 const GROUP_BYTES_PER_SECOND: f64 = 1e9;
 /// One commit must fit a record of the log.
@@ -104,6 +107,8 @@ pub(crate) struct Writer {
     pub group: Group,
     /// How long the last sync took.
     pub sync_time: Duration,
+    /// Whether connections' streams stayed out of the last group.
+    pub streams_waited: bool,
 }
 
 struct Accepted {
@@ -124,6 +129,8 @@ impl Writer {
     pub(crate) fn run(mut self) {
         let mut held: Held = Vec::new();
         let mut last_sync = Instant::now();
+        // Everybody who commits waits for this thread.
+        ask_for_short_turns();
         loop {
             match self.receive(last_sync) {
                 Ok(first) => self.round(first, &mut held),
@@ -155,9 +162,12 @@ impl Writer {
     }
 
     fn round(&mut self, first: Request, held: &mut Held) {
+        self.waiting.push_front(first);
         self.waiting.extend(std::iter::from_fn(|| self.requests.try_recv().ok()));
         let bytes_max = (self.sync_time.as_secs_f64() * GROUP_BYTES_PER_SECOND) as usize;
-        let mut requests = take_group(first, &mut self.waiting, bytes_max.clamp(GROUP_BYTES.0, GROUP_BYTES.1));
+        let bytes_max = bytes_max.clamp(GROUP_BYTES.0, GROUP_BYTES.1);
+        let mut requests = take_group(&mut self.waiting, bytes_max, !self.streams_waited);
+        self.streams_waited = !requests.iter().any(is_stream) && self.waiting.iter().any(is_stream);
         // What the merge asks for comes first: rows may have to wait for that very merge.
         requests.retain_mut(|request| !self.is_served(request));
         let has_rows = requests.iter().any(|r| matches!(r.work, Work::Rows { .. }));
@@ -443,16 +453,18 @@ impl Writer {
     }
 }
 
-/// The first of those that wait, then those that a client waits for, then connections' streams while there is room. A
-/// stream has one commit under way at a time and is in nobody's order; all others keep theirs.
-fn take_group(first: Request, waiting: &mut VecDeque<Request>, bytes_max: usize) -> Vec<Request> {
-    let is_stream = |r: &Request| matches!(r.work, Work::Rows { mode: RowsMode::CreatePrefix, .. });
-    let mut bytes = byte_count(&first.work);
-    let mut group = vec![first];
+/// Those that a client waits for, then connections' streams while there is room. A stream has one commit under way at a
+/// time and is in nobody's order; all others keep theirs. Where somebody waits, large commits of streams stay behind if
+/// they may: encoding them takes longer than a fast disk's sync.
+fn take_group(waiting: &mut VecDeque<Request>, bytes_max: usize, streams_may_wait: bool) -> Vec<Request> {
+    let (mut bytes, mut group) = (0, Vec::new());
     for takes_streams in [false, true] {
+        let is_beside = takes_streams && streams_may_wait && !group.is_empty();
         for request in std::mem::take(waiting) {
-            if bytes < bytes_max && (takes_streams || !is_stream(&request)) {
-                bytes += byte_count(&request.work);
+            let size = byte_count(&request.work);
+            let has_room = bytes < bytes_max && !(is_beside && bytes + size > STREAM_BYTES_BESIDE);
+            if has_room && takes_streams == is_stream(&request) {
+                bytes += size;
                 group.push(request);
             } else {
                 waiting.push_back(request);
@@ -460,6 +472,10 @@ fn take_group(first: Request, waiting: &mut VecDeque<Request>, bytes_max: usize)
         }
     }
     group
+}
+
+fn is_stream(request: &Request) -> bool {
+    matches!(request.work, Work::Rows { mode: RowsMode::CreatePrefix, .. })
 }
 
 fn rows_of(ops: &[Op]) -> u64 {
@@ -560,16 +576,32 @@ mod tests {
         requests.into_iter().map(|r| byte_count(&r.work)).collect()
     }
 
+    fn queue(requests: &[(RowsMode, usize)]) -> VecDeque<Request> {
+        requests.iter().map(|&(mode, size)| request(mode, size)).collect()
+    }
+
     #[test]
-    fn a_group_takes_the_first_then_whom_a_client_waits_for_then_streams_while_there_is_room() {
+    fn a_group_takes_whom_a_client_waits_for_then_streams_while_there_is_room() {
         use RowsMode::{Create, CreatePrefix};
-        let queue = |requests: &[(RowsMode, usize)]| requests.iter().map(|&(mode, size)| request(mode, size)).collect();
-        let mut waiting: VecDeque<Request> =
-            queue(&[(CreatePrefix, 800), (Create, 16), (CreatePrefix, 808), (Create, 24)]);
-        assert_eq!(sizes(&take_group(request(CreatePrefix, 816), &mut waiting, 1000)), [816, 16, 24, 800]);
-        assert_eq!(sizes(&waiting), [808]);
-        let mut waiting: VecDeque<Request> = queue(&[(Create, 800), (CreatePrefix, 8), (Create, 16)]);
-        assert_eq!(sizes(&take_group(request(Create, 400), &mut waiting, 1000)), [400, 800]);
-        assert_eq!(sizes(&waiting), [8, 16], "a full group takes nobody else, and who waits keeps the order");
+        let mut waiting =
+            queue(&[(CreatePrefix, 816), (CreatePrefix, 800), (Create, 16), (CreatePrefix, 8), (Create, 24)]);
+        assert_eq!(sizes(&take_group(&mut waiting, 1000, true)), [16, 24, 816, 800]);
+        assert_eq!(sizes(&waiting), [8]);
+        assert_eq!(sizes(&take_group(&mut waiting, 1000, true)), [8]);
+        let mut waiting = queue(&[(Create, 400), (Create, 800), (CreatePrefix, 8), (Create, 16)]);
+        assert_eq!(sizes(&take_group(&mut waiting, 1000, true)), [400, 800]);
+        assert_eq!(sizes(&waiting), [16, 8], "a full group takes nobody else, and who waits keeps the order");
+    }
+
+    #[test]
+    fn large_streams_stay_out_of_one_group_that_somebody_waits_for() {
+        use RowsMode::{Create, CreatePrefix};
+        let large = STREAM_BYTES_BESIDE;
+        let mut waiting = queue(&[(CreatePrefix, large), (Create, 16), (CreatePrefix, 8)]);
+        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, true)), [16, 8]);
+        assert_eq!(sizes(&waiting), [large]);
+        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, true)), [large]);
+        let mut waiting = queue(&[(CreatePrefix, large), (Create, 16)]);
+        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, false)), [16, large], "they waited already");
     }
 }

@@ -11,7 +11,7 @@ const BATCH_BYTES_MAX: usize = 32 << 20;
 
 /// A commit is worth its cost at this part of the most it may have. Smaller ones stay in the cache: 16 k rows of
 /// TSBS went in 10 % faster than 64 k. Larger ones form while a slow disk syncs.
-const WORTH_PART: usize = 4;
+const WORTH_PART: usize = 2;
 
 pub struct Pace {
     interval: Duration,
@@ -72,8 +72,8 @@ mod tests {
         assert_eq!(pace.next(1, 50, start), Next::Commit);
         pace.submitted(start);
         assert_eq!(pace.next(1, 50, start + interval / 2), Next::CommitAt(start + interval));
-        assert_eq!(pace.next(24, 50, start + interval / 2), Next::CommitAt(start + interval));
-        assert_eq!(pace.next(25, 50, start + interval / 2), Next::Commit);
+        assert_eq!(pace.next(49, 50, start + interval / 2), Next::CommitAt(start + interval));
+        assert_eq!(pace.next(50, 50, start + interval / 2), Next::Commit);
         assert_eq!(pace.next(1, BATCH_BYTES_MAX, start + interval / 2), Next::Commit);
         assert_eq!(pace.next(1, 50, start + interval), Next::Commit);
         assert!(pace.is_full(100, 0) && !pace.is_full(99, 0));
