@@ -590,7 +590,7 @@ mod tests {
         assert_eq!(sizes(&take_group(&mut waiting, 1000, true)), [8]);
         let mut waiting = queue(&[(Create, 400), (Create, 800), (CreatePrefix, 8), (Create, 16)]);
         assert_eq!(sizes(&take_group(&mut waiting, 1000, true)), [400, 800]);
-        assert_eq!(sizes(&waiting), [16, 8], "a full group takes nobody else, and who waits keeps the order");
+        assert_eq!(sizes(&waiting), [8, 16], "a full group takes nobody else, and who waits keeps the order");
     }
 
     #[test]
