@@ -11,7 +11,7 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from . import engines, install
+from . import engines, install, machine
 from .measure import beside, middle, spread, turns
 
 SYSTEMS = ["tidalite-server", "questdb"]
@@ -36,6 +36,7 @@ def arguments(parser):
     parser.add_argument("--workers", type=int, default=None)
     parser.add_argument("--worker-chunk-row-count", type=int, default=10_000)
     parser.add_argument("--validation-query-timeout", type=float, default=120.0)
+    parser.add_argument("--touch-gib", type=int, default=0, help="memory to have from the host before each clock of sending starts")
     parser.add_argument("--debug", action="store_true")
 
 
@@ -198,6 +199,7 @@ def run(options, out):
             system.open()
             system.warm()
             create(system)
+            machine.touch_memory(options.touch_gib)
             sent, start = send(system, parts, options, client)
             while (seen := system.system.count("cpu")) != rows:
                 if seen > rows or time.monotonic() - start > options.validation_query_timeout + sent:

@@ -184,15 +184,24 @@ def asked_of(records):
     return found
 
 
-def relative(records):
-    """{system: geometric mean over the types that it answers of its time by the best other's}"""
+def relative(records, by_clock=False):
+    """{system: geometric mean over the types that it answers of its time by the best other's}
+
+    Tidalite's two entrances are no others to each other. With `by_clock` the others are those measured the same way, over
+    HTTP or within their process; a system that has no such other is left out.
+    """
+    clocks = {r["system"]: r.get("clock") for r in records if "queries" in r}
     logs = {}
     for seconds in asked_of(records).values():
         for name in seconds:
-            others = [middle(s) for n, s in seconds.items() if n != name]
+            others = [middle(s) for n, s in seconds.items() if is_other(name, n) and (not by_clock or clocks[n] == clocks[name])]
             if others:
                 logs.setdefault(name, []).append(math.log(middle(seconds[name]) / min(others)))
     return {name: math.exp(sum(found) / len(found)) for name, found in logs.items()}
+
+
+def is_other(name, other):
+    return other != name and not (name.startswith("tidalite") and other.startswith("tidalite"))
 
 
 def details(records):
@@ -203,9 +212,8 @@ def details(records):
     for case, seconds in asked_of(records).items():
         cells = [told(seconds[n]) if n in seconds else "–" for n in systems]
         rows.append([case, counts[case], *cells, " ".join(beside(n, s, seconds) for n, s in seconds.items() if n.startswith("tidalite"))])
-    means = relative(records)
-    if rows:
-        rows.append(["geometric mean, × the best other", "", *(f"{means[n]:.2f}" if n in means else "" for n in systems), ""])
+    for what, means in (("", relative(records)), (" with the same clock", relative(records, by_clock=True))) if rows else ():
+        rows.append([f"geometric mean, × the best other{what}", "", *(f"{means[n]:.2f}" if n in means else "" for n in systems), ""])
     return ["type", "queries", *(f"{name}, ms" for name in systems), "ours as fast as the best other"], rows
 
 

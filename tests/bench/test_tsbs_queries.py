@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from tidalite_bench import answers, dialects, tsbs_queries  # noqa: E402
+from tidalite_bench import answers, dialects, tsbs, tsbs_queries  # noqa: E402
 
 START = 1_451_606_400_000_000_000
 HOUR = 3600 * 10**9
@@ -73,3 +73,22 @@ def test_a_bucket_of_ten_minutes_is_the_same_everywhere():
     db = duckdb.connect()
     buckets = {name: db.execute(f"SELECT {dialects.DIALECTS[name].bucket(10, 't')} FROM (SELECT TIMESTAMP '2016-01-01 03:59:59' AS t)").fetchone() for name in ("duckdb", "hyper")}
     assert buckets["duckdb"] == buckets["hyper"]
+
+
+def test_the_geometric_mean_compares_with_others_and_with_those_of_the_same_clock():
+    def record(case, system, clock, seconds):
+        return {"case": case, "system": system, "clock": clock, "seconds": seconds, "queries": 1}
+
+    http, process = "over HTTP", "within its process"
+    records = [
+        record("a", "tidalite-server", http, 2.0), record("a", "tidalite-process", process, 1.0),
+        record("a", "questdb", http, 8.0), record("a", "duckdb", process, 4.0),
+        record("b", "tidalite-server", http, 2.0), record("b", "tidalite-process", process, 1.0),
+        record("b", "questdb", http, 2.0), record("b", "duckdb", process, 16.0),
+    ]
+    # 2/4 and 2/2; 1/4 and 1/2. Of the same clock 2/8 and 2/2; 1/4 and 1/16. QuestDB has our server beside it: 8/2, 2/2.
+    means = tsbs.relative(records)
+    assert means["tidalite-server"] == pytest.approx(0.5**0.5) and means["tidalite-process"] == pytest.approx(0.125**0.5)
+    means = tsbs.relative(records, by_clock=True)
+    assert means["tidalite-server"] == pytest.approx(0.5) and means["tidalite-process"] == pytest.approx(1 / 8)
+    assert means["questdb"] == pytest.approx(2.0)

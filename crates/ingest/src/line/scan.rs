@@ -272,11 +272,16 @@ fn finish_tag(input: &[u8], at: usize, len: usize, head: [u64; 2], seed: u64) ->
 }
 
 /// A tag value from anywhere.
+#[inline]
 pub(crate) fn tag_of(text: &[u8], seed: u64) -> Tag<'_> {
-    let mut bytes = [0; 16];
-    let count = text.len().min(16);
-    bytes[..count].copy_from_slice(&text[..count]);
-    let word = u128::from_le_bytes(bytes);
+    let word = u128::from_le_bytes(match text.first_chunk::<16>() {
+        Some(bytes) => *bytes,
+        None => {
+            let mut bytes = [0; 16];
+            bytes[..text.len()].copy_from_slice(text);
+            bytes
+        }
+    });
     let head = [word as u64, (word >> 64) as u64];
     Tag { text, head, hash: hash_with_head(text, head, seed) }
 }
@@ -316,6 +321,7 @@ fn hash_with_head(text: &[u8], head: [u64; 2], seed: u64) -> u64 {
     hash
 }
 
+#[inline]
 pub(super) fn hash(bytes: &[u8], seed: u64) -> u64 {
     tag_of(bytes, seed).hash
 }

@@ -257,8 +257,10 @@ impl SeriesCache {
             prefetch(&self.series, series as usize);
             let key = self.keys.get(slot.key_at as usize..slot.key_at as usize + next.key_bytes);
             prefetch_slice(key.unwrap_or_default());
-            prefetch(&self.ids, slot.tags_at as usize);
-            prefetch(&self.ids, slot.tags_at as usize + 9);
+            for tag in [0, 9] {
+                prefetch(&self.ids, slot.tags_at as usize + tag);
+                prefetch(&self.entries, slot.tags_at as usize + tag);
+            }
         }
         self.ahead = next;
     }

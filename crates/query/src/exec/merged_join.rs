@@ -8,6 +8,7 @@
 //! none of its key yet, and then it is the latest before the slice ([`carry`]), which the slice before hands on. So no
 //! row is looked at twice, and a slice waits for the one before it only with what is left. [`windows`] is of WINDOW JOIN.
 
+mod abreast;
 mod carry;
 mod key_numbers;
 mod rows;
@@ -22,13 +23,13 @@ use super::{by_time, timed};
 use crate::calendar::Stride;
 use crate::plan::{Kind, column_of_scan};
 use crate::{CancelToken, Error};
+use abreast::{Abreast, in_order};
 use carry::Carry;
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringViewArray};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef, UInt32Type};
-use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
@@ -139,7 +140,8 @@ impl ExecutionPlan for MergedJoin {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let running = self.running(&context)?;
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let rows = if self.what.streams.is_some() { running.in_turns() } else { running.in_order() };
+        let threads = context.session_config().target_partitions();
+        let rows = if self.what.streams.is_some() { running.in_turns() } else { in_order(running, threads) };
         let rows = rows.inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), timed(rows.boxed(), &self.metrics))))
     }
@@ -238,6 +240,72 @@ impl fmt::Debug for Running {
     }
 }
 
+impl Abreast for Running {
+    type Slice = Slice;
+
+    async fn has_few_rows(&self) -> Result<bool> {
+        let mut slicer = self.slicer.lock().await;
+        let slicer = self.started(&mut slicer).await?;
+        Ok(slicer.rows().is_some_and(|rows| rows <= ROWS_OF_ONE_THREAD))
+    }
+
+    async fn next(&self) -> Result<Option<Slice>> {
+        self.cancel.check()?;
+        let mut slicer = self.slicer.lock().await;
+        self.started(&mut slicer).await?.next(&self.left).await
+    }
+
+    async fn joined(&self, slice: Slice) -> Result<Option<RecordBatch>> {
+        let Slice { left, right, before, after } = slice;
+        let failed = |error: Error, after: tokio::sync::oneshot::Sender<_>| {
+            // Where nobody waits for it any more, nobody has to know.
+            let _ = after.send(Err(error.clone()));
+            Err(error.into())
+        };
+        let found = SideRows::of(&self.left, &left, &self.cancel).and_then(|left| {
+            let right = SideRows::of(&self.right, &right, &self.cancel)?;
+            let found = self.found(&left, &right)?;
+            Ok((left, right, found))
+        });
+        let (left, right, found) = match found {
+            Ok(found) => found,
+            Err(error) => return failed(error, after),
+        };
+        // What comes behind such a slice asks the table itself.
+        let is_alone = matches!(before, Before::Earlier(_, true));
+        let before = match before {
+            Before::Nothing => Ok(Arc::new(Carry::empty(&self.right_types, self.memory.new_empty()))),
+            Before::Earlier(earlier, is_alone) => {
+                let codes = is_alone.then(|| missing(&found.partners, left.keys.as_deref().unwrap_or_default()));
+                let part = self.right.earlier(&earlier, codes.as_deref(), &self.cancel);
+                part.and_then(|part| Carry::of(&part, self.memory.new_empty())).map(Arc::new)
+            }
+            Before::Slice(before) => {
+                before.await.unwrap_or_else(|_| Err(Error::internal("a slice of a join that was given up")))
+            }
+        };
+        let next = before.and_then(|before| {
+            let next = if right.rows == 0 || is_alone {
+                before.clone()
+            } else {
+                Arc::new(before.with(&found.last, &right, &self.right_types, self.memory.new_empty())?)
+            };
+            Ok((before, next))
+        });
+        let (before, next) = match next {
+            Ok(carries) => carries,
+            Err(error) => return failed(error, after),
+        };
+        let _ = after.send(Ok(next));
+        if left.rows == 0 {
+            return Ok(None);
+        }
+        let mut partners = found.partners;
+        self.resolve(&mut partners, &left, &right, &before);
+        Ok(Some(self.batch(partners, &left, &right, &before)?))
+    }
+}
+
 impl Running {
     fn new(
         inputs: &[Arc<dyn ExecutionPlan>; 2],
@@ -310,40 +378,6 @@ impl Running {
         rows.boxed()
     }
 
-    /// Slices are joined side by side, and come out one after the other.
-    fn in_order(self: Arc<Running>) -> BoxStream<'static, Result<RecordBatch>> {
-        let rows = async move {
-            if self.has_few_rows().await? {
-                return Ok(self.in_turns());
-            }
-            let threads = self.context.session_config().target_partitions();
-            let running = self.clone();
-            let slices = try_unfold(self, |running| async move {
-                let slice = running.next().await?;
-                Ok::<_, DataFusionError>(slice.map(|slice| (slice, running)))
-            });
-            let tasks = slices.map_ok(move |slice| {
-                let running = running.clone();
-                let task = SpawnedTask::spawn(async move { running.joined(slice).await });
-                async move { task.join().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))? }
-            });
-            Ok::<_, DataFusionError>(tasks.try_buffered(threads + 1).try_filter_map(futures::future::ok).boxed())
-        };
-        futures::stream::once(rows).try_flatten().boxed()
-    }
-
-    async fn has_few_rows(&self) -> Result<bool> {
-        let mut slicer = self.slicer.lock().await;
-        let slicer = self.started(&mut slicer).await?;
-        Ok(slicer.rows().is_some_and(|rows| rows <= ROWS_OF_ONE_THREAD))
-    }
-
-    async fn next(&self) -> Result<Option<Slice>> {
-        self.cancel.check()?;
-        let mut slicer = self.slicer.lock().await;
-        self.started(&mut slicer).await?.next(&self.left).await
-    }
-
     async fn started<'a>(&self, slicer: &'a mut Option<Slicer>) -> Result<&'a mut Slicer> {
         if slicer.is_none() {
             let memory = self.memory.new_empty();
@@ -359,57 +393,6 @@ impl Running {
             *slicer = Some(Slicer::new((&self.left, left), (&self.right, right), what, memory)?);
         }
         slicer.as_mut().ok_or_else(|| Error::internal("slices that were made").into())
-    }
-
-    /// The rows of a slice; `None` if there are none.
-    async fn joined(&self, slice: Slice) -> Result<Option<RecordBatch>> {
-        let Slice { left, right, before, after } = slice;
-        let failed = |error: Error, after: tokio::sync::oneshot::Sender<_>| {
-            // Where nobody waits for it any more, nobody has to know.
-            let _ = after.send(Err(error.clone()));
-            Err(error.into())
-        };
-        let found = SideRows::of(&self.left, &left, &self.cancel).and_then(|left| {
-            let right = SideRows::of(&self.right, &right, &self.cancel)?;
-            let found = self.found(&left, &right)?;
-            Ok((left, right, found))
-        });
-        let (left, right, found) = match found {
-            Ok(found) => found,
-            Err(error) => return failed(error, after),
-        };
-        // What comes behind such a slice asks the table itself.
-        let is_alone = matches!(before, Before::Earlier(_, true));
-        let before = match before {
-            Before::Nothing => Ok(Arc::new(Carry::empty(&self.right_types, self.memory.new_empty()))),
-            Before::Earlier(earlier, is_alone) => {
-                let codes = is_alone.then(|| missing(&found.partners, left.keys.as_deref().unwrap_or_default()));
-                let part = self.right.earlier(&earlier, codes.as_deref(), &self.cancel);
-                part.and_then(|part| Carry::of(&part, self.memory.new_empty())).map(Arc::new)
-            }
-            Before::Slice(before) => {
-                before.await.unwrap_or_else(|_| Err(Error::internal("a slice of a join that was given up")))
-            }
-        };
-        let next = before.and_then(|before| {
-            let next = if right.rows == 0 || is_alone {
-                before.clone()
-            } else {
-                Arc::new(before.with(&found.last, &right, &self.right_types, self.memory.new_empty())?)
-            };
-            Ok((before, next))
-        });
-        let (before, next) = match next {
-            Ok(carries) => carries,
-            Err(error) => return failed(error, after),
-        };
-        let _ = after.send(Ok(next));
-        if left.rows == 0 {
-            return Ok(None);
-        }
-        let mut partners = found.partners;
-        self.resolve(&mut partners, &left, &right, &before);
-        Ok(Some(self.batch(partners, &left, &right, &before)?))
     }
 
     /// Partners within the slice, and for each key the latest row.

@@ -8,6 +8,7 @@
 //! and aggregates the pairs, a bounded number at a time, into one state for each left row: whose they are is known from
 //! where they come from, nothing is looked up. Counts, and sums and means of doubles, need no pairs. The row before a window may be of an earlier slice, which hands it on.
 
+use super::abreast::{Abreast, in_order};
 use super::carry::Carry;
 use super::key_numbers::{CodePair, KeyNumbers};
 use super::rows::SideRows;
@@ -26,10 +27,9 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{DataType, Float64Type, Schema, SchemaRef};
+use datafusion::common::Result;
 use datafusion::common::cast::as_boolean_array;
-use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
@@ -40,7 +40,6 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::stream::{BoxStream, try_unfold};
 use futures::{StreamExt, TryStreamExt};
 use std::fmt;
 use std::sync::Arc;
@@ -148,7 +147,8 @@ impl ExecutionPlan for MergedWindows {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let running = Arc::new(Running::new(&self.inputs, &self.what, &context)?);
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let rows = running.in_order().inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
+        let threads = context.session_config().target_partitions();
+        let rows = in_order(running, threads).inspect_ok(move |batch| metrics.record_output(batch.num_rows()));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), timed(rows.boxed(), &self.metrics))))
     }
 
@@ -197,6 +197,57 @@ struct Running {
     memory: MemoryReservation,
     cancel: CancelToken,
     slicer: tokio::sync::Mutex<Option<WindowSlicer>>,
+}
+
+impl Abreast for Running {
+    type Slice = WindowSlice;
+
+    async fn has_few_rows(&self) -> Result<bool> {
+        Ok(self.started().await? <= ROWS_OF_ONE_THREAD)
+    }
+
+    async fn next(&self) -> Result<Option<WindowSlice>> {
+        self.cancel.check()?;
+        Ok(self.slicer.lock().await.as_mut().and_then(WindowSlicer::next))
+    }
+
+    async fn joined(&self, slice: WindowSlice) -> Result<Option<RecordBatch>> {
+        let WindowSlice { number, left, right, before, next_from, after } = slice;
+        let failed = |error: Error, after: tokio::sync::oneshot::Sender<_>| {
+            // Where nobody waits for it any more, nobody has to know.
+            let _ = after.send(Err(error.clone()));
+            Err(error.into())
+        };
+        let found = SideRows::of(&self.left, &left, &self.cancel).and_then(|left| {
+            let right = SideRows::of(&self.right, &right, &self.cancel)?;
+            let found = self.found(&left, &right)?;
+            Ok((left, right, found))
+        });
+        let (left, right, Found { arranged, windows, _memory: _held }) = match found {
+            Ok(found) => found,
+            Err(error) => return failed(error, after),
+        };
+        let before = match before {
+            Before::Nothing => Ok(Arc::new(Carry::empty(&self.right_types, self.memory.new_empty()))),
+            Before::Earlier(earlier, _) => {
+                let part = self.right.earlier(&earlier, None, &self.cancel);
+                part.and_then(|part| Carry::of(&part, self.memory.new_empty())).map(Arc::new)
+            }
+            Before::Slice(before) => {
+                before.await.unwrap_or_else(|_| Err(Error::internal("a slice of a join that was given up")))
+            }
+        };
+        let next = before.and_then(|before| Ok((self.handed_on(&before, &right, next_from)?, before)));
+        let (next, before) = match next {
+            Ok(carries) => carries,
+            Err(error) => return failed(error, after),
+        };
+        let _ = after.send(Ok(next));
+        if left.rows == 0 {
+            return Ok(None);
+        }
+        self.aggregated(number, &left, (&right, &arranged), &windows, &before).map(Some)
+    }
 }
 
 impl Running {
@@ -267,32 +318,6 @@ impl Running {
         })
     }
 
-    /// Slices are joined side by side, and come out one after the other.
-    fn in_order(self: Arc<Running>) -> BoxStream<'static, Result<RecordBatch>> {
-        let rows = async move {
-            let is_short = self.started().await? <= ROWS_OF_ONE_THREAD;
-            let threads = self.context.session_config().target_partitions();
-            let running = self.clone();
-            let slices = try_unfold(self, |running| async move {
-                let slice = running.next().await?;
-                Ok::<_, DataFusionError>(slice.map(|slice| (slice, running)))
-            });
-            let joined = slices.map_ok(move |slice| {
-                let running = running.clone();
-                async move {
-                    if is_short {
-                        return running.joined(slice).await;
-                    }
-                    let task = SpawnedTask::spawn(async move { running.joined(slice).await });
-                    task.join().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?
-                }
-            });
-            let ahead = if is_short { 1 } else { threads + 1 };
-            Ok::<_, DataFusionError>(joined.try_buffered(ahead).try_filter_map(futures::future::ok).boxed())
-        };
-        futures::stream::once(rows).try_flatten().boxed()
-    }
-
     /// Makes the slices; how many rows they have.
     async fn started(&self) -> Result<usize> {
         let memory = self.memory.new_empty();
@@ -305,50 +330,6 @@ impl Running {
         let rows = slicer.rows();
         *self.slicer.lock().await = Some(slicer);
         Ok(rows)
-    }
-
-    async fn next(&self) -> Result<Option<WindowSlice>> {
-        self.cancel.check()?;
-        Ok(self.slicer.lock().await.as_mut().and_then(WindowSlicer::next))
-    }
-
-    /// What comes out of a slice; `None` if it has no left rows.
-    async fn joined(&self, slice: WindowSlice) -> Result<Option<RecordBatch>> {
-        let WindowSlice { number, left, right, before, next_from, after } = slice;
-        let failed = |error: Error, after: tokio::sync::oneshot::Sender<_>| {
-            // Where nobody waits for it any more, nobody has to know.
-            let _ = after.send(Err(error.clone()));
-            Err(error.into())
-        };
-        let found = SideRows::of(&self.left, &left, &self.cancel).and_then(|left| {
-            let right = SideRows::of(&self.right, &right, &self.cancel)?;
-            let found = self.found(&left, &right)?;
-            Ok((left, right, found))
-        });
-        let (left, right, Found { arranged, windows, _memory: _held }) = match found {
-            Ok(found) => found,
-            Err(error) => return failed(error, after),
-        };
-        let before = match before {
-            Before::Nothing => Ok(Arc::new(Carry::empty(&self.right_types, self.memory.new_empty()))),
-            Before::Earlier(earlier, _) => {
-                let part = self.right.earlier(&earlier, None, &self.cancel);
-                part.and_then(|part| Carry::of(&part, self.memory.new_empty())).map(Arc::new)
-            }
-            Before::Slice(before) => {
-                before.await.unwrap_or_else(|_| Err(Error::internal("a slice of a join that was given up")))
-            }
-        };
-        let next = before.and_then(|before| Ok((self.handed_on(&before, &right, next_from)?, before)));
-        let (next, before) = match next {
-            Ok(carries) => carries,
-            Err(error) => return failed(error, after),
-        };
-        let _ = after.send(Ok(next));
-        if left.rows == 0 {
-            return Ok(None);
-        }
-        self.aggregated(number, &left, (&right, &arranged), &windows, &before).map(Some)
     }
 
     fn found(&self, left: &SideRows, right: &SideRows) -> crate::Result<Found> {
