@@ -9,6 +9,7 @@ use crate::emit::{ROWS, emit};
 use crate::stages::Stage;
 use cranelift_codegen::ir::AbiParam;
 use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::isa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
@@ -40,11 +41,16 @@ struct Stretch {
 impl Code {
     /// `None` when it cannot be compiled on this machine.
     pub fn of(program: &Program, stages: &[Stage]) -> Option<Code> {
+        Code::with(cranelift_native::builder().ok()?, program, stages)
+    }
+
+    /// Of the instructions that `machine` has, which this one must have, too.
+    pub fn with(machine: isa::Builder, program: &Program, stages: &[Stage]) -> Option<Code> {
         let mut flags = settings::builder();
         flags.set("opt_level", "speed").ok()?;
         flags.set("use_colocated_libcalls", "false").ok()?;
         flags.set("is_pic", "false").ok()?;
-        let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
+        let isa = machine.finish(settings::Flags::new(flags)).ok()?;
         let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
         // From here on dropping it frees the memory.
         let mut code = Code { loops: Vec::new(), memory: Mutex::new(Some(module)) };
