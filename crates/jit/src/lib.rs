@@ -20,8 +20,8 @@ use tidalite_kernels::program::{Columns, Program, Room, Step, Stopped, Unread};
 
 /// Programs of more columns are not compiled.
 pub const COLUMNS_MAX: usize = 32;
-/// Of fewer steps that calculate or compare, columns that have to be unpacked take most of the time: two columns compared
-/// gain a fifth, two with a constant a tenth.
+/// Of fewer steps that calculate or compare, unpacking the columns takes most of the time: a sum of two beside a constant
+/// gains a tenth.
 const STEPS_MIN: usize = 3;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Compiled {
     code: Code,
 }
 
-/// Whether a program is long enough to be faster when it is compiled, by a quarter at least.
+/// Whether a program is long enough to be faster when it is compiled, by a fifth or more.
 #[must_use]
 pub fn is_worth_compiling(program: &Program) -> bool {
     let is_work = |step: &&Step| step.kind().is_some() || matches!(step, Step::Compare(..));
