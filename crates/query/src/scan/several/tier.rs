@@ -22,7 +22,7 @@ pub(super) struct Tier {
     /// Run so far.
     rows: AtomicUsize,
     /// Set once; `None` of what cannot be compiled here.
-    code: OnceLock<Option<Compiled>>,
+    code: OnceLock<Option<Box<Compiled>>>,
 }
 
 impl Tier {
@@ -32,7 +32,7 @@ impl Tier {
     }
 
     pub fn code(&self) -> Option<&Compiled> {
-        self.code.get()?.as_ref()
+        self.code.get()?.as_deref()
     }
 
     /// Says that a program was interpreted over so many more rows.
@@ -43,7 +43,7 @@ impl Tier {
         let before = self.rows.fetch_add(rows, Ordering::Relaxed);
         if before < ROWS_INTERPRETED && before + rows >= ROWS_INTERPRETED {
             // One thread comes here, once.
-            let _ = self.code.set(Compiled::of(program));
+            let _ = self.code.set(Compiled::of(program).map(Box::new));
         }
     }
 }
