@@ -22,12 +22,13 @@ const KNOWS_ARROW: &[&str] =
 const ROOMS: &[Room] = &[
     Room { folder: "types", rooms: &[], never: LOW },
     Room { folder: "kernels", rooms: &["tidalite-types"], never: LOW },
+    Room { folder: "jit", rooms: &["tidalite-kernels"], never: LOW },
     Room { folder: "storage", rooms: &["tidalite-types", "tidalite-kernels"], never: LOW },
     Room { folder: "ingest", rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage"], never: LOW },
     Room { folder: "operators", rooms: &["tidalite-kernels"], never: KNOWS_ARROW },
     Room {
         folder: "query",
-        rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage", "tidalite-operators"],
+        rooms: &["tidalite-types", "tidalite-kernels", "tidalite-jit", "tidalite-storage", "tidalite-operators"],
         never: &["hyper", "axum", "socket2", "ureq"],
     },
     Room {

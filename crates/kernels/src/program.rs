@@ -59,6 +59,14 @@ pub enum Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test(usize);
 
+impl Test {
+    /// Its place among [`Program::steps`].
+    #[must_use]
+    pub fn step(self) -> usize {
+        self.0
+    }
+}
+
 /// A calculation of integers that not all values allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarded {
@@ -110,8 +118,9 @@ pub enum Stopped {
     Unread,
 }
 
+/// What is done to the numbers of all rows at a time.
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+pub enum Step {
     Calculate(Arithmetic, Number, Number),
     Guarded(Guarded, Number, Number),
     Change(Change, Number),
@@ -214,6 +223,24 @@ impl Program {
     /// Has steps from here on only be done of rows of which a test is true, and none when there are none.
     pub fn among(&mut self, test: Test) {
         self.step(Step::Among(test));
+    }
+
+    /// In the order they are done; numbers and tests name them by their places.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The columns that a step's numbers are made of.
+    #[must_use]
+    pub fn columns_of(&self, step: usize) -> &[usize] {
+        &self.made_of[step]
+    }
+
+    /// The test that is asked; `None` before it is said.
+    #[must_use]
+    pub fn asked(&self) -> Option<Test> {
+        self.asked
     }
 
     /// Whether a row may have a [`Failure`].
@@ -359,7 +386,9 @@ impl Number {
 }
 
 impl Step {
-    fn numbers(&self) -> Vec<Number> {
+    /// What it reads, in order.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<Number> {
         match self {
             Step::Calculate(_, a, b) | Step::Guarded(_, a, b) | Step::Compare(_, a, b) => vec![*a, *b],
             Step::Change(_, a) | Step::GuardedMagnitude(_, a) | Step::Float(a) | Step::Present(a) => vec![*a],
@@ -367,8 +396,9 @@ impl Step {
         }
     }
 
-    /// Of the numbers it gives.
-    fn kind(&self) -> Option<Kind> {
+    /// Of the numbers it gives; `None` of a step that gives none.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
         match self {
             Step::Calculate(_, a, _) | Step::Change(_, a) => Some(a.kind()),
             Step::Guarded(..) | Step::GuardedMagnitude(..) => Some(Kind::Int),

@@ -29,6 +29,7 @@ pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
 use crate::functions::{self, partitions};
 use crate::names::{Words, nearest};
+use crate::scan::several::Compiles;
 use crate::scan::table::NativeTable;
 use crate::statement::{Name, Partitions, Query};
 use crate::tables::{CATALOG, QueryTables, SCHEMA, full_name};
@@ -78,6 +79,8 @@ pub struct EngineConfig {
     pub reads_files: bool,
     /// Whether operators of ours take the place of the general ones where they can.
     pub fast_operators: bool,
+    /// Whether long conditions over many rows become machine code; not without the operators of ours.
+    pub compiles: bool,
     /// Whether materialized views answer queries on their bases, unless a statement says otherwise.
     pub uses_views: bool,
     /// Where spilled files go; `None` for the system's folder for temporary files.
@@ -152,7 +155,7 @@ impl Engine {
         let disk = DiskManagerBuilder::default().with_mode(mode);
         let environment = RuntimeEnvBuilder::new().with_disk_manager_builder(disk).build_arc()?;
         let base = SessionStateBuilder::new()
-            .with_config(settings(config.threads))
+            .with_config(settings(config))
             .with_runtime_env(environment.clone())
             .with_expr_planners(vec![Arc::new(plan::Subscripts)])
             .with_default_features()
@@ -606,7 +609,8 @@ fn threads(name: &str, count: usize) -> Result<tokio::runtime::Runtime> {
         .map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start the threads of queries: {e}")))
 }
 
-fn settings(threads: usize) -> SessionConfig {
+fn settings(config: &EngineConfig) -> SessionConfig {
+    let (threads, compiles) = (config.threads, config.fast_operators && config.compiles);
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_create_default_catalog_and_schema(false)
@@ -623,7 +627,7 @@ fn settings(threads: usize) -> SessionConfig {
     options.optimizer.enable_topk_aggregation = false;
     // Fields keep the name their column was created with, which one of two ways to a type may lose.
     options.execution.skip_physical_aggregate_schema_check = true;
-    config
+    if compiles { config.with_extension(Arc::new(Compiles)) } else { config }
 }
 
 /// Pulls the rows of a plan and hands them on until there are none, nobody wants them, or it is cancelled.
@@ -805,6 +809,7 @@ mod tests {
             query_memory_bytes: 1 << 20,
             reads_files: false,
             fast_operators: true,
+            compiles: true,
             uses_views: false,
             spill_folder: None,
         };

@@ -344,6 +344,14 @@ pub const SETTINGS: &[Setting] = &[
         "Whether operators of Tidalite take the place of the general ones where they can. Answers are the same; off to compare.",
     ),
     setting(
+        "query.compiles",
+        "query-compiles",
+        "BOOL",
+        "true",
+        YES_NO,
+        "Whether a long condition on several columns becomes machine code once a query has asked it of a million rows. Answers are the same; off to compare.",
+    ),
+    setting(
         "query.use_materialized_views",
         "query-use-materialized-views",
         "BOOL",

@@ -50,6 +50,8 @@ pub struct DatabaseConfig {
     pub query_writes_files: bool,
     /// Whether operators of ours take the place of the general ones where they can.
     pub query_fast_operators: bool,
+    /// Whether long conditions on several columns become machine code where many rows are asked.
+    pub query_compiles: bool,
     /// Whether materialized views answer queries on their bases, unless a statement says otherwise.
     pub query_use_materialized_views: bool,
     /// For tests of slow disks: added to every sync of the log.
@@ -87,6 +89,7 @@ impl DatabaseConfig {
             query_reads_files: true,
             query_writes_files: true,
             query_fast_operators: true,
+            query_compiles: true,
             query_use_materialized_views: false,
             sync_delay: Duration::ZERO,
             has_background_jobs: true,

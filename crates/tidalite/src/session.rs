@@ -192,6 +192,7 @@ impl Sessions {
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.query_reads_files,
             fast_operators: config.query_fast_operators,
+            compiles: config.query_compiles,
             uses_views: config.query_use_materialized_views,
             spill_folder: None,
         };

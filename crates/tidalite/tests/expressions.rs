@@ -246,3 +246,46 @@ async fn errors_are_those_of_rows_that_are_left() {
         assert_eq!(Ok(fast), answer(&both.general, &careful).await, "{sql}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compiled_conditions_are_those_of_the_interpreter() {
+    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let open = |at: usize, compiles: bool| {
+        let mut config = tidalite::DatabaseConfig::new(folders[at].path());
+        config.durability = tidalite::config::Durability::Os;
+        config.has_background_jobs = false;
+        config.query_threads = 2;
+        config.query_compiles = compiles;
+        Database::open(config).expect("an empty folder opens")
+    };
+    let (compiling, interpreting) = (open(0, true), open(1, false));
+    // More than are interpreted before anything is compiled, in blocks and behind them in staging.
+    for database in [&compiling, &interpreting] {
+        run(database, TABLE).await;
+        run(database, &insert(0, 1_150_000, 1)).await;
+        database.settle().expect("it settles");
+        run(database, "DELETE FROM e WHERE id % 1013 = 5").await;
+        run(database, &insert(1_150_000, 150_001, 1)).await;
+    }
+    for filter in [
+        "x * y + d - x > y * 0.5",
+        "d * 0.5 + f * 2 - x * y < 10 AND y + d * 2 > x - 3 AND x * d <> y * d",
+        "(l * m - i) * 3 + s > m * 7",
+        "l::double / m + d > x - i",
+        "i * i - s * b >= l - 5 OR (x + d) * y = (d + x) * y",
+        "floor(d) + ceil(x) > y * 2 - 1 AND NOT (abs(x - y) + d < 5)",
+        "(x - y) * d IS NULL OR x - y + d * 2 < x * 2",
+    ] {
+        let sql = format!("SELECT count(*), sum(id), max(d), min(i) FROM e WHERE {filter}");
+        assert_eq!(rows(&compiling, &sql).await, rows(&interpreting, &sql).await, "{sql}");
+        let analyzed = format!("EXPLAIN ANALYZE {sql}");
+        let compiled = rows(&compiling, &analyzed).await.join("\n");
+        assert!(!cfg!(target_arch = "x86_64") || compiled.contains("compiled filter"), "{compiled}");
+        let interpreted = rows(&interpreting, &analyzed).await.join("\n");
+        assert!(interpreted.contains("computed filter"), "{interpreted}");
+    }
+    // What a few rows are asked never becomes machine code.
+    let sql = "EXPLAIN ANALYZE SELECT count(*) FROM e WHERE x * y + d - x > y AND id < 70000";
+    let few = rows(&compiling, sql).await.join("\n");
+    assert!(few.contains("computed filter"), "{few}");
+}

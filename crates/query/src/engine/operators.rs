@@ -212,7 +212,7 @@ impl Engine {
             true => scan.filters.clone(),
             false => scan.filters.iter().map(with_values).collect::<Option<_>>()?,
         };
-        let leaf = match first.scan(&table, &filters, scan.fetch, self.base.config().target_partitions()) {
+        let leaf = match first.scan(&table, &filters, scan.fetch, self.base.config()) {
             Ok(leaf) => leaf?,
             Err(error) => return Some(Err(error.into())),
         };

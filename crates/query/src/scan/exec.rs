@@ -680,7 +680,8 @@ impl DisplayAs for ScanExec {
             write!(f, ", filter on encoded: {}", all(on_encoded))?;
         }
         if !computed.is_empty() {
-            write!(f, ", computed filter: {}", all(computed.iter().map(|several| several.text.as_str()).collect()))?;
+            let how = if self.reader.is_compiled() { "compiled filter" } else { "computed filter" };
+            write!(f, ", {how}: {}", all(computed.iter().map(|several| several.text.as_str()).collect()))?;
         }
         let codes = self.reader.in_codes();
         if !codes.is_empty() {

@@ -72,7 +72,9 @@ impl Filters {
     pub fn new(snapshot: &TableSnapshot, spec: &ScanSpec) -> Filters {
         let several = joined(spec.several.iter().map(|several| several.asked.clone()).collect());
         let predicates = spec.predicates.iter().map(|predicate| Filter::of_values(snapshot, predicate));
-        Filters { all: predicates.chain(several.into_iter().map(|of| Filter::of(snapshot, of))).collect() }
+        Filters {
+            all: predicates.chain(several.into_iter().map(|of| Filter::of(snapshot, of, spec.compiles))).collect(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -88,6 +90,11 @@ impl Filters {
             _ => None,
         };
         self.all.iter().map(of).product::<Option<f64>>().filter(|_| !self.all.is_empty())
+    }
+
+    /// Whether any of them is asked by machine code by now.
+    pub fn is_compiled(&self) -> bool {
+        self.all.iter().any(Filter::is_compiled)
     }
 
     /// Whether asking them of a row may be an error, so that it matters which rows they are asked of.
@@ -186,13 +193,15 @@ impl Filter {
         Filter { what, cost, guess, asked: AtomicU64::new(0), left: AtomicU64::new(0) }
     }
 
-    fn of(snapshot: &TableSnapshot, joined: Joined) -> Filter {
-        let each = |list: Vec<Joined>| list.into_iter().map(|of| Filter::of(snapshot, of)).collect::<Vec<_>>();
+    fn of(snapshot: &TableSnapshot, joined: Joined, compiles: bool) -> Filter {
+        let each =
+            |list: Vec<Joined>| list.into_iter().map(|of| Filter::of(snapshot, of, compiles)).collect::<Vec<_>>();
         let cost = |list: &[Filter]| list.iter().map(|filter| filter.cost).sum::<f64>().max(1.0);
         match joined {
             Joined::One(predicate) => Filter::of_values(snapshot, &predicate),
             Joined::Computed(computed) => {
                 let cost = computed.cost();
+                let computed = if compiles { computed.compiling() } else { computed };
                 Filter::new(What::Computed(computed), cost, 0.3)
             }
             Joined::All(list) => {
@@ -206,7 +215,7 @@ impl Filter {
                 Filter::new(What::Any(list), cost, 1.0 - none)
             }
             Joined::Not(inner) => {
-                let inner = Filter::of(snapshot, *inner);
+                let inner = Filter::of(snapshot, *inner, compiles);
                 let (cost, guess) = (inner.cost, 1.0 - inner.guess);
                 Filter::new(What::Not(Box::new(inner)), cost, guess)
             }
@@ -295,6 +304,15 @@ impl Filter {
         let (asked, left) = (self.asked.load(Ordering::Relaxed) as f64, self.left.load(Ordering::Relaxed) as f64);
         let stays = ((left + guess * GUESS_ROWS) / (asked + GUESS_ROWS)).clamp(0.0, 1.0);
         self.cost / if is_all { 1.0 - stays } else { stays }.max(1e-9)
+    }
+
+    fn is_compiled(&self) -> bool {
+        match &self.what {
+            What::Values { .. } => false,
+            What::Computed(computed) => computed.is_compiled(),
+            What::All(list) | What::Any(list) => list.iter().any(Filter::is_compiled),
+            What::Not(inner) => inner.is_compiled(),
+        }
     }
 
     /// Whether a row can be an error.

@@ -13,6 +13,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::prelude::SessionConfig;
 use std::fmt;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
@@ -51,13 +52,13 @@ impl ScanPlace {
         snapshot: &Arc<TableSnapshot>,
         filters: &[Expr],
         limit: Option<usize>,
-        threads: usize,
+        config: &SessionConfig,
     ) -> Result<Option<ScanExec>> {
         let wanted = asked(&snapshot.schema, filters);
         if !wanted.is_exact {
             return Ok(None);
         }
-        scan_of(snapshot, (self.columns.clone(), self.schema.clone()), wanted, limit, self.order, threads).map(Some)
+        scan_of(snapshot, (self.columns.clone(), self.schema.clone()), wanted, limit, self.order, config).map(Some)
     }
 
     /// A scan of this place with as many streams, which has the properties that were known to the operators above.

@@ -436,6 +436,11 @@ impl Reader {
         }
     }
 
+    /// Whether a condition is asked by machine code by now.
+    pub fn is_compiled(&self) -> bool {
+        self.filters.is_compiled()
+    }
+
     /// The columns that come out as codes.
     pub fn in_codes(&self) -> Vec<&str> {
         let coded = self.columns.iter().filter(|output| matches!(output.form, Form::Codes));

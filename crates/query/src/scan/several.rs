@@ -6,15 +6,17 @@
 //! the end: NOT is carried down to the comparisons, of which the opposite is asked.
 //!
 //! A condition is understood completely or not at all. [`numbers`] says of which expressions that is so, [`rows`] asks
-//! pieces of a table, [`joined`] decides which comparisons are computed together.
+//! pieces of a table, [`joined`] decides which comparisons are computed together, [`tier`] which become machine code.
 
 pub(super) mod bounds;
 mod joined;
 mod numbers;
 mod rows;
+mod tier;
 
 pub(super) use joined::{Joined, joined};
 pub(super) use rows::Computed;
+pub(crate) use tier::Compiles;
 
 use super::predicate::{Predicate, shown};
 use crate::functions::floats;

@@ -18,6 +18,8 @@ pub(crate) struct ScanSpec {
     pub predicates: Vec<Predicate>,
     /// And all of these.
     pub several: Vec<Several>,
+    /// Whether these may become machine code.
+    pub compiles: bool,
     /// Rows after these need not come out.
     pub limit: Option<usize>,
     pub order: Order,

@@ -4,7 +4,7 @@ use super::exec::ScanExec;
 use super::predicate::Predicate;
 use super::prune::prune;
 use super::read::{ADDRESS, Output, Reader, address_column};
-use super::several::Several;
+use super::several::{Compiles, Several};
 use super::spec::{Form, Order, ScanSpec};
 use crate::door;
 use async_trait::async_trait;
@@ -16,6 +16,7 @@ use datafusion::common::{Result, ScalarValue, Statistics};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
 use tidalite_types::{ColumnSchema, TableSchema};
@@ -184,8 +185,8 @@ impl TableProvider for NativeTable {
             indexes.iter().map(|i| table.columns.get(*i).cloned().unwrap_or_else(address_column)).collect();
         let schema = Arc::new(self.schema.project(&indexes)?);
         let wanted = self.wanted(filters);
-        let (limit, threads) = (limit.filter(|_| wanted.is_exact), state.config().target_partitions());
-        Ok(Arc::new(scan_of(&self.snapshot, (columns, schema), wanted, limit, order, threads)?))
+        let limit = limit.filter(|_| wanted.is_exact);
+        Ok(Arc::new(scan_of(&self.snapshot, (columns, schema), wanted, limit, order, state.config())?))
     }
 }
 
@@ -196,7 +197,7 @@ pub(super) fn scan_of(
     wanted: Asked,
     limit: Option<usize>,
     order: Order,
-    threads: usize,
+    config: &SessionConfig,
 ) -> Result<ScanExec> {
     let Asked { predicates, several, .. } = wanted;
     let pruned = prune(snapshot, &predicates, &several)?;
@@ -208,11 +209,12 @@ pub(super) fn scan_of(
         limit,
         predicates,
         several,
+        compiles: config.get_extension::<Compiles>().is_some(),
         order,
     };
     let columns = columns.into_iter().map(|column| Output { column, form: Form::Values }).collect();
     let reader = Reader::new(snapshot.clone(), columns, schema, &spec);
-    ScanExec::new(spec, reader, pruned, threads)
+    ScanExec::new(spec, reader, pruned, config.target_partitions())
 }
 
 /// What a scan of the whole table answers of filters.

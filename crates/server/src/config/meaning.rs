@@ -90,6 +90,7 @@ impl Config {
         database.query_reads_files = read.parsed("query.reads_files", yes_no)?;
         database.query_writes_files = read.parsed("query.writes_files", yes_no)?;
         database.query_fast_operators = read.parsed("query.fast_operators", yes_no)?;
+        database.query_compiles = read.parsed("query.compiles", yes_no)?;
         database.query_use_materialized_views = read.parsed("query.use_materialized_views", yes_no)?;
         database.sync_delay = sync_delay(given)?;
         let tls = read.pair("tls.certificate", "tls.key")?;

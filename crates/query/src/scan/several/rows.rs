@@ -3,8 +3,9 @@
 //! In: the rows that are still wanted. Out: those of them that remain. Where they are many, vectors that have one are
 //! unpacked and the program is run over them; where they are few, only they are taken out of their blocks, and the
 //! program is run over these. A column is opened when the first vector reaches a step that reads it. Of staging, columns
-//! are read where they lie.
+//! are read where they lie. Over many rows a long program is compiled ([`Tier`]), which gives the same.
 
+use super::tier::Tier;
 use crate::scan::prune::Piece;
 use crate::{Error, Result};
 use datafusion::arrow::error::ArrowError;
@@ -33,11 +34,23 @@ thread_local! {
 pub(in crate::scan) struct Computed {
     columns: Vec<ColumnId>,
     program: Program,
+    tier: Tier,
 }
 
 impl Computed {
     pub(super) fn new(columns: Vec<ColumnId>, program: Program) -> Computed {
-        Computed { columns, program }
+        let tier = Tier::of(&program, false);
+        Computed { columns, program, tier }
+    }
+
+    /// The same, which may become machine code.
+    pub fn compiling(self) -> Computed {
+        Computed { tier: Tier::of(&self.program, true), ..self }
+    }
+
+    /// Whether it has become machine code.
+    pub fn is_compiled(&self) -> bool {
+        self.tier.code().is_some()
     }
 
     /// Whether a row can be an error.
@@ -95,7 +108,9 @@ impl Computed {
         rows: usize,
         mask: &mut [u64],
     ) -> Result<(), Stopped> {
-        ROOM.with_borrow_mut(|room| {
+        let code = self.tier.code();
+        let mut interpreted = 0;
+        let done = ROOM.with_borrow_mut(|room| {
             for (i, words) in mask.chunks_mut(WORDS).enumerate() {
                 if words.iter().all(|word| *word == 0) {
                     continue;
@@ -103,11 +118,20 @@ impl Computed {
                 let mut wanted = NO_ROWS;
                 wanted[..words.len()].copy_from_slice(words);
                 columns.at(i);
-                let found = self.program.run(columns, (rows - i * VECTOR_ROWS).min(VECTOR_ROWS), &wanted, room)?;
+                let rows = (rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
+                let found = match code {
+                    Some(code) => code.run(columns, rows, &wanted, room)?,
+                    None => {
+                        interpreted += rows;
+                        self.program.run(columns, rows, &wanted, room)?
+                    }
+                };
                 words.copy_from_slice(&found[..words.len()]);
             }
             Ok(())
-        })
+        });
+        self.tier.ran(&self.program, interpreted);
+        done
     }
 
     /// Of few rows.
