@@ -1,33 +1,24 @@
 //! How long a thread's turn is when others want its processor. A hint: results never depend on it.
 
-#[cfg(target_os = "linux")]
-use std::time::Duration;
-
-/// What a small commit takes of a processor. The system's own turn is a millisecond or three, and it looks whether one is
-/// over only every few milliseconds.
-#[cfg(target_os = "linux")]
-const TURN: Duration = Duration::from_micros(250);
-
 /// The calling thread asks for short turns, and so comes soon after it wakes: on a processor that others keep busy it
 /// need not wait until their turn, some milliseconds, is over. For threads that somebody waits for and that have little
-/// to do at a time. Returns whether the system took the wish: Linux from 6.12 on fulfils it, elsewhere nothing changes.
-pub fn ask_for_short_turns() -> bool {
+/// to do at a time. Linux from 6.12 on fulfils it; elsewhere, and where it is forbidden, nothing changes.
+pub fn ask_for_short_turns() {
     #[cfg(target_os = "linux")]
-    {
-        linux::ask_for_turns_of(TURN)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        false
-    }
+    linux::ask_for_turns_of(linux::TURN);
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::time::Duration;
 
+    /// What a small commit takes of a processor. The system's own turn is a millisecond or three, and it looks whether one
+    /// is over only every few milliseconds.
+    pub(super) const TURN: Duration = Duration::from_micros(250);
+
     const BYTES: u32 = size_of::<libc::sched_attr>() as u32;
 
+    /// Whether the system took the wish.
     pub(super) fn ask_for_turns_of(turn: Duration) -> bool {
         let Some(mut attributes) = get() else { return false };
         // Of a thread that is to run at certain times, or before all others, the field says something else.
@@ -64,10 +55,9 @@ mod linux {
 
         #[test]
         fn a_thread_has_the_turns_it_asked_for_and_its_priority() {
-            let turn = Duration::from_micros(250);
-            std::thread::spawn(move || {
+            std::thread::spawn(|| {
                 let before = get().expect("attributes");
-                assert!(ask_for_turns_of(turn));
+                assert!(ask_for_turns_of(TURN));
                 let after = get().expect("attributes");
                 assert_eq!((after.sched_policy, after.sched_nice), (before.sched_policy, before.sched_nice));
                 // Systems before Linux 6.12 take it and go on as before.

@@ -153,11 +153,9 @@ fn serve(matches: &ArgMatches) -> ExitCode {
 /// # Errors
 /// When the system has no threads.
 pub fn socket_runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    let start = || {
-        // Somebody waits for them, and they have little to do at a time.
-        ask_for_short_turns();
-    };
-    tokio::runtime::Builder::new_multi_thread().thread_name("sockets").on_thread_start(start).enable_all().build()
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    // Somebody waits for them, and they have little to do at a time.
+    threads.thread_name("sockets").on_thread_start(ask_for_short_turns).enable_all().build()
 }
 
 async fn serve_until_stopped(config: Config) -> Result<(), String> {

@@ -43,7 +43,7 @@ pub(crate) use key_numbers::CodePair;
 use key_numbers::KeyNumbers;
 use rows::SideRows;
 use side::{Columns, Scale, Side, unit_of};
-use slices::{Before, Slice, Slicer, Source};
+use slices::{Before, Slice, Slicer, Source, given_up};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_operators::time_join::{NONE, Rows, missing, no_older, partners, resolve};
@@ -257,11 +257,6 @@ impl Abreast for Running {
 
     async fn joined(&self, slice: Slice) -> Result<Option<RecordBatch>> {
         let Slice { left, right, before, after } = slice;
-        let failed = |error: Error, after: tokio::sync::oneshot::Sender<_>| {
-            // Where nobody waits for it any more, nobody has to know.
-            let _ = after.send(Err(error.clone()));
-            Err(error.into())
-        };
         let found = SideRows::of(&self.left, &left, &self.cancel).and_then(|left| {
             let right = SideRows::of(&self.right, &right, &self.cancel)?;
             let found = self.found(&left, &right)?;
@@ -269,7 +264,7 @@ impl Abreast for Running {
         });
         let (left, right, found) = match found {
             Ok(found) => found,
-            Err(error) => return failed(error, after),
+            Err(error) => return given_up(error, after),
         };
         // What comes behind such a slice asks the table itself.
         let is_alone = matches!(before, Before::Earlier(_, true));
@@ -294,7 +289,7 @@ impl Abreast for Running {
         });
         let (before, next) = match next {
             Ok(carries) => carries,
-            Err(error) => return failed(error, after),
+            Err(error) => return given_up(error, after),
         };
         let _ = after.send(Ok(next));
         if left.rows == 0 {

@@ -53,6 +53,13 @@ pub(super) enum Before {
     Slice(oneshot::Receiver<Result<Arc<Carry>>>),
 }
 
+/// A slice that cannot be joined: the one behind it hears why, too.
+pub(super) fn given_up<T>(error: Error, after: oneshot::Sender<Result<Arc<Carry>>>) -> DFResult<T> {
+    // Where nobody waits for it any more, nobody has to know.
+    let _ = after.send(Err(error.clone()));
+    Err(error.into())
+}
+
 /// The rows of a table before a time.
 #[derive(Clone, Debug)]
 pub(super) struct Earlier {

@@ -13,7 +13,7 @@ use super::carry::Carry;
 use super::key_numbers::{CodePair, KeyNumbers};
 use super::rows::SideRows;
 use super::side::{Columns, Scale, Side, unit_of};
-use super::slices::Before;
+use super::slices::{Before, given_up};
 use super::window_slices::{WindowSlice, WindowSlicer};
 use super::{Out, ROWS_OF_ONE_THREAD, held};
 use crate::exec::pieces::Pieces;
@@ -213,11 +213,6 @@ impl Abreast for Running {
 
     async fn joined(&self, slice: WindowSlice) -> Result<Option<RecordBatch>> {
         let WindowSlice { number, left, right, before, next_from, after } = slice;
-        let failed = |error: Error, after: tokio::sync::oneshot::Sender<_>| {
-            // Where nobody waits for it any more, nobody has to know.
-            let _ = after.send(Err(error.clone()));
-            Err(error.into())
-        };
         let found = SideRows::of(&self.left, &left, &self.cancel).and_then(|left| {
             let right = SideRows::of(&self.right, &right, &self.cancel)?;
             let found = self.found(&left, &right)?;
@@ -225,7 +220,7 @@ impl Abreast for Running {
         });
         let (left, right, Found { arranged, windows, _memory: _held }) = match found {
             Ok(found) => found,
-            Err(error) => return failed(error, after),
+            Err(error) => return given_up(error, after),
         };
         let before = match before {
             Before::Nothing => Ok(Arc::new(Carry::empty(&self.right_types, self.memory.new_empty()))),
@@ -240,7 +235,7 @@ impl Abreast for Running {
         let next = before.and_then(|before| Ok((self.handed_on(&before, &right, next_from)?, before)));
         let (next, before) = match next {
             Ok(carries) => carries,
-            Err(error) => return failed(error, after),
+            Err(error) => return given_up(error, after),
         };
         let _ = after.send(Ok(next));
         if left.rows == 0 {
