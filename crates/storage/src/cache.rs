@@ -162,6 +162,12 @@ impl BlockCache {
         Ok(asked)
     }
 
+    /// Whether it is in memory, as far as is known; nobody is said to have used it.
+    #[must_use]
+    pub fn contains(&self, key: &BlockKey) -> bool {
+        self.shard(key).blocks.contains(key)
+    }
+
     /// Drops the blocks of a segment.
     pub fn forget(&self, segment: SegmentId) {
         self.shards.iter().for_each(|shard| lock(shard).blocks.retain(|key| key.segment != segment));
@@ -245,6 +251,11 @@ impl<K: Hash + Eq + Clone, V: Clone> Clock<K, V> {
         let slot = &mut self.slots[*self.positions.get(key)?];
         slot.was_used = true;
         Some(&slot.value)
+    }
+
+    #[must_use]
+    pub fn contains(&self, key: &K) -> bool {
+        self.positions.contains_key(key)
     }
 
     /// Replaces what has the same key. What alone weighs more than everything may is not kept.

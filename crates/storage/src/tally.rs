@@ -3,8 +3,8 @@
 //! A count of its own for each thread, taken by whoever reads there: nothing is shared, and nothing is handed through
 //! every call for the sake of a statement that hardly anybody asks for.
 
-use std::cell::Cell;
-use tidalite_types::VECTOR_ROWS;
+use std::cell::{Cell, RefCell};
+use tidalite_types::{ColumnId, VECTOR_ROWS};
 
 /// Words of a mask that a vector has.
 const VECTOR_WORDS: usize = VECTOR_ROWS / 64;
@@ -25,12 +25,28 @@ pub struct Tally {
 
 thread_local! {
     static TALLY: Cell<Tally> = const { Cell::new(Tally { stored_bytes: 0, file_bytes: 0, value_bytes: 0, vectors: 0, vectors_skipped: 0 }) };
+    /// Columns of which blocks came from files.
+    static FROM_FILES: RefCell<Vec<ColumnId>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What was counted on this thread since this was asked last.
 #[must_use]
 pub fn taken() -> Tally {
     TALLY.take()
+}
+
+/// The columns of which blocks came from files on this thread since this was asked last, each once.
+#[must_use]
+pub fn columns_from_files() -> Vec<ColumnId> {
+    FROM_FILES.take()
+}
+
+pub(crate) fn from_file(column: ColumnId) {
+    FROM_FILES.with_borrow_mut(|columns| {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    });
 }
 
 pub(crate) fn add(more: impl FnOnce(&mut Tally)) {

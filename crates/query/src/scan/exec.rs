@@ -8,6 +8,7 @@
 use super::bound::{Bound, Within};
 use super::groups::{GroupSpec, Groups};
 use super::prune::{Counts, Piece, Pruned, Source};
+use super::queue::Queue;
 use super::read::{ADDRESS_COLUMN, Reader};
 use super::spec::{Form, Order, ScanSpec, Total};
 use super::statistics::statistics;
@@ -29,7 +30,6 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use tidalite_storage::{SymbolMap, Tally, tally};
@@ -52,7 +52,7 @@ pub(crate) struct ScanExec {
 
 #[derive(Clone, Debug)]
 enum Work {
-    Shared { pieces: Arc<[Piece]>, cursor: Arc<AtomicUsize>, partitions: usize },
+    Shared { queue: Arc<Queue>, partitions: usize },
     PerPartition(Vec<Arc<[Piece]>>),
 }
 
@@ -66,7 +66,7 @@ impl ScanExec {
         } else {
             let pieces: Arc<[Piece]> = pruned.sources.iter().flat_map(|s| s.pieces.iter().copied()).collect();
             let partitions = partitions.min(pieces.len()).max(1);
-            Work::Shared { pieces, cursor: Arc::default(), partitions }
+            Work::shared(pieces, partitions)
         };
         let properties = Arc::new(properties(&spec, &reader, work.partitions()));
         Ok(ScanExec {
@@ -144,9 +144,8 @@ impl ScanExec {
     /// first, so that the bound gets narrow soon. A plan that runs again does so without.
     pub fn bounded(&self, bound: Bound, key: usize, descending: bool) -> Result<ScanExec> {
         let work = match &self.work {
-            Work::Shared { pieces, partitions, .. } => {
-                let pieces = self.reader.best_first(pieces, key, descending)?.into();
-                Work::Shared { pieces, cursor: Arc::default(), partitions: *partitions }
+            Work::Shared { queue, partitions } => {
+                Work::shared(self.reader.best_first(queue.pieces(), key, descending)?.into(), *partitions)
             }
             lists => lists.clone(),
         };
@@ -217,7 +216,7 @@ impl ScanExec {
             return None;
         }
         Some(match &self.work {
-            Work::Shared { pieces, .. } => pieces.to_vec(),
+            Work::Shared { queue, .. } => queue.pieces().to_vec(),
             Work::PerPartition(lists) => lists.iter().flat_map(|list| list.iter().copied()).collect(),
         })
     }
@@ -290,9 +289,7 @@ impl ScanExec {
     /// From the first piece on.
     fn again(&self) -> ScanExec {
         let work = match &self.work {
-            Work::Shared { pieces, partitions, .. } => {
-                Work::Shared { pieces: pieces.clone(), cursor: Arc::default(), partitions: *partitions }
-            }
+            Work::Shared { queue, partitions } => Work::shared(queue.pieces().clone(), *partitions),
             lists => lists.clone(),
         };
         ScanExec {
@@ -310,6 +307,10 @@ impl ScanExec {
 }
 
 impl Work {
+    fn shared(pieces: Arc<[Piece]>, partitions: usize) -> Work {
+        Work::Shared { queue: Arc::new(Queue::new(pieces)), partitions }
+    }
+
     fn partitions(&self) -> usize {
         match self {
             Work::Shared { partitions, .. } => *partitions,
@@ -320,23 +321,17 @@ impl Work {
     /// Those that are this partition's to count: all that are shared are the first one's.
     fn all_of(&self, partition: usize) -> &[Piece] {
         match self {
-            Work::Shared { pieces, .. } if partition == 0 => pieces,
+            Work::Shared { queue, .. } if partition == 0 => queue.pieces(),
             Work::Shared { .. } => &[],
             Work::PerPartition(lists) => lists.get(partition).map_or(&[], |list| list),
         }
     }
 
-    /// The pieces of one partition, each taken when it is asked for.
-    fn pieces(&self, partition: usize) -> Box<dyn Iterator<Item = Piece> + Send> {
+    /// What one partition takes its pieces from.
+    fn queue(&self, partition: usize) -> Arc<Queue> {
         match self {
-            Work::Shared { pieces, cursor, .. } => {
-                let (pieces, cursor) = (pieces.clone(), cursor.clone());
-                Box::new(std::iter::from_fn(move || pieces.get(cursor.fetch_add(1, Ordering::Relaxed)).copied()))
-            }
-            Work::PerPartition(lists) => {
-                let list = lists.get(partition).cloned().unwrap_or_default();
-                Box::new((0..list.len()).map(move |i| list[i]))
-            }
+            Work::Shared { queue, .. } => queue.clone(),
+            Work::PerPartition(lists) => Arc::new(Queue::new(lists.get(partition).cloned().unwrap_or_default())),
         }
     }
 }
@@ -551,7 +546,7 @@ impl ExecutionPlan for ScanExec {
         let reader = self.reader.clone();
         let mut left = self.spec.limit.unwrap_or(usize::MAX);
         let mut is_done = false;
-        let mut pieces = self.work.pieces(partition);
+        let queue = self.work.queue(partition);
         cancel.begins(self.work.all_of(partition).iter().map(|piece| reader.rows_of(*piece)).sum());
         let read_counts = ReadCounts::new(&self.metrics, partition);
         let counts = self.spec.is_filtered().then(|| FilterCounts::new(&self.metrics, partition));
@@ -566,7 +561,7 @@ impl ExecutionPlan for ScanExec {
                 return Some(Err(error.into()));
             }
             let _timer = metrics.elapsed_compute().timer();
-            let Some(piece) = pieces.next() else {
+            let Some((at, piece)) = queue.take() else {
                 is_done = true;
                 return std::mem::replace(&mut folded, Folded::Rows).finish(&reader).map(|batch| {
                     let batch = batch?;
@@ -583,7 +578,11 @@ impl ExecutionPlan for ScanExec {
                 _ => rows,
             };
             cancel.has_read(rows);
-            read_counts.record(tally::taken());
+            let taken = tally::taken();
+            if taken.file_bytes > 0 {
+                queue.came_from_files(&reader, at, &tally::columns_from_files(), taken.file_bytes);
+            }
+            read_counts.record(taken);
             let (batch, wanted) = match read {
                 Ok((Some(batch), wanted)) if batch.num_rows() > left => (Some(batch.slice(0, left)), wanted.min(left)),
                 Ok(read) => read,

@@ -6,7 +6,7 @@
 //! Reading order: [`predicate`] conditions it answers, [`several`] those on several columns; [`spec`]; [`prune`] what is left
 //! to read; [`filters`] which rows of a piece are wanted, [`bound`] which can still be among the first; [`read`] one piece,
 //! [`totals`] what it comes to, [`groups`] by keys;
-//! [`statistics`] what footers tell of it; [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
+//! [`statistics`] what footers tell of it; [`queue`] in which order pieces are read, [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
 
 pub(crate) mod bound;
 pub(crate) mod exec;
@@ -15,6 +15,7 @@ pub(crate) mod groups;
 pub(crate) mod place;
 pub(crate) mod predicate;
 pub(crate) mod prune;
+mod queue;
 pub(crate) mod read;
 pub(crate) mod several;
 pub(crate) mod spec;

@@ -13,6 +13,18 @@ pub(crate) enum Piece {
     Run { run: usize, from: usize, rows: usize },
 }
 
+impl Piece {
+    /// Whether `next` is the block behind it.
+    pub fn is_before(&self, next: &Piece) -> bool {
+        match (self, next) {
+            (Piece::Block { segment, block }, Piece::Block { segment: other, block: behind }) => {
+                segment == other && block + 1 == *behind
+            }
+            _ => false,
+        }
+    }
+}
+
 /// The pieces of one segment or run, in time order within.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {

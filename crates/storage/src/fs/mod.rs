@@ -44,6 +44,8 @@ pub trait File: Send + Sync + Debug {
     }
     /// Fills `buffer`, or fails with `UnexpectedEof`.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// These bytes will be read soon: a disk may begin to fetch them. Nothing depends on it.
+    fn will_read(&self, _offset: u64, _bytes: u64) {}
     /// Writes all of `bytes`; past the end the file grows.
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     fn set_len(&self, len: u64) -> io::Result<()>;

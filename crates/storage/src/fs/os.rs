@@ -90,6 +90,12 @@ impl File for OsFile {
         self.file.read_exact_at(buffer, offset)
     }
 
+    #[cfg(target_os = "linux")]
+    fn will_read(&self, offset: u64, bytes: u64) {
+        // A file system that cannot fetch ahead reads when it is asked to.
+        let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
+    }
+
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
     }

@@ -177,6 +177,12 @@ impl File for OverlayFile {
         file.read_exact_at(buffer, offset)
     }
 
+    fn will_read(&self, offset: u64, bytes: u64) {
+        if let Content::Below(file) = &*self.lock() {
+            file.will_read(offset, bytes);
+        }
+    }
+
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.change(|content| {
             let end = offset as usize + bytes.len();

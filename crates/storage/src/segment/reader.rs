@@ -16,6 +16,7 @@ use crate::{Block, Damage, Error, Result, ValueSet, Zone, tally};
 use bytes::Bytes;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidalite_types::column_type::Physical;
@@ -335,9 +336,38 @@ impl Segment {
             return Err(damaged("its checksum is wrong"));
         }
         tally::add(|tally| tally.file_bytes += u64::from(bytes));
+        tally::from_file(column);
         let loaded = EncodedBlock { bytes: chunk, ..expected.clone() };
         loaded.check().map_err(|problem| damaged(&problem))?;
         Ok(loaded.bytes)
+    }
+
+    /// Asks the disk to fetch blocks of a column that will be read soon, but for those in memory. Where that fails, reading
+    /// them will say so.
+    pub fn will_read(&self, column: ColumnId, blocks: Range<usize>) {
+        let Ok((footer, file)) = self.footer().and_then(|footer| Ok((footer, self.file()?))) else { return };
+        // Blocks that lie beside each other are one request.
+        let mut asked: Range<u64> = 0..0;
+        let mut ask = |next: Range<u64>| {
+            if next.start == format::aligned(asked.end as usize) as u64 && !asked.is_empty() {
+                asked.end = next.end;
+                return;
+            }
+            let before = std::mem::replace(&mut asked, next);
+            if !before.is_empty() {
+                file.will_read(before.start, before.end - before.start);
+            }
+        };
+        for block in blocks {
+            let key = BlockKey { segment: self.meta.id, column, block: block as u32 };
+            match self.find_in(&footer, column, block) {
+                Ok(Some((_, entry))) if entry.bytes > 0 && !self.store.is_cached(&key) => {
+                    ask(entry.offset..entry.offset.saturating_add(u64::from(entry.bytes)));
+                }
+                _ => {}
+            }
+        }
+        ask(0..0);
     }
 
     /// What the footer says of a column's block.

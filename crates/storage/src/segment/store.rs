@@ -78,6 +78,10 @@ impl SegmentStore {
         Ok(file)
     }
 
+    pub(super) fn is_cached(&self, key: &BlockKey) -> bool {
+        self.cache.contains(key)
+    }
+
     /// What is shared of a block, without what was made of it.
     pub(super) fn cached(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
         self.part(key, load, |cached| cached.bytes.clone())
