@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -56,6 +57,28 @@ def test_times_of_all_years(rows):
     assert rows.sql(f"select t, t::timestamp_ms from (values {values}) v(t)").fetchall() == [(t, t) for t in times]
     with pytest.raises(OverflowError):
         rows.sql("select t + '1s'::interval from (values (null), ('9999-12-31T23:59:59'::timestamp)) v(t)").fetchall()
+
+
+def test_small_answers_are_as_large_ones_are(rows, monkeypatch):
+    query = "select ts, b, i1, i2, i4, i8, f4, f8, s, t, ts::timestamp_ms as ms, null as nothing from every order by ts"
+    few = rows.sql(query).fetchall()
+    monkeypatch.setattr(tidalite._result, "_FEW", 0)
+    many = rows.sql(query).fetchall()
+    assert few == many and [list(map(type, row)) for row in few] == [list(map(type, row)) for row in many]
+
+
+def test_small_answers_import_no_library(rows):
+    code = """
+import sys, tidalite
+with tidalite.open(sys.argv[1]) as db:
+    db.sql("create table t (ts timestamp, v double, s symbol) timestamp(ts) partition by day")
+    db.sql("insert into t values ('2026-01-01', 1.5, 'a'), ('2026-01-02', null, null)")
+    assert len(db.sql("select * from t").fetchall()) == 2
+print(sorted({"pyarrow", "pandas", "numpy", "polars"} & set(sys.modules)))
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
 def test_arrow(rows):

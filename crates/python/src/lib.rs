@@ -22,6 +22,7 @@ mod parameters;
 mod piece;
 mod rows;
 mod sign;
+mod values;
 mod wait;
 
 use pyo3::prelude::*;

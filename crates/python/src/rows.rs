@@ -1,7 +1,7 @@
 //! The answer of a query: as it is computed ([`Rows`]), and as a whole ([`Table`]).
 
 use crate::wait::until;
-use crate::{capsule, errors};
+use crate::{capsule, errors, values};
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -11,7 +11,7 @@ use futures::stream::BoxStream;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyList};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -314,6 +314,12 @@ impl Table {
             left -= rows;
         }
         Table { schema: self.schema.clone(), batches }
+    }
+
+    /// The values of each column, if Python's own types have them all.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyList>>>> {
+        let types: Vec<_> = self.schema.fields().iter().map(|field| field.data_type()).collect();
+        values::lists(py, &types, &self.batches)
     }
 
     /// One text for each value, NULL as None: what is shown where no library is there to show it.

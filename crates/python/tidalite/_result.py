@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 #: Rows that a notebook shows.
 _SHOWN = 10
+#: Rows from which on pyarrow makes Python's values faster than we do.
+_FEW = 1000
+#: SQL types whose values are of a module of Python's own, beside the built-in ones.
+_OF_MODULES = frozenset(("UUID", "IPV4"))
 
 
 class Answer:
@@ -228,6 +232,13 @@ class Result:
 
 def _tuples(table: Any, types: list[tuple[str, str]]) -> list[tuple[Any, ...]]:
     """The rows as tuples of Python values."""
+    columns = None
+    if table.num_rows <= _FEW and not _OF_MODULES.intersection(kind for _, kind in types):
+        # Of few rows most of the time would be that of importing pyarrow, and pandas with it.
+        columns = table.values()
+    if columns is not None:
+        return list(zip(*columns)) if columns else [()] * table.num_rows
+
     import pyarrow
 
     columns = [_values(column, kind) for column, (_, kind) in zip(pyarrow.table(table).columns, types)]
