@@ -6,6 +6,7 @@ questdb client sends to every system, and our own sender beside it: the same fra
 and the connections are made before the clock starts.
 """
 
+import os
 import pprint
 import random
 import time
@@ -196,6 +197,8 @@ def run(options, out):
     made = engines.made_for_lines(options.systems, options.scratch, out)
     for number, (system, client) in turns([(system, client) for system in made for client in clients], options.runs):
         try:
+            # What the one before left to write is not this one's load.
+            os.sync()
             system.open()
             system.warm()
             create(system)

@@ -48,6 +48,24 @@ impl<'a> Texts<'a> {
     }
 }
 
+impl<'a> Texts<'a> {
+    /// The bytes of all rows, where they lie beside each other.
+    pub fn whole(self) -> Option<&'a [u8]> {
+        let within = |bytes: &'a [u8], first: usize, last: usize| bytes.get(first..last);
+        match self {
+            Texts::Utf8(a) => {
+                let offsets = a.value_offsets();
+                within(a.value_data(), *offsets.first()? as usize, *offsets.last()? as usize)
+            }
+            Texts::LargeUtf8(a) => {
+                let offsets = a.value_offsets();
+                within(a.value_data(), *offsets.first()? as usize, *offsets.last()? as usize)
+            }
+            _ => None,
+        }
+    }
+}
+
 pub(crate) fn views(array: &ArrayRef, name: &str, room: &mut Room) -> Result<Views> {
     let Some(texts) = Texts::of(array) else {
         return Err(Error::of_column(name, format!("type {} is no text", array.data_type())));

@@ -1,7 +1,7 @@
 //! Columns as lists of Python's own values, for small answers: the libraries that know every type take a quarter of a second
 //! to be imported.
 
-use arrow::array::{Array, ArrayRef, AsArray, ArrowPrimitiveType, RecordBatch};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, RecordBatch};
 use arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -54,7 +54,9 @@ fn append(list: &Bound<'_, PyList>, column: &ArrayRef) -> PyResult<()> {
         DataType::Float32 => numbers::<Float32Type>(list, column),
         DataType::Float64 => numbers::<Float64Type>(list, column),
         DataType::Timestamp(TimeUnit::Second, _) => times::<TimestampSecondType>(list, column, "seconds"),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => times::<TimestampMillisecondType>(list, column, "milliseconds"),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            times::<TimestampMillisecondType>(list, column, "milliseconds")
+        }
         _ => times::<TimestampMicrosecondType>(list, column, "microseconds"),
     }
 }

@@ -1,7 +1,7 @@
 //! One column's values as text, row by row.
 
 use super::Part;
-use super::escape::{push_escaped, push_quoted};
+use super::escape::{is_unescaped, push_escaped, push_quoted, push_unescaped};
 use crate::digits::push_decimal;
 use crate::room::Room;
 use crate::texts::Texts;
@@ -95,6 +95,8 @@ pub(super) struct Symbol<'a> {
 
 enum SymbolCells<'a> {
     Text(Texts<'a>),
+    /// All of them are sent as they are.
+    Unescaped(Texts<'a>),
     /// For each row which of the texts; each text as it is sent, with its name.
     Dictionary {
         keys: Vec<u32>,
@@ -111,7 +113,9 @@ impl<'a> Symbol<'a> {
             let texts = Texts::of(array)
                 .ok_or_else(|| Error::of_column(&part.name, format!("type {} is no text", array.data_type())))?;
             let (prefix, nulls) = (Prefix::new(&part.prefix), array.nulls().cloned());
-            return Ok(Symbol { prefix, nulls, cells: SymbolCells::Text(texts) });
+            let is_unescaped = texts.whole().is_some_and(is_unescaped);
+            let cells = if is_unescaped { SymbolCells::Unescaped(texts) } else { SymbolCells::Text(texts) };
+            return Ok(Symbol { prefix, nulls, cells });
         }
         let dictionary = array.as_any_dictionary();
         let strings = dictionary.values();
@@ -143,6 +147,10 @@ impl<'a> Symbol<'a> {
         match &self.cells {
             SymbolCells::Dictionary { keys, ranges, bytes } => {
                 out.extend_from_slice(&bytes[ranges[keys[row] as usize].clone()]);
+            }
+            SymbolCells::Unescaped(texts) => {
+                self.prefix.push(out);
+                push_unescaped(out, texts.get(row));
             }
             SymbolCells::Text(texts) => {
                 self.prefix.push(out);

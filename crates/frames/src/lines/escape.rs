@@ -9,10 +9,37 @@ pub fn name_problem(name: &str, what: &str) -> Option<String> {
     }
 }
 
+/// What has a backslash before it in a name.
+const SPECIAL: [u8; 6] = *b" ,=\n\r\\";
+
 /// A name, or the value of a tag.
 #[inline]
 pub fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
-    push(out, text, *b" ,=\n\r\\");
+    push(out, text, SPECIAL);
+}
+
+/// Whether names of these bytes are sent as they are.
+pub(super) fn is_unescaped(bytes: &[u8]) -> bool {
+    // Without an end before the last byte, so that many are compared at once.
+    !bytes.iter().fold(false, |any, byte| any | SPECIAL.contains(byte))
+}
+
+/// As [`push_escaped`], of what is known to be sent as it is.
+#[inline]
+pub(super) fn push_unescaped(out: &mut Vec<u8>, text: &[u8]) {
+    if text.len() <= SHORT {
+        push_short(out, text.len(), short_words(text));
+    } else {
+        out.extend_from_slice(text);
+    }
+}
+
+/// As a copy of fixed size: two moves instead of a call.
+#[inline(always)]
+fn push_short(out: &mut Vec<u8>, len: usize, words: [u64; 2]) {
+    let end = out.len() + len;
+    out.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
+    out.truncate(end);
 }
 
 /// The inside of a string in quotes.
@@ -25,13 +52,9 @@ pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
 #[inline(always)]
 fn push<const N: usize>(out: &mut Vec<u8>, text: &[u8], special: [u8; N]) {
     if text.len() <= SHORT {
-        // As a copy of fixed size: two moves instead of a call.
         let words = short_words(text);
         if !words.iter().any(|word| has_one(*word, special)) {
-            let end = out.len() + text.len();
-            out.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
-            out.truncate(end);
-            return;
+            return push_short(out, text.len(), words);
         }
     } else if !text.chunks(8).any(|chunk| has_one(short_words(chunk)[0], special)) {
         out.extend_from_slice(text);
@@ -97,6 +120,12 @@ mod tests {
                         }
                         assert_eq!(out, wanted, "{text:?}");
                     }
+                    let mut escaped = Vec::new();
+                    push_escaped(&mut escaped, &text);
+                    assert_eq!(is_unescaped(&text), escaped == text, "{text:?}");
+                    let mut out = b"before".to_vec();
+                    push_unescaped(&mut out, &text);
+                    assert_eq!(out, [&b"before"[..], &text].concat());
                 }
             }
         }

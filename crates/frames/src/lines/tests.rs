@@ -1,7 +1,8 @@
 use super::*;
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int32Array,
-    ListArray, RunArray, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray, UInt64Array,
+    LargeStringArray, ListArray, RunArray, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    UInt64Array,
 };
 use arrow::datatypes::{Float64Type, Int32Type};
 use std::sync::Arc;
@@ -38,6 +39,24 @@ fn a_line_has_tags_then_fields_then_its_time() {
     let expected = "my\\ table,s=a\\ b\\,c\\=d\\\\ f=0.1,n=-7i,q=\"say \\\"hi\\\"\\\n\",b=t 1\n\
                     my\\ table,s=x n=8i,b=f 2\nmy\\ table f=NaN,n=9i,q=\"\",b=t 3\n";
     assert_eq!(text(&rows, &options).unwrap(), expected);
+}
+
+#[test]
+fn tags_that_need_no_escapes_are_those_of_the_rows_sent() {
+    let texts = ["a b", "plain", "longer than sixteen bytes", "", "c,d"];
+    for array in
+        [Arc::new(StringArray::from(texts.to_vec())) as ArrayRef, Arc::new(LargeStringArray::from(texts.to_vec()))]
+    {
+        let rows = frame(vec![("s", array), ("n", Arc::new(Int32Array::from(vec![1, 2, 3, 4, 5])))]);
+        let options = options(1, At::Server, Symbols::Named(vec!["s".to_owned()]));
+        let lines = ["a\\ b n=1i", "plain n=2i", "longer\\ than\\ sixteen\\ bytes n=3i", " n=4i", "c\\,d n=5i"];
+        for from in 0..texts.len() {
+            for to in from..=texts.len() {
+                let expected: String = lines[from..to].iter().map(|line| format!("my\\ table,s={line}\n")).collect();
+                assert_eq!(text(&rows.slice(from, to - from), &options).unwrap(), expected, "{from} to {to}");
+            }
+        }
+    }
 }
 
 #[test]

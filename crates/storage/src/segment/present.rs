@@ -1,18 +1,43 @@
-//! Which codes of a symbol column each block of a segment has.
+//! Which codes of a symbol column each block of a segment has, and each vector of a block.
 //!
 //! A row's code is not in its zone map: codes have no order. Whoever looks for the last row of a rare symbol would decode
-//! every block to find the one that has it. So what blocks have is found out once, when first asked, and kept in the
-//! block cache, from where it goes when other blocks need its place.
+//! every block to find the one that has it, and whoever looks for all its rows compare every vector. So what blocks have
+//! is found out once, when first asked, and kept in the block cache, from where it goes when other blocks need its place.
+//! What vectors have is found out for blocks that are asked for a few codes again and again.
 
 use super::buffer::share;
+use super::encoding::EncodedBlock;
 use super::reader::Segment;
-use crate::cache::BlockKey;
-use crate::{Block, BlockData, Result};
+use crate::cache::{BlockKey, Made};
+use crate::{Block, BlockData, Result, ValueSet};
 use bytes::Bytes;
-use tidalite_types::ColumnId;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tidalite_types::column_type::Physical;
+use tidalite_types::{ColumnId, VECTOR_ROWS};
 
 /// Codes from this on are not told apart: bits of so many would take more room than they spare reading.
 pub const CODES_MAX: usize = 1 << 16;
+
+/// More codes than this would leave few vectors out.
+const WANTED_MAX: i128 = 16;
+/// Vectors of a block are told apart from the ask on that follows so many: finding out takes as long as a dozen asks.
+const ASKS_BEFORE: u32 = 2;
+/// The place in the cache of what the vectors of a block have; segments have fewer blocks.
+const VECTORS: u32 = 1 << 31;
+
+/// How often a block was asked for a few codes.
+#[derive(Default)]
+struct Asks(AtomicU32);
+
+/// The few codes of a set, if it has only a few.
+pub(super) fn few_codes(physical: Physical, set: &ValueSet) -> Option<Vec<usize>> {
+    let ValueSet::Ints(ranges) = set else { return None };
+    let count = ranges.iter().try_fold(0, |count: i128, (lo, hi)| Some(count + hi.checked_sub(*lo)? + 1))?;
+    let is_code = |(lo, hi): &(i128, i128)| *lo >= 0 && *hi < CODES_MAX as i128;
+    (physical == Physical::U32 && count <= WANTED_MAX && ranges.iter().all(is_code))
+        .then(|| ranges.iter().flat_map(|(lo, hi)| *lo as usize..=*hi as usize).collect())
+}
 
 /// Bits by block and code.
 #[derive(Clone, Debug)]
@@ -47,6 +72,66 @@ impl Segment {
         })?;
         Ok(CodesPresent { words: bits.len() / 8 / self.block_count().max(1), bits })
     }
+}
+
+impl Segment {
+    /// Clears in `mask` vectors of a block that have none of these codes, if it is known by now what its vectors have.
+    pub(super) fn leave_absent(
+        &self,
+        column: ColumnId,
+        block: usize,
+        encoded: &EncodedBlock,
+        made: &Made,
+        codes: &[usize],
+        mask: &mut [u64],
+    ) -> Result<()> {
+        let asks = made.get_or_make(|| Ok::<_, Infallible>(Asks::default())).unwrap_or_else(|never| match never {});
+        // Only counted until it is enough.
+        if asks.0.load(Ordering::Relaxed) < ASKS_BEFORE {
+            asks.0.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        let key = BlockKey { segment: self.meta().id, column, block: block as u32 | VECTORS };
+        let bits = self.store().cached(key, || {
+            let decoded = encoded.decode();
+            let decoded = decoded.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))?;
+            Ok(share(vectors_by_code(&decoded)))
+        })?;
+        if bits.is_empty() {
+            return Ok(());
+        }
+        let of_code = |code: &usize| {
+            let own = bits.get(code * 8..code * 8 + 8);
+            own.map_or(0, |own| u64::from_le_bytes(own.try_into().expect("eight bytes")))
+        };
+        let vectors = codes.iter().map(of_code).fold(0, |all, own| all | own);
+        for (vector, words) in mask.chunks_mut(VECTOR_ROWS / 64).enumerate() {
+            if vectors >> vector & 1 == 0 {
+                words.fill(0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// By code a bit for each vector that has it, maybe also under a NULL; nothing where most vectors have most codes.
+fn vectors_by_code(block: &Block) -> Vec<u64> {
+    let mut vectors: Vec<u64> = Vec::new();
+    let BlockData::Fixed(codes) = &block.data else { return vectors };
+    for (row, code) in codes.chunks_exact(4).take(block.rows).enumerate() {
+        let code = u32::from_le_bytes(code.try_into().expect("chunks of four")) as usize;
+        if code >= CODES_MAX {
+            return Vec::new();
+        }
+        if code >= vectors.len() {
+            vectors.resize(code + 1, 0);
+        }
+        vectors[code] |= 1 << (row / VECTOR_ROWS);
+    }
+    let (present, of) = vectors.iter().fold((0, 0), |(present, of), own| {
+        (present + own.count_ones() as usize, of + usize::from(*own != 0) * block.rows.div_ceil(VECTOR_ROWS))
+    });
+    if 2 * present > of { Vec::new() } else { vectors }
 }
 
 /// The codes of a block as bits.

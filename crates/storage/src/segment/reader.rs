@@ -7,10 +7,11 @@ use super::buffer::AlignedBuffer;
 use super::encoding::totals::Totals;
 use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
+use super::present;
 use super::selection::Selection;
 use super::store::SegmentStore;
 use super::text_rows::TextRows;
-use crate::cache::{BlockKey, Cached};
+use crate::cache::{BlockKey, Cached, Made};
 use crate::fs::File;
 use crate::{Block, Damage, Error, Result, ValueSet, Zone, tally};
 use bytes::Bytes;
@@ -83,6 +84,11 @@ pub(super) fn count(encoded: &EncodedBlock, skipped: u64) {
         tally.vectors += vectors;
         tally.vectors_skipped += skipped;
     });
+}
+
+/// A block and what was made of it.
+fn shared(cached: &Cached) -> (Bytes, Made) {
+    (cached.bytes.clone(), cached.made.clone())
 }
 
 /// Read at once at the end of a file: the footers of most segments fit.
@@ -210,7 +216,15 @@ impl Segment {
             _ => match described {
                 None => Ok(()),
                 Some(described) => {
-                    let encoded = self.opened(column, block, described)?;
+                    let few = if with_null { None } else { present::few_codes(described.physical, set) };
+                    let encoded = match few {
+                        Some(codes) => {
+                            let (encoded, made) = self.opened_with(column, block, described, shared)?;
+                            self.leave_absent(column, block, &encoded, &made, &codes, mask)?;
+                            encoded
+                        }
+                        None => self.opened(column, block, described)?,
+                    };
                     let offset = encoded.entry.offset;
                     count(&encoded, tally::empty_vectors(mask));
                     let retained = encoded.retain(set, with_null, mask);
@@ -224,8 +238,7 @@ impl Segment {
     /// column.
     pub fn texts(&self, column: ColumnId, block: usize, selection: Option<&Selection>) -> Result<Option<TextRows>> {
         let Some(described) = self.described(column, block)? else { return Ok(None) };
-        let both = |cached: &Cached| (cached.bytes.clone(), cached.made.clone());
-        let (encoded, made) = self.opened_with(column, block, described, both)?;
+        let (encoded, made) = self.opened_with(column, block, described, shared)?;
         let offset = encoded.entry.offset;
         count(&encoded, selection.map_or(0, Selection::empty_vectors));
         let texts = TextRows::of(&encoded, made, selection);

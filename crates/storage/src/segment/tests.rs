@@ -1,9 +1,9 @@
 use super::encoding::tests::{TYPES, assert_same, naive_zone, random_column, same_zone};
 use super::*;
-use crate::Sum;
 use crate::fs::Fs;
 use crate::fs::faulty::SimFs;
 use crate::fs::os::OsFs;
+use crate::{Sum, ValueSet, tally};
 use std::sync::Arc;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, ErrorKind, SegmentId, TableId, Values};
 
@@ -332,4 +332,43 @@ fn codes_of_blocks_are_those_of_their_rows() {
         }
     }
     assert!(!segment.codes_present(ColumnId(1)).unwrap().has_any(0, &[u64::MAX]), "a column added later");
+}
+
+#[test]
+fn a_block_asked_again_leaves_out_vectors_without_the_code() {
+    let mut rng = fastrand::Rng::with_seed(9);
+    let rows = BLOCK_ROWS + 3_000;
+    // The first block has many codes, each in few vectors; the second few, each in all.
+    let code_of: Vec<Option<u32>> = (0..rows)
+        .map(|row| (rng.u32(0..9) > 0).then(|| rng.u32(0..if row < BLOCK_ROWS { 20_000 } else { 3 })))
+        .collect();
+    let mut codes = Column::new(Values::U32(code_of.iter().map(|code| code.unwrap_or(3)).collect()));
+    codes.validity = Some(code_of.iter().map(Option::is_some).collect());
+    let fs = Arc::new(SimFs::new(1));
+    let segment = open(fs.clone(), write(&*fs, SegmentId(3), &[(ColumnId(4), ColumnType::Symbol, codes)]));
+    let mut skipped = Vec::new();
+    for ask in 0..6 {
+        let _ = tally::taken();
+        for wanted in [
+            vec![2],
+            vec![0, 1, 7, 8, 9],
+            vec![code_of.iter().flatten().copied().next().unwrap()],
+            vec![19_999, 60_000],
+        ] {
+            let set = ValueSet::ints(wanted.iter().map(|code| (i128::from(*code), i128::from(*code))).collect());
+            for (block, with_null) in [(0, false), (1, false), (0, true)] {
+                let own = &code_of[block * BLOCK_ROWS..rows.min((block + 1) * BLOCK_ROWS)];
+                // Some of the rows are not wanted any more.
+                let asked: Vec<bool> = own.iter().map(|_| ask % 2 == 0 || rng.bool()).collect();
+                let mut mask = asked.iter().copied().collect::<tidalite_types::Bitmap>().into_words();
+                segment.retain(ColumnId(4), block, &set, with_null, &mut mask).unwrap();
+                let is_in = |code: &Option<u32>| code.map_or(with_null, |code| wanted.contains(&code));
+                let expected = own.iter().zip(&asked).map(|(code, asked)| *asked && is_in(code));
+                assert_eq!(mask, expected.collect::<tidalite_types::Bitmap>().into_words(), "{ask} {wanted:?} {block}");
+            }
+        }
+        skipped.push(tally::taken().vectors_skipped);
+    }
+    // Of four times 64 vectors of the first block.
+    assert!(skipped[5] > 4 * 45, "{skipped:?}");
 }
