@@ -116,24 +116,30 @@ impl Filters {
         if self.is_empty() && dead.is_none() && within.is_none() {
             return Ok(Wanted::All);
         }
-        let mut mask = Bitmap::filled(rows, true).into_words();
+        let (mut mask, mut left) = (Bitmap::filled(rows, true).into_words(), rows);
         if let Some(dead) = dead {
             mask.iter_mut().zip(dead.words()).for_each(|(word, dead)| *word &= !dead);
+            left = count_picked(&mask);
         }
-        let mut left = count_picked(&mask);
         if let Some(within) = within {
             left = within.ask(snapshot, piece, &mut mask, left)?;
         }
         if left > 0 {
-            left = retain_all(&self.all, snapshot, piece, &mut mask)?;
+            left = retain_all(&self.all, snapshot, piece, &mut mask, left)?;
         }
         Ok(if left == rows { Wanted::All } else { Wanted::Some { mask, rows: left } })
     }
 }
 
-/// Clears the rows of `mask` that do not satisfy every filter, and counts the others.
-fn retain_all(filters: &[Filter], snapshot: &TableSnapshot, piece: Piece, mask: &mut [u64]) -> Result<usize> {
-    let mut left = count_picked(mask);
+/// Clears the rows of `mask`, which are so many, that do not satisfy every filter, and counts the others.
+fn retain_all(
+    filters: &[Filter],
+    snapshot: &TableSnapshot,
+    piece: Piece,
+    mask: &mut [u64],
+    asked: usize,
+) -> Result<usize> {
+    let mut left = asked;
     for filter in in_order(filters, true, snapshot, piece)? {
         if left == 0 {
             break;
@@ -264,7 +270,7 @@ impl Filter {
         let (column, values, with_null) = match &self.what {
             What::Values { column, values, with_null } => (*column, values, *with_null),
             What::Computed(computed) => return computed.retain(snapshot, piece, mask),
-            What::All(list) => return retain_all(list, snapshot, piece, mask).map(|_| ()),
+            What::All(list) => return retain_all(list, snapshot, piece, mask, count_picked(mask)).map(|_| ()),
             What::Any(list) => return retain_any(list, snapshot, piece, mask),
             What::Not(inner) => {
                 let mut found = mask.to_vec();
