@@ -78,6 +78,12 @@ impl SegmentStore {
         Ok(file)
     }
 
+    /// In place of a file of a segment that would be opened.
+    #[cfg(test)]
+    pub(super) fn keep_open(&self, segment: SegmentId, file: Arc<dyn File>) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(segment, file, 1);
+    }
+
     pub(super) fn is_cached(&self, key: &BlockKey) -> bool {
         self.cache.contains(key)
     }

@@ -4,7 +4,8 @@ use crate::fs::Fs;
 use crate::fs::faulty::SimFs;
 use crate::fs::os::OsFs;
 use crate::{Sum, ValueSet, tally};
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, Mutex};
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, ErrorKind, SegmentId, TableId, Values};
 
 const TABLE: TableId = TableId(7);
@@ -332,6 +333,76 @@ fn codes_of_blocks_are_those_of_their_rows() {
         }
     }
     assert!(!segment.codes_present(ColumnId(1)).unwrap().has_any(0, &[u64::MAX]), "a column added later");
+}
+
+/// Files that note what they will be asked for.
+#[derive(Debug)]
+struct Noting {
+    below: Arc<dyn crate::fs::File>,
+    asked: Arc<Mutex<Vec<(u64, u64)>>>,
+}
+
+impl crate::fs::File for Noting {
+    fn len(&self) -> io::Result<u64> {
+        self.below.len()
+    }
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.below.read_exact_at(buffer, offset)
+    }
+    fn will_read(&self, offset: u64, bytes: u64) {
+        self.asked.lock().unwrap().push((offset, bytes));
+        self.below.will_read(offset, bytes);
+    }
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.below.write_all_at(bytes, offset)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.below.set_len(len)
+    }
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.below.allocate(len)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.below.sync()
+    }
+}
+
+#[test]
+fn the_disk_is_asked_for_blocks_that_are_not_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Arc::new(OsFs::new(dir.path()));
+    let mut rng = fastrand::Rng::with_seed(12);
+    let rows = 4 * BLOCK_ROWS;
+    let numbers = |rng: &mut fastrand::Rng| Column::new(Values::I64((0..rows).map(|_| rng.i64(..)).collect()));
+    let alone = [(ColumnId(0), ColumnType::Long, numbers(&mut rng))];
+    let both = [alone[0].clone(), (ColumnId(1), ColumnType::Long, numbers(&mut rng))];
+    for columns in [&alone[..], &both[..]] {
+        let id = SegmentId(columns.len() as u64);
+        let meta = SegmentMeta { id, ..meta(write(&*fs, id, columns)) };
+        let store = SegmentStore::new(fs.clone(), 64 << 20);
+        let path = SegmentStore::path(TABLE, id);
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        store.keep_open(id, Arc::new(Noting { below: fs.open(&path).unwrap(), asked: asked.clone() }));
+        let segment = Segment::open(store, TABLE, meta);
+        let ask = |blocks: std::ops::Range<usize>| {
+            segment.will_read(ColumnId(0), blocks);
+            std::mem::take(&mut *asked.lock().unwrap())
+        };
+        let bytes = |block: usize| u64::from(segment.stored(ColumnId(0), block).unwrap().unwrap().bytes);
+        let all = ask(0..4);
+        if columns.len() == 1 {
+            assert_eq!(all.len(), 1, "blocks beside each other are one request");
+            let (padded, sum) = (all[0].1, (0..4).map(bytes).sum::<u64>());
+            assert!((sum..sum + 4 * 64).contains(&padded), "{padded} for {sum}");
+        } else {
+            assert_eq!(all.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), (0..4).map(bytes).collect::<Vec<_>>());
+        }
+        segment.read(ColumnId(0), 1).unwrap();
+        assert_eq!(ask(0..4).len(), if columns.len() == 1 { 2 } else { 3 }, "one is in memory");
+        assert_eq!(ask(1..2), []);
+        segment.will_read(ColumnId(9), 0..4);
+        assert_eq!(*asked.lock().unwrap(), [], "a column added later");
+    }
 }
 
 #[test]
