@@ -3,7 +3,9 @@
 use crate::room::Room;
 use crate::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray};
-use arrow::array::{FixedSizeBinaryArray, LargeStringArray, StringArray, StringViewArray};
+use arrow::array::{
+    FixedSizeBinaryArray, GenericStringArray, LargeStringArray, OffsetSizeTrait, StringArray, StringViewArray,
+};
 use arrow::datatypes::{DataType, UInt64Type};
 use hashbrown::HashTable;
 use tidalite_types::{Column, Values, Views};
@@ -46,24 +48,20 @@ impl<'a> Texts<'a> {
             Texts::Fixed(a) => a.value(row),
         }
     }
-}
 
-impl<'a> Texts<'a> {
     /// The bytes of all rows, where they lie beside each other.
     pub fn whole(self) -> Option<&'a [u8]> {
-        let within = |bytes: &'a [u8], first: usize, last: usize| bytes.get(first..last);
         match self {
-            Texts::Utf8(a) => {
-                let offsets = a.value_offsets();
-                within(a.value_data(), *offsets.first()? as usize, *offsets.last()? as usize)
-            }
-            Texts::LargeUtf8(a) => {
-                let offsets = a.value_offsets();
-                within(a.value_data(), *offsets.first()? as usize, *offsets.last()? as usize)
-            }
+            Texts::Utf8(a) => between(a),
+            Texts::LargeUtf8(a) => between(a),
             _ => None,
         }
     }
+}
+
+fn between<O: OffsetSizeTrait>(texts: &GenericStringArray<O>) -> Option<&[u8]> {
+    let offsets = texts.value_offsets();
+    texts.value_data().get(offsets.first()?.as_usize()..offsets.last()?.as_usize())
 }
 
 pub(crate) fn views(array: &ArrayRef, name: &str, room: &mut Room) -> Result<Views> {

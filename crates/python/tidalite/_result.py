@@ -236,12 +236,10 @@ def _tuples(table: Any, types: list[tuple[str, str]]) -> list[tuple[Any, ...]]:
     if table.num_rows <= _FEW and not _OF_MODULES.intersection(kind for _, kind in types):
         # Of few rows most of the time would be that of importing pyarrow, and pandas with it.
         columns = table.values()
-    if columns is not None:
-        return list(zip(*columns)) if columns else [()] * table.num_rows
+    if columns is None:
+        import pyarrow
 
-    import pyarrow
-
-    columns = [_values(column, kind) for column, (_, kind) in zip(pyarrow.table(table).columns, types)]
+        columns = [_values(column, kind) for column, (_, kind) in zip(pyarrow.table(table).columns, types)]
     return list(zip(*columns)) if columns else [()] * table.num_rows
 
 

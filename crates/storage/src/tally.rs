@@ -32,10 +32,11 @@ thread_local! {
 /// What was counted on this thread since this was asked last.
 #[must_use]
 pub fn taken() -> Tally {
+    FROM_FILES.with_borrow_mut(Vec::clear);
     TALLY.take()
 }
 
-/// The columns of which blocks came from files on this thread since this was asked last, each once.
+/// The columns of which blocks came from files on this thread, each once, since this or [`taken`] was asked last.
 #[must_use]
 pub fn columns_from_files() -> Vec<ColumnId> {
     FROM_FILES.take()
@@ -85,5 +86,14 @@ mod tests {
         assert_eq!(std::thread::spawn(taken).join().expect("a thread"), Tally::default());
         assert_eq!(taken().file_bytes, 11);
         assert_eq!(taken(), Tally::default());
+    }
+
+    #[test]
+    fn columns_are_of_what_was_read_since() {
+        from_file(ColumnId(1));
+        let _ = taken();
+        [7, 3, 7].into_iter().for_each(|id| from_file(ColumnId(id)));
+        assert_eq!(columns_from_files(), [ColumnId(7), ColumnId(3)]);
+        assert_eq!(columns_from_files(), []);
     }
 }

@@ -578,10 +578,7 @@ impl ExecutionPlan for ScanExec {
                 _ => rows,
             };
             cancel.has_read(rows);
-            let taken = tally::taken();
-            if taken.file_bytes > 0 {
-                queue.came_from_files(&reader, at, &tally::columns_from_files(), taken.file_bytes);
-            }
+            let (from_files, taken) = (tally::columns_from_files(), tally::taken());
             read_counts.record(taken);
             let (batch, wanted) = match read {
                 Ok((Some(batch), wanted)) if batch.num_rows() > left => (Some(batch.slice(0, left)), wanted.min(left)),
@@ -597,6 +594,9 @@ impl ExecutionPlan for ScanExec {
             if let Some(batch) = &batch {
                 left -= batch.num_rows();
                 metrics.record_output(batch.num_rows());
+            }
+            if left > 0 && !from_files.is_empty() {
+                queue.came_from_files(&reader, at, &from_files, taken.file_bytes);
             }
             Some(Ok(batch))
         };

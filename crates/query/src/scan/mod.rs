@@ -5,8 +5,8 @@
 //!
 //! Reading order: [`predicate`] conditions it answers, [`several`] those on several columns; [`spec`]; [`prune`] what is left
 //! to read; [`filters`] which rows of a piece are wanted, [`bound`] which can still be among the first; [`read`] one piece,
-//! [`totals`] what it comes to, [`groups`] by keys;
-//! [`statistics`] what footers tell of it; [`queue`] in which order pieces are read, [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
+//! [`totals`] what it comes to, [`groups`] by keys; [`queue`] in which order pieces are read; [`statistics`] what footers
+//! tell of them; [`exec`] the operator; [`table`] the table as DataFusion's planner sees it.
 
 pub(crate) mod bound;
 pub(crate) mod exec;

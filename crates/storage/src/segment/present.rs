@@ -30,13 +30,14 @@ const VECTORS: u32 = 1 << 31;
 #[derive(Default)]
 struct Asks(AtomicU32);
 
-/// The few codes of a set, if it has only a few.
-pub(super) fn few_codes(physical: Physical, set: &ValueSet) -> Option<Vec<usize>> {
+/// The codes of a set, if they are few.
+pub(super) fn few_codes(physical: Physical, set: &ValueSet) -> Option<impl Iterator<Item = usize>> {
     let ValueSet::Ints(ranges) = set else { return None };
-    let count = ranges.iter().try_fold(0, |count: i128, (lo, hi)| Some(count + hi.checked_sub(*lo)? + 1))?;
+    // Before they are counted: a set may reach from the least integer to the greatest.
     let is_code = |(lo, hi): &(i128, i128)| *lo >= 0 && *hi < CODES_MAX as i128;
-    (physical == Physical::U32 && count <= WANTED_MAX && ranges.iter().all(is_code))
-        .then(|| ranges.iter().flat_map(|(lo, hi)| *lo as usize..=*hi as usize).collect())
+    let are_codes = physical == Physical::U32 && ranges.iter().all(is_code);
+    let are_few = || ranges.iter().map(|(lo, hi)| hi - lo + 1).sum::<i128>() <= WANTED_MAX;
+    (are_codes && are_few()).then(|| ranges.iter().flat_map(|(lo, hi)| *lo as usize..=*hi as usize))
 }
 
 /// Bits by block and code.
@@ -72,9 +73,7 @@ impl Segment {
         })?;
         Ok(CodesPresent { words: bits.len() / 8 / self.block_count().max(1), bits })
     }
-}
 
-impl Segment {
     /// Clears in `mask` vectors of a block that have none of these codes, if it is known by now what its vectors have.
     pub(super) fn leave_absent(
         &self,
@@ -82,7 +81,7 @@ impl Segment {
         block: usize,
         encoded: &EncodedBlock,
         made: &Made,
-        codes: &[usize],
+        codes: impl Iterator<Item = usize>,
         mask: &mut [u64],
     ) -> Result<()> {
         let asks = made.get_or_make(|| Ok::<_, Infallible>(Asks::default())).unwrap_or_else(|never| match never {});
@@ -100,11 +99,11 @@ impl Segment {
         if bits.is_empty() {
             return Ok(());
         }
-        let of_code = |code: &usize| {
+        let of_code = |code: usize| {
             let own = bits.get(code * 8..code * 8 + 8);
             own.map_or(0, |own| u64::from_le_bytes(own.try_into().expect("eight bytes")))
         };
-        let vectors = codes.iter().map(of_code).fold(0, |all, own| all | own);
+        let vectors = codes.map(of_code).fold(0, |all, own| all | own);
         for (vector, words) in mask.chunks_mut(VECTOR_ROWS / 64).enumerate() {
             if vectors >> vector & 1 == 0 {
                 words.fill(0);

@@ -220,7 +220,7 @@ impl Segment {
                     let encoded = match few {
                         Some(codes) => {
                             let (encoded, made) = self.opened_with(column, block, described, shared)?;
-                            self.leave_absent(column, block, &encoded, &made, &codes, mask)?;
+                            self.leave_absent(column, block, &encoded, &made, codes, mask)?;
                             encoded
                         }
                         None => self.opened(column, block, described)?,

@@ -406,6 +406,19 @@ fn the_disk_is_asked_for_blocks_that_are_not_in_memory() {
 }
 
 #[test]
+fn few_codes_are_those_of_small_sets() {
+    let few = |ranges: &[(i128, i128)]| {
+        let set = ValueSet::ints(ranges.to_vec());
+        present::few_codes(ColumnType::Symbol.physical(), &set).map(Iterator::collect::<Vec<_>>)
+    };
+    assert_eq!(few(&[(3, 3), (7, 9)]), Some(vec![3, 7, 8, 9]));
+    assert_eq!(few(&[(0, 15)]).map(|codes| codes.len()), Some(16));
+    assert_eq!((few(&[(0, 16)]), few(&[(1 << 16, 1 << 16)]), few(&[(-1, 0)])), (None, None, None));
+    assert_eq!(few(&[(i128::MIN, -1), (1, i128::MAX)]), None, "all but one");
+    assert!(present::few_codes(ColumnType::Long.physical(), &ValueSet::ints(vec![(3, 3)])).is_none());
+}
+
+#[test]
 fn a_block_asked_again_leaves_out_vectors_without_the_code() {
     let mut rng = fastrand::Rng::with_seed(9);
     let rows = BLOCK_ROWS + 3_000;
