@@ -56,6 +56,9 @@ pub struct DatabaseConfig {
     pub query_use_materialized_views: bool,
     /// For tests of slow disks: added to every sync of the log.
     pub sync_delay: Duration,
+    /// While a sync of the log takes this long or longer, the next commits are written and synced meanwhile; `None` for
+    /// one sync after the other.
+    pub overlap_syncs_from: Option<Duration>,
     /// Whether merges and checkpoints happen by themselves; else only by [`crate::Database::settle`].
     pub has_background_jobs: bool,
 }
@@ -92,6 +95,7 @@ impl DatabaseConfig {
             query_compiles: true,
             query_use_materialized_views: false,
             sync_delay: Duration::ZERO,
+            overlap_syncs_from: Some(Duration::from_millis(1)),
             has_background_jobs: true,
         }
     }

@@ -46,6 +46,8 @@ fn config() -> DatabaseConfig {
     // Small log files, so that the story fills several.
     DatabaseConfig {
         has_background_jobs: false,
+        // One sync after the other: what happens must not hang on which thread comes first.
+        overlap_syncs_from: None,
         merge_threads: 1,
         late_rows_min: 1,
         log_file_bytes: 4 << 10,
@@ -531,4 +533,74 @@ fn an_upsert_that_cannot_look_up_its_rows_leaves_tables_as_they_were() {
         db.settle().unwrap();
         assert_eq!(content(&db), model);
     }
+}
+
+/// The numbers that a table has, in their order.
+fn numbers(db: &Database, table: &str) -> Vec<i64> {
+    let mut found: Vec<i64> = content(db).remove(table).unwrap_or_default().iter().filter_map(|row| row.1).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Writers of which each commits 0, 1, 2 … to a table of its own until that fails: two wait for every answer, one as a
+/// connection's stream does, and one sends all at once. Gives how many were acknowledged to each.
+fn write_beside_one_another(db: &Database) -> [usize; 4] {
+    const COMMITS: i64 = 12;
+    let commit = |table: &str, number: i64| db.commit(vec![batch(table, &[(number, number)])]);
+    let in_turn = |table| (0..COMMITS).take_while(|&number| block_on(commit(table, number)).is_ok()).count();
+    std::thread::scope(|threads| {
+        let [first, second] = ["t0", "t1"].map(|table| threads.spawn(move || in_turn(table)));
+        let stream = threads.spawn(|| {
+            let commit = |number| db.commit_until_refused(vec![batch("t2", &[(number, number)])]);
+            (0..COMMITS).take_while(|&number| block_on(commit(number)).is_ok()).count()
+        });
+        let together: Vec<_> = (0..COMMITS).map(|number| commit("t3", number)).collect();
+        let together: Vec<_> = together.into_iter().map(block_on).collect();
+        let acknowledged = together.iter().take_while(|answer| answer.is_ok()).count();
+        assert!(together[acknowledged..].iter().all(Result::is_err), "nothing is durable behind what is not");
+        let [first, second, stream] = [first, second, stream].map(|thread| thread.join().unwrap());
+        [first, second, stream, acknowledged]
+    })
+}
+
+/// While syncs overlap: the power goes, or an operation fails, at any moment.
+#[test]
+fn overlapping_syncs_lose_and_double_nothing() {
+    let config = || DatabaseConfig {
+        overlap_syncs_from: Some(std::time::Duration::ZERO),
+        sync_delay: std::time::Duration::from_micros(100),
+        ..config()
+    };
+    let open = |fs: &SimFs| Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, config(), None);
+    let tables = ["t0", "t1", "t2", "t3"];
+    let mut ends = [false; 2];
+    for operation in 1..90 {
+        for is_failure in [false, true] {
+            let fs = SimFs::new(operation);
+            let db = open(&fs).unwrap();
+            for table in tables {
+                apply(&db, &create(table)).unwrap();
+            }
+            if is_failure {
+                fs.fail_at(fs.operations() + operation, io::ErrorKind::Other);
+            } else {
+                fs.crash_at(fs.operations() + operation);
+            }
+            let acknowledged = write_beside_one_another(&db);
+            ends[usize::from(acknowledged == [12; 4])] = true;
+            // What is seen is durable.
+            let seen = tables.map(|table| numbers(&db, table).len());
+            for survivor in 0..2 {
+                let db = open(&fs.survivor(survivor)).unwrap();
+                for (i, table) in tables.iter().enumerate() {
+                    let found = numbers(&db, table);
+                    assert!(found.iter().copied().eq(0..found.len() as i64), "operation {operation}, {table}: {found:?}");
+                    let least = acknowledged[i].max(seen[i]);
+                    assert!(found.len() >= least, "operation {operation}, {table}: {} of {least}", found.len());
+                }
+                apply(&db, &Step::Rows(vec![("t0", vec![(0, 100)])])).unwrap();
+            }
+        }
+    }
+    assert_eq!(ends, [true, true], "some of them came to the end and some did not");
 }

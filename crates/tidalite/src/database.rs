@@ -8,18 +8,16 @@ use crate::jobs::Jobs;
 use crate::session::{Host, RefreshNote, Sessions};
 use crate::shared::{Shared, lock};
 use crate::views::{self, ViewJob};
-use crate::writer::{Committed, Request, RowChange, RowsMode, Work, Writer, closed, submit};
+use crate::writer::{Committed, Requests, RowChange, RowsMode, Work, Writer, closed, submit};
 use crate::{Activity, DatabaseConfig, Described, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tidalite_ingest::recover::{Recovered, recover};
-use tidalite_ingest::wal::log::Group;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::manifest::Manifest;
@@ -49,7 +47,7 @@ struct Core {
     /// Made at the first statement: a database that is only written needs no query engine.
     sessions: OnceLock<Sessions>,
     /// Gone once the database is closed.
-    requests: Mutex<Option<mpsc::Sender<Request>>>,
+    requests: Mutex<Option<Requests>>,
     jobs: Arc<Mutex<Jobs>>,
 }
 
@@ -86,17 +84,8 @@ impl Database {
         let shared = Arc::new(Shared::new(config, fs, store, versions.into(), manifest, persisted, times));
         let log_bytes = log.byte_count();
         let (sender, requests) = mpsc::channel();
-        let writer = Writer {
-            shared: shared.clone(),
-            requests,
-            catalog,
-            log,
-            txn,
-            waiting: VecDeque::new(),
-            group: Group::default(),
-            sync_time: Duration::ZERO,
-            streams_waited: false,
-        };
+        let sender: Requests = Arc::new(sender);
+        let writer = Writer::new(shared.clone(), requests, &sender, catalog, log, txn);
         let jobs = Arc::new(Mutex::new(Jobs::new(shared.clone(), sender.clone(), log_bytes)));
         let mut threads = vec![spawn("tidalite-log", move || writer.run())?];
         if shared.config.has_background_jobs {
@@ -173,7 +162,7 @@ impl Database {
             .map(|work| {
                 let (reply, answer) = futures::channel::oneshot::channel();
                 let answer = async move { answer.await.unwrap_or_else(|_| Err(closed())) };
-                (Request { work, reply }, answer.boxed())
+                (crate::writer::Request { work, reply }, answer.boxed())
             })
             .unzip();
         drop(self.inner.submit(Work::Together(requests)));

@@ -11,14 +11,13 @@ mod seal;
 mod watch;
 
 use crate::shared::Shared;
-use crate::writer::{Request, Work, submit};
+use crate::writer::{Requests, Work, submit};
 use crate::{Error, Result};
 use compact::Compactions;
 use futures::executor::block_on;
 use seal::Seals;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
@@ -49,7 +48,7 @@ const RETRY_DOUBLINGS_MAX: u32 = 4;
 pub(crate) struct Jobs {
     shared: Arc<Shared>,
     /// To the commit thread, until the database closes.
-    requests: Option<Sender<Request>>,
+    requests: Option<Requests>,
     watch: Watch,
     seals: Seals,
     compactions: Compactions,
@@ -71,7 +70,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub(crate) fn new(shared: Arc<Shared>, requests: Sender<Request>, log_bytes_before: u64) -> Jobs {
+    pub(crate) fn new(shared: Arc<Shared>, requests: Requests, log_bytes_before: u64) -> Jobs {
         Jobs {
             shared,
             requests: Some(requests),

@@ -13,6 +13,7 @@ use tidalite_storage::fs::faulty::SimFs;
 fn open(fs: &SimFs) -> Result<Database> {
     let config = DatabaseConfig {
         has_background_jobs: false,
+        overlap_syncs_from: None,
         merge_threads: 1,
         query_threads: 1,
         log_file_bytes: 4 << 10,

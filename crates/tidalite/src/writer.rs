@@ -2,12 +2,15 @@
 //!
 //! In: requests. Each round takes what has queued up, decides every request against the catalog, writes all that was
 //! accepted to the log at once, syncs once (group commit), publishes, and answers. A refused request leaves no trace;
-//! a failed sync poisons the log, and nothing is committed until the database is opened again.
+//! a failed sync poisons the log, and nothing is committed until the database is opened again. Where syncs are slow,
+//! groups of rows are synced and published by other threads ([`flights`]), in the same order.
 //!
 //! Writers that outrun the merge are slowed twice: above the staging limit large commits are answered only once the
 //! merge has caught up, above twice the limit nothing is taken until it has.
 
 mod changes;
+mod flights;
+mod publish;
 
 pub(crate) use changes::RowChange;
 
@@ -15,15 +18,17 @@ use crate::config::Durability;
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Result};
 use changes::{Decided, Views};
+use flights::Flights;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::future::BoxFuture;
+use publish::{Publisher, fail};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tidalite_ingest::apply::publish;
+use tidalite_ingest::apply::is_plain;
 use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::commit::command::{commit_command, is_view};
 use tidalite_ingest::commit::{commit_batches, truncate_at_line};
@@ -38,6 +43,8 @@ use tidalite_types::{Batch, Command, Txn};
 const GROUP_BYTES: (usize, usize) = (2 << 20, 32 << 20);
 /// Streams of more bytes stay out of a group that somebody waits for, once.
 const STREAM_BYTES_BESIDE: usize = 256 << 10;
+/// How long streams that need another file of the log wait at most until no group is under way.
+const FILE_WAIT_MAX: Duration = Duration::from_millis(20);
 /// What the commit thread encodes and writes in a second, or rather less.
 const GROUP_BYTES_PER_SECOND: f64 = 1e9;
 /// One commit must fit a record of the log.
@@ -95,20 +102,27 @@ pub(crate) struct Committed {
     pub changed: Option<u64>,
 }
 
+/// How requests reach the commit thread, which ends when the last of these is gone.
+pub(crate) type Requests = Arc<mpsc::Sender<Request>>;
+
 pub(crate) struct Writer {
-    pub shared: Arc<Shared>,
-    pub requests: Receiver<Request>,
-    pub catalog: Catalog,
-    pub log: LogWriter,
-    pub txn: Txn,
+    shared: Arc<Shared>,
+    requests: Receiver<Request>,
+    catalog: Catalog,
+    log: LogWriter,
+    txn: Txn,
     /// Requests taken from the channel while there was no room for them.
-    pub waiting: VecDeque<Request>,
+    waiting: VecDeque<Request>,
     /// Empty between rounds; kept for its memory.
-    pub group: Group,
+    group: Group,
     /// How long the last sync took.
-    pub sync_time: Duration,
+    sync_time: Duration,
     /// Whether connections' streams stayed out of the last group.
-    pub streams_waited: bool,
+    streams_waited: bool,
+    /// Since when streams have waited for another file of the log.
+    file_is_full_since: Option<Instant>,
+    publisher: Arc<Publisher>,
+    flights: Flights,
 }
 
 struct Accepted {
@@ -122,18 +136,41 @@ struct Accepted {
     reply: oneshot::Sender<Result<Committed>>,
 }
 
-type Held = Vec<(oneshot::Sender<Result<Committed>>, Committed)>;
-
 impl Writer {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        requests: Receiver<Request>,
+        sender: &Requests,
+        catalog: Catalog,
+        log: LogWriter,
+        txn: Txn,
+    ) -> Writer {
+        let publisher = Arc::new(Publisher::new(shared.clone()));
+        let flights = Flights::new(publisher.clone(), shared.config.sync_delay, sender);
+        Writer {
+            shared,
+            requests,
+            catalog,
+            log,
+            txn,
+            waiting: VecDeque::new(),
+            group: Group::default(),
+            sync_time: Duration::ZERO,
+            streams_waited: false,
+            file_is_full_since: None,
+            publisher,
+            flights,
+        }
+    }
+
     /// Runs until every handle that could send a request is gone.
     pub(crate) fn run(mut self) {
-        let mut held: Held = Vec::new();
         let mut last_sync = Instant::now();
         // Everybody who commits waits for this thread.
         ask_for_short_turns();
         loop {
             match self.receive(last_sync) {
-                Ok(first) => self.round(first, &mut held),
+                Ok(first) => self.round(first),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -144,38 +181,54 @@ impl Writer {
                 let _ = self.log.sync();
                 last_sync = Instant::now();
             }
-            self.answer_held(&mut held);
+            self.publisher.answer_held();
             self.shared.counters.log_bytes.store(self.log.byte_count(), Relaxed);
             self.shared.log_wants_spare.store(self.log.wants_spare(), Relaxed);
         }
+        self.land_all();
         let _ = self.log.sync();
     }
 
-    fn receive(&mut self, last_sync: Instant) -> Result<Request, RecvTimeoutError> {
-        if let Some(request) = self.waiting.pop_front() {
-            return Ok(request);
+    /// Waits until there is something to do; gives what came, if anything had to come.
+    fn receive(&mut self, last_sync: Instant) -> Result<Option<Request>, RecvTimeoutError> {
+        let is_ready = self.waiting.iter().any(|r| !is_stream(r)) || self.streams_may_come();
+        if !self.waiting.is_empty() && is_ready {
+            return Ok(None);
         }
-        match self.shared.config.durability {
+        let received = match self.shared.config.durability {
             Durability::Interval(interval) => self.requests.recv_timeout(interval.saturating_sub(last_sync.elapsed())),
             _ => self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        }
+        };
+        received.map(Some)
     }
 
-    fn round(&mut self, first: Request, held: &mut Held) {
-        self.waiting.push_front(first);
+    fn round(&mut self, first: Option<Request>) {
+        self.waiting.extend(first);
         self.waiting.extend(std::iter::from_fn(|| self.requests.try_recv().ok()));
-        let bytes_max = (self.sync_time.as_secs_f64() * GROUP_BYTES_PER_SECOND) as usize;
-        let bytes_max = bytes_max.clamp(GROUP_BYTES.0, GROUP_BYTES.1);
-        let mut requests = take_group(&mut self.waiting, bytes_max, !self.streams_waited);
-        self.streams_waited = !requests.iter().any(is_stream) && self.waiting.iter().any(is_stream);
+        self.hear_of_flights();
+        let streams = match (self.streams_may_come(), self.streams_waited) {
+            (false, _) => Streams::Wait,
+            (true, false) => Streams::MayWait,
+            (true, true) => Streams::Come,
+        };
+        let bytes_max = self.group_bytes_max();
+        let mut requests = take_group(&mut self.waiting, bytes_max, streams);
+        let has_streams = requests.iter().any(is_stream);
+        self.streams_waited = !has_streams && self.waiting.iter().any(is_stream);
         // What the merge asks for comes first: rows may have to wait for that very merge.
         requests.retain_mut(|request| !self.is_served(request));
+        if requests.is_empty() {
+            return;
+        }
         let has_rows = requests.iter().any(|r| matches!(r.work, Work::Rows { .. }));
         if has_rows && !requests.iter().any(|r| may_hold_merges(&r.work)) {
             self.wait_for_room();
         }
         // Estimated generously: only that much room makes a full disk a refusal instead of a broken log.
         let room = requests.iter().map(|r| log_room(&r.work)).sum::<u64>();
+        if !self.log.has_room(room) {
+            self.land_all();
+        }
         if room > 0
             && let Err(error) = self.log.reserve(room)
         {
@@ -192,7 +245,9 @@ impl Writer {
         let mut accepted = Vec::with_capacity(requests.len());
         let shared = self.shared.clone();
         let mut views = Views::new(&shared);
-        if requests.iter().any(|r| self.may_kill(&r.work)) {
+        let may_kill = requests.iter().any(|r| self.may_kill(&r.work));
+        if may_kill {
+            self.land_all();
             views.lock();
             if let Err(error) = shared.settle_manifest() {
                 return refuse(requests, &error.into());
@@ -201,16 +256,66 @@ impl Writer {
         for request in requests {
             self.decide(request, &mut group, &mut accepted, &mut views);
         }
+        let flies = !may_kill && !group.is_empty() && self.may_fly(&accepted);
+        if flies {
+            self.flights.wait_for_room();
+        } else {
+            self.land_all();
+        }
         // A merge writes what died into the manifest: that must not be ahead of the log.
         let must_sync = accepted.iter().flat_map(|a| &a.ops).any(|op| matches!(op, Op::Delete { .. }));
-        if let Err(error) = self.write(&mut group, must_sync) {
-            let error = Error::from(error);
-            accepted.into_iter().for_each(|a| drop(a.reply.send(Err(error.clone()))));
-            return;
+        if let Err(error) = self.append(&mut group).and_then(|()| if flies { Ok(()) } else { self.sync(must_sync) }) {
+            return fail(accepted, &Error::from(error));
         }
         group.clear();
         self.group = group;
-        self.publish(accepted, held);
+        if flies {
+            self.flights.begin(self.log.unsynced(), accepted, has_streams);
+        } else {
+            self.publisher.publish(&self.catalog, accepted);
+        }
+    }
+
+    /// Whether streams that wait may be written now; if not, something is received when a group has landed. What does not fit
+    /// the log's file waits a while until nothing flies, so that nobody else has to wait for that.
+    fn streams_may_come(&mut self) -> bool {
+        let streams = self.waiting.iter().filter(|r| is_stream(r)).take(2);
+        let room: u64 = streams.map(|r| log_room(&r.work)).sum();
+        if self.log.has_room(room) {
+            self.file_is_full_since = None;
+            return room == 0 || self.flights.have_room_for_streams();
+        }
+        let since = *self.file_is_full_since.get_or_insert_with(Instant::now);
+        self.flights.are_down() || since.elapsed() >= FILE_WAIT_MAX
+    }
+
+    /// While syncs overlap, what is encoded for one group keeps the next from beginning its own.
+    fn group_bytes_max(&self) -> usize {
+        let time = if self.syncs_overlap() { self.sync_time / 2 } else { self.sync_time };
+        ((time.as_secs_f64() * GROUP_BYTES_PER_SECOND) as usize).clamp(GROUP_BYTES.0, GROUP_BYTES.1)
+    }
+
+    fn syncs_overlap(&self) -> bool {
+        let from = self.shared.config.overlap_syncs_from;
+        self.shared.config.durability == Durability::Sync && from.is_some_and(|from| self.sync_time >= from)
+    }
+
+    /// Whether the commit thread can go on before these are durable and visible.
+    fn may_fly(&mut self, accepted: &[Accepted]) -> bool {
+        let mut ops = accepted.iter().flat_map(|a| &a.ops);
+        self.syncs_overlap() && ops.all(|op| is_plain(op, &self.catalog)) && self.flights.can_fly()
+    }
+
+    fn hear_of_flights(&mut self) {
+        if let Some(time) = self.flights.tell(&mut self.log) {
+            self.sync_time = time;
+        }
+    }
+
+    /// Waits until everything written is durable and visible, or has failed.
+    fn land_all(&mut self) {
+        self.flights.wait_for_all();
+        self.hear_of_flights();
     }
 
     /// Whether it names rows that die by where they are.
@@ -232,7 +337,8 @@ impl Writer {
             self.waiting.extend(requests.drain(..));
         }
         let done = match request.work {
-            // Every commit that anybody can know of is in the log by now.
+            // Who sees a commit sees it because it is in the log, and durable if that is what commits wait for.
+            Work::Sync if self.shared.config.durability == Durability::Sync => self.log.check(),
             Work::Sync => self.log.sync(),
             Work::Release(txn) => {
                 self.log.release(txn);
@@ -378,88 +484,54 @@ impl Writer {
         })
     }
 
-    fn write(&mut self, group: &mut Group, must_sync: bool) -> tidalite_storage::Result<()> {
+    fn append(&mut self, group: &mut Group) -> tidalite_storage::Result<()> {
         if group.is_empty() {
             return Ok(());
         }
-        let counters = &self.shared.counters;
+        let bytes = group.byte_count() as u64;
+        if !self.log.has_room(bytes) {
+            self.land_all();
+        }
         self.log.append(group)?;
-        counters.log_written_bytes.fetch_add(group.byte_count() as u64, Relaxed);
-        if self.shared.config.durability == Durability::Sync {
+        self.shared.counters.log_written_bytes.fetch_add(bytes, Relaxed);
+        Ok(())
+    }
+
+    fn sync(&mut self, must: bool) -> tidalite_storage::Result<()> {
+        if !self.log.is_synced() && self.shared.config.durability == Durability::Sync {
             let started = Instant::now();
             if !self.shared.config.sync_delay.is_zero() {
                 std::thread::sleep(self.shared.config.sync_delay);
             }
             self.log.sync()?;
             self.sync_time = started.elapsed();
-            counters.log_syncs.fetch_add(1, Relaxed);
-        } else if must_sync {
+            self.shared.counters.log_syncs.fetch_add(1, Relaxed);
+        } else if must {
             self.log.sync()?;
-            counters.log_syncs.fetch_add(1, Relaxed);
+            self.shared.counters.log_syncs.fetch_add(1, Relaxed);
         }
         Ok(())
     }
+}
 
-    fn publish(&mut self, accepted: Vec<Accepted>, held: &mut Held) {
-        let mut answers = Vec::with_capacity(accepted.len());
-        let is_followed = self.note_times(&accepted);
-        {
-            // A merge must not be between its manifest edit and its publication when rows it has are removed.
-            let removes =
-                |op: &Op| matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
-            let _manifest = accepted.iter().flat_map(|a| &a.ops).any(removes).then(|| self.shared.lock_manifest());
-            let mut versions = self.shared.tables.write();
-            for Accepted { txn, ops, bytes, refused, changed, failed, reply } in accepted {
-                self.shared.counters.rows_committed.fetch_add(rows_of(&ops), Relaxed);
-                self.shared.counters.commits.fetch_add(u64::from(!ops.is_empty()), Relaxed);
-                publish(&mut versions, &self.catalog, txn, ops);
-                match failed {
-                    Some(error) => drop(reply.send(Err(error))),
-                    None => answers.push((bytes, reply, Committed { txn, refused, changed })),
-                }
-            }
-        }
-        let is_over = self.is_over_limit();
-        for (bytes, reply, committed) in answers {
-            if is_over && bytes > SMALL_COMMIT_BYTES {
-                held.push((reply, committed));
-            } else {
-                // Whoever asked may be gone; the commit stands.
-                let _ = reply.send(Ok(committed));
-            }
-        }
-        if is_over {
-            self.shared.ask_for_merge();
-        }
-        if is_followed {
-            self.shared.ask_for_refresh();
-        }
-    }
-
-    /// What views have to know is known before it can be seen: a refresh that sees a commit knows its times.
-    fn note_times(&self, accepted: &[Accepted]) -> bool {
-        let mut times = self.shared.lock_times();
-        accepted.iter().fold(false, |is_any, a| times.note(&self.catalog, a.txn, &a.ops) | is_any)
-    }
-
-    fn answer_held(&self, held: &mut Held) {
-        if !held.is_empty() && (!self.is_over_limit() || self.shared.merge_is_stuck()) {
-            held.drain(..).for_each(|(reply, committed)| drop(reply.send(Ok(committed))));
-        }
-    }
-
-    fn is_over_limit(&self) -> bool {
-        self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
-    }
+/// What becomes of connections' streams in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Streams {
+    /// They come into it while there is room.
+    Come,
+    /// Where somebody waits for the group, large ones stay behind: encoding them takes longer than a fast disk's sync.
+    MayWait,
+    /// They stay behind.
+    Wait,
 }
 
 /// Those that a client waits for, then connections' streams while there is room. A stream has one commit under way at a
-/// time and is in nobody's order; all others keep theirs. Where somebody waits, large commits of streams stay behind if
-/// they may: encoding them takes longer than a fast disk's sync.
-fn take_group(waiting: &mut VecDeque<Request>, bytes_max: usize, streams_may_wait: bool) -> Vec<Request> {
+/// time and is in nobody's order; all others keep theirs.
+fn take_group(waiting: &mut VecDeque<Request>, bytes_max: usize, streams: Streams) -> Vec<Request> {
     let (mut bytes, mut group) = (0, Vec::new());
-    for takes_streams in [false, true] {
-        let is_beside = takes_streams && streams_may_wait && !group.is_empty();
+    let passes: &[bool] = if streams == Streams::Wait { &[false] } else { &[false, true] };
+    for &takes_streams in passes {
+        let is_beside = takes_streams && streams == Streams::MayWait && !group.is_empty();
         for request in std::mem::take(waiting) {
             let size = byte_count(&request.work);
             let has_room = bytes < bytes_max && !(is_beside && bytes + size > STREAM_BYTES_BESIDE);
@@ -585,11 +657,11 @@ mod tests {
         use RowsMode::{Create, CreatePrefix};
         let mut waiting =
             queue(&[(CreatePrefix, 816), (CreatePrefix, 800), (Create, 16), (CreatePrefix, 8), (Create, 24)]);
-        assert_eq!(sizes(&take_group(&mut waiting, 1000, true)), [16, 24, 816, 800]);
+        assert_eq!(sizes(&take_group(&mut waiting, 1000, Streams::MayWait)), [16, 24, 816, 800]);
         assert_eq!(sizes(&waiting), [8]);
-        assert_eq!(sizes(&take_group(&mut waiting, 1000, true)), [8]);
+        assert_eq!(sizes(&take_group(&mut waiting, 1000, Streams::MayWait)), [8]);
         let mut waiting = queue(&[(Create, 400), (Create, 800), (CreatePrefix, 8), (Create, 16)]);
-        assert_eq!(sizes(&take_group(&mut waiting, 1000, true)), [400, 800]);
+        assert_eq!(sizes(&take_group(&mut waiting, 1000, Streams::MayWait)), [400, 800]);
         assert_eq!(sizes(&waiting), [8, 16], "a full group takes nobody else, and who waits keeps the order");
     }
 
@@ -598,10 +670,13 @@ mod tests {
         use RowsMode::{Create, CreatePrefix};
         let large = STREAM_BYTES_BESIDE;
         let mut waiting = queue(&[(CreatePrefix, large), (Create, 16), (CreatePrefix, 8)]);
-        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, true)), [16, 8]);
+        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, Streams::MayWait)), [16, 8]);
         assert_eq!(sizes(&waiting), [large]);
-        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, true)), [large]);
+        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, Streams::MayWait)), [large]);
         let mut waiting = queue(&[(CreatePrefix, large), (Create, 16)]);
-        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, false)), [16, large], "they waited already");
+        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, Streams::Come)), [16, large], "they waited already");
+        let mut waiting = queue(&[(CreatePrefix, 8), (Create, 16)]);
+        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, Streams::Wait)), [16]);
+        assert_eq!(sizes(&take_group(&mut waiting, 10 * large, Streams::Wait)), [0; 0]);
     }
 }

@@ -176,13 +176,13 @@ impl Commits {
     pub fn to_file(&self, number: u64) -> Vec<u8> {
         let first = self.records.first().map_or(Txn(1), |(txn, _)| *txn);
         let mut out = Encoder::new();
-        out.bytes = FileHeader { first, epoch: Some(1) }.to_bytes(number);
+        out.bytes = FileHeader { first, epoch: Some(2) }.to_bytes(number);
         for (index, (txn, payload)) in self.records.iter().enumerate() {
             let start = out.bytes.len();
             out.u32(payload.len() as u32);
             out.u32(0);
             out.u64(number);
-            out.u64(2 * index as u64 + 1);
+            out.u64(2 * index as u64 + 2);
             out.u64(txn.0);
             out.bytes.extend_from_slice(payload);
             let crc = crc32c::crc32c(&out.bytes[start + 8..]);

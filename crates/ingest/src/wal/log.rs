@@ -5,9 +5,11 @@
 //! are written full of zeros ahead ([`make_spare`]) and used again under a new number, so that a sync writes data and
 //! no metadata; what an old use left behind has another file number.
 //!
-//! The epoch counts syncs: records of an epoch are written only after every record of the epochs before was synced.
-//! So the first bad record ends the log when nothing later is two epochs on; else a synced record was damaged, and
-//! that is corruption, never silently the end.
+//! Epochs tell what was synced when. A record has at most the epoch of the one before it plus two, and whatever is two or
+//! more epochs before it was synced before it was written. So the first bad record ends the log when nothing later is
+//! four epochs on from the last good one; else a synced record was damaged, and that is corruption, never silently the
+//! end. Where each group is synced before the next is written, the next is two epochs on; where syncs overlap it is one,
+//! once all before its predecessor's epoch is durable.
 //!
 //! Crash: at any point. What was acknowledged is there; a record is there whole or not at all.
 
@@ -111,7 +113,26 @@ struct Current {
     path: PathBuf,
     len: u64,
     capacity: u64,
-    is_synced: bool,
+    /// Up to where it is known to be durable.
+    durable: u64,
+    /// Where the records of the current epoch begin.
+    epoch_began: u64,
+}
+
+/// What was written to the log and is to be made durable, by any thread.
+#[derive(Clone, Debug)]
+pub struct Unsynced {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    number: u64,
+    len: u64,
+}
+
+impl Unsynced {
+    /// Makes all of it durable, and all that was written before.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync().map_err(|e| Error::io("sync", &self.path, e))
+    }
 }
 
 impl LogWriter {
@@ -121,7 +142,7 @@ impl LogWriter {
         let mut spares = found.spares;
         let next_spare = spares.len() as u64 + found.number;
         let first_bytes = file_bytes.min(FIRST_FILE_BYTES);
-        let epoch = found.epoch + 1;
+        let epoch = found.epoch + 2;
         let start = FileHeader { first: found.txn.next(), epoch: Some(epoch) };
         let mut begin = |bytes| begin_file(&*fs, &mut spares, found.number + 1, start, bytes);
         // On a full disk, so that a database can be opened to remove something.
@@ -148,8 +169,7 @@ impl LogWriter {
     /// end of a file to what frees space.
     pub fn reserve(&mut self, bytes: u64) -> Result<()> {
         let capacity = self.current.capacity;
-        let kept = if capacity < LEAST_FILE_BYTES { 0 } else { KEPT_BYTES.min(capacity / 4) };
-        self.reserve_before(bytes, capacity - kept)
+        self.reserve_before(bytes, capacity - kept_bytes(capacity))
     }
 
     /// As [`LogWriter::reserve`], for commits that free space: where the disk has no room for another file of the log,
@@ -166,6 +186,7 @@ impl LogWriter {
         }
         // A file is left only when all of it is durable, so that no later file can exist behind a hole.
         self.sync()?;
+        self.step_epoch();
         let capacity = match FILE_HEADER + bytes {
             usual if usual <= self.file_bytes => self.file_bytes,
             large => (large + KEPT_BYTES).next_multiple_of(4096),
@@ -182,24 +203,66 @@ impl LogWriter {
         self.check()?;
         // Only when the room reserved was estimated too small; commits already decided hang on it.
         self.reserve_to_free(group.byte_count() as u64).map_err(|e| self.poisoned(e))?;
+        self.step_epoch();
         group.seal(self.current.number, self.epoch);
         let bytes = &group.encoder.bytes;
         let written = self.current.file.write_all_at(bytes, self.current.len);
         written.map_err(|e| self.poisoned(Error::io("write", &self.current.path.clone(), e)))?;
         self.current.len += bytes.len() as u64;
-        self.current.is_synced = false;
         self.txn = group.records.last().map_or(self.txn, |r| r.1);
         Ok(())
     }
 
+    /// Whether all that was written is known to be durable.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.current.durable == self.current.len
+    }
+
     pub fn sync(&mut self) -> Result<()> {
         self.check()?;
-        if !self.current.is_synced {
-            self.current.file.sync().map_err(|e| self.poisoned(Error::io("sync", &self.current.path.clone(), e)))?;
-            self.current.is_synced = true;
-            self.epoch += 1;
+        if !self.is_synced() {
+            let unsynced = self.unsynced();
+            unsynced.sync().map_err(|e| self.poisoned(e))?;
+            self.note_synced(&unsynced);
         }
         Ok(())
+    }
+
+    /// All that was written and may not be durable yet. Who syncs it says so with [`LogWriter::note_synced`] or
+    /// [`LogWriter::note_failed`], in the order in which it was written: a failed sync may have been the one that a later
+    /// one's bytes were lost in.
+    #[must_use]
+    pub fn unsynced(&self) -> Unsynced {
+        let Current { number, ref file, ref path, len, .. } = self.current;
+        Unsynced { file: file.clone(), path: path.clone(), number, len }
+    }
+
+    /// That, and all before it, was synced.
+    pub fn note_synced(&mut self, synced: &Unsynced) {
+        if synced.number == self.current.number {
+            self.current.durable = self.current.durable.max(synced.len);
+        }
+    }
+
+    /// A sync of another thread failed.
+    pub fn note_failed(&mut self, why: &str) {
+        self.poison.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Whether so much more can be written without leaving the current file, whose syncs must have ended then.
+    #[must_use]
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.current.len + bytes <= self.current.capacity - kept_bytes(self.current.capacity)
+    }
+
+    /// Before a record is written: gives it the next epoch that it may have.
+    fn step_epoch(&mut self) {
+        let current = &mut self.current;
+        if current.len > current.epoch_began && current.durable >= current.epoch_began {
+            self.epoch += if current.durable == current.len { 2 } else { 1 };
+            current.epoch_began = current.len;
+        }
     }
 
     /// Bytes a recovery would have to read.
@@ -237,7 +300,8 @@ impl LogWriter {
         self.spares.push((PathBuf::from(FOLDER).join(NEW_SPARE), self.file_bytes));
     }
 
-    fn check(&self) -> Result<()> {
+    /// Whether it takes commits.
+    pub fn check(&self) -> Result<()> {
         match &self.poison {
             None => Ok(()),
             Some(why) => Err(Error::new(
@@ -275,6 +339,11 @@ pub fn make_spare(fs: &dyn Fs, file_bytes: u64) -> Result<()> {
     })
 }
 
+/// How much of a file of this capacity is left to what frees space.
+fn kept_bytes(capacity: u64) -> u64 {
+    if capacity < LEAST_FILE_BYTES { 0 } else { KEPT_BYTES.min(capacity / 4) }
+}
+
 pub(super) fn path_of(number: u64) -> PathBuf {
     PathBuf::from(FOLDER).join(format!("{number:016x}.log"))
 }
@@ -305,7 +374,7 @@ fn begin_file(
     fs.sync_dir(Path::new(FOLDER)).map_err(|e| Error::io("sync", Path::new(FOLDER), e))?;
     file.write_all_at(&start.to_bytes(number), 0).map_err(|e| Error::io("write", &path, e))?;
     file.sync().map_err(|e| Error::io("sync", &path, e))?;
-    Ok(Current { number, file, path, len: FILE_HEADER, capacity, is_synced: true })
+    Ok(Current { number, file, path, len: FILE_HEADER, capacity, durable: FILE_HEADER, epoch_began: FILE_HEADER })
 }
 
 /// What there was when the log was opened.
@@ -465,14 +534,15 @@ pub(super) fn is_of_file(bytes: &[u8], at: usize, number: u64) -> bool {
 }
 
 /// Whether behind the end of what is whole, at `at`, stands a record that was written when the one missing had been
-/// synced. `epoch` is that of the last record before; when it is not known, the first whole one behind may have been
-/// written together with the one missing.
+/// synced. `epoch` is that of the last record before: the one missing has at most two more, and what is two more than
+/// that was written when it was durable. When it is not known, the first whole one behind may have been written together
+/// with the one missing.
 pub(super) fn is_hole(bytes: &[u8], at: usize, number: u64, epoch: Option<u64>) -> bool {
     let places = (at.next_multiple_of(8)..bytes.len().saturating_sub(RECORD_HEADER)).step_by(8);
     let whole = |at: usize| is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
     let mut later = places.filter_map(|at| whole(at).map(|record| record.epoch)).peekable();
-    let Some(epoch) = epoch.or_else(|| later.peek().map(|first| first.saturating_sub(1))) else { return false };
-    later.any(|later| later >= epoch + 2)
+    let Some(epoch) = epoch.or_else(|| later.peek().map(|first| first.saturating_sub(2))) else { return false };
+    later.any(|later| later >= epoch + 4)
 }
 
 /// How a file begins.
@@ -510,9 +580,9 @@ impl FileHeader {
         Some(FileHeader { first: Txn(first), epoch })
     }
 
-    /// The epoch that every record before it had at most.
+    /// The epoch that the record before its first had at least.
     pub fn epoch_before(self) -> Option<u64> {
-        self.epoch.map(|epoch| epoch.saturating_sub(1))
+        self.epoch.map(|epoch| epoch.saturating_sub(2))
     }
 }
 

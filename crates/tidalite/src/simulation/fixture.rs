@@ -32,6 +32,7 @@ struct Writer {
 fn config(data: &Path) -> DatabaseConfig {
     DatabaseConfig {
         has_background_jobs: false,
+        overlap_syncs_from: None,
         merge_threads: 1,
         late_rows_min: 1,
         log_file_bytes: 16 << 10,

@@ -77,6 +77,8 @@ impl World {
     pub fn new(plan: &Plan, seed: u64) -> Result<World, String> {
         let config = DatabaseConfig {
             has_background_jobs: false,
+            // One sync after the other: what happens must not hang on which thread comes first.
+            overlap_syncs_from: None,
             merge_threads: 1,
             late_rows_min: 1,
             query_threads: 1,

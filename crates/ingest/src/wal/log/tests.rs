@@ -264,3 +264,119 @@ fn the_first_record_of_all_must_be_whole_too_when_one_was_synced_behind_it() {
     let error = open(&fs, Txn(0)).unwrap_err();
     assert!(error.to_string().contains("a synced commit does not match its checksum"), "{error}");
 }
+
+/// What happens to a log whose syncs overlap, by chance: groups are written, syncs begin and end in any order, the power
+/// goes. `synced` gets how many commits are known to be durable whenever a sync has ended and those before it have.
+struct Overlapping {
+    log: LogWriter,
+    /// Syncs that have not ended, or have others before them that have not: what they sync, the commits it has, and
+    /// whether they have ended.
+    flying: VecDeque<(Unsynced, Txn, bool)>,
+    chance: u64,
+    synced: Txn,
+}
+
+impl Overlapping {
+    fn chance(&mut self, of: u64) -> u64 {
+        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.chance >> 33) % of
+    }
+
+    fn step(&mut self) -> Result<()> {
+        if self.flying.len() < 4 && self.chance(2) == 0 {
+            let mut group = Group::default();
+            for _ in 0..=self.chance(2) {
+                let txn = Txn(self.log.txn.0 + 1 + group.records.len() as u64);
+                group.push(txn, &ops(1 + self.chance(20) as usize));
+            }
+            if !self.log.has_room(group.byte_count() as u64) {
+                while !self.flying.is_empty() {
+                    self.end(0)?;
+                }
+            }
+            self.log.reserve(group.byte_count() as u64)?;
+            self.log.append(&mut group)?;
+            self.flying.push_back((self.log.unsynced(), self.log.txn, false));
+        } else if !self.flying.is_empty() {
+            let which = self.chance(self.flying.len() as u64) as usize;
+            self.end(which)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, which: usize) -> Result<()> {
+        if !self.flying[which].2 {
+            self.flying[which].0.sync()?;
+            self.flying[which].2 = true;
+        }
+        while let Some((unsynced, txn, _)) = self.flying.pop_front_if(|f| f.2) {
+            self.log.note_synced(&unsynced);
+            self.synced = txn;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn where_syncs_overlap_a_power_loss_leaves_what_was_synced_and_nothing_is_taken_for_damage() {
+    let mut lengths = Vec::new();
+    for seed in 0..400 {
+        let sim = SimFs::new(seed);
+        let fs: Arc<dyn Fs> = Arc::new(sim.clone());
+        fs.create_dir_all(Path::new(FOLDER)).unwrap();
+        fs.sync_dir(Path::new("")).unwrap();
+        let log = open(&fs, Txn(0)).unwrap().0;
+        let mut run = Overlapping { log, flying: VecDeque::new(), chance: seed, synced: Txn(0) };
+        sim.crash_at(sim.operations() + 1 + seed % 100);
+        while run.step().is_ok() {}
+        let (synced, written) = (run.synced, run.log.txn.0 + 2);
+        for survivor in 0..4 {
+            let survivor: Arc<dyn Fs> = Arc::new(sim.survivor(survivor));
+            let (_, seen) = open(&survivor, Txn(0)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            let found = seen.len() as u64;
+            assert!((synced.0..=written).contains(&found), "seed {seed}: {found} of {synced} to {written}");
+            assert!(seen.iter().map(|s| s.0.0).eq(1..=found), "seed {seed}");
+            let again = open(&survivor, Txn(0)).unwrap_or_else(|error| panic!("seed {seed}, again: {error}")).1;
+            assert_eq!(again, seen, "seed {seed}");
+            lengths.push(found - synced.0);
+        }
+    }
+    assert!(lengths.contains(&0) && lengths.iter().any(|&more| more > 1), "some of what was not synced survives");
+}
+
+#[test]
+fn where_syncs_overlap_damage_to_what_was_long_synced_is_corruption() {
+    let fs = disk();
+    let log = open(&fs, Txn(0)).unwrap().0;
+    let mut run = Overlapping { log, flying: VecDeque::new(), chance: 1, synced: Txn(0) };
+    // A sync always begins before the one before it has ended.
+    for round in 0..12 {
+        let mut group = Group::default();
+        group.push(run.log.txn.next(), &ops(1));
+        run.log.append(&mut group).unwrap();
+        run.flying.push_back((run.log.unsynced(), run.log.txn, false));
+        if round > 0 {
+            run.end(0).unwrap();
+        }
+    }
+    let path = run.log.current.path.clone();
+    let size = (run.log.current.len - FILE_HEADER) / 12;
+    drop(run);
+    for (damaged, is_corrupt) in [(0, true), (4, true), (10, false), (11, false)] {
+        let file = fs.open_write(&path).unwrap();
+        let at = FILE_HEADER + damaged * size + RECORD_HEADER as u64;
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+        let mut seen = 0;
+        let found = replay(&*fs, Txn(0), |_, _| {
+            seen += 1;
+            Ok(())
+        });
+        match found {
+            Ok(_) => assert!(!is_corrupt && seen == damaged, "commit {damaged}: {seen}"),
+            Err(error) => assert!(is_corrupt && error.kind() == ErrorKind::Corrupt, "commit {damaged}: {error}"),
+        }
+        file.write_all_at(&byte, at).unwrap();
+    }
+}

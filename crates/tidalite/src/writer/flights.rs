@@ -1,0 +1,220 @@
+//! Groups that are written to the log and not durable yet, while the commit thread goes on.
+//!
+//! In: what was accepted of a group, and what has to be synced for it. Out: it is published and answered, behind all
+//! groups before it. A sync covers all that was written before it began, so who comes while one is under way need not
+//! wait for its end: on a disk that takes milliseconds that halves what a commit takes.
+//!
+//! A failed sync fails its group and every one behind it: nobody knows what the file holds.
+
+use super::publish::{Publisher, fail};
+use super::{Accepted, Requests, Work, submit};
+use crate::Error;
+use crate::shared::lock;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tidalite_ingest::catalog::Catalog;
+use tidalite_ingest::wal::log::{LogWriter, Unsynced};
+use tidalite_kernels::ask_for_short_turns;
+
+/// Syncs at once.
+const FLIGHTS_MAX: usize = 4;
+/// How many of them streams may take: the others are for those whom a client waits for.
+const STREAM_FLIGHTS_MAX: usize = 2;
+
+pub(super) struct Flights {
+    air: Arc<Air>,
+    /// Begun when first needed.
+    threads: Vec<JoinHandle<()>>,
+    /// Whether the system gave no threads.
+    is_grounded: bool,
+}
+
+struct Air {
+    publisher: Arc<Publisher>,
+    /// Added to every sync.
+    delay: Duration,
+    /// To wake the commit thread, which ends when nobody else can send.
+    requests: Weak<mpsc::Sender<super::Request>>,
+    state: Mutex<State>,
+    begun: Condvar,
+    landed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// In the order in which they were written.
+    flying: VecDeque<Flight>,
+    /// How many are not flying any more.
+    landed: u64,
+    /// The last that landed well, not yet told to the log.
+    synced: Option<Unsynced>,
+    failure: Option<Error>,
+    sync_time: Option<Duration>,
+    /// Whether the commit thread has streams that wait until one lands.
+    is_awaited: bool,
+    is_closed: bool,
+}
+
+struct Flight {
+    unsynced: Unsynced,
+    accepted: Vec<Accepted>,
+    has_streams: bool,
+    stage: Stage,
+}
+
+enum Stage {
+    Written,
+    Syncing,
+    Ended(tidalite_storage::Result<()>),
+}
+
+impl Flights {
+    pub fn new(publisher: Arc<Publisher>, delay: Duration, requests: &Requests) -> Flights {
+        let air = Air {
+            publisher,
+            delay,
+            requests: Arc::downgrade(requests),
+            state: Mutex::default(),
+            begun: Condvar::new(),
+            landed: Condvar::new(),
+        };
+        Flights { air: Arc::new(air), threads: Vec::new(), is_grounded: false }
+    }
+
+    /// Whether groups can fly at all; makes the threads.
+    pub fn can_fly(&mut self) -> bool {
+        if self.threads.is_empty() && !self.is_grounded {
+            let thread = |_| {
+                let air = self.air.clone();
+                std::thread::Builder::new().name("tidalite-sync".to_owned()).spawn(move || air.run())
+            };
+            self.threads = (0..FLIGHTS_MAX).map_while(|n| thread(n).ok()).collect();
+            self.is_grounded = self.threads.is_empty();
+        }
+        !self.is_grounded
+    }
+
+    /// Waits until another group may fly.
+    pub fn wait_for_room(&self) {
+        let state = lock(&self.air.state);
+        drop(self.air.wait_while(state, |state| state.flying.len() >= FLIGHTS_MAX));
+    }
+
+    /// Sends off a group that was written.
+    pub fn begin(&self, unsynced: Unsynced, accepted: Vec<Accepted>, has_streams: bool) {
+        let flight = Flight { unsynced, accepted, has_streams, stage: Stage::Written };
+        lock(&self.air.state).flying.push_back(flight);
+        self.air.begun.notify_one();
+    }
+
+    /// Whether a group with streams may fly. If not, the commit thread is sent something when one has landed.
+    pub fn have_room_for_streams(&self) -> bool {
+        let mut state = lock(&self.air.state);
+        let has_room = state.flying.iter().filter(|f| f.has_streams).count() < STREAM_FLIGHTS_MAX;
+        state.is_awaited |= !has_room;
+        has_room
+    }
+
+    /// Whether none is under way. If one is, the commit thread is sent something when one has landed.
+    pub fn are_down(&self) -> bool {
+        let mut state = lock(&self.air.state);
+        state.is_awaited |= !state.flying.is_empty();
+        state.flying.is_empty()
+    }
+
+    /// Tells the log what happened since; gives how long the last sync took, if there was one.
+    pub fn tell(&self, log: &mut LogWriter) -> Option<Duration> {
+        if self.threads.is_empty() {
+            return None;
+        }
+        let mut state = lock(&self.air.state);
+        if let Some(synced) = state.synced.take() {
+            log.note_synced(&synced);
+        }
+        if let Some(error) = &state.failure {
+            log.note_failed(&error.to_string());
+        }
+        state.sync_time.take()
+    }
+
+    /// Waits until all have landed.
+    pub fn wait_for_all(&self) {
+        let state = lock(&self.air.state);
+        drop(self.air.wait_while(state, |state| !state.flying.is_empty()));
+    }
+}
+
+impl Drop for Flights {
+    fn drop(&mut self) {
+        lock(&self.air.state).is_closed = true;
+        self.air.begun.notify_all();
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+impl Air {
+    /// Syncs what was written, oldest first, until there is nothing left and the database closes.
+    fn run(&self) {
+        ask_for_short_turns();
+        let mut state = lock(&self.state);
+        loop {
+            let Some(index) = state.flying.iter().position(|f| matches!(f.stage, Stage::Written)) else {
+                if state.is_closed {
+                    return;
+                }
+                state = self.begun.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let number = state.landed + index as u64;
+            state.flying[index].stage = Stage::Syncing;
+            let unsynced = state.flying[index].unsynced.clone();
+            drop(state);
+            let started = Instant::now();
+            if !self.delay.is_zero() {
+                std::thread::sleep(self.delay);
+            }
+            let ended = unsynced.sync();
+            let took = started.elapsed();
+            state = lock(&self.state);
+            state.sync_time = Some(took);
+            // Those before it may have landed meanwhile; it has not.
+            let index = (number - state.landed) as usize;
+            state.flying[index].stage = Stage::Ended(ended);
+            self.land(&mut state);
+        }
+    }
+
+    /// Publishes what is durable and has nothing before it.
+    fn land(&self, state: &mut State) {
+        while let Some(flight) = state.flying.pop_front_if(|f| matches!(f.stage, Stage::Ended(_))) {
+            state.landed += 1;
+            if let Stage::Ended(Err(error)) = flight.stage {
+                state.failure.get_or_insert_with(|| error.into());
+            }
+            match &state.failure {
+                Some(error) => fail(flight.accepted, error),
+                None => {
+                    self.publisher.publish(&Catalog::default(), flight.accepted);
+                    state.synced = Some(flight.unsynced);
+                }
+            }
+        }
+        self.landed.notify_all();
+        if std::mem::take(&mut state.is_awaited)
+            && let Some(requests) = self.requests.upgrade()
+        {
+            drop(submit(&requests, Work::Wake));
+        }
+    }
+
+    fn wait_while<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        condition: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        let waited = self.landed.wait_while(state, |state| condition(state));
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+}
