@@ -19,6 +19,7 @@ SECOND_NS = 10**9
 DAY_NS = 86400 * SECOND_NS
 T0 = 1704067200 * SECOND_NS
 SMALL = {"TIDALITE_STAGING_BYTES": "1MiB", "TIDALITE_WAL_BYTES": "1MiB"}
+SLOW = {"TIDALITE_SYNC_DELAY_MS": "3"}
 
 
 class Client(threading.Thread):
@@ -101,8 +102,9 @@ def test_acknowledged_rows_survive_kill_9_exactly_once(servers):
     server, numbers = servers(), Numbers()
     sent, acknowledged = {}, set()
     for round_number in range(ROUNDS):
-        # Every other round small limits, so that checkpoints and merges are under way at the kill.
-        server.env = SMALL if round_number % 2 else {}
+        # Every other round small limits, so that checkpoints and merges are under way at the kill; and two of four slow
+        # syncs, so that several are.
+        server.env = [{}, SMALL, SLOW, SMALL | SLOW][round_number % 4]
         server.start()
         check(server, sent, acknowledged)
         clients = [Client(server.http_port, numbers, r.randrange(2**32)) for _ in range(CLIENTS)]
