@@ -594,7 +594,10 @@ fn overlapping_syncs_lose_and_double_nothing() {
                 let db = open(&fs.survivor(survivor)).unwrap();
                 for (i, table) in tables.iter().enumerate() {
                     let found = numbers(&db, table);
-                    assert!(found.iter().copied().eq(0..found.len() as i64), "operation {operation}, {table}: {found:?}");
+                    assert!(
+                        found.iter().copied().eq(0..found.len() as i64),
+                        "operation {operation}, {table}: {found:?}"
+                    );
                     let least = acknowledged[i].max(seen[i]);
                     assert!(found.len() >= least, "operation {operation}, {table}: {} of {least}", found.len());
                 }

@@ -224,30 +224,17 @@ impl Writer {
         if has_rows && !requests.iter().any(|r| may_hold_merges(&r.work)) {
             self.wait_for_room();
         }
-        // Estimated generously: only that much room makes a full disk a refusal instead of a broken log.
-        let room = requests.iter().map(|r| log_room(&r.work)).sum::<u64>();
-        if !self.log.has_room(room) {
+        let requests = self.reserve(requests);
+        // What is not rows is decided by what readers see.
+        let may_kill = requests.iter().any(|r| self.may_kill(&r.work));
+        if may_kill || requests.iter().any(|r| !matches!(r.work, Work::Rows { .. })) {
             self.land_all();
-        }
-        if room > 0
-            && let Err(error) = self.log.reserve(room)
-        {
-            let error = error.into();
-            let (freeing, others): (Vec<_>, Vec<_>) = requests.into_iter().partition(|r| frees_space(&r.work));
-            refuse(others, &error);
-            let room = freeing.iter().map(|r| log_room(&r.work)).sum::<u64>();
-            if room == 0 || self.log.reserve_to_free(room).is_err() {
-                return refuse(freeing, &error);
-            }
-            requests = freeing;
         }
         let mut group = std::mem::take(&mut self.group);
         let mut accepted = Vec::with_capacity(requests.len());
         let shared = self.shared.clone();
         let mut views = Views::new(&shared);
-        let may_kill = requests.iter().any(|r| self.may_kill(&r.work));
         if may_kill {
-            self.land_all();
             views.lock();
             if let Err(error) = shared.settle_manifest() {
                 return refuse(requests, &error.into());
@@ -274,6 +261,25 @@ impl Writer {
         } else {
             self.publisher.publish(&self.catalog, accepted);
         }
+    }
+
+    /// Makes room in the log; refuses what there is none for.
+    fn reserve(&mut self, requests: Vec<Request>) -> Vec<Request> {
+        // Estimated generously: only that much room makes a full disk a refusal instead of a broken log.
+        let room = requests.iter().map(|r| log_room(&r.work)).sum::<u64>();
+        if !self.log.has_room(room) {
+            self.land_all();
+        }
+        let Err(error) = (if room > 0 { self.log.reserve(room) } else { Ok(()) }) else { return requests };
+        let error = error.into();
+        let (freeing, others): (Vec<_>, Vec<_>) = requests.into_iter().partition(|r| frees_space(&r.work));
+        refuse(others, &error);
+        let room = freeing.iter().map(|r| log_room(&r.work)).sum::<u64>();
+        if room == 0 || self.log.reserve_to_free(room).is_err() {
+            refuse(freeing, &error);
+            return Vec::new();
+        }
+        freeing
     }
 
     /// Whether streams that wait may be written now; if not, something is received when a group has landed. What does not fit

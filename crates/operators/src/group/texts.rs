@@ -17,7 +17,7 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use tidalite_kernels::prefetch;
+use tidalite_kernels::{prefetch, prefetch_slice};
 
 /// Bits of a number.
 pub(super) const TEXT_BITS: u32 = 31;
@@ -31,6 +31,10 @@ const BUFFER_BYTES: (usize, usize) = (4 << 10, 4 << 20);
 const BLOCK_BYTES_MAX: u64 = 16 << 20;
 /// Of a part's table; a power of two.
 const SLOTS_MIN: usize = 16;
+/// Where rows share this many times as many texts as they are, only those that they have are looked at.
+const SHARED_A_ROW: usize = 16;
+/// So many texts ahead one is asked of memory, before it is hashed.
+const TEXTS_AHEAD: usize = 8;
 /// So many texts ahead the slot is asked of memory, and so many the view of the text in it.
 const AHEAD: (usize, usize) = (16, 8);
 /// Pairs of places, of which a view has one.
@@ -129,8 +133,10 @@ pub(super) struct TextNumbers {
     generation: u32,
     /// Rows whose text is to be looked up, and its hash, by part.
     missed: Vec<Vec<(u32, u64)>>,
-    /// Numbers of texts that rows of a batch share; 0 for those that no row had so far.
+    /// Numbers of texts that rows of a batch share; between batches all 0.
     known: Vec<u32>,
+    /// Which of them rows of the batch have, where these are few.
+    used: Vec<u32>,
 }
 
 /// Rows that share texts.
@@ -328,6 +334,7 @@ impl TextNumbers {
             generation: 0,
             missed: vec![Vec::new(); PARTS],
             known: Vec::new(),
+            used: Vec::new(),
         }
     }
 
@@ -363,20 +370,45 @@ impl TextNumbers {
     /// As [`TextNumbers::number`], of rows that share texts: each text that a row has is looked up once.
     pub fn number_shared(&mut self, column: &Shared, mut put: impl FnMut(usize, u32)) -> Result<(), Overflow> {
         let (places, shared) = (column.keys(), column.values().as_string_view_opt().ok_or(Overflow)?);
-        let TextNumbers { texts, missed, known, .. } = self;
-        known.clear();
-        known.resize(shared.len(), 0);
+        let TextNumbers { texts, missed, known, used, .. } = self;
         let has_nulls = places.null_count() > 0;
         let rows = || places.values().iter().enumerate().filter(|(row, _)| !has_nulls || places.is_valid(*row));
-        rows().for_each(|(_, place)| known[*place as usize] = ASKED);
+        let mut ask = |place: u32| {
+            let hash = texts.hasher.hash_one(shared.value(place as usize).as_bytes());
+            missed[part_of(hash)].push((place, hash));
+        };
         // In the order in which they lie, so that memory delivers them without being asked for each.
-        for place in (0..shared.len()).filter(|place| known[*place] == ASKED) {
-            let hash = texts.hasher.hash_one(shared.value(place).as_bytes());
-            missed[part_of(hash)].push((place as u32, hash));
+        let are_few = SHARED_A_ROW * places.len() < shared.len();
+        if are_few {
+            known.resize(known.len().max(shared.len()), 0);
+            for (_, place) in rows() {
+                if std::mem::replace(&mut known[*place as usize], ASKED) == 0 {
+                    used.push(*place);
+                }
+            }
+            used.sort_unstable();
+            for (at, place) in used.iter().enumerate() {
+                if let Some(ahead) = used.get(at + TEXTS_AHEAD) {
+                    prefetch_slice(shared.value(*ahead as usize).as_bytes());
+                }
+                ask(*place);
+            }
+        } else {
+            known.clear();
+            known.resize(shared.len(), 0);
+            rows().for_each(|(_, place)| known[*place as usize] = ASKED);
+            (0..shared.len() as u32).filter(|place| known[*place as usize] == ASKED).for_each(ask);
         }
-        texts.look_up(missed, shared, |place, code| known[place] = code)?;
-        rows().for_each(|(row, place)| put(row, known[*place as usize]));
-        Ok(())
+        let done = texts.look_up(missed, shared, |place, code| known[place] = code);
+        if done.is_ok() {
+            rows().for_each(|(row, place)| put(row, known[*place as usize]));
+        }
+        if are_few {
+            used.drain(..).for_each(|place| known[place as usize] = 0);
+        } else {
+            known.clear();
+        }
+        done
     }
 
     /// Tells buffers from those before.
@@ -445,6 +477,27 @@ mod tests {
                 assert_eq!(places.find(hash, |known| known == place), Some(place));
                 assert_eq!(places.find(hash, |_| false), None);
             }
+        }
+    }
+
+    /// Whether rows share few texts or many of a batch, and whatever the batch before was, each text has one number.
+    #[test]
+    fn texts_that_rows_share_have_the_numbers_that_they_have_alone() {
+        let text = |n: u32| if n % 2 == 0 { format!("t{n}") } else { format!("a text longer than a view, {n}") };
+        let shared: Arc<StringViewArray> = Arc::new((0..1000).map(|n| Some(text(n))).collect());
+        let texts = Arc::new(Texts::default());
+        let (mut of_shared, mut alone) = (TextNumbers::new(texts.clone()), TextNumbers::new(texts));
+        for rows in [3, 900, 40, 5, 70] {
+            let places: Vec<Option<u32>> =
+                (0..rows).map(|row| (row % 5 != 2).then_some((row * 7919 + rows) % 1000)).collect();
+            let column: StringViewArray = places.iter().map(|place| place.map(text)).collect();
+            let keys = arrow::array::UInt32Array::from(places);
+            let dictionary = DictionaryArray::new(keys, shared.clone());
+            let (mut found, mut expected) = (vec![0; rows as usize], vec![0; rows as usize]);
+            of_shared.number_shared(&dictionary, |row, number| found[row] = number).unwrap();
+            alone.number(&column, |row, number| expected[row] = number).unwrap();
+            assert_eq!(found, expected, "{rows} rows");
+            assert!(found.iter().all(|number| *number != ASKED));
         }
     }
 }

@@ -13,10 +13,14 @@ use super::fixed::{Fixed, raw};
 use super::take::{Picked, count_between};
 use super::{EncodedBlock, plain};
 use crate::BlockData;
-use crate::segment::buffer::{collect, share};
+use crate::segment::buffer::{collect, share, values_in};
 use crate::segment::format::{ALIGNMENT, Encoding};
+use std::borrow::Cow;
 use tidalite_types::Bitmap;
 use tidalite_types::column_type::Physical;
+
+/// Where there are this many times as many runs as rows, that of each row is searched for: a search is sixteen steps at most.
+const RUNS_A_ROW: usize = 16;
 
 pub(super) struct Runs;
 
@@ -114,13 +118,13 @@ fn width(block: &EncodedBlock) -> Result<usize, String> {
 }
 
 /// Values and last rows.
-fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<(&'a [u8], Vec<u16>), String> {
+fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<(&'a [u8], Cow<'a, [u16]>), String> {
     let (width, runs) = (width(block)?, block.entry.parameter as usize);
     if runs == 0 || runs > block.rows || payload.len() != runs * (width + 2) {
         return Err(format!("{runs} runs in {} bytes", payload.len()));
     }
     let (values, lasts) = payload.split_at(runs * width);
-    Ok((values, collect(lasts)))
+    Ok((values, values_in(lasts)))
 }
 
 pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> {
@@ -150,8 +154,8 @@ fn values<T: bytemuck::Pod>(payload: &[u8], validity: &[u8], block: &EncodedBloc
     let (distinct, lasts) = split(payload, block)?;
     let distinct: Vec<T> = collect(distinct);
     let mut out = Vec::with_capacity(block.rows);
-    for (value, last) in distinct.into_iter().zip(lasts) {
-        out.resize(usize::from(last) + 1, value);
+    for (value, last) in distinct.into_iter().zip(lasts.iter()) {
+        out.resize(usize::from(*last) + 1, value);
     }
     super::nulls::zero_nulls(&mut out, validity);
     Ok(out)
@@ -171,8 +175,17 @@ pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) ->
 fn some<T: bytemuck::Pod>(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<Vec<T>, String> {
     let (distinct, lasts) = split(payload, block)?;
     let (mut out, mut from) = (Vec::with_capacity(picked.rows()), 0);
-    for (value, last) in distinct.chunks_exact(size_of::<T>()).zip(lasts) {
-        let to = usize::from(last) + 1;
+    if let Some(numbers) = picked.numbers().filter(|numbers| RUNS_A_ROW * numbers.len() < lasts.len()) {
+        let mut run = 0;
+        for number in numbers {
+            run += lasts[run..].partition_point(|last| last < number);
+            out.push(raw::<T>(&distinct[run * size_of::<T>()..]));
+        }
+        picked.zero_nulls(&mut out);
+        return Ok(out);
+    }
+    for (value, last) in distinct.chunks_exact(size_of::<T>()).zip(lasts.iter()) {
+        let to = usize::from(*last) + 1;
         out.resize(out.len() + count_between(picked.mask(), from, to), raw::<T>(value));
         from = to;
     }
@@ -186,8 +199,8 @@ pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>,
         return plain::rows_in(bytemuck::cast_slice(&bits(&lasts, block)), block, wanted, mask);
     }
     let mut from = 0;
-    for (is_inside, last) in each_in(values, block.physical, wanted.interval)?.into_iter().zip(lasts) {
-        let to = usize::from(last) + 1;
+    for (is_inside, last) in each_in(values, block.physical, wanted.interval)?.into_iter().zip(lasts.iter()) {
+        let to = usize::from(*last) + 1;
         if is_inside {
             set(mask, from, to);
         }

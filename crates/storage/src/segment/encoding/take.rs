@@ -27,7 +27,19 @@ pub(super) struct Picked<'a> {
     valid: Option<Vec<u64>>,
 }
 
+impl<'a> Picked<'a> {
+    /// Of which none is NULL, or nobody asks.
+    pub fn of(selection: &'a Selection) -> Picked<'a> {
+        Picked { selection, valid: None }
+    }
+}
+
 impl Picked<'_> {
+    /// Their numbers in the block, where they are few.
+    pub fn numbers(&self) -> Option<&[u16]> {
+        self.selection.numbers()
+    }
+
     pub fn rows(&self) -> usize {
         self.selection.rows()
     }
@@ -205,10 +217,10 @@ impl EncodedBlock {
         let (codes, distinct) = (layout.codes(&self.bytes), self.entry.parameter as usize);
         let places = match selection {
             None => dict::places(codes, distinct, self.rows),
-            Some(selection) => {
-                let picked = Picked { selection, valid: None };
-                dict::take_codes(codes, distinct, self.rows, &picked).into_iter().map(u32::from).collect()
-            }
+            Some(selection) => dict::take_codes(codes, distinct, self.rows, &Picked::of(selection))
+                .into_iter()
+                .map(u32::from)
+                .collect(),
         };
         Ok((layout.first_bytes(&self.bytes), layout.data_bytes(&self.bytes), places))
     }

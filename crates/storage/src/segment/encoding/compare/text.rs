@@ -1,14 +1,24 @@
 //! Which rows of a block of text are equal to a constant.
 //!
-//! A dictionary is searched once and its codes compared in their bits. Strings in symbols are told apart by their
+//! A dictionary is searched once and its codes compared in their bits; where few rows are left to look at, only the entries of
+//! these are. Strings in symbols are told apart by their
 //! lengths first; only vectors that have one of the right length are decompressed.
 
-use crate::segment::buffer::collect;
+use crate::segment::buffer::values_in;
 use crate::segment::encoding::chunk::Layout;
+use crate::segment::encoding::take::Picked;
 use crate::segment::encoding::{EncodedBlock, compressed, dict, fsst, text};
 use crate::segment::format::Encoding;
+use crate::segment::selection::Selection;
+use std::borrow::Cow;
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::{INLINE_BYTES, inline_view, outline_view, view_bytes};
+
+/// Entries of a dictionary are looked at row by row where there are this many times as many of them as rows.
+const ENTRIES_A_ROW: usize = 8;
+
+/// Up to so many of 64 rows are looked at one by one.
+const ROWS_A_WORD: u32 = 16;
 
 impl EncodedBlock {
     /// A bit for each row whose value is `text`, least significant first; bits of NULL rows and behind the last row
@@ -29,21 +39,32 @@ impl EncodedBlock {
         }
         let layout = Layout::of(&self.entry, self.physical, self.rows).ok()?;
         let mut mask = vec![0; self.rows.div_ceil(64)];
-        let views: Vec<u128> = match self.entry.encoding {
-            Encoding::Text => text::strings(&layout, self).ok()?,
-            _ => collect(layout.first(&self.bytes)),
+        let views: Cow<'_, [u128]> = match self.entry.encoding {
+            Encoding::Text => Cow::Owned(text::strings(&layout, self).ok()?),
+            _ => values_in(layout.first(&self.bytes)),
         };
         let is_equal = equal_to(wanted, layout.data(&self.bytes));
         match self.entry.encoding {
             Encoding::Nulls => {}
             Encoding::Plain | Encoding::Text => {
-                let wanted = |at: usize| among.is_none_or(|mask| mask[at] != 0);
-                for (at, views) in views.chunks(64).enumerate().filter(|(at, _)| wanted(*at)) {
-                    mask[at] = views.iter().enumerate().fold(0, |word, (i, v)| word | u64::from(is_equal(v)) << i);
+                let wanted = |at: usize| among.map_or(u64::MAX, |mask| mask[at]);
+                for (at, views) in views.chunks(64).enumerate().filter(|(at, _)| wanted(*at) != 0) {
+                    // Each view may be a line of memory that nobody has touched.
+                    let rows = if wanted(at).count_ones() <= ROWS_A_WORD { wanted(at) } else { u64::MAX };
+                    let equal = |(i, view)| if rows >> i & 1 == 1 { u64::from(is_equal(view)) << i } else { 0 };
+                    mask[at] = views.iter().enumerate().map(equal).fold(0, |word, bit| word | bit);
                 }
             }
             Encoding::PackedDict => {
-                if let Some(code) = views.iter().position(is_equal) {
+                let among = among.map(|mask| Selection::new(mask.to_vec()));
+                if let Some(few) = among.filter(|rows| ENTRIES_A_ROW * rows.rows() < views.len())
+                    && let Some(rows) = few.numbers()
+                {
+                    let codes = dict::take_codes(layout.codes(&self.bytes), views.len(), self.rows, &Picked::of(&few));
+                    for (row, code) in rows.iter().map(|row| usize::from(*row)).zip(codes) {
+                        mask[row / 64] |= u64::from(is_equal(views.get(usize::from(code))?)) << (row % 64);
+                    }
+                } else if let Some(code) = views.iter().position(is_equal) {
                     dict::rows_of_code(layout.codes(&self.bytes), views.len(), code, self.rows, &mut mask)?;
                 }
             }
