@@ -4,7 +4,9 @@
 //! groups before it. A sync covers all that was written before it began, so who comes while one is under way need not
 //! wait for its end: on a disk that takes milliseconds that halves what a commit takes.
 //!
-//! A failed sync fails its group and every one behind it: nobody knows what the file holds.
+//! A failed sync fails its group and every one that has not landed: nobody knows what the file holds. The system tells a failure
+//! once, to one of those who sync at that time: so a group lands only when every sync that was under way when its own ended
+//! has ended well, too.
 
 use super::publish::{Publisher, fail};
 use super::{Accepted, Requests, Work, submit};
@@ -57,6 +59,18 @@ struct State {
     is_closed: bool,
 }
 
+impl State {
+    /// Whether the first that flies need not wait for anything.
+    fn has_landed(&self) -> bool {
+        let Some(Flight { stage: Stage::Ended(beside), .. }) = self.flying.front() else { return false };
+        let is_syncing = |number: u64| {
+            let flight = number.checked_sub(self.landed).and_then(|index| self.flying.get(index as usize));
+            flight.is_some_and(|flight| matches!(flight.stage, Stage::Syncing))
+        };
+        !beside.iter().any(|number| is_syncing(*number))
+    }
+}
+
 struct Flight {
     unsynced: Unsynced,
     accepted: Vec<Accepted>,
@@ -67,7 +81,8 @@ struct Flight {
 enum Stage {
     Written,
     Syncing,
-    Ended(tidalite_storage::Result<()>),
+    /// With the numbers of those that were being synced then.
+    Ended(Vec<u64>),
 }
 
 impl Flights {
@@ -181,18 +196,22 @@ impl Air {
             state.sync_time = Some(took);
             // Those before it may have landed meanwhile; it has not.
             let index = (number - state.landed) as usize;
-            state.flying[index].stage = Stage::Ended(ended);
+            state.flying[index].stage = Stage::Ended(Vec::new());
+            let beside = (state.landed..).zip(&state.flying).filter(|(_, f)| matches!(f.stage, Stage::Syncing));
+            let beside = beside.map(|(number, _)| number).collect();
+            state.flying[index].stage = Stage::Ended(beside);
+            if let Err(error) = ended {
+                state.failure.get_or_insert_with(|| error.into());
+            }
             self.land(&mut state);
         }
     }
 
     /// Publishes what is durable and has nothing before it.
     fn land(&self, state: &mut State) {
-        while let Some(flight) = state.flying.pop_front_if(|f| matches!(f.stage, Stage::Ended(_))) {
+        while state.has_landed() {
+            let Some(flight) = state.flying.pop_front() else { break };
             state.landed += 1;
-            if let Stage::Ended(Err(error)) = flight.stage {
-                state.failure.get_or_insert_with(|| error.into());
-            }
             match &state.failure {
                 Some(error) => fail(flight.accepted, error),
                 None => {
