@@ -1,17 +1,19 @@
 """Frames in and results out, in process and over the network, beside DuckDB (and ClickHouse where chdb is installed).
 
-    TIDALITE_BIN=… python bench/python_frames.py [ROWS] [RUNS]
+    TIDALITE_BIN=… python bench/python_frames.py [--rows N] [--runs N] [--lines FILE] [--scratch FOLDER]
 
-In: ROWS rows of a time, a tag of 1,000 values, two doubles and an integer, as an Arrow table, written into an empty table;
-the clock stops when a count sees all rows. Tidalite has synced its log by then; DuckDB's file database syncs its log at
+In: rows of a time, a tag of 1,000 values, two doubles and an integer, or those of a file of lines (TSBS's: read by a Tidalite
+beforehand), as an Arrow table, written into an empty table; the clock stops when a count sees all rows. Tidalite has synced its log by then; DuckDB's file database syncs its log at
 commit; ClickHouse by its default does not. Out: the same rows to pandas and to polars; sums are compared. The
 systems take turns, each when the one before has come to rest. Prints medians of wall time, and of the CPU seconds of this
 process (the server's are not in them).
 """
 
+import argparse
 import importlib.util
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,10 +23,11 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import tidalite
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/clients"))
-from server import Server  # noqa: E402
+from server import Server, binary  # noqa: E402
 
 
 def table(rows):
@@ -32,6 +35,22 @@ def table(rows):
     tags = pa.DictionaryArray.from_arrays(pa.array(rng.integers(0, 1000, rows), pa.int32()), pa.array([f"sensor-{i:04}" for i in range(1000)]))
     times = pa.array(1_767_225_600_000_000 + 100_000 * np.arange(rows), pa.timestamp("us"))
     return pa.table({"ts": times, "tag": tags, "a": rng.random(rows), "b": np.round(rng.normal(20, 5, rows), 2), "n": rng.integers(0, 10**6, rows)})
+
+
+def table_of_lines(lines, folder):
+    """The one table of a file of lines, its texts as dictionaries; its time comes first, named ts."""
+    subprocess.run([binary(), "import", "--data", folder / "lines", "-q", lines], check=True)
+    with tidalite.open(folder / "lines") as db:
+        ((name,),) = db.sql("select table_name from tables()").fetchall()
+        frame = db.sql(f"select * from {name}").arrow()
+    shutil.rmtree(folder / "lines")
+    text = lambda column: pa.chunked_array(column.cast(pa.string())).dictionary_encode() if pa.types.is_string_view(column.type) else column  # noqa: E731
+    columns = {"ts" if name == "timestamp" else name: text(frame[name]) for name in sorted(frame.column_names, key=lambda c: c != "timestamp")}
+    return pa.table(columns).combine_chunks()
+
+
+def texts_of(frame):
+    return [f.name for f in frame.schema if pa.types.is_dictionary(f.type)]
 
 
 class Tidalite:
@@ -87,7 +106,8 @@ class Duck:
         self.made += 1
         self.table = f"t{self.made}"
         self.db.register("frame", frame)
-        self.db.execute(f"create table {self.table} as select * replace (tag::varchar as tag) from frame")
+        texts = ", ".join(f"{name}::varchar as {name}" for name in texts_of(frame))
+        self.db.execute(f"create table {self.table} as select * replace ({texts}) from frame")
         self.db.unregister("frame")
         return self.db.execute(f"select count(*) from {self.table}").fetchone()[0]
 
@@ -120,15 +140,25 @@ class House:
         import pyarrow.feather
 
         arrow = self.file.with_suffix(".arrow")
-        pyarrow.feather.write_feather(frame.set_column(1, "tag", frame["tag"].cast(pa.string())), str(arrow), compression="uncompressed")
+        plain = frame
+        for name in texts_of(frame):
+            plain = plain.set_column(plain.column_names.index(name), name, plain[name].cast(pa.string()))
+        pyarrow.feather.write_feather(plain, str(arrow), compression="uncompressed")
         self.db.query(f"insert into function file('{self.file}', Native) select * from file('{arrow}', Arrow)")
 
     def write(self, frame):
         self.made += 1
         self.table = f"b.t{self.made}"
-        self.db.query(f"create table {self.table} (ts DateTime64(6), tag LowCardinality(String), a Float64, b Float64, n Int64) engine = MergeTree order by ts partition by toYYYYMM(ts)")
+        columns = ", ".join(f"{field.name} {self.type_of(field.type)}" for field in frame.schema)
+        self.db.query(f"create table {self.table} ({columns}) engine = MergeTree order by ts partition by toYYYYMM(ts)")
         self.db.query(f"insert into {self.table} select * from file('{self.file}', Native)")
         return int(str(self.db.query(f"select count() from {self.table}")))
+
+    @staticmethod
+    def type_of(arrow):
+        if pa.types.is_timestamp(arrow):
+            return {"us": "DateTime64(6)", "ns": "DateTime64(9)"}[arrow.unit]
+        return "LowCardinality(String)" if pa.types.is_dictionary(arrow) else {pa.float64(): "Float64", pa.int64(): "Int64"}[arrow]
 
     def settle(self):
         pass
@@ -157,14 +187,19 @@ def clocked(work):
 
 
 def main():
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
-    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    frame = table(rows)
-    folder = Path(tempfile.mkdtemp(prefix="frames", dir=sys.argv[3] if len(sys.argv) > 3 else None))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--lines", help="line protocol of one table, instead of made rows")
+    parser.add_argument("--scratch", help="where data folders are made")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="frames", dir=options.scratch))
+    frame = table_of_lines(options.lines, folder) if options.lines else table(options.rows)
+    rows, runs = len(frame), options.runs
     kinds = [Tidalite, Remote, Duck] + ([House] if importlib.util.find_spec("chdb") else [])
     systems = [kind(folder) for kind in kinds]
     times = {}
-    sums = (float(np.sum(frame["a"].to_numpy())), int(np.sum(frame["n"].to_numpy())))
+    sums = {f.name: pc.sum(frame[f.name]).as_py() for f in frame.schema if f.type in (pa.int64(), pa.float64())}
     for system in systems:
         if hasattr(system, "prepare"):
             system.prepare(frame)
@@ -181,10 +216,10 @@ def main():
                 if not hasattr(system, form):
                     continue
                 made, wall, cpu = clocked(getattr(system, form))
-                assert len(made) == rows and int(made["n"].sum()) == sums[1] and abs(float(made["a"].sum()) - sums[0]) < 1e-3
+                assert len(made) == rows and all(abs(float(made[name].sum()) - value) < 1e-3 for name, value in sums.items()), system.name
                 times.setdefault((form, system.name), []).append((wall, cpu))
                 del made
-    print(f"{rows} rows x 5 columns, {runs} runs, tidalite {tidalite.__version__}, duckdb {duckdb.__version__}, polars {pl.__version__}, pyarrow {pa.__version__}")
+    print(f"{rows} rows x {frame.num_columns} columns, {runs} runs, tidalite {tidalite.__version__}, duckdb {duckdb.__version__}, polars {pl.__version__}, pyarrow {pa.__version__}")
     for (what, name), found in times.items():
         wall, cpu = (statistics.median(values) for values in zip(*found))
         print(f"{what:7} {name:22} {wall:7.3f} s  {rows / wall / 1e6:6.2f} M rows/s  CPU {cpu:6.2f} s   all: {' '.join(f'{w:.2f}' for w, _ in found)}")

@@ -8,6 +8,7 @@ import http.client
 import json
 import multiprocessing
 import os
+import queue
 import re
 import socket
 import subprocess
@@ -67,6 +68,56 @@ def send_raw(port, data, blocks, connections, host="127.0.0.1"):
     for t in threads:
         t.join()
     return time.monotonic() - start
+
+
+def send_stream(port, command, connections, host="127.0.0.1"):
+    """What a command writes, as it writes it: blocks of whole lines go to the connections in turns, each as soon as one is
+    free. Seconds from its first byte until the last one was sent."""
+    waiting, failed = queue.Queue(2 * connections), []
+
+    def push(s):
+        # After a failure blocks are only taken, or the reader would wait for room for ever.
+        while (piece := waiting.get()) is not None:
+            try:
+                if not failed:
+                    s.sendall(piece)
+            except OSError as error:
+                failed.append(error)
+
+    sockets = [socket.create_connection((host, port)) for _ in range(connections)]
+    threads = [threading.Thread(target=push, args=(s,)) for s in sockets]
+    for t in threads:
+        t.start()
+    try:
+        start = None
+        for piece in written_by(command):
+            start = start or time.monotonic()
+            waiting.put(piece)
+    finally:
+        for _ in threads:
+            waiting.put(None)
+        for t in threads:
+            t.join()
+        for s in sockets:
+            s.close()
+    if failed:
+        raise failed[0]
+    return time.monotonic() - start
+
+
+def written_by(command, block=1 << 20):
+    """Blocks of whole lines."""
+    rest = b""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        while piece := process.stdout.read(block):
+            end = piece.rfind(b"\n") + 1
+            if end:
+                yield rest + piece[:end]
+                rest = piece[end:]
+            else:
+                rest += piece
+    if process.returncode or rest:
+        raise RuntimeError(f"{command[0]} ended with status {process.returncode}{' within a line' * bool(rest)}")
 
 
 def send_tsbs(http_port, ilp_port, path, workers):

@@ -63,11 +63,15 @@ def walk(rows, seed=7):
     return made(folder() / f"walk-{rows}-{seed}.csv", make)
 
 
+def tsbs_arguments(use_case, scale, start_s, end_s, interval_s, seed=123, points=0):
+    return ["tsbs", "--use-case", use_case, "--scale", scale, "--start-s", start_s, "--end-s", end_s,
+            "--log-interval-s", interval_s, "--seed", seed, "--max-data-points", points]
+
+
 def tsbs(use_case, scale, start_s, end_s, interval_s, seed=123, points=0):
     """Line protocol of the Time Series Benchmark Suite."""
     name = f"tsbs-{use_case}-{scale}-{start_s}-{end_s}-{interval_s}-{points}-{seed}.ilp"
-    return generated(name, "tsbs", "--use-case", use_case, "--scale", scale, "--start-s", start_s, "--end-s", end_s,
-                     "--log-interval-s", interval_s, "--seed", seed, "--max-data-points", points)
+    return generated(name, *tsbs_arguments(use_case, scale, start_s, end_s, interval_s, seed, points))
 
 
 def lines_in(path):
@@ -75,8 +79,9 @@ def lines_in(path):
         return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 22), b""))
 
 
-def readings(rows, trucks=5000, seed=20240601):
-    """Readings of moving trucks as Parquet: TSBS's walks, five texts, ten doubles, in order of time."""
+def readings(rows, trucks=5000, seed=20240601, silent=False):
+    """Readings of moving trucks as Parquet: TSBS's walks, five texts, ten doubles, in order of time. The last truck may be
+    silent after the first day."""
     def make(path):
         import numpy as np
         import pyarrow as pa
@@ -108,11 +113,13 @@ def readings(rows, trucks=5000, seed=20240601):
             for name, values in fixed.items():
                 columns[name] = pa.array(np.tile(values[picked["model"]], count))
             table = pa.table(columns)
+            if silent and first + count > 1440:
+                table = table.filter(np.tile(np.arange(trucks) < trucks - 1, count) | np.repeat(np.arange(first, first + count) < 1440, trucks))
             writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd", compression_level=1, use_dictionary=list(texts))
             writer.write_table(table, row_group_size=1_000_000)
         writer.close()
 
-    return made(folder() / f"readings-{rows}-{trucks}-{seed}.parquet", make)
+    return made(folder() / f"readings-{rows}-{trucks}-{seed}{'-silent' if silent else ''}.parquet", make)
 
 
 def ticks(table, rows, symbols=100, seed=20240602):

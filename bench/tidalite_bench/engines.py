@@ -21,7 +21,13 @@ from . import install, machine  # noqa: E402
 from .worker import ENGINES, parquet_columns  # noqa: E402
 
 
-class Engine:
+class System:
+    def interpret(self):
+        """Makes no machine code of conditions from the next start on."""
+        raise RuntimeError("it has no switch for machine code")
+
+
+class Engine(System):
     """In a process of its own, over a pipe."""
 
     clock = "within its process"
@@ -112,7 +118,7 @@ def seconds_of(function):
     return time.perf_counter() - start, value
 
 
-class TidaliteFolder:
+class TidaliteFolder(System):
     """The command, into a folder: the engine within the process of `tidalite import`."""
 
     name = "tidalite"
@@ -175,7 +181,7 @@ def parts_of(folder):
     return parts
 
 
-class Server:
+class Server(System):
     """A server over HTTP, which reads line protocol."""
 
     reads_lines = True
@@ -213,6 +219,12 @@ class Server:
         import senders
 
         return senders.send_raw(self.system.ilp_port, text, blocks, workers, systems.HOST)
+
+    def stream(self, command, workers):
+        """The same of lines that a command writes meanwhile."""
+        import senders
+
+        return senders.send_stream(self.system.ilp_port, command, workers, systems.HOST)
 
     def warm(self):
         """As a server is that has run for a while: lines of other tables, which are gone when the clock starts."""
@@ -279,6 +291,9 @@ class TidaliteServer(Server):
     def settle(self, tables):
         self.system.wait_settled(tables, 300)
 
+    def interpret(self):
+        self.system.extra_env["TIDALITE_QUERY_COMPILES"] = "false"
+
     def disk(self):
         for row in self.query("show tables")[1]:
             self.query(f'alter table "{row[0]}" seal')
@@ -295,12 +310,14 @@ class TidaliteServer(Server):
 class QuestDbServer(Server):
     name = "questdb"
     kind = systems.QuestDB
-    settings = "defaults (threads, too), 2 GiB heap; CSV by /imp, not COPY"
+    settings = "defaults (threads, too, unless fewer are asked for), 2 GiB heap; CSV by /imp, not COPY"
     create_end = " bypass wal"
 
     def __init__(self, scratch, threads):
         super().__init__(scratch, threads)
         self.system.jar = str(install.questdb_jar())
+        if threads < (os.cpu_count() or 1):
+            self.system.extra_env["QDB_SHARED_WORKER_COUNT"] = str(threads)
         self.durability = "never synced (its default)"
 
     def import_csv(self, table, path, columns):
@@ -339,6 +356,9 @@ class QuestDbServer(Server):
     def settle(self, tables):
         """What import_parquet made bypasses the log: nothing is left to do when the statement ends."""
 
+    def interpret(self):
+        self.system.extra_env["QDB_CAIRO_SQL_JIT_MODE"] = "off"
+
     def disk(self):
         total, parts = self.system.disk([row[0] for row in self.query("select table_name from tables()")[1]])
         return {"data": total - parts["of it WAL"], "log": parts["of it WAL"]}
@@ -357,6 +377,9 @@ class InfluxServer(Server):
 
     def warm(self):
         """Its folder is fresh and has nothing to compile."""
+
+    def stream(self, command, workers):
+        raise RuntimeError("its lines are posted from memory only")
 
     def send(self, text, blocks, workers):
         """Seconds until the last post is answered."""
@@ -424,18 +447,21 @@ def made_for_lines(names, scratch, out):
     return found
 
 
-def loaded(workload, table, path, options, out):
+def loaded(workload, table, path, options, out, **how):
     """Systems that have taken a Parquet file and are at rest, each with its rows; closed at the end."""
-    return loaded_all(workload, {table: path}, options, out)
+    return loaded_all(workload, {table: path}, options, out, **how)
 
 
 @contextlib.contextmanager
-def loaded_all(workload, tables, options, out):
-    """The same of several files, one a table; the rows are those of all together."""
+def loaded_all(workload, tables, options, out, threads=None, compiles=True):
+    """The same of several files, one a table; the rows are those of all together. Without `compiles` only those that can do
+    without machine code for conditions."""
     found = {}
     try:
-        for system in made(options.systems, options.scratch, int(options.threads), out):
+        for system in made(options.systems, options.scratch, threads or int(options.threads), out):
             try:
+                if not compiles:
+                    system.interpret()
                 system.open()
                 taken = {table: system.import_parquet(table, path) for table, path in tables.items()}
                 if hasattr(system, "settle"):

@@ -4,8 +4,12 @@ Readings of moving trucks from one Parquet file for all. A query runs once to wa
 time is the client's, with the whole answer read: servers over HTTP, engines within their process. Answers are compared before
 a time counts, and who answers otherwise than most is not timed. "Cold" is the first time after a restart of the system with
 the page cache dropped (or its files evicted from it, where that is not allowed); starting it is not counted. --shapes adds
-what is asked of such data daily: sums, groups, buckets of time, the first of an order, last positions.
+what is asked of such data daily: sums, groups, buckets of time, the first of an order, last positions. --threads 1,2 and
+--jit on,off do it all again with other numbers of threads, and without machine code for conditions in the servers that make
+some.
 """
+
+import itertools
 
 from . import answers as answers_of
 from . import data, dialects, engines
@@ -39,20 +43,26 @@ SHAPES = {
 def arguments(parser):
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--threads", default="2", help="of engines within their process")
+    parser.add_argument("--threads", default="2", help="of a query; several as 1,2")
+    parser.add_argument("--jit", default="on", help="on, off or on,off: conditions as machine code, of servers that have it")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cold-runs", type=int, default=3, help="after a restart with the page cache dropped; 0 for none")
     parser.add_argument("--shapes", action="store_true", help="sums, groups, buckets, last positions as well")
+    parser.add_argument("--silent-truck", action="store_true", help="one truck is silent after the first day: its last position is far from the end")
+    parser.add_argument("--only", help="queries with this in their name, others are not asked")
 
 
 def run(options, out):
-    path = data.readings(options.rows)
-    records = []
-    with engines.loaded("filters", "readings", path, options, out) as opened:
-        asked = FILTERS | SHAPES if options.shapes else FILTERS
-        for done, (case, text) in enumerate(asked.items()):
-            out.progress(case, done, len(asked))
-            records += measure(case, text, opened, options, out)
+    path = data.readings(options.rows, silent=options.silent_truck)
+    asked = {case: text for case, text in (FILTERS | SHAPES if options.shapes else FILTERS).items() if (options.only or "") in case}
+    records, variants = [], list(itertools.product(options.threads.split(","), options.jit.split(",")))
+    for threads, jit in variants:
+        # Said where there is more than one.
+        variant = [f"{threads} threads"] * ("," in options.threads) + [f"JIT {jit}"] * ("," in options.jit)
+        with engines.loaded("filters", "readings", path, options, out, threads=int(threads), compiles={"on": True, "off": False}[jit]) as opened:
+            for done, (case, text) in enumerate(asked.items()):
+                out.progress(case, done, len(asked))
+                records += measure(", ".join([case, *variant]), text, opened, options, out)
     return records
 
 
@@ -87,7 +97,7 @@ def about(case, system, number, opened, texts):
 def comparable(case, rows):
     """Of the last rows of one timestamp any may be the answer: their times are compared, whatever column they are."""
     rows = answers_of.plain(rows)
-    return [[value for value in row if isinstance(value, str) and answers_of.TIME.fullmatch(value[:16])][:1] for row in rows] if case == LAST else rows
+    return [[value for value in row if isinstance(value, str) and answers_of.TIME.fullmatch(value[:16])][:1] for row in rows] if case.startswith(LAST) else rows
 
 
 def table(records):

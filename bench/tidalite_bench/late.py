@@ -4,6 +4,7 @@ TSBS cpu-only lines over plain TCP connections. Visible is when a count shows al
 left (as ../systems.py says of each). Every run has a fresh server and a fresh folder; count, range and a sum are compared.
 """
 
+import itertools
 import random
 
 from . import data, engines
@@ -18,6 +19,7 @@ def arguments(parser):
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--rows", type=int, default=5_760_000)
     parser.add_argument("--connections", type=int, default=2)
+    parser.add_argument("--lag", default="", help="how late rows may be, seconds, as the table is told; several as 0,600; without it the system finds out")
 
 
 def shuffled(lines, order):
@@ -37,7 +39,7 @@ def run(options, out):
     epochs = max(1, options.rows // HOSTS)
     path = data.tsbs("cpu-only", HOSTS, 1451606400, 1451606400 + 10 * epochs, 10)
     records = []
-    for order in ORDERS:
+    for order, lag in itertools.product(ORDERS, options.lag.split(",")):
         lines = shuffled(path.read_bytes().splitlines(keepends=True), order)
         count, text = len(lines), b"".join(lines)
         del lines
@@ -47,11 +49,13 @@ def run(options, out):
         for number, system in turns(made, options.runs):
             try:
                 system.open()
+                if lag:
+                    told_lag(system, text, int(lag))
                 record = ingest(system, text, blocks, count, options.connections)
                 row = system.query("select count(*), sum(usage_user), sum(usage_guest_nice) from cpu")[1][0]
                 answer = [float(v) for v in row]
                 agree({f"{system.name} before": answers.setdefault(system.name, answer), system.name: answer})
-                record |= dict(workload="late", case=order, run=number, bytes=len(text), md5=data.md5(path), connections=options.connections)
+                record |= dict(workload="late", case=f"{order}, lag {lag} s" if lag else order, run=number, bytes=len(text), md5=data.md5(path), connections=options.connections)
                 records.append(record)
                 out.record(record)
             except (RuntimeError, OSError, TimeoutError) as error:
@@ -60,6 +64,14 @@ def run(options, out):
                 system.close()
         agree(answers)
     return records
+
+
+def told_lag(system, text, seconds):
+    """Makes the table and tells it."""
+    tags, fields = text[:text.index(b"\n")].decode().split(" ")[:2]
+    columns = [f"{tag.split('=')[0]} symbol" for tag in tags.split(",")[1:]] + [f"{field.split('=')[0]} long" for field in fields.split(",")] + ["timestamp timestamp"]
+    for sql in (f"create table cpu ({', '.join(columns)}) timestamp(timestamp) partition by day wal", f"alter table cpu set param o3MaxLag = {seconds}s"):
+        system.query(sql)
 
 
 def ingest(system, text, blocks, count, connections):
@@ -97,7 +109,7 @@ def charts(records):
     from .page import bars
 
     out = []
-    for case in ORDERS:
+    for case in dict.fromkeys(record["case"] for record in records):
         values = {}
         for record in (r for r in records if r["case"] == case):
             values.setdefault(record["system"], []).append(record["rows_s"] / 1e6)

@@ -1,12 +1,14 @@
 """The Time Series Benchmark Suite: cpu-only, devops or iot by line protocol with W connections, then its queries.
 
-The lines are those of the original generator, byte for byte (its seed 123). They are in memory before the clock starts.
+The lines are those of the original generator, byte for byte (its seed 123). They are in memory before the clock starts; with
+--stream they are generated while they are sent, and no file is made.
 Systems that read no lines import the same rows as Parquet, and take no part in the curve over W. Each keeps what the last
 load left for the queries: windows, hosts and fleets are the original's, too, the text is each system's own (`tsbs_queries`).
 All answers of a type, names and times as well as numbers, agree before it is timed; its time is the client's with the whole
 answer read, over HTTP or within the process (said below).
 """
 
+import hashlib
 import json
 import math
 import subprocess
@@ -28,6 +30,7 @@ def arguments(parser):
     parser.add_argument("--hours", type=float, default=4)
     parser.add_argument("--interval", type=int, default=10, help="seconds between two readings of a host")
     parser.add_argument("--workers", default="1,2,4,8,14")
+    parser.add_argument("--stream", action="store_true", help="lines go to the connections as they are generated; for servers, and loads of any size")
     parser.add_argument("--queries", type=int, default=100, help="of each type; 0 for none (types without anything drawn: at most 5)")
     parser.add_argument("--types", default="", help="only these, e.g. lastpoint,high-cpu-1")
 
@@ -51,9 +54,18 @@ def run(options, out):
     import senders
 
     end_s = START + int(options.hours * 3600)
-    path = data.tsbs(options.use_case, options.scale, START, end_s, options.interval)
-    text, digest = path.read_bytes(), data.md5(path)
-    blocks, expected = list(senders.cut(text, 4 << 20)), senders.table_rows(text)
+    of = (options.use_case, options.scale, START, end_s, options.interval)
+    if options.stream:
+        path, command = None, [str(install.binary("tidalite-generate")), *map(str, data.tsbs_arguments(*of))]
+        expected, size, digest = told_of(command)
+    else:
+        path = data.tsbs(*of)
+        text, digest = path.read_bytes(), data.md5(path)
+        blocks, expected, size = list(senders.cut(text, 4 << 20)), senders.table_rows(text), len(text)
+
+    def send(system, workers):
+        return system.stream(command, workers) if options.stream else system.send(text, blocks, workers)
+
     records, made = [], engines.made(options.systems, options.scratch, 2, out)
     asked = options.queries > 0
     plan = [(workers, number, system) for workers in map(int, options.workers.split(",")) for number, system in turns([s for s in made if s.reads_lines], options.runs)]
@@ -64,8 +76,8 @@ def run(options, out):
             keeps = i == last[system.name] and asked
             try:
                 system.open()
-                record = load(system, text, blocks, expected, workers)
-                record |= dict(workload="tsbs", case=options.use_case, run=number, workers=workers, bytes=len(text), md5=digest)
+                record = load(system, lambda: send(system, workers), expected)
+                record |= dict(workload="tsbs", case=options.use_case + ", as generated" * options.stream, run=number, workers=workers, bytes=size, md5=digest)
                 records.append(record)
                 out.record(record)
                 if keeps:
@@ -75,9 +87,11 @@ def run(options, out):
             finally:
                 if system not in loaded:
                     system.close()
-        del text, blocks
+        text = blocks = None
         for system in made if asked else []:
-            if not system.reads_lines:
+            if not system.reads_lines and options.stream:
+                out.skip(system.name, "it reads no lines, and there is no file")
+            elif not system.reads_lines:
                 loaded += import_tables(system, path, expected, options, out)
         if loaded:
             records += ask([s for s in made if s in loaded], options, end_s, out)
@@ -85,6 +99,19 @@ def run(options, out):
         for system in loaded:
             system.close()
     return records
+
+
+def told_of(command):
+    """Rows by table, bytes and md5 of what a command writes."""
+    import senders
+
+    rows, size, digest = {}, 0, hashlib.md5()
+    for piece in senders.written_by(command, 4 << 20):
+        for name, count in senders.table_rows(piece).items():
+            rows[name] = rows.get(name, 0) + count
+        size += len(piece)
+        digest.update(piece)
+    return rows, size, digest.hexdigest()
 
 
 def import_tables(system, path, expected, options, out):
@@ -104,12 +131,12 @@ def import_tables(system, path, expected, options, out):
         return []
 
 
-def load(system, text, blocks, expected, workers):
+def load(system, send, expected):
     import time
 
     system.warm()
     start = time.monotonic()
-    sent = system.send(text, blocks, workers)
+    sent = send()
     for name, count in expected.items():
         while system.system.count(name) < count:
             if time.monotonic() - start > 600:

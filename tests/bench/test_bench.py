@@ -3,8 +3,10 @@
 import ctypes
 import math
 import mmap
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
+import senders  # noqa: E402
 from tidalite_bench import __main__ as command  # noqa: E402
 from tidalite_bench import engines, frames, hits, lines_to_parquet, machine, remote, tsbs  # noqa: E402
 from tidalite_bench.measure import Disagreement, agree, beside, ratio, spread, turns  # noqa: E402
@@ -135,6 +138,45 @@ def test_one_frame_is_the_same_rows_for_either_way_of_sending():
     frames.fill(whole, frame, "dataframe", "questdb")
     frames.fill(rows, frame, "itertuples", "questdb")
     assert bytes(whole) == bytes(rows) and bytes(whole).count(b"\n") == 7
+
+
+def writer(lines, status=0):
+    return [sys.executable, "-c", f"import sys\nfor i in range({lines}): print(f't,h=h{{i % 7}} v={{i}}i {{i}}')\nsys.exit({status})"]
+
+
+def test_what_a_command_writes_goes_out_once_and_in_whole_lines():
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(4) as pool:
+        sent = pool.submit(senders.send_stream, server.getsockname()[1], writer(300_000), 3)
+        read = lambda connection: b"".join(iter(lambda: connection.recv(1 << 20), b""))  # noqa: E731
+        texts = list(pool.map(read, [server.accept()[0] for _ in range(3)]))
+        assert sent.result() > 0
+    assert all(text.endswith(b"\n") for text in texts), "nobody waits for the rest of a line"
+    lines = sorted(int(line.rsplit(b" ", 1)[1]) for text in texts for line in text.splitlines())
+    assert lines == list(range(300_000))
+    rows, size, digest = tsbs.told_of(writer(300_000))
+    assert (rows, size) == ({"t": 300_000}, sum(map(len, texts))) and len(digest) == 32
+
+
+def test_a_stream_that_breaks_off_is_no_measurement():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with pytest.raises(RuntimeError, match="status 3"):
+            senders.send_stream(server.getsockname()[1], writer(5, status=3), 1)
+        with ThreadPoolExecutor(1) as pool:
+            sent = pool.submit(senders.send_stream, server.getsockname()[1], writer(3_000_000), 2)
+            for _ in range(3):
+                server.accept()[0].close()
+            assert isinstance(sent.exception(), OSError), "and it does not wait for ever"
+
+
+def test_machine_code_is_switched_off_where_there_is_a_switch(tmp_path, monkeypatch):
+    monkeypatch.setattr(engines.install, "questdb_jar", lambda: "questdb.jar")
+    monkeypatch.setattr(engines.install, "binary", lambda name: name)
+    questdb, ours = (engines.make(name, tmp_path, 1) for name in ("questdb", "tidalite-server"))
+    questdb.interpret()
+    ours.interpret()
+    assert questdb.system.extra_env["QDB_CAIRO_SQL_JIT_MODE"] == "off" and ours.system.extra_env["TIDALITE_QUERY_COMPILES"] == "false"
+    with pytest.raises(RuntimeError, match="no switch"):
+        engines.make("duckdb", tmp_path, 1).interpret()
 
 
 def test_the_mean_over_types_is_by_the_best_other():

@@ -288,3 +288,20 @@ def test_pieces_wait_for_those_before_them(server, table):
     late.join(30)
     assert answers[4][0] == 400 and b"a piece of the import before this one failed" in answers[4][2]
     assert server.count(table) == 3
+
+
+def test_categories_of_parquet_are_symbols_and_types_may_be_said(tmp_path):
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0], pa.int32()), ["a", "b"])
+    frame = pa.table({"ts": pa.array([1, 2, 3, 4], pa.timestamp("us")), "name": names, "note": ["x", "y", "z", "x"], "n": pa.array([1, 2, 3, 4], pa.int32())})
+    path, data = tmp_path / "readings.parquet", tmp_path / "d"
+    pq.write_table(frame, path)
+    types = lambda table: [row[:2] for row in ask(data, f"show columns from {table}")[1:]]  # noqa: E731
+    load(path, "--data", data)
+    assert types("readings") == [["ts", "TIMESTAMP"], ["name", "SYMBOL"], ["note", "VARCHAR"], ["n", "INT"]]
+    assert ask(data, "select name, count(*) from readings order by 1")[1:] == [["a", "2"], ["b", "1"], ["", "1"]]
+    load(path, "--data", data, "--table", "said", "--columns", "note SYMBOL, name VARCHAR, n LONG")
+    assert types("said") == [["ts", "TIMESTAMP"], ["name", "VARCHAR"], ["note", "SYMBOL"], ["n", "LONG"]]
+    assert ask(data, "select * from said")[1:] == ask(data, "select * from readings")[1:]
+    assert "nosuch" in run("import", path, "--data", data, "--table", "other", "--columns", "nosuch LONG", code=1)[1]
+    assert "--columns is for a new table" in run("import", path, "--data", data, "--columns", "n LONG", code=1)[1]
+    assert ask(data, "select count(*) from readings")[1:] == [["4"]]

@@ -162,7 +162,11 @@ pub(crate) fn type_of(data_type: &DataType) -> Option<ColumnType> {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ColumnType::Varchar,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => ColumnType::Binary,
         DataType::FixedSizeBinary(16) => ColumnType::Uuid,
-        DataType::Dictionary(_, values) => return type_of(values),
+        // Whoever gives a text a dictionary means it to repeat, as categories of data frames do.
+        DataType::Dictionary(_, values) => match type_of(values)? {
+            ColumnType::Varchar => ColumnType::Symbol,
+            other => other,
+        },
         DataType::List(inner) => match type_of(inner.data_type())? {
             ColumnType::Double => ColumnType::DoubleArray { dims: 1 },
             ColumnType::DoubleArray { dims } => {

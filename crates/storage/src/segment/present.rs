@@ -1,34 +1,55 @@
-//! Which codes of a symbol column each block of a segment has, and each vector of a block.
+//! Which codes of a symbol column each block of a segment has, and in which rows.
 //!
 //! A row's code is not in its zone map: codes have no order. Whoever looks for the last row of a rare symbol would decode
-//! every block to find the one that has it, and whoever looks for all its rows compare every vector. So what blocks have
+//! every block to find the one that has it, and whoever looks for all its rows compare every one. So what blocks have
 //! is found out once, when first asked, and kept in the block cache, from where it goes when other blocks need its place.
-//! What vectors have is found out for blocks that are asked for a few codes again and again.
+//! Which rows have a code is found out for blocks that are asked for codes of few rows again and again.
 
-use super::buffer::share;
+use super::buffer::{share, values_in};
 use super::encoding::EncodedBlock;
 use super::reader::Segment;
 use crate::cache::{BlockKey, Made};
 use crate::{Block, BlockData, Result, ValueSet};
 use bytes::Bytes;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tidalite_types::column_type::Physical;
-use tidalite_types::{ColumnId, VECTOR_ROWS};
+use tidalite_types::ColumnId;
 
 /// Codes from this on are not told apart: bits of so many would take more room than they spare reading.
 pub const CODES_MAX: usize = 1 << 16;
 
-/// More codes than this would leave few vectors out.
+/// More codes than this have more than few rows.
 const WANTED_MAX: i128 = 16;
-/// Vectors of a block are told apart from the ask on that follows so many: finding out takes as long as a dozen asks.
+/// Rows are looked up by their codes from the ask on that follows so many: finding out takes as long as a dozen asks.
 const ASKS_BEFORE: u32 = 2;
-/// The place in the cache of what the vectors of a block have; segments have fewer blocks.
-const VECTORS: u32 = 1 << 31;
+/// Where more than one row in so many has a code, comparing all is as fast.
+const ROWS_A_HIT: usize = 32;
+/// The place in the cache of which rows of a block have which code; segments have fewer blocks.
+const ROWS: u32 = 1 << 31;
 
-/// How often a block was asked for a few codes.
+/// How often a block was asked for codes of few rows.
 #[derive(Default)]
-struct Asks(AtomicU32);
+pub(super) struct Asks(AtomicU32);
+
+impl Asks {
+    pub fn of(made: &Made) -> Arc<Asks> {
+        made.get_or_make(|| Ok::<_, Infallible>(Asks::default())).unwrap_or_else(|never| match never {})
+    }
+
+    /// That comparing found so many of so many rows.
+    pub fn note(&self, found: usize, rows: usize) {
+        // Only counted until it is enough.
+        if found * ROWS_A_HIT <= rows && !self.are_enough() {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn are_enough(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= ASKS_BEFORE
+    }
+}
 
 /// The codes of a set, if they are few.
 pub(super) fn few_codes(physical: Physical, set: &ValueSet) -> Option<impl Iterator<Item = usize>> {
@@ -74,63 +95,80 @@ impl Segment {
         Ok(CodesPresent { words: bits.len() / 8 / self.block_count().max(1), bits })
     }
 
-    /// Clears in `mask` vectors of a block that have none of these codes, if it is known by now what its vectors have.
-    pub(super) fn leave_absent(
+    /// Clears in `mask` the rows of a block that have none of these codes, also NULL rows. False, and nothing was done, where
+    /// it is not known which rows have which, or comparing is as fast.
+    pub(super) fn retain_codes(
         &self,
         column: ColumnId,
         block: usize,
         encoded: &EncodedBlock,
-        made: &Made,
+        asks: &Asks,
         codes: impl Iterator<Item = usize>,
         mask: &mut [u64],
-    ) -> Result<()> {
-        let asks = made.get_or_make(|| Ok::<_, Infallible>(Asks::default())).unwrap_or_else(|never| match never {});
-        // Only counted until it is enough.
-        if asks.0.load(Ordering::Relaxed) < ASKS_BEFORE {
-            asks.0.fetch_add(1, Ordering::Relaxed);
-            return Ok(());
+    ) -> Result<bool> {
+        if !asks.are_enough() {
+            return Ok(false);
         }
-        let key = BlockKey { segment: self.meta().id, column, block: block as u32 | VECTORS };
-        let bits = self.store().cached(key, || {
+        let key = BlockKey { segment: self.meta().id, column, block: block as u32 | ROWS };
+        let known = self.store().cached(key, || {
             let decoded = encoded.decode();
             let decoded = decoded.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))?;
-            Ok(share(vectors_by_code(&decoded)))
+            Ok(share(rows_by_code(&decoded)))
         })?;
-        if bits.is_empty() {
-            return Ok(());
-        }
-        let of_code = |code: usize| {
-            let own = bits.get(code * 8..code * 8 + 8);
-            own.map_or(0, |own| u64::from_le_bytes(own.try_into().expect("eight bytes")))
-        };
-        let vectors = codes.map(of_code).fold(0, |all, own| all | own);
-        for (vector, words) in mask.chunks_mut(VECTOR_ROWS / 64).enumerate() {
-            if vectors >> vector & 1 == 0 {
-                words.fill(0);
+        let known = values_in::<u16>(&known);
+        let mut kept: Vec<u16> = Vec::new();
+        for code in codes {
+            let Some(rows) = rows_of(&known, code) else { return Ok(false) };
+            if (kept.len() + rows.len()) * ROWS_A_HIT > encoded.rows {
+                return Ok(false);
             }
+            kept.extend(rows.iter().filter(|row| mask[usize::from(**row) / 64] >> (**row % 64) & 1 == 1));
         }
-        Ok(())
+        mask.fill(0);
+        kept.iter().for_each(|row| mask[usize::from(*row) / 64] |= 1 << (row % 64));
+        Ok(true)
     }
 }
 
-/// By code a bit for each vector that has it, maybe also under a NULL; nothing where most vectors have most codes.
-fn vectors_by_code(block: &Block) -> Vec<u64> {
-    let mut vectors: Vec<u64> = Vec::new();
-    let BlockData::Fixed(codes) = &block.data else { return vectors };
-    for (row, code) in codes.chunks_exact(4).take(block.rows).enumerate() {
-        let code = u32::from_le_bytes(code.try_into().expect("chunks of four")) as usize;
-        if code >= CODES_MAX {
-            return Vec::new();
-        }
-        if code >= vectors.len() {
-            vectors.resize(code + 1, 0);
-        }
-        vectors[code] |= 1 << (row / VECTOR_ROWS);
+/// The rows of each code, those of NULL rows under none: how many codes there are, where the rows of each end, and the rows.
+/// Numbers of 32 bits come as two, the lower half first. Nothing where codes are too many to be told apart.
+fn rows_by_code(block: &Block) -> Vec<u16> {
+    let BlockData::Fixed(codes) = &block.data else { return Vec::new() };
+    let is_there = |row: usize| block.validity.as_ref().is_none_or(|valid| valid[row / 8] >> (row % 8) & 1 == 1);
+    let codes = codes.chunks_exact(4).take(block.rows).map(|code| u32::from_le_bytes(code.try_into().expect("four")));
+    let codes: Vec<(usize, u32)> = codes.enumerate().filter(|(row, _)| is_there(*row)).collect();
+    let count = codes.iter().map(|(_, code)| *code as usize + 1).max().unwrap_or(0);
+    if count > CODES_MAX {
+        return Vec::new();
     }
-    let (present, of) = vectors.iter().fold((0, 0), |(present, of), own| {
-        (present + own.count_ones() as usize, of + usize::from(*own != 0) * block.rows.div_ceil(VECTOR_ROWS))
-    });
-    if 2 * present > of { Vec::new() } else { vectors }
+    // Where the rows of each code begin; when they are dealt out, where they end.
+    let mut ends = vec![0_u32; count];
+    codes.iter().for_each(|(_, code)| ends[*code as usize] += 1);
+    let mut at = 0;
+    ends.iter_mut().for_each(|end| at += std::mem::replace(end, at));
+    let mut known = Vec::with_capacity(2 * count + 2 + codes.len());
+    known.resize(2 * count + 2 + codes.len(), 0);
+    let (head, rows) = known.split_at_mut(2 * count + 2);
+    for (row, code) in codes {
+        let at = &mut ends[code as usize];
+        rows[*at as usize] = row as u16;
+        *at += 1;
+    }
+    for (halves, word) in head.chunks_exact_mut(2).zip(std::iter::once(count as u32).chain(ends)) {
+        halves.copy_from_slice(&[word as u16, (word >> 16) as u16]);
+    }
+    known
+}
+
+/// The rows of a code, in order, of what [`rows_by_code`] gave.
+fn rows_of(known: &[u16], code: usize) -> Option<&[u16]> {
+    let word = |at: usize| Some(usize::from(*known.get(2 * at)?) | usize::from(*known.get(2 * at + 1)?) << 16);
+    let count = word(0)?;
+    if code >= count {
+        return Some(&[]);
+    }
+    let from = if code == 0 { 0 } else { word(code)? };
+    known.get(2 * count + 2..)?.get(from..word(code + 1)?)
 }
 
 /// The codes of a block as bits.
@@ -149,4 +187,36 @@ fn codes_of(block: &Block) -> Vec<u64> {
         bits[code / 64] |= 1 << (code % 64);
     }
     bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite_types::Bitmap;
+
+    fn block_of(codes: &[u32], valid: &[bool]) -> Block {
+        let null_count = valid.iter().filter(|valid| !**valid).count();
+        let validity = || share(valid.iter().copied().collect::<Bitmap>().into_words());
+        let data = BlockData::Fixed(share(codes.to_vec()));
+        let validity = (null_count > 0).then(validity);
+        Block { rows: codes.len(), physical: Physical::U32, null_count, validity, data }
+    }
+
+    #[test]
+    fn rows_are_found_by_their_codes() {
+        let mut random = fastrand::Rng::with_seed(12);
+        for (rows, codes, nulls) in [(0, 1, 0), (1, 1, 0), (1, 1, 1), (5_000, 70_000, 3), (65_536, 3, 0), (65_536, 5_000, 9)] {
+            let codes: Vec<u32> = (0..rows).map(|_| random.u32(0..codes) & 0xFFFF).collect();
+            let valid: Vec<bool> = codes.iter().map(|_| nulls == 0 || random.u32(0..nulls) > 0).collect();
+            let known = rows_by_code(&block_of(&codes, &valid));
+            let asked = codes.iter().take(50).copied().chain([0, 1, 65_535]);
+            for code in asked {
+                let own = codes.iter().zip(&valid).enumerate().filter(|(_, (own, valid))| **own == code && **valid);
+                let own: Vec<u16> = own.map(|(row, _)| row as u16).collect();
+                assert_eq!(rows_of(&known, code as usize), Some(&own[..]), "{rows} rows, code {code}");
+            }
+        }
+        let known = rows_by_code(&block_of(&[1 << 16, 2], &[true, true]));
+        assert_eq!((rows_of(&known, 2), known.len()), (None, 0), "too many to be told apart");
+    }
 }

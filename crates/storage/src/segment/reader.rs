@@ -7,7 +7,7 @@ use super::buffer::AlignedBuffer;
 use super::encoding::totals::Totals;
 use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
-use super::present;
+use super::present::{self, Asks};
 use super::selection::Selection;
 use super::store::SegmentStore;
 use super::text_rows::TextRows;
@@ -20,6 +20,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tidalite_kernels::count_picked;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId, SegmentId, TableId};
 
@@ -205,30 +206,35 @@ impl Segment {
         let decided = zone.map_or(Some(false), |zone| set.decide(zone.bounds));
         match decided {
             Some(true) if !has_nulls || with_null => {
-                self.decided(block);
+                self.decided(block, u64::MAX);
                 Ok(())
             }
             Some(false) if !has_nulls || !with_null => {
-                self.decided(block);
+                self.decided(block, u64::MAX);
                 mask.fill(0);
                 Ok(())
             }
             _ => match described {
                 None => Ok(()),
                 Some(described) => {
-                    let few = if with_null { None } else { present::few_codes(described.physical, set) };
-                    let encoded = match few {
-                        Some(codes) => {
-                            let (encoded, made) = self.opened_with(column, block, described, shared)?;
-                            self.leave_absent(column, block, &encoded, &made, codes, mask)?;
-                            encoded
-                        }
-                        None => self.opened(column, block, described)?,
+                    let compare = |encoded: &EncodedBlock, mask: &mut [u64]| {
+                        count(encoded, tally::empty_vectors(mask));
+                        let retained = encoded.retain(set, with_null, mask);
+                        retained.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))
                     };
-                    let offset = encoded.entry.offset;
-                    count(&encoded, tally::empty_vectors(mask));
-                    let retained = encoded.retain(set, with_null, mask);
-                    retained.map_err(|problem| self.damaged(column, block, offset, &problem))
+                    let few = if with_null { None } else { present::few_codes(described.physical, set) };
+                    let Some(codes) = few else {
+                        return compare(&self.opened(column, block, described)?, mask);
+                    };
+                    let (encoded, made) = self.opened_with(column, block, described, shared)?;
+                    let asks = Asks::of(&made);
+                    if self.retain_codes(column, block, &encoded, &asks, codes, mask)? {
+                        self.decided(block, tally::empty_vectors(mask));
+                        return Ok(());
+                    }
+                    compare(&encoded, mask)?;
+                    asks.note(count_picked(mask), encoded.rows);
+                    Ok(())
                 }
             },
         }
@@ -245,12 +251,12 @@ impl Segment {
         texts.map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
-    /// The bounds of a block decided for all of its rows.
-    fn decided(&self, block: usize) {
+    /// The rows of a block were told apart without their values; so many vectors, or all, have none that is wanted.
+    fn decided(&self, block: usize, skipped: u64) {
         let vectors = tally::vectors(self.block_rows(block));
         tally::add(|tally| {
             tally.vectors += vectors;
-            tally.vectors_skipped += vectors;
+            tally.vectors_skipped += skipped.min(vectors);
         });
     }
 
