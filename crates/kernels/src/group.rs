@@ -13,5 +13,5 @@ pub mod table;
 
 pub use digits::Digits;
 pub use fold::{Fold, FoldInput, FoldValues, Folds, float_of_order, order_of_float};
-pub use planes::{GroupPlanes, add_codes, extend_bytes, run_ends, without_codes};
+pub use planes::{GroupPlanes, add_codes, extend_bytes, run_ends};
 pub use table::{GroupKey, GroupTable, by_partition};

@@ -223,12 +223,6 @@ dispatch! {
     }
 }
 
-/// So many rows without a key so far: all of place 0.
-pub fn without_codes(rows: usize, places: &mut Vec<u32>) {
-    places.clear();
-    places.resize(rows, 0);
-}
-
 dispatch! {
     /// Where each run of one value ends.
     pub fn run_ends(values: &[i64], ends: &mut Vec<usize>) {
@@ -248,19 +242,29 @@ dispatch! {
 
 dispatch! {
     /// Adds `(code + 1) · stride` to the places of rows that have a code, nothing to those of others: 0 is the place of
-    /// NULL. Gives the greatest code, if a row has one.
+    /// NULL. Whatever the places were they count as 0 if this `is_first`. Gives the greatest code, if a row has one.
     ///
     /// # Panics
     /// When there are fewer codes than places.
     #[must_use]
-    pub fn add_codes(codes: &[u32], present: Option<&[u8]>, stride: u32, places: &mut [u32]) -> Option<u32> {
+    pub fn add_codes(
+        codes: &[u32],
+        present: Option<&[u8]>,
+        stride: u32,
+        is_first: bool,
+        places: &mut [u32],
+    ) -> Option<u32> {
         let codes = &codes[..places.len()];
         let (mut greatest, mut any) = (0, u8::from(present.is_none() && !places.is_empty()));
+        if is_first && present.is_some() {
+            places.fill(0);
+        }
         match present {
             None => {
+                let kept = u32::from(is_first).wrapping_sub(1);
                 for (place, code) in places.iter_mut().zip(codes) {
                     greatest = greatest.max(*code);
-                    *place = place.wrapping_add(code.wrapping_add(1).wrapping_mul(stride));
+                    *place = (*place & kept).wrapping_add(code.wrapping_add(1).wrapping_mul(stride));
                 }
             }
             Some(present) => {
@@ -381,12 +385,17 @@ mod tests {
     #[test]
     fn places_of_codes() {
         let mut places = vec![7; 4];
-        assert_eq!(add_codes(&[0, 5, 2, 1], None, 10, &mut places), Some(5));
+        assert_eq!(add_codes(&[0, 5, 2, 1], None, 10, false, &mut places), Some(5));
         assert_eq!(places, [17, 67, 37, 27]);
         // Without a code, whatever stands there.
-        assert_eq!(add_codes(&[u32::MAX, 4, 9, 0], Some(&[0, 1, 0, 1]), 1, &mut places), Some(4));
+        assert_eq!(add_codes(&[u32::MAX, 4, 9, 0], Some(&[0, 1, 0, 1]), 1, false, &mut places), Some(4));
         assert_eq!(places, [17, 72, 37, 28]);
-        assert_eq!(add_codes(&[9; 4], Some(&[0; 4]), 1, &mut places), None);
+        assert_eq!(add_codes(&[9; 4], Some(&[0; 4]), 1, false, &mut places), None);
+        // Of the places before nothing is left.
+        assert_eq!(add_codes(&[0, 5, 2, 1], None, 10, true, &mut places), Some(5));
+        assert_eq!(places, [10, 60, 30, 20]);
+        assert_eq!(add_codes(&[9, 4, 9, 0], Some(&[0, 1, 0, 1]), 2, true, &mut places), Some(4));
+        assert_eq!(places, [0, 10, 0, 2]);
     }
 
     #[test]

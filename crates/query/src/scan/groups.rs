@@ -22,7 +22,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef
 use inputs::{Few, OfInput, Opened};
 use std::ops::Range;
 use std::sync::Arc;
-use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends, without_codes};
+use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends};
 use tidalite_operators::group::{Values, present};
 use tidalite_storage::segment::{OpenBlock, Selection};
 use tidalite_types::{ErrorKind, VECTOR_ROWS};
@@ -133,7 +133,7 @@ pub(super) struct Groups {
     out_places: Vec<u32>,
     out_buckets: Vec<Bucket>,
     out_states: Vec<u64>,
-    /// Scratch.
+    /// Scratch; all 0 where no key is a symbol.
     places: Vec<u32>,
     ends: Vec<usize>,
 }
@@ -219,11 +219,16 @@ impl Groups {
         let mut vectors: Option<Vec<OfInput<'_>>> = None;
         for i in 0..rows.div_ceil(VECTOR_ROWS) {
             let count = (rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
-            without_codes(count, &mut self.places);
-            for ((column, known, stride), codes) in spec.codes().zip(&mut codes) {
-                let Some(codes) = codes else { continue };
+            self.places.resize(count, 0);
+            for (n, ((column, known, stride), codes)) in spec.codes().zip(&mut codes).enumerate() {
+                let Some(codes) = codes else {
+                    if n == 0 {
+                        self.places.fill(0);
+                    }
+                    continue;
+                };
                 let (values, present) = codes.vector(i);
-                let greatest = add_codes(values, present, stride, &mut self.places);
+                let greatest = add_codes(values, present, stride, n == 0, &mut self.places);
                 check_code(reader, column, greatest, known)?;
             }
             let bucket = buckets.of_vectors.get(i).copied().unwrap_or(buckets.all);
@@ -283,14 +288,14 @@ impl Groups {
             };
             values.push(own);
         }
-        without_codes(rows, &mut self.places);
+        self.places.resize(rows, 0);
         let mut codes = Vec::with_capacity(rows);
-        for (column, known, stride) in spec.codes() {
+        for (n, (column, known, stride)) in spec.codes().enumerate() {
             codes.clear();
             if !few.codes(id(column), &mut codes).map_err(named)? {
                 return Ok(false);
             }
-            let greatest = add_codes(&codes, None, stride, &mut self.places);
+            let greatest = add_codes(&codes, None, stride, n == 0, &mut self.places);
             check_code(reader, column, greatest, known)?;
         }
         let folded: Vec<FoldInput<'_>> = values.iter().map(Few::folded).collect();
@@ -323,10 +328,10 @@ impl Groups {
         }
         for from in (0..batch.num_rows()).step_by(VECTOR_ROWS) {
             let rows = from..batch.num_rows().min(from + VECTOR_ROWS);
-            without_codes(rows.len(), &mut self.places);
-            for ((_, known, stride), (codes, present)) in spec.codes().zip(&codes) {
+            self.places.resize(rows.len(), 0);
+            for (n, ((_, known, stride), (codes, present))) in spec.codes().zip(&codes).enumerate() {
                 let present = present.as_ref().map(|bytes| &bytes[rows.clone()]);
-                let greatest = add_codes(&codes.values()[rows.clone()], present, stride, &mut self.places);
+                let greatest = add_codes(&codes.values()[rows.clone()], present, stride, n == 0, &mut self.places);
                 if greatest.is_some_and(|code| code as usize >= known) {
                     return Err(Error::new(ErrorKind::Corrupt, "a row has a symbol that no dictionary has"));
                 }
