@@ -58,7 +58,7 @@ def run(options, out):
     records, variants = [], list(itertools.product(options.threads.split(","), options.jit.split(",")))
     for threads, jit in variants:
         # Said where there is more than one.
-        variant = [f"{threads} threads"] * ("," in options.threads) + [f"JIT {jit}"] * ("," in options.jit)
+        variant = [f"{threads} thread{'s' * (threads != '1')}"] * ("," in options.threads) + [f"JIT {jit}"] * ("," in options.jit)
         with engines.loaded("filters", "readings", path, options, out, threads=int(threads), compiles={"on": True, "off": False}[jit]) as opened:
             for done, (case, text) in enumerate(asked.items()):
                 out.progress(case, done, len(asked))
