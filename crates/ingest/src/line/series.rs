@@ -2,7 +2,8 @@
 //!
 //! A source repeats its tags in every line. The text from the start of a line to the space before its fields is a
 //! series; knowing it, one comparison replaces reading every tag. Sources usually report in turn, so the series that
-//! followed the present one last time is tried first, then the text is looked up by hash. Where sources report in no
+//! followed the present one last time is tried first, then the text is looked up by the hash of its first bytes: as few
+//! as tell series apart, since the text is compared anyway. Where sources report in no
 //! order, a series is looked up one line ahead and its slot asked for two lines ahead, so that memory fetches them while
 //! the present line is read.
 //!
@@ -65,11 +66,16 @@ pub(super) struct Known {
 struct Ahead {
     /// Where that line starts; `usize::MAX` for none.
     start: usize,
-    key_bytes: usize,
+    hashed: Hashed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hashed {
+    bytes: usize,
     hash: u64,
 }
 
-const NOTHING_AHEAD: Ahead = Ahead { start: usize::MAX, key_bytes: 0, hash: 0 };
+const NOTHING_AHEAD: Ahead = Ahead { start: usize::MAX, hashed: Hashed { bytes: 0, hash: 0 } };
 
 #[derive(Debug)]
 pub(super) struct SeriesCache {
@@ -92,6 +98,8 @@ pub(super) struct SeriesCache {
     ahead: Ahead,
     far: Ahead,
     bytes_max: usize,
+    /// So much of a beginning is hashed, or up to its first space.
+    hashed_bytes: usize,
     /// Lines and hits since the last judgement.
     lines: u32,
     hits: u32,
@@ -105,6 +113,10 @@ const WINDOW: u32 = 4096;
 const PAUSE_MAX: u32 = 16 * WINDOW;
 /// Longer beginnings are not looked up.
 const KEY_BYTES_MAX: usize = 4096;
+/// What of a beginning is hashed at first.
+const HASHED_BYTES: usize = 32;
+/// Where more series than these have one hash, more is hashed.
+const ALIKE_MAX: usize = 4;
 /// The next line is looked for so far behind the tags of the present one.
 const AHEAD_BYTES_MAX: usize = 1024;
 /// Lists of columns that a new series is compared with: more kinds of series at a time each have their own.
@@ -129,6 +141,7 @@ impl SeriesCache {
             ahead: NOTHING_AHEAD,
             far: NOTHING_AHEAD,
             bytes_max: bytes_max.min(u32::MAX as usize),
+            hashed_bytes: HASHED_BYTES,
             lines: 0,
             hits: 0,
             pause,
@@ -217,17 +230,16 @@ impl SeriesCache {
     }
 
     fn look_up(&mut self, input: &[u8], start: usize, seed: u64, guess: u32) -> Option<Slot> {
-        let Ahead { key_bytes, hash, .. } = match std::mem::replace(&mut self.ahead, NOTHING_AHEAD) {
-            ahead if ahead.start == start => ahead,
-            _ => beginning(input, start, seed)?,
+        let Hashed { hash, .. } = match std::mem::replace(&mut self.ahead, NOTHING_AHEAD) {
+            ahead if ahead.start == start => ahead.hashed,
+            _ => hashed(&input[start..], self.hashed_bytes, seed)?,
         };
-        let key = &input[start..start + key_bytes];
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
             let found = slot.series.checked_sub(1)?;
-            if slot.hash == (hash >> 32) as u32 && self.key(slot) == key {
+            if slot.hash == (hash >> 32) as u32 && input[start..].starts_with(self.key(slot)) {
                 self.order = if found == guess { self.order + 1 } else { self.order - 1 };
                 self.order = self.order.clamp(-ORDER_MAX, ORDER_MAX);
                 self.series[self.last as usize].next = found;
@@ -243,19 +255,21 @@ impl SeriesCache {
         let mask = self.slots.len() - 1;
         let next = match std::mem::replace(&mut self.far, NOTHING_AHEAD) {
             far if far.start > from && far.start != usize::MAX => far,
-            _ => match next_beginning(input, from, seed) {
+            _ => match self.next_line(input, from, seed) {
                 Some(next) => next,
                 None => return,
             },
         };
-        if let Some(far) = next_beginning(input, next.start + next.key_bytes, seed) {
-            prefetch(&self.slots, far.hash as usize & mask);
+        if let Some(far) = self.next_line(input, next.start + next.hashed.bytes, seed) {
+            prefetch(&self.slots, far.hashed.hash as usize & mask);
             self.far = far;
         }
-        let slot = self.slots[next.hash as usize & mask];
+        let slot = self.slots[next.hashed.hash as usize & mask];
         if let Some(series) = slot.series.checked_sub(1) {
             prefetch(&self.series, series as usize);
-            let key = self.keys.get(slot.key_at as usize..slot.key_at as usize + next.key_bytes);
+            // About as long as that of the present line.
+            let key_bytes = self.series[self.last as usize].key_bytes as usize;
+            let key = self.keys.get(slot.key_at as usize..self.keys.len().min(slot.key_at as usize + key_bytes));
             prefetch_slice(key.unwrap_or_default());
             for tag in [0, 9] {
                 prefetch(&self.ids, slot.tags_at as usize + tag);
@@ -263,6 +277,14 @@ impl SeriesCache {
             }
         }
         self.ahead = next;
+    }
+
+    /// The beginning of the line behind the one that `from` is in.
+    #[inline(always)]
+    fn next_line(&self, input: &[u8], from: usize, seed: u64) -> Option<Ahead> {
+        let rest = &input[from..input.len().min(from + AHEAD_BYTES_MAX)];
+        let start = from + memchr::memchr(b'\n', rest)? + 1;
+        Some(Ahead { start, hashed: hashed(&input[start..], self.hashed_bytes, seed)? })
     }
 
     /// The tags of a series.
@@ -277,6 +299,11 @@ impl SeriesCache {
     #[inline(always)]
     pub(super) fn resolve(&mut self) {
         self.series[self.last as usize].stamp = self.stamp;
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.series.len()
     }
 
     /// Whether a series with so long a text can be learnt.
@@ -296,11 +323,12 @@ impl SeriesCache {
         last_step: StepId,
         tags: impl Iterator<Item = (u32, u32)> + Clone,
     ) {
+        // A key ends with a space.
+        let Some(Hashed { hash, .. }) = hashed(key, self.hashed_bytes, seed) else { return };
         let (tags_at, id) = (self.entries.len(), self.series.len() as u32);
         self.entries.extend(tags.clone().map(|(_, entry)| entry));
         self.ids.resize(self.entries.len(), 0);
         let list = self.list(tags.map(|(column, _)| column));
-        let hash = hash(key, seed);
         let key_at = self.keys.len() as u32;
         let place = Slot { series: id + 1, hash: (hash >> 32) as u32, key_at, tags_at: tags_at as u32 };
         let key_bytes = key.len() as u32;
@@ -310,9 +338,11 @@ impl SeriesCache {
         self.series[self.last as usize].next = id;
         self.last = id;
         if self.slots.len() < 2 * self.series.len() {
-            self.grow(seed);
-        } else {
-            self.occupy(hash, place);
+            self.place_anew(2 * self.slots.len(), seed);
+        } else if self.occupy(hash, place) > ALIKE_MAX && self.hashed_bytes < KEY_BYTES_MAX {
+            self.hashed_bytes *= 4;
+            self.begin_input();
+            self.place_anew(self.slots.len(), seed);
         }
     }
 
@@ -328,35 +358,39 @@ impl SeriesCache {
     }
 
     #[cold]
-    fn grow(&mut self, seed: u64) {
-        self.slots = vec![Slot::default(); 2 * self.slots.len()];
+    fn place_anew(&mut self, slots: usize, seed: u64) {
+        self.slots = vec![Slot::default(); slots];
         for at in 0..self.places.len() {
             let place = self.places[at];
-            self.occupy(hash(self.key(place), seed), place);
+            if let Some(Hashed { hash, .. }) = hashed(self.key(place), self.hashed_bytes, seed) {
+                let place = Slot { hash: (hash >> 32) as u32, ..place };
+                self.places[at] = place;
+                self.occupy(hash, place);
+            }
         }
     }
 
-    fn occupy(&mut self, hash: u64, place: Slot) {
+    /// Gives how many others have its hash.
+    fn occupy(&mut self, hash: u64, place: Slot) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
+        let (mut at, mut alike) = (hash as usize & mask, 0);
         while self.slots[at].series != 0 {
+            alike += usize::from(self.slots[at].hash == place.hash);
             at = (at + 1) & mask;
         }
         self.slots[at] = place;
+        alike
     }
 }
 
-/// The beginning of the line behind the one that `from` is in.
+/// The hash of a beginning's first bytes, or of those up to its first space; `None` where it ends before.
 #[inline(always)]
-fn next_beginning(input: &[u8], from: usize, seed: u64) -> Option<Ahead> {
-    let rest = &input[from..input.len().min(from + AHEAD_BYTES_MAX)];
-    beginning(input, from + memchr::memchr(b'\n', rest)? + 1, seed)
-}
-
-/// The text at `start` up to its first space.
-#[inline(always)]
-fn beginning(input: &[u8], start: usize, seed: u64) -> Option<Ahead> {
-    let rest = &input[start..input.len().min(start + KEY_BYTES_MAX)];
-    let key_bytes = memchr::memchr(b' ', rest)? + 1;
-    Some(Ahead { start, key_bytes, hash: hash(&rest[..key_bytes], seed) })
+fn hashed(line: &[u8], bytes: usize, seed: u64) -> Option<Hashed> {
+    let first = &line[..line.len().min(bytes)];
+    let text = match memchr::memchr(b' ', first) {
+        Some(space) => &first[..=space],
+        None if first.len() == bytes => first,
+        None => return None,
+    };
+    Some(Hashed { bytes: text.len(), hash: hash(text, seed) })
 }

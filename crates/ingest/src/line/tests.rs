@@ -627,6 +627,25 @@ fn series_in_no_order_keep_their_tags_over_batches_and_undone_rows() {
     }
 }
 
+/// Whatever they have in common at first, each is learnt once and found again; also where its tags have spaces.
+#[test]
+fn series_that_begin_alike_are_told_apart() {
+    for common in [0, 20, 100, 500, 2_500] {
+        let mut dice = fastrand::Rng::with_seed(common as u64);
+        let mut plain = LineParser::new(LineOptions { predict: false, ..options() });
+        let mut quick = LineParser::new(LineOptions { seed: 5, ..options() });
+        let alike = "y".repeat(common);
+        for _ in 0..3 {
+            let line = |host: u32| format!("cpu,place={alike}\\ {},host=h{host} v={host} {host}\n", host % 7);
+            let text: String = (0..2_000).map(|_| line(dice.u32(..100))).collect();
+            assert_eq!(outcome(&mut quick, &[text.as_bytes()]), outcome(&mut plain, &[text.as_bytes()]), "{common}");
+            assert_eq!(quick.series.count(), 100, "{common} bytes alike");
+            quick.reset();
+            plain.reset();
+        }
+    }
+}
+
 #[test]
 fn fields_of_one_shape_are_read_the_same_whatever_differs_now_and_then() {
     for seed in 0..60 {
