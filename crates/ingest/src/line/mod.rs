@@ -115,6 +115,15 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
+/// What is known of the tags of a line.
+enum Seen {
+    Never,
+    /// They are read the general way, and not learnt again.
+    Before,
+    /// They are set: the table, where the tags end and the step of the last of them.
+    Set(u32, usize, StepId),
+}
+
 /// Reusable: keeps what it learnt about the shape of lines from batch to batch.
 pub struct LineParser {
     options: LineOptions,
@@ -274,15 +283,15 @@ impl LineParser {
             return Ok(next);
         }
         let looks = self.options.predict && self.series.looks();
-        let known = if looks { self.known_tags(input, start) } else { None };
-        let (table_id, at, last) = match known {
-            Some(known) => known,
-            None => {
+        let seen = if looks { self.known_tags(input, start) } else { Seen::Before };
+        let (table_id, at, last) = match seen {
+            Seen::Set(table, at, last) => (table, at, last),
+            Seen::Before | Seen::Never => {
                 let (table, at) = self.table(input, start)?;
                 (table, at, START)
             }
         };
-        self.tags.begin(looks && known.is_none());
+        self.tags.begin(matches!(seen, Seen::Never));
         let table = &mut self.tables[table_id as usize];
         if table.rows == 0 {
             table.start_batch(&input[start..at], start)?;
@@ -320,14 +329,13 @@ impl LineParser {
         }
     }
 
-    /// Sets the tags of the line at `start` if they were seen before. Returns the table, where the tags end and the
-    /// step of the last of them.
+    /// Sets the tags of the line at `start` if they were seen before.
     #[inline]
-    fn known_tags(&mut self, input: &[u8], start: usize) -> Option<(u32, usize, StepId)> {
-        let known = self.series.find(input, start, self.options.seed)?;
+    fn known_tags(&mut self, input: &[u8], start: usize) -> Seen {
+        let Some(known) = self.series.find(input, start, self.options.seed) else { return Seen::Never };
         let table = &mut self.tables[known.table as usize];
         if table.rows == 0 {
-            return None;
+            return Seen::Before;
         }
         let SeriesTags { columns, entries, ids } = self.series.tags(known);
         for ((&column, entry), id) in columns.iter().zip(entries).zip(ids) {
@@ -335,14 +343,17 @@ impl LineParser {
             if known.resolved && builder.set_id(*id, table.rows) {
                 continue;
             }
-            // Without an id, the line is read the general way, which finds the tags already set the same.
-            *id = builder.set_entry(column, *entry, table.rows, self.epoch, &mut self.undo)?;
+            match builder.set_entry(column, *entry, table.rows, self.epoch, &mut self.undo) {
+                Some(own) => *id = own,
+                // The line is read the general way, which finds the tags already set the same.
+                None => return Seen::Before,
+            }
         }
         if !known.resolved {
             self.series.resolve();
         }
         self.last_table = known.table;
-        Some((known.table, start + known.text_bytes, known.last_step))
+        Seen::Set(known.table, start + known.text_bytes, known.last_step)
     }
 
     /// Remembers the tags of the row just finished. `key` is its line up to the space behind them.

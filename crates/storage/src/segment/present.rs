@@ -14,8 +14,8 @@ use bytes::Bytes;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tidalite_types::column_type::Physical;
 use tidalite_types::ColumnId;
+use tidalite_types::column_type::Physical;
 
 /// Codes from this on are not told apart: bits of so many would take more room than they spare reading.
 pub const CODES_MAX: usize = 1 << 16;
@@ -133,24 +133,20 @@ impl Segment {
 /// The rows of each code, those of NULL rows under none: how many codes there are, where the rows of each end, and the rows.
 /// Numbers of 32 bits come as two, the lower half first. Nothing where codes are too many to be told apart.
 fn rows_by_code(block: &Block) -> Vec<u16> {
-    let BlockData::Fixed(codes) = &block.data else { return Vec::new() };
-    let is_there = |row: usize| block.validity.as_ref().is_none_or(|valid| valid[row / 8] >> (row % 8) & 1 == 1);
-    let codes = codes.chunks_exact(4).take(block.rows).map(|code| u32::from_le_bytes(code.try_into().expect("four")));
-    let codes: Vec<(usize, u32)> = codes.enumerate().filter(|(row, _)| is_there(*row)).collect();
-    let count = codes.iter().map(|(_, code)| *code as usize + 1).max().unwrap_or(0);
+    let codes: Vec<(usize, usize)> = rows_and_codes(block).collect();
+    let count = codes.iter().map(|(_, code)| code + 1).max().unwrap_or(0);
     if count > CODES_MAX {
         return Vec::new();
     }
     // Where the rows of each code begin; when they are dealt out, where they end.
     let mut ends = vec![0_u32; count];
-    codes.iter().for_each(|(_, code)| ends[*code as usize] += 1);
+    codes.iter().for_each(|(_, code)| ends[*code] += 1);
     let mut at = 0;
     ends.iter_mut().for_each(|end| at += std::mem::replace(end, at));
-    let mut known = Vec::with_capacity(2 * count + 2 + codes.len());
-    known.resize(2 * count + 2 + codes.len(), 0);
+    let mut known = vec![0; 2 * count + 2 + codes.len()];
     let (head, rows) = known.split_at_mut(2 * count + 2);
     for (row, code) in codes {
-        let at = &mut ends[code as usize];
+        let at = &mut ends[code];
         rows[*at as usize] = row as u16;
         *at += 1;
     }
@@ -174,19 +170,21 @@ fn rows_of(known: &[u16], code: usize) -> Option<&[u16]> {
 /// The codes of a block as bits.
 fn codes_of(block: &Block) -> Vec<u64> {
     let mut bits: Vec<u64> = Vec::new();
-    let BlockData::Fixed(codes) = &block.data else { return bits };
-    let is_there = |row: usize| block.validity.as_ref().is_none_or(|valid| valid[row / 8] >> (row % 8) & 1 == 1);
-    for (row, code) in codes.chunks_exact(4).take(block.rows).enumerate() {
-        let code = u32::from_le_bytes(code.try_into().expect("chunks of four")) as usize;
-        if code >= CODES_MAX || (block.null_count > 0 && !is_there(row)) {
-            continue;
-        }
+    for (_, code) in rows_and_codes(block).filter(|(_, code)| *code < CODES_MAX) {
         if code / 64 >= bits.len() {
             bits.resize(code / 64 + 1, 0);
         }
         bits[code / 64] |= 1 << (code % 64);
     }
     bits
+}
+
+/// The rows of a block that are not NULL, with their codes.
+fn rows_and_codes(block: &Block) -> impl Iterator<Item = (usize, usize)> {
+    let codes: &[u8] = if let BlockData::Fixed(codes) = &block.data { codes } else { &[] };
+    let is_there = |row: usize| block.validity.as_ref().is_none_or(|valid| valid[row / 8] >> (row % 8) & 1 == 1);
+    let codes = codes.chunks_exact(4).take(block.rows).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]) as usize);
+    codes.enumerate().filter(move |(row, _)| is_there(*row))
 }
 
 #[cfg(test)]
@@ -205,7 +203,9 @@ mod tests {
     #[test]
     fn rows_are_found_by_their_codes() {
         let mut random = fastrand::Rng::with_seed(12);
-        for (rows, codes, nulls) in [(0, 1, 0), (1, 1, 0), (1, 1, 1), (5_000, 70_000, 3), (65_536, 3, 0), (65_536, 5_000, 9)] {
+        for (rows, codes, nulls) in
+            [(0, 1, 0), (1, 1, 0), (1, 1, 1), (5_000, 70_000, 3), (65_536, 3, 0), (65_536, 5_000, 9)]
+        {
             let codes: Vec<u32> = (0..rows).map(|_| random.u32(0..codes) & 0xFFFF).collect();
             let valid: Vec<bool> = codes.iter().map(|_| nulls == 0 || random.u32(0..nulls) > 0).collect();
             let known = rows_by_code(&block_of(&codes, &valid));
