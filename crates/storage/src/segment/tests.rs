@@ -453,6 +453,6 @@ fn a_block_asked_again_knows_the_rows_of_a_code() {
         }
         skipped.push(tally::taken().vectors_skipped);
     }
-    // Of four times 64 vectors of the first block, some eight have rows.
-    assert!(skipped[5] > 4 * 45 && skipped[0] == 0, "{skipped:?}");
+    // Of four times 64 vectors of the first block some eight have rows; at first two asks compare all.
+    assert!(skipped[5] > 4 * 45 && skipped[0] <= 2 * 64, "{skipped:?}");
 }
