@@ -38,10 +38,10 @@ impl Asks {
         made.get_or_make(|| Ok::<_, Infallible>(Asks::default())).unwrap_or_else(|never| match never {})
     }
 
-    /// That comparing found so many of so many rows.
-    pub fn note(&self, found: usize, rows: usize) {
+    /// That comparing found so many of the rows that it was asked of.
+    pub fn note(&self, found: usize, asked: usize) {
         // Only counted until it is enough.
-        if found * ROWS_A_HIT <= rows && !self.are_enough() {
+        if found * ROWS_A_HIT <= asked && !self.are_enough() {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }

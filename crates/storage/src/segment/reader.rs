@@ -232,8 +232,9 @@ impl Segment {
                         self.decided(block, tally::empty_vectors(mask));
                         return Ok(());
                     }
+                    let asked = count_picked(mask);
                     compare(&encoded, mask)?;
-                    asks.note(count_picked(mask), encoded.rows);
+                    asks.note(count_picked(mask), asked);
                     Ok(())
                 }
             },

@@ -456,3 +456,24 @@ fn a_block_asked_again_knows_the_rows_of_a_code() {
     // Of four times 64 vectors of the first block some eight have rows; at first two asks compare all.
     assert!(skipped[5] > 4 * 45 && skipped[0] <= 2 * 64, "{skipped:?}");
 }
+
+#[test]
+fn rows_of_codes_are_kept_where_codes_have_few_not_where_few_are_asked() {
+    let codes = |count: u32| Column::new(Values::U32((0..BLOCK_ROWS as u32).map(|row| row % count).collect()));
+    let fs = Arc::new(SimFs::new(1));
+    for (id, count, is_kept) in [(1, 3, false), (2, 5_000, true)] {
+        let segment = open(fs.clone(), write(&*fs, SegmentId(id), &[(ColumnId(0), ColumnType::Symbol, codes(count))]));
+        let (set, blocks) = (ValueSet::ints(vec![(1, 1)]), |segment: &Segment| segment.store().stats().cache.blocks);
+        let mut before = None;
+        for _ in 0..6 {
+            // 128 rows are left by other conditions.
+            let mut mask = vec![0_u64; BLOCK_ROWS / 64];
+            mask[..2].fill(u64::MAX);
+            segment.retain(ColumnId(0), 0, &set, false, &mut mask).unwrap();
+            let found = (0..128).filter(|row| mask[row / 64] >> (row % 64) & 1 == 1);
+            assert!(found.eq((0..128).filter(|row| row % count as usize == 1)));
+            before.get_or_insert(blocks(&segment));
+        }
+        assert_eq!(blocks(&segment) > before.unwrap(), is_kept, "{count} codes");
+    }
+}
