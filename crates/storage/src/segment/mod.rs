@@ -4,12 +4,15 @@
 //! [`store`] what all segments share; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it; [`verify`] everything checked, past what reading relies on;
 //! [`salvage`] what is whole of a damaged file.
 
+mod asked;
 pub mod buffer;
 pub mod encoding;
 pub mod few_rows;
 pub mod format;
 pub mod present;
 pub mod reader;
+mod rows_by_code;
+mod rows_by_value;
 pub mod salvage;
 pub mod selection;
 pub mod store;

@@ -3,14 +3,15 @@
 //! Always: bytes are checked when they enter the cache, by checksum and then by structure; what is in the cache is
 //! trusted, and what is compressed in the file is not there. A damaged file is an error of kind Corrupt that names file, column, block and offset.
 
+use super::asked::Asks;
 use super::buffer::AlignedBuffer;
 use super::encoding::totals::Totals;
 use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
-use super::present::{self, Asks};
 use super::selection::Selection;
 use super::store::SegmentStore;
 use super::text_rows::TextRows;
+use super::{present, rows_by_value};
 use crate::cache::{BlockKey, Cached, Made};
 use crate::fs::File;
 use crate::{Block, Damage, Error, Result, ValueSet, Zone, tally};
@@ -216,29 +217,52 @@ impl Segment {
             }
             _ => match described {
                 None => Ok(()),
-                Some(described) => {
-                    let compare = |encoded: &EncodedBlock, mask: &mut [u64]| {
-                        count(encoded, tally::empty_vectors(mask));
-                        let retained = encoded.retain(set, with_null, mask);
-                        retained.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))
-                    };
-                    let few = if with_null { None } else { present::few_codes(described.physical, set) };
-                    let Some(codes) = few else {
-                        return compare(&self.opened(column, block, described)?, mask);
-                    };
-                    let (encoded, made) = self.opened_with(column, block, described, shared)?;
-                    let asks = Asks::of(&made);
-                    if self.retain_codes(column, block, &encoded, &asks, codes, mask)? {
-                        self.decided(block, tally::empty_vectors(mask));
-                        return Ok(());
-                    }
-                    let asked = count_picked(mask);
-                    compare(&encoded, mask)?;
-                    asks.note(count_picked(mask), asked);
-                    Ok(())
-                }
+                Some(described) => self.compared(column, block, described, set, with_null, mask),
             },
         }
+    }
+
+    /// [`Segment::retain`] where the bounds of the block do not decide.
+    fn compared(
+        &self,
+        column: ColumnId,
+        block: usize,
+        described: EncodedBlock,
+        set: &ValueSet,
+        with_null: bool,
+        mask: &mut [u64],
+    ) -> Result<()> {
+        let compare = |encoded: &EncodedBlock, mask: &mut [u64]| {
+            count(encoded, tally::empty_vectors(mask));
+            let retained = encoded.retain(set, with_null, mask);
+            retained.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))
+        };
+        let codes = if with_null { None } else { present::few_codes(described.physical, set) };
+        let ranges = if with_null { None } else { rows_by_value::ranges(&described, set) };
+        if codes.is_none() && ranges.is_none() {
+            return compare(&self.opened(column, block, described)?, mask);
+        }
+        let (encoded, made) = self.opened_with(column, block, described, shared)?;
+        let asks = Asks::of(&made);
+        // Of few rows the values are as near.
+        let is_known = asks.are_enough()
+            && !encoded.is_sparse(mask)
+            && match (codes, ranges) {
+                (Some(codes), _) => self.retain_codes(column, block, &encoded, codes, mask)?,
+                (_, Some(ranges)) => self.retain_values(column, block, &encoded, (set, &ranges), mask)?,
+                _ => false,
+            };
+        if is_known {
+            self.decided(block, tally::empty_vectors(mask));
+            return Ok(());
+        }
+        if asks.are_enough() {
+            return compare(&encoded, mask);
+        }
+        let asked = count_picked(mask);
+        compare(&encoded, mask)?;
+        asks.note(count_picked(mask), asked);
+        Ok(())
     }
 
     /// The rows of a column's block of text, those of `selection` if there is one; `None` when the segment has no such
@@ -333,7 +357,7 @@ impl Segment {
     }
 
     /// What the footer says of a column's block, without its bytes.
-    fn described(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
+    pub(super) fn described(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
         let found = self.find(column, block)?;
         let rows = self.block_rows(block);
         Ok(found.map(|(physical, entry)| EncodedBlock { rows, physical, entry, bytes: Bytes::new() }))

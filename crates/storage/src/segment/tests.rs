@@ -477,3 +477,65 @@ fn rows_of_codes_are_kept_where_codes_have_few_not_where_few_are_asked() {
         assert_eq!(blocks(&segment) > before.unwrap(), is_kept, "{count} codes");
     }
 }
+
+#[test]
+fn rows_in_narrow_ranges_are_found_by_value() {
+    let mut rng = fastrand::Rng::with_seed(44);
+    let rows = BLOCK_ROWS + 3_000;
+    let floats: Vec<f64> = (0..rows)
+        .map(|row| if row % 5 == 0 { rng.f64() } else { f64::from(rng.i32(-99_999..99_999)) / 100.0 })
+        .collect();
+    let exact: Vec<f64> = (0..rows).map(|_| rng.f64() * 7.0 - 3.0).collect();
+    let ints: Vec<i64> = (0..rows).map(|_| rng.i64(..)).collect();
+    let few: Vec<i32> = (0..rows).map(|_| rng.i32(-40_000..40_000)).collect();
+    let nulls = |rng: &mut fastrand::Rng| Some((0..rows).map(|_| rng.u32(..9) > 0).collect::<tidalite_types::Bitmap>());
+    let columns = [
+        (ColumnType::Double, Column { values: Values::F64(floats.clone()), validity: None }),
+        (ColumnType::Double, Column { values: Values::F64(exact.clone()), validity: nulls(&mut rng) }),
+        (ColumnType::Long, Column { values: Values::I64(ints.clone()), validity: nulls(&mut rng) }),
+        (ColumnType::Int, Column { values: Values::I32(few.clone()), validity: None }),
+    ];
+    let columns: Vec<_> = columns.into_iter().enumerate().map(|(id, (t, c))| (ColumnId(id as u32), t, c)).collect();
+    let fs = Arc::new(SimFs::new(1));
+    let segment = open(fs.clone(), write(&*fs, SegmentId(3), &columns));
+    let double = |rng: &mut fastrand::Rng| if rng.bool() { (250.0, 251.0) } else { (floats[7], floats[7]) };
+    let mut skipped = vec![Vec::new(); columns.len()];
+    for ask in 0..8 {
+        for (id, _, column) in &columns {
+            let set = match id.0 {
+                0 => ValueSet::floats(vec![double(&mut rng)]),
+                1 => ValueSet::floats(vec![(exact[9], exact[9] + 0.001), (3.999, f64::NAN)]),
+                2 => ValueSet::ints(vec![
+                    (ints[3].into(), i128::from(ints[3]) + (1 << 50)),
+                    (i128::MIN, -(0x7fff << 48)),
+                ]),
+                _ => ValueSet::ints(vec![
+                    (few[70_000 % rows - 9].into(), few[70_000 % rows - 9].into()),
+                    (39_990, 50_000),
+                ]),
+            };
+            let _ = tally::taken();
+            for block in 0..2 {
+                let from = block * BLOCK_ROWS;
+                let own = from..rows.min(from + BLOCK_ROWS);
+                // Some of the rows are not wanted any more.
+                let asked: Vec<bool> = own.clone().map(|_| ask % 2 == 0 || rng.bool()).collect();
+                let mut mask = asked.iter().copied().collect::<tidalite_types::Bitmap>().into_words();
+                segment.retain(*id, block, &set, false, &mut mask).unwrap();
+                let has = |row: usize| match &column.values {
+                    Values::F64(values) => set.has_float(values[row]),
+                    Values::I64(values) => set.has_int(values[row].into()),
+                    Values::I32(values) => set.has_int(values[row].into()),
+                    _ => unreachable!(),
+                };
+                let expected = own.map(|row| asked[row - from] && column.is_valid(row) && has(row));
+                assert_eq!(mask, expected.collect::<tidalite_types::Bitmap>().into_words(), "{id:?} {set:?} {block}");
+            }
+            skipped[id.0 as usize].push(tally::taken().vectors_skipped);
+        }
+    }
+    // Asked again and again, vectors without such a row are not looked at.
+    for skipped in skipped {
+        assert!(skipped[7] > skipped[0], "{skipped:?}");
+    }
+}

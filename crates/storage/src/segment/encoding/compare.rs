@@ -78,7 +78,8 @@ impl Interval {
     }
 }
 
-fn at_most(a: f64, b: f64) -> bool {
+/// NaN is the greatest.
+pub(super) fn at_most(a: f64, b: f64) -> bool {
     b.is_nan() || a <= b
 }
 

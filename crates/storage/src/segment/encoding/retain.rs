@@ -5,7 +5,7 @@
 //! what they cost together.
 
 use super::chunk::Layout;
-use super::compare::{Interval, WORDS, fits};
+use super::compare::{Interval, WORDS, at_most, fits};
 use super::plain::{Limited, in_vector};
 use super::{EncodedBlock, compressed, dict, packed, to_column};
 use crate::segment::buffer::values_in;
@@ -13,12 +13,15 @@ use crate::segment::format::Encoding;
 use crate::segment::selection::Selection;
 use crate::text_pattern::TextMatcher;
 use crate::{TextPattern, ValueSet};
-use tidalite_kernels::{RANGES_MAX, count_picked, f64_in_range, keep_bits};
+use tidalite_kernels::{RANGES_MAX, count_picked, f64_in_range, keep_bits, picked};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, Column, VECTOR_ROWS, Values, ViewsRef};
 
 /// So many ranges or texts are each compared where the values lie; for more, the wanted rows are decoded and looked up.
 const PASSES_MAX: usize = 4;
+const LINE_BYTES: usize = 64;
+/// Of a vector that is compared, in the time that one row is read in.
+const LINES_A_ROW: usize = 4;
 
 impl EncodedBlock {
     /// Clears in `mask` the rows that are not in `set`. NULL rows stay if `with_null`.
@@ -62,6 +65,12 @@ impl EncodedBlock {
         if self.entry.encoding == Encoding::Compressed {
             return compressed::inflate(self)?.hits(set, valid, mask);
         }
+        if self.is_sparse(mask) {
+            return match self.by_row(set, mask)? {
+                Some(found) => Ok(found),
+                None => self.looked_up(set, valid, mask),
+            };
+        }
         let found = match set {
             ValueSet::Ints(ranges) => {
                 self.in_any(ranges.iter().map(|(lo, hi)| Interval::Ints(*lo, *hi)).collect(), mask)?
@@ -77,6 +86,20 @@ impl EncodedBlock {
             Some(found) => Ok(found),
             None => self.looked_up(set, valid, mask),
         }
+    }
+
+    /// Whether so few rows of each vector are wanted that they are read one by one, in fewer lines of memory than all.
+    pub(in crate::segment) fn is_sparse(&self, mask: &[u64]) -> bool {
+        use Encoding::{Alp, AlpRd, Packed, Plain};
+        let is_by_row = matches!(self.entry.encoding, Plain | Packed | Alp | AlpRd);
+        let is_number = matches!(self.physical, Physical::I32 | Physical::I64 | Physical::F64);
+        let lines = self.entry.bytes as usize / LINE_BYTES / self.rows.div_ceil(VECTOR_ROWS).max(1);
+        // Most masks are not: that is seen without looking at vectors.
+        let wanted = count_picked(mask) * LINES_A_ROW;
+        is_by_row
+            && is_number
+            && wanted <= lines * mask.len().div_ceil(WORDS)
+            && wanted <= lines * mask.chunks(WORDS).filter(|words| words.iter().any(|word| *word != 0)).count()
     }
 
     /// `None` when looking values up is better, or the only way.
@@ -153,6 +176,33 @@ impl EncodedBlock {
         };
         if !is_matching {
             found.iter_mut().for_each(|word| *word = !*word);
+        }
+        Ok(Some(found))
+    }
+
+    /// `None` where rows are not read one by one.
+    fn by_row(&self, set: &ValueSet, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
+        let numbers: Vec<u16> = picked(mask).map(|row| row as u16).collect();
+        let mut found = vec![0; mask.len()];
+        let mut find = |at: usize| found[usize::from(numbers[at]) / 64] |= 1 << (numbers[at] % 64);
+        match set {
+            ValueSet::Floats(ranges) => {
+                let mut values = Vec::with_capacity(numbers.len());
+                if self.physical != Physical::F64 || !self.few_floats(&numbers, &mut values)? {
+                    return Ok(None);
+                }
+                let is_inside = |v: f64| ranges.iter().any(|(lo, hi)| at_most(*lo, v) && at_most(v, *hi));
+                values.iter().enumerate().filter(|(_, v)| is_inside(**v)).for_each(|(at, _)| find(at));
+            }
+            ValueSet::Ints(ranges) => {
+                let mut values = Vec::with_capacity(numbers.len());
+                if !self.few_ints(&numbers, &mut values)? {
+                    return Ok(None);
+                }
+                let is_inside = |v: i64| ranges.iter().any(|(lo, hi)| (*lo..=*hi).contains(&v.into()));
+                values.iter().enumerate().filter(|(_, v)| is_inside(**v)).for_each(|(at, _)| find(at));
+            }
+            _ => return Ok(None),
         }
         Ok(Some(found))
     }
