@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional, Union
 
-from . import errors
+from . import _loaded, errors  # noqa: F401
 from ._database import Database
 from ._local import LocalDatabase
 from ._native import __version__

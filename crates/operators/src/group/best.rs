@@ -74,8 +74,12 @@ impl<W: Word> First<W> {
             let about = order.about(group);
             if self.is_full {
                 let last = self.max - 1;
-                let place = about.cmp(&self.abouts[last]);
-                if place.then_with(|| order.compare(group, self.group(last))).is_ge() {
+                let is_behind = match about.cmp(&self.abouts[last]) {
+                    Ordering::Less => false,
+                    Ordering::Equal => order.is_told(about) || order.compare(group, self.group(last)).is_ge(),
+                    Ordering::Greater => true,
+                };
+                if is_behind {
                     continue;
                 }
             }
@@ -121,6 +125,12 @@ impl Order<'_> {
     #[inline]
     fn about<W: Word>(&self, group: Group<'_, W>) -> u64 {
         self.0.first().map_or(0, |key| key.about(group))
+    }
+
+    /// Whether groups of which this is said are equal in the order.
+    #[inline]
+    fn is_told(&self, about: u64) -> bool {
+        matches!(self.0.as_slice(), [Key { of: Of::Output(_), .. }]) && about > 1 && about < u64::MAX - 1
     }
 
     fn compare<W: Word>(&self, a: Group<'_, W>, b: Group<'_, W>) -> Ordering {

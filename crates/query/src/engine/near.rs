@@ -3,6 +3,7 @@
 use crate::exec::group;
 use crate::exec::latest_on::LatestOn;
 use crate::exec::operator::Operation;
+use crate::exec::turned::Turned;
 use crate::scan::exec::{ROWS_NEAR, ScanExec};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ const NARROW: &[&str] = &[
     "EmptyExec",
     group::NAME,
     LatestOn::NAME,
+    Turned::NAME,
 ];
 
 /// Whether a plan looks at few rows and makes no more of them. Timeouts and the like are kept on the same threads.

@@ -11,6 +11,7 @@ use super::plans::{Plan, Unpinned};
 use crate::exec::group;
 use crate::exec::latest_on::LatestOn;
 use crate::exec::operator::Operation;
+use crate::exec::turned::Turned;
 use crate::plan::FillSpec;
 use crate::scan::exec::ScanExec;
 use crate::scan::place::ScanPlace;
@@ -42,6 +43,7 @@ const KNOWN: &[&str] = &[
     group::NAME,
     FillSpec::NAME,
     LatestOn::NAME,
+    Turned::NAME,
 ];
 
 /// Of one kept plan.

@@ -149,9 +149,17 @@ struct Ahead {
 impl Ahead {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         while self.left > 0 {
-            self.begin();
-            let Some(task) = self.running.pop_front() else { break };
-            let read = task.join().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
+            let read = if self.done == 0
+                && let Some(piece) = self.pieces.first().copied()
+            {
+                // It is waited for: handing it to a thread takes longer.
+                self.next = 1;
+                read(&self.table, piece, self.left, self.memory.new_empty())?
+            } else {
+                self.begin();
+                let Some(task) = self.running.pop_front() else { break };
+                task.join().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??
+            };
             self.done += 1;
             let Some(Read { batch, memory }) = read else { continue };
             if memory.is_none() {
@@ -171,14 +179,14 @@ impl Ahead {
             && let Some(piece) = self.pieces.get(self.next).copied()
         {
             self.next += 1;
-            let (table, memory) = (self.table.clone(), self.memory.new_empty());
-            self.running.push_back(SpawnedTask::spawn(async move { read(&table, piece, memory) }));
+            let (table, left, memory) = (self.table.clone(), self.left, self.memory.new_empty());
+            self.running.push_back(SpawnedTask::spawn(async move { read(&table, piece, left, memory) }));
         }
     }
 }
 
-fn read(table: &Pieces, piece: Piece, memory: MemoryReservation) -> Result<Option<Read>> {
-    let Some(batch) = table.read(piece)? else { return Ok(None) };
+fn read(table: &Pieces, piece: Piece, rows: usize, memory: MemoryReservation) -> Result<Option<Read>> {
+    let Some(batch) = table.read_first(piece, rows)? else { return Ok(None) };
     let of = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or_default();
     let memory = memory.try_grow(batch.columns().iter().map(of).sum()).is_ok().then_some(memory);
     Ok(Some(Read { batch, memory }))

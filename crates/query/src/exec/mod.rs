@@ -16,6 +16,7 @@ pub(crate) mod paced;
 mod pieces;
 pub(crate) mod series;
 pub(crate) mod time_join;
+pub(crate) mod turned;
 pub(crate) mod window_join;
 
 use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};

@@ -31,7 +31,7 @@ pub(crate) trait Operation: fmt::Debug + Clone + Send + Sync + 'static {
     /// What comes out.
     fn schema(&self, inputs: &[SchemaRef]) -> SchemaRef;
 
-    /// For each input the column that it has to be in order of.
+    /// For each input the column that it has to be in order of; fewer where the others may come in any.
     fn in_order_of(&self) -> Vec<usize>;
 
     /// Columns that what comes out is in order of, each by itself.
@@ -98,7 +98,8 @@ impl<O: Operation> ExecutionPlan for Operator<O> {
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
         let columns = self.operation.in_order_of();
-        self.inputs.iter().zip(columns).map(|(input, column)| required(&input.schema(), column)).collect()
+        let of = |(at, input): (usize, &Arc<dyn ExecutionPlan>)| required(&input.schema(), *columns.get(at)?);
+        self.inputs.iter().enumerate().map(of).collect()
     }
 
     fn apply_expressions(

@@ -63,7 +63,14 @@ impl Pieces {
 
     /// `None` where there are none.
     pub fn read(&self, piece: Piece) -> Result<Option<RecordBatch>> {
-        let Some(batch) = self.by_piece.read(piece)? else { return Ok(None) };
+        self.read_first(piece, usize::MAX)
+    }
+
+    /// As [`Pieces::read`], of which no more than the first so many are wanted; there may be more.
+    pub fn read_first(&self, piece: Piece, rows: usize) -> Result<Option<RecordBatch>> {
+        // Which rows pass filters above the scan is not known before.
+        let of_scan = if self.has_filters() { usize::MAX } else { rows };
+        let Some(batch) = self.by_piece.read(piece, of_scan)? else { return Ok(None) };
         Ok(Some(self.stepped(batch)?).filter(|batch| batch.num_rows() > 0))
     }
 

@@ -3,7 +3,7 @@
 //! [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
 //! [`LatestFromEnd`], [`LimitedScans`], [`InOrderOfPieces`] and [`TiesInOrder`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
-//! [`time_join`], [`window_join`] and [`pivot`] plan them, [`physical`] gives them their operators.
+//! [`time_join`], [`window_join`] and [`pivot`] plan them, [`mod@turned`] is of [`tail`], [`physical`] gives them their operators.
 
 mod coded_keys;
 mod distinct_on;
@@ -42,6 +42,7 @@ mod ties;
 mod time_join;
 mod time_order;
 mod totals;
+mod turned;
 mod unnest;
 mod window_join;
 mod window_keys;

@@ -5,10 +5,12 @@ use super::fill::FillNode;
 use super::group::GroupNode;
 use super::latest_on::LatestOnNode;
 use super::time_join::TimeJoinNode;
+use super::turned::TurnedNode;
 use super::window_join::WindowJoinNode;
 use crate::exec::latest_on::LatestOn;
 use crate::exec::operator::Operator;
 use crate::exec::time_join::TimeJoin;
+use crate::exec::turned::Turned;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::Result;
@@ -46,6 +48,9 @@ impl ExtensionPlanner for Nodes {
         let node = node.as_any();
         if let Some(fill) = node.downcast_ref::<FillNode>() {
             return Ok(Some(Arc::new(Operator::new(fill.spec.clone(), physical.to_vec()))));
+        }
+        if node.is::<TurnedNode>() {
+            return Ok(Some(Arc::new(Operator::new(Turned, physical.to_vec()))));
         }
         if let Some(latest) = node.downcast_ref::<LatestOnNode>() {
             let schema = logical[0].schema();

@@ -11,16 +11,21 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
+/// More rows than this are turned by a sort, which does not have to keep all in memory.
+const TURNED_ROWS_MAX: usize = 1 << 16;
+
 /// How many rows, and how many after them are left out.
 #[derive(Clone, Copy)]
 struct Last {
     rows: usize,
     after: usize,
+    /// Whether the statement ends with them: sub-queries are taken apart, of which a node of ours knows nothing.
+    is_end: bool,
 }
 
 /// At the end of a statement.
 pub(crate) fn last_rows(plan: LogicalPlan, rows: u64) -> Result<LogicalPlan> {
-    last(plan, Last { rows: usize::try_from(rows).unwrap_or(usize::MAX), after: 0 })
+    last(plan, Last { rows: usize::try_from(rows).unwrap_or(usize::MAX), after: 0, is_end: true })
 }
 
 /// In sub-queries, and where the number was not written: limits that are negative count from the end, all take their
@@ -37,7 +42,7 @@ pub(crate) fn limits_in_time_order(plan: LogicalPlan) -> Result<LogicalPlan> {
         let SkipType::Literal(after) = limit.get_skip_type()? else {
             return Err(Error::invalid("LIMIT -n takes numbers").into());
         };
-        Ok(Transformed::yes(last(limit.input.as_ref().clone(), Last { rows, after })?))
+        Ok(Transformed::yes(last(limit.input.as_ref().clone(), Last { rows, after, is_end: false })?))
     };
     Ok(plan.transform_down_up_with_subqueries(without, in_order)?.data)
 }
@@ -90,7 +95,11 @@ fn cut(plan: &LogicalPlan, rows: Last) -> Result<Option<LogicalPlan>> {
             let backwards = sort.expr.iter().map(|e| SortExpr::new(e.expr.clone(), !e.asc, !e.nulls_first));
             let backwards = LogicalPlanBuilder::from(sort.input.as_ref().clone()).sort(backwards)?.build()?;
             let last = LogicalPlanBuilder::from(in_time_order(backwards)?).limit(rows.after, Some(rows.rows))?;
-            turned(last.build()?).map(Some)
+            let last = last.build()?;
+            if rows.is_end && rows.rows <= TURNED_ROWS_MAX {
+                return Ok(Some(super::turned::turned(last)));
+            }
+            sorted_backwards(last).map(Some)
         }
         plan if is_in_order(plan) => numbered(plan, rows).map(Some),
         _ => Ok(None),
@@ -100,7 +109,7 @@ fn cut(plan: &LogicalPlan, rows: Last) -> Result<Option<LogicalPlan>> {
 /// Whether rows come in an order of their own: those of LATEST ON and of joins by time.
 fn is_in_order(plan: &LogicalPlan) -> bool {
     match plan {
-        LogicalPlan::Extension(_) => true,
+        LogicalPlan::Extension(node) => !super::turned::is_turned(node),
         LogicalPlan::Filter(filter) => is_in_order(&filter.input),
         LogicalPlan::SubqueryAlias(alias) => is_in_order(&alias.input),
         LogicalPlan::Projection(projection) => is_in_order(&projection.input),
@@ -109,7 +118,7 @@ fn is_in_order(plan: &LogicalPlan) -> bool {
 }
 
 /// Rows from the last to the first: those of equal keys, too, which sorting again would leave as they come.
-fn turned(plan: LogicalPlan) -> Result<LogicalPlan> {
+fn sorted_backwards(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
     let number = Column::new_unqualified(row_number().schema_name().to_string());
     let numbered = LogicalPlanBuilder::from(plan).window([row_number()])?;

@@ -347,12 +347,12 @@ pub(crate) struct ByPiece {
 }
 
 impl ByPiece {
-    /// The wanted rows of a piece; `None` where there are none.
-    pub fn read(&self, piece: Piece) -> crate::Result<Option<RecordBatch>> {
+    /// The first of the wanted rows of a piece, at most so many; `None` where there are none.
+    pub fn read(&self, piece: Piece, rows_max: usize) -> crate::Result<Option<RecordBatch>> {
         self.cancel.check()?;
         let _timer = self.metrics.elapsed_compute().timer();
         let _ = tally::taken();
-        let batch = self.reader.read(piece);
+        let batch = self.reader.read_first(piece, rows_max);
         self.cancel.has_read(self.reader.rows_of(piece));
         self.read_counts.record(tally::taken());
         let batch = batch?;
