@@ -103,15 +103,17 @@ class System:
     _connection = None
 
     def sql(self, query):
-        """One kept-alive connection: a poll must not cost a handshake."""
+        return json.loads(self.answer(query)[1])
+
+    def answer(self, query):
+        """(status, bytes). One kept-alive connection: a poll must not cost a handshake."""
         for again in (True, False):
             if self._connection is None:
                 self._connection = http.client.HTTPConnection(HOST, self.http_port, timeout=120)
             try:
                 self._connection.request("GET", "/exec?" + urllib.parse.urlencode({"query": query}))
                 answer = self._connection.getresponse()
-                body = answer.read()
-                return json.loads(body)
+                return answer.status, answer.read()
             except (OSError, http.client.HTTPException):
                 self._connection = None
                 if not again:

@@ -80,9 +80,9 @@ class Engine(System):
         answer = self.call("query", sql=sql)
         return answer["seconds"], answer["value"]
 
-    def time(self, sql):
-        """Seconds alone: the rows are read, but do not come over the pipe."""
-        return self.call("query", sql=sql, unsaid=True)["seconds"]
+    def time(self, sql, unparsed=False):
+        """Seconds alone: the rows are read, but do not come over the pipe. Unparsed: as Arrow, where the engine has it."""
+        return self.call("read" if unparsed else "query", sql=sql, unsaid=True)["seconds"]
 
     def cpu_seconds(self):
         """Of the process and of those that it started: Hyper is a server of its own."""
@@ -211,8 +211,14 @@ class Server(System):
             raise RuntimeError(f"{self.name}: {answer['error']}")
         return seconds, answer.get("dataset")
 
-    def time(self, sql):
-        return self.query(sql)[0]
+    def time(self, sql, unparsed=False):
+        """Unparsed: until the last byte of the answer is there."""
+        if not unparsed:
+            return self.query(sql)[0]
+        seconds, (status, body) = seconds_of(lambda: self.system.answer(sql))
+        if status != 200:
+            raise RuntimeError(f"{self.name}: status {status}: {body[:500]}")
+        return seconds
 
     def send(self, text, blocks, workers):
         """Lines over plain connections; seconds until the last byte is out."""

@@ -49,6 +49,7 @@ def arguments(parser):
     parser.add_argument("--cold-runs", type=int, default=3, help="after a restart with the page cache dropped; 0 for none")
     parser.add_argument("--shapes", action="store_true", help="sums, groups, buckets, last positions as well")
     parser.add_argument("--silent-truck", action="store_true", help="one truck is silent after the first day: its last position is far from the end")
+    parser.add_argument("--unparsed", action="store_true", help="answers end with their last byte, or as Arrow in process: without what Python takes to read them")
     parser.add_argument("--only", help="queries with this in their name, others are not asked")
 
 
@@ -79,8 +80,8 @@ def measure(case, text, opened, options, out):
         out.disagree(f"filters {case}", name, f"{str(answers[name])[:200]} where {kept[0] if kept else 'another'} has {str(answers[kept[0]] if kept else answers)[:200]}; {texts[name]}")
     timed = [system for system in opened if system.name in kept]
     for number, system in turns(timed, options.runs):
-        hot = [system.time(texts[system.name]) for _ in range(options.repeats + 1)][1:]
-        records.append(about(case, system, number, opened, texts) | dict(seconds=middle(hot), hot_s=hot, answer_rows=len(answers[system.name])))
+        hot = [system.time(texts[system.name], options.unparsed) for _ in range(options.repeats + 1)][1:]
+        records.append(about(case, system, number, opened, texts) | dict(seconds=middle(hot), hot_s=hot, clock=system.clock + (", not parsed" if options.unparsed else ""), answer_rows=len(answers[system.name])))
         out.record(records[-1])
     for number, system in turns(timed, options.cold_runs):
         how = system.restart()

@@ -29,6 +29,9 @@ class DuckDb:
     def query(self, sql):
         return [list(row) for row in self.connection.execute(sql).fetchall()]
 
+    def read(self, sql):
+        return self.connection.execute(sql).to_arrow_table()
+
     def import_csv(self, table, path, columns):
         self.connection.execute(f"create table {table} as select * from read_csv('{path}')")
         self.connection.execute("checkpoint")
@@ -62,6 +65,9 @@ class ChDb:
     def query(self, sql):
         text = str(self.session.query(sql, "JSONCompactEachRow"))
         return [json.loads(line) for line in text.splitlines()]
+
+    def read(self, sql):
+        return self.session.query(sql, "Arrow").bytes()
 
     def import_csv(self, table, path, columns):
         types = {"TIMESTAMP": "DateTime('UTC')", "DOUBLE": "Float64", "LONG": "Int64", "SYMBOL": "LowCardinality(String)"}
@@ -103,6 +109,9 @@ class Tidalite:
 
     def query(self, sql):
         return [list(row) for row in self.database.sql(sql).fetchall()]
+
+    def read(self, sql):
+        return self.database.sql(sql).arrow()
 
     def import_csv(self, table, path, columns):
         listed = ", ".join(f"{name} {kind}" for name, kind in columns)
@@ -154,6 +163,9 @@ class Hyper:
     def query(self, sql):
         with self.connection.execute_query(sql) as rows:
             return [list(row) for row in rows]
+
+    # It has no other form.
+    read = query
 
     def import_csv(self, table, path, columns):
         types = {"TIMESTAMP": "timestamp", "DOUBLE": "double precision", "LONG": "bigint", "SYMBOL": "text"}
@@ -227,6 +239,9 @@ class OnParquet:
         import pyarrow.parquet as pq
 
         return pq.read_metadata(path).num_rows
+
+    def read(self, sql):
+        return self.query(sql)
 
     def disk(self):
         return sum(os.stat(path).st_blocks * 512 for path in self.files.values())

@@ -185,3 +185,12 @@ def test_the_mean_over_types_is_by_the_best_other():
     means = tsbs.relative(records)
     assert math.isclose(means["tidalite-server"], math.sqrt(2 / 1 * 2 / 4)) and math.isclose(means["duckdb"], 8.0)
     assert tsbs.details(records)[1][-1][2:5] == ["1.00", "1.00", "8.00"]
+
+
+def test_an_answer_that_is_not_parsed_is_an_error_where_its_status_says_so():
+    server = object.__new__(engines.Server)
+    server.name = "a server"
+    server.system = type("Answers", (), {"answer": lambda self, sql: (200, b"no JSON") if sql == "good" else (400, b"it is not")})()
+    assert server.time("good", unparsed=True) < 60
+    with pytest.raises(RuntimeError, match="a server: status 400: b'it is not'"):
+        server.time("bad", unparsed=True)
