@@ -17,7 +17,7 @@ use tidalite_types::ColumnId;
 use tidalite_types::column_type::Physical;
 
 /// Codes from this on are not told apart: bits of so many would take more room than they spare reading.
-pub const CODES_MAX: usize = rows_by_code::CODES_MAX;
+pub const CODES_MAX: usize = 1 << 16;
 
 /// More codes than this have more than few rows.
 const WANTED_MAX: i128 = 16;
@@ -79,7 +79,7 @@ impl Segment {
         let known = self.store().cached(self.key_of_made(column, block), || {
             let decoded = encoded.decode();
             let decoded = decoded.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))?;
-            Ok(share(rows_by_code::encode(&rows_and_codes(&decoded).collect::<Vec<_>>())))
+            Ok(share(rows_of_codes(&decoded)))
         })?;
         let known = values_in::<u16>(&known);
         let Some(known) = RowsByCode::of(&known) else { return Ok(false) };
@@ -109,14 +109,30 @@ fn codes_of(block: &Block) -> Vec<u64> {
     bits
 }
 
-/// The rows of a block that are not NULL, with their codes.
-fn rows_and_codes(block: &Block) -> impl Iterator<Item = (usize, usize)> {
-    let codes: &[u8] = if let BlockData::Fixed(codes) = &block.data { codes } else { &[] };
-    let code = |row: usize| u32::from_le_bytes(codes[4 * row..4 * row + 4].try_into().expect("four bytes")) as usize;
-    rows_that_are_there(block).map(move |row| (row, code(row)))
+/// Nothing where codes are too many to be told apart.
+fn rows_of_codes(block: &Block) -> Vec<u16> {
+    let codes: Vec<usize> = codes(block).collect();
+    let mut known = Vec::new();
+    if codes.iter().enumerate().all(|(row, code)| *code < CODES_MAX || !is_there(block, row)) {
+        let codes: Vec<u16> = codes.into_iter().map(|code| code as u16).collect();
+        rows_by_code::encode(&codes, |row| is_there(block, row), &mut known);
+    }
+    known
 }
 
-/// The rows of a block that are not NULL.
-pub(super) fn rows_that_are_there(block: &Block) -> impl Iterator<Item = usize> {
-    (0..block.rows).filter(|row| block.validity.as_ref().is_none_or(|valid| valid[row / 8] >> (row % 8) & 1 == 1))
+/// The rows of a block that are not NULL, with their codes.
+fn rows_and_codes(block: &Block) -> impl Iterator<Item = (usize, usize)> {
+    codes(block).enumerate().filter(|(row, _)| is_there(block, *row))
+}
+
+/// Also of rows that are NULL.
+fn codes(block: &Block) -> impl Iterator<Item = usize> {
+    let codes: &[u8] = if let BlockData::Fixed(codes) = &block.data { codes } else { &[] };
+    codes.chunks_exact(4).take(block.rows).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]) as usize)
+}
+
+/// Whether a row is not NULL.
+#[inline]
+pub(super) fn is_there(block: &Block, row: usize) -> bool {
+    block.validity.as_ref().is_none_or(|valid| valid[row / 8] >> (row % 8) & 1 == 1)
 }

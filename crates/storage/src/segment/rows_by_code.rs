@@ -8,31 +8,27 @@
 
 use std::ops::Range;
 
-/// Codes from this on are not told apart.
-pub(super) const CODES_MAX: usize = 1 << 16;
-
-/// Of a block of at most 65,536 rows, each at most once. Nothing where codes are too many to be told apart.
-pub(super) fn encode(codes: &[(usize, usize)]) -> Vec<u16> {
-    let count = codes.iter().map(|(_, code)| code + 1).max().unwrap_or(0);
-    if count > CODES_MAX {
-        return Vec::new();
-    }
+/// Of a block of at most 65,536 rows, by number; those that are not there have no code. Behind what `out` has.
+pub(super) fn encode(codes: &[u16], is_there: impl Fn(usize) -> bool, out: &mut Vec<u16>) {
+    let coded =
+        || codes.iter().enumerate().filter(|(row, _)| is_there(*row)).map(|(row, code)| (row, usize::from(*code)));
+    let count = coded().map(|(_, code)| code + 1).max().unwrap_or(0);
     // Where the rows of each code begin; when they are dealt out, where they end.
     let mut ends = vec![0_u32; count];
-    codes.iter().for_each(|(_, code)| ends[*code] += 1);
-    let mut at = 0;
-    ends.iter_mut().for_each(|end| at += std::mem::replace(end, at));
-    let mut known = vec![0; 2 * count + 2 + codes.len()];
-    let (head, rows) = known.split_at_mut(2 * count + 2);
-    for (row, code) in codes {
-        let at = &mut ends[*code];
-        rows[*at as usize] = *row as u16;
+    coded().for_each(|(_, code)| ends[code] += 1);
+    let mut all = 0;
+    ends.iter_mut().for_each(|end| all += std::mem::replace(end, all));
+    let head = out.len();
+    out.resize(head + 2 + 2 * count + all as usize, 0);
+    let (head, rows) = out[head..].split_at_mut(2 + 2 * count);
+    for (row, code) in coded() {
+        let at = &mut ends[code];
+        rows[*at as usize] = row as u16;
         *at += 1;
     }
     for (halves, word) in head.chunks_exact_mut(2).zip(std::iter::once(count as u32).chain(ends)) {
         halves.copy_from_slice(&[word as u16, (word >> 16) as u16]);
     }
-    known
 }
 
 /// What [`encode`] gave.
@@ -73,13 +69,15 @@ mod tests {
     fn rows_are_found_by_their_codes() {
         let mut random = fastrand::Rng::with_seed(12);
         for (rows, codes) in [(0, 1), (1, 1), (5_000, 65_536), (65_536, 3), (65_536, 5_000)] {
-            let of: Vec<(usize, usize)> =
-                (0..rows).filter(|row| row % 9 > 0).map(|row| (row, random.usize(0..codes))).collect();
-            let known = encode(&of);
-            let known = RowsByCode::of(&known).unwrap();
+            let of: Vec<u16> = (0..rows).map(|_| random.usize(0..codes) as u16).collect();
+            let is_there = |row: usize| row % 9 > 0;
+            let mut known = vec![7; 5];
+            encode(&of, is_there, &mut known);
+            assert_eq!(known[..5], [7; 5], "what was there stays");
+            let known = RowsByCode::of(&known[5..]).unwrap();
             for (first, end) in (0..50).map(|_| (random.usize(0..codes), random.usize(0..codes + 2))) {
-                let mut expected: Vec<u16> =
-                    of.iter().filter(|(_, code)| (first..end).contains(code)).map(|(row, _)| *row as u16).collect();
+                let has = |row: &usize| is_there(*row) && (first..end).contains(&usize::from(of[*row]));
+                let mut expected: Vec<u16> = (0..rows).filter(has).map(|row| row as u16).collect();
                 let mut found = known.of_codes(first..end).to_vec();
                 assert!(end != first + 1 || found == expected, "those of one code are in order");
                 expected.sort_unstable();
@@ -88,6 +86,5 @@ mod tests {
             }
             assert_eq!(known.of_codes(codes..usize::MAX), [0_u16; 0], "of no code");
         }
-        assert!(RowsByCode::of(&encode(&[(0, CODES_MAX), (1, 2)])).is_none(), "too many to be told apart");
     }
 }

@@ -9,7 +9,7 @@ use super::encoding::EncodedBlock;
 use super::format::Encoding;
 use super::reader::Segment;
 use super::rows_by_code::{self, RowsByCode};
-use super::{asked, present::rows_that_are_there};
+use super::{asked, present::is_there};
 use crate::{Block, BlockData, Result, ValueSet};
 use tidalite_types::ColumnId;
 use tidalite_types::column_type::Physical;
@@ -21,6 +21,8 @@ const SAMPLE_ROWS: usize = 1024;
 const RARE: usize = 256;
 /// Of a row that is compared. What takes less is compared as fast.
 const BYTES_MIN: usize = 2;
+/// Of a set. More are many rows, or looked up as fast.
+const RANGES_MAX: usize = 16;
 /// Before the rows by slot, in halves of words.
 const HEAD: usize = 8;
 
@@ -35,8 +37,8 @@ pub(super) fn ranges(block: &EncodedBlock, set: &ValueSet) -> Option<Vec<Range>>
         return None;
     }
     match (block.physical, set) {
-        (Physical::F64, ValueSet::Floats(ranges)) => Some(ranges.clone()),
-        (Physical::I32 | Physical::I64, ValueSet::Ints(ranges)) => {
+        (Physical::F64, ValueSet::Floats(ranges)) if ranges.len() <= RANGES_MAX => Some(ranges.clone()),
+        (Physical::I32 | Physical::I64, ValueSet::Ints(ranges)) if ranges.len() <= RANGES_MAX => {
             let lowest = |lo: i128| if lo <= i64::MIN.into() { f64::NEG_INFINITY } else { lo as f64 };
             let highest = |hi: i128| if hi >= i64::MAX.into() { f64::NAN } else { hi as f64 };
             Some(ranges.iter().map(|(lo, hi)| (lowest(*lo), highest(*hi))).collect())
@@ -107,13 +109,14 @@ fn by_slot<T>(block: &Block, values: &[T], wide: impl Fn(&T) -> f64) -> Vec<u16>
     let rare = sample.len() / RARE;
     let ends = sample.get(rare).zip(sample.get(sample.len().wrapping_sub(1 + rare)));
     let Some(slots) = ends.and_then(|(first, last)| Slots::between(*first, *last)) else { return Vec::new() };
-    let codes: Vec<(usize, usize)> =
-        rows_that_are_there(block).map(|row| (row, slots.of(wide(&values[row])))).collect();
-    let head = [slots.from, slots.scale].into_iter().flat_map(|number| {
-        let bits = number.to_bits();
-        [0, 16, 32, 48].map(|shift| (bits >> shift) as u16)
-    });
-    head.chain(rows_by_code::encode(&codes)).collect()
+    let codes: Vec<u16> = values.iter().map(|value| slots.of(wide(value))).collect();
+    let head = [slots.from, slots.scale].map(f64::to_bits);
+    let mut known: Vec<u16> = head.into_iter().flat_map(|bits| [0, 16, 32, 48].map(|at| (bits >> at) as u16)).collect();
+    match block.validity {
+        None => rows_by_code::encode(&codes, |_| true, &mut known),
+        Some(_) => rows_by_code::encode(&codes, |row| is_there(block, row), &mut known),
+    }
+    known
 }
 
 #[derive(Clone, Copy)]
@@ -131,11 +134,15 @@ impl Slots {
 
     /// Never falls as the value grows: rounding keeps the order.
     #[inline(always)]
-    fn of(self, value: f64) -> usize {
+    fn of(self, value: f64) -> u16 {
         const LAST: f64 = (SLOTS - 1) as f64;
+        /// Added to a small number, its whole part is in the lowest bits.
+        const WHOLE: f64 = (1_u64 << 52) as f64;
         // The first one has what is less than all others, the last what is greater, and NaN.
         let at = (value - self.from) * self.scale + 1.0;
-        if at < LAST { at.max(0.0) as usize } else { SLOTS - 1 }
+        let at = if at < LAST { at } else { LAST };
+        let at = if at > 0.0 { at } else { 0.0 };
+        (at + WHOLE).to_bits() as u16
     }
 }
 
@@ -163,7 +170,7 @@ impl RowsByValue<'_> {
 
     fn place(&self, (lo, hi): Range) -> Place {
         let (from_first, to_last) = (lo == f64::NEG_INFINITY, hi.is_nan());
-        Place { first: self.slots.of(lo), last: self.slots.of(hi), from_first, to_last }
+        Place { first: self.slots.of(lo).into(), last: self.slots.of(hi).into(), from_first, to_last }
     }
 }
 

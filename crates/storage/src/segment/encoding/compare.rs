@@ -78,8 +78,7 @@ impl Interval {
     }
 }
 
-/// NaN is the greatest.
-pub(super) fn at_most(a: f64, b: f64) -> bool {
+fn at_most(a: f64, b: f64) -> bool {
     b.is_nan() || a <= b
 }
 

@@ -5,7 +5,7 @@
 //! what they cost together.
 
 use super::chunk::Layout;
-use super::compare::{Interval, WORDS, at_most, fits};
+use super::compare::{Interval, WORDS, fits};
 use super::plain::{Limited, in_vector};
 use super::{EncodedBlock, compressed, dict, packed, to_column};
 use crate::segment::buffer::values_in;
@@ -92,13 +92,13 @@ impl EncodedBlock {
     pub(in crate::segment) fn is_sparse(&self, mask: &[u64]) -> bool {
         use Encoding::{Alp, AlpRd, Packed, Plain};
         let is_by_row = matches!(self.entry.encoding, Plain | Packed | Alp | AlpRd);
-        let is_number = matches!(self.physical, Physical::I32 | Physical::I64 | Physical::F64);
+        if !is_by_row || !matches!(self.physical, Physical::I32 | Physical::I64 | Physical::F64) {
+            return false;
+        }
         let lines = self.entry.bytes as usize / LINE_BYTES / self.rows.div_ceil(VECTOR_ROWS).max(1);
         // Most masks are not: that is seen without looking at vectors.
         let wanted = count_picked(mask) * LINES_A_ROW;
-        is_by_row
-            && is_number
-            && wanted <= lines * mask.len().div_ceil(WORDS)
+        wanted <= lines * mask.len().div_ceil(WORDS)
             && wanted <= lines * mask.chunks(WORDS).filter(|words| words.iter().any(|word| *word != 0)).count()
     }
 
@@ -184,25 +184,19 @@ impl EncodedBlock {
     fn by_row(&self, set: &ValueSet, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
         let numbers: Vec<u16> = picked(mask).map(|row| row as u16).collect();
         let mut found = vec![0; mask.len()];
-        let mut find = |at: usize| found[usize::from(numbers[at]) / 64] |= 1 << (numbers[at] % 64);
-        match set {
-            ValueSet::Floats(ranges) => {
-                let mut values = Vec::with_capacity(numbers.len());
-                if self.physical != Physical::F64 || !self.few_floats(&numbers, &mut values)? {
-                    return Ok(None);
-                }
-                let is_inside = |v: f64| ranges.iter().any(|(lo, hi)| at_most(*lo, v) && at_most(v, *hi));
-                values.iter().enumerate().filter(|(_, v)| is_inside(**v)).for_each(|(at, _)| find(at));
+        let mut keep = |row: u16, is_inside: bool| found[usize::from(row) / 64] |= u64::from(is_inside) << (row % 64);
+        if self.physical == Physical::F64 {
+            let mut values = Vec::with_capacity(numbers.len());
+            if !self.few_floats(&numbers, &mut values)? {
+                return Ok(None);
             }
-            ValueSet::Ints(ranges) => {
-                let mut values = Vec::with_capacity(numbers.len());
-                if !self.few_ints(&numbers, &mut values)? {
-                    return Ok(None);
-                }
-                let is_inside = |v: i64| ranges.iter().any(|(lo, hi)| (*lo..=*hi).contains(&v.into()));
-                values.iter().enumerate().filter(|(_, v)| is_inside(**v)).for_each(|(at, _)| find(at));
+            numbers.iter().zip(values).for_each(|(row, value)| keep(*row, set.has_float(value)));
+        } else {
+            let mut values = Vec::with_capacity(numbers.len());
+            if !self.few_ints(&numbers, &mut values)? {
+                return Ok(None);
             }
-            _ => return Ok(None),
+            numbers.iter().zip(values).for_each(|(row, value)| keep(*row, set.has_int(value.into())));
         }
         Ok(Some(found))
     }

@@ -83,8 +83,14 @@ fn check(rng: &mut fastrand::Rng, column_type: ColumnType, column: &Column, effo
     for set in random_sets(rng, column) {
         let with_null = rng.bool();
         let mut wanted = Bitmap::filled(column.len(), true).words().to_vec();
-        if rng.bool() {
-            wanted.iter_mut().enumerate().for_each(|(i, word)| *word &= if i / 20 % 2 == 0 { rng.u64(..) } else { 0 });
+        match rng.u32(..3) {
+            0 => {}
+            1 => wanted
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, word)| *word &= if i / 20 % 2 == 0 { rng.u64(..) } else { 0 }),
+            // So few that they are read one by one.
+            _ => wanted.iter_mut().for_each(|word| *word &= u64::from(rng.u32(..8) == 0) << rng.u32(..64)),
         }
         let mut expected = wanted.clone();
         for row in 0..column.len() {
