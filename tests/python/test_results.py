@@ -352,3 +352,12 @@ def test_what_is_closed_says_so(tmp_path):
 def test_importing_imports_nothing_else():
     script = "import sys, tidalite; print([m for m in ('numpy', 'pandas', 'polars', 'pyarrow') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("given", [None, "5"])
+def test_importing_leaves_the_environment_as_it_was(given):
+    """How long the allocator keeps freed memory is said in the environment, while it is loaded and no longer."""
+    script = "import os; before = dict(os.environ); import tidalite; print(before == dict(os.environ), os.environ.get('MIMALLOC_PURGE_DELAY'))"
+    environment = {name: value for name, value in os.environ.items() if name != "MIMALLOC_PURGE_DELAY"} | ({"MIMALLOC_PURGE_DELAY": given} if given else {})
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == f"True {given}\n"
