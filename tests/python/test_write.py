@@ -358,6 +358,34 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), db.sql("select n from 
     assert done.stderr == ""
 
 
+def test_children_of_a_process_at_work(tmp_path):
+    """They have databases of their own, whatever threads of the parent were in the middle of when it forked."""
+    script = f"""
+import os, threading, tidalite
+GROUPS = "select count(*) from (select value % 20000 as k, count(*) from generate_series(1, 100000) as value group by k)"
+db, over = tidalite.open({str(tmp_path / "d")!r}, threads=2), threading.Event()
+def work():
+    while not over.is_set():
+        assert db.sql(GROUPS).fetchall() == [(20000,)]
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+ends = []
+for number in range(15):
+    child = os.fork()
+    if not child:
+        own = tidalite.open({str(tmp_path)!r} + f"/{{number}}", threads=2)
+        os._exit(7 if own.sql(GROUPS).fetchall() == [(20000,)] else 8)
+    ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+over.set()
+for thread in threads:
+    thread.join()
+print(ends)
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.stdout == f"{[7] * 15}\n", done.stderr
+
+
 def test_pandas_2():
     """The same tests of pandas under its last version 2, in a process of its own."""
     folder = Path(sys.prefix) / "pandas2"

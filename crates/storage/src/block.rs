@@ -23,6 +23,18 @@ pub enum BlockData {
     Views { views: Bytes, data: Bytes },
 }
 
+impl Block {
+    /// Whether a row is not NULL.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[inline]
+    #[must_use]
+    pub fn is_valid(&self, row: usize) -> bool {
+        self.validity.as_ref().is_none_or(|valid| valid[row / 8] >> (row % 8) & 1 == 1)
+    }
+}
+
 /// What is known of a column's rows without reading them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zone {

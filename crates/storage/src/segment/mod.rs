@@ -1,7 +1,8 @@
 //! The immutable file of a partition's rows: every column in blocks, a footer, a checksum per block.
 //!
 //! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`] some of its rows; [`writer`];
-//! [`store`] what all segments share; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it; [`verify`] everything checked, past what reading relies on;
+//! [`store`] what all segments share; `asked`, what is made of blocks that are asked again and again: [`present`] of symbols, `rows_by_value` of numbers, both
+//! `rows_by_code`; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it; [`verify`] everything checked, past what reading relies on;
 //! [`salvage`] what is whole of a damaged file.
 
 mod asked;

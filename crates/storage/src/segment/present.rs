@@ -113,26 +113,20 @@ fn codes_of(block: &Block) -> Vec<u64> {
 fn rows_of_codes(block: &Block) -> Vec<u16> {
     let codes: Vec<usize> = codes(block).collect();
     let mut known = Vec::new();
-    if codes.iter().enumerate().all(|(row, code)| *code < CODES_MAX || !is_there(block, row)) {
+    if codes.iter().enumerate().all(|(row, code)| *code < CODES_MAX || !block.is_valid(row)) {
         let codes: Vec<u16> = codes.into_iter().map(|code| code as u16).collect();
-        rows_by_code::encode(&codes, |row| is_there(block, row), &mut known);
+        rows_by_code::encode(&codes, |row| block.is_valid(row), &mut known);
     }
     known
 }
 
 /// The rows of a block that are not NULL, with their codes.
 fn rows_and_codes(block: &Block) -> impl Iterator<Item = (usize, usize)> {
-    codes(block).enumerate().filter(|(row, _)| is_there(block, *row))
+    codes(block).enumerate().filter(|(row, _)| block.is_valid(*row))
 }
 
 /// Also of rows that are NULL.
 fn codes(block: &Block) -> impl Iterator<Item = usize> {
     let codes: &[u8] = if let BlockData::Fixed(codes) = &block.data { codes } else { &[] };
     codes.chunks_exact(4).take(block.rows).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]) as usize)
-}
-
-/// Whether a row is not NULL.
-#[inline]
-pub(super) fn is_there(block: &Block, row: usize) -> bool {
-    block.validity.as_ref().is_none_or(|valid| valid[row / 8] >> (row % 8) & 1 == 1)
 }

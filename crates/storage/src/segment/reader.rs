@@ -244,20 +244,19 @@ impl Segment {
         }
         let (encoded, made) = self.opened_with(column, block, described, shared)?;
         let asks = Asks::of(&made);
-        // Of few rows the values are as near.
-        let is_known = asks.are_enough()
-            && !encoded.is_sparse(mask)
-            && match (codes, ranges) {
-                (Some(codes), _) => self.retain_codes(column, block, &encoded, codes, mask)?,
-                (_, Some(ranges)) => self.retain_values(column, block, &encoded, (set, &ranges), mask)?,
-                _ => false,
-            };
-        if is_known {
+        if asks.are_enough() {
+            // Of few rows the values are as near.
+            let is_known = !encoded.is_sparse(mask)
+                && match (codes, ranges) {
+                    (Some(codes), _) => self.retain_codes(column, block, &encoded, codes, mask)?,
+                    (_, Some(ranges)) => self.retain_values(column, block, &encoded, (set, &ranges), mask)?,
+                    _ => false,
+                };
+            if !is_known {
+                return compare(&encoded, mask);
+            }
             self.decided(block, tally::empty_vectors(mask));
             return Ok(());
-        }
-        if asks.are_enough() {
-            return compare(&encoded, mask);
         }
         let asked = count_picked(mask);
         compare(&encoded, mask)?;

@@ -4,12 +4,11 @@
 //! the ends. Rows of the slots between those that have the ends of a range lie inside, rows of these two are asked for
 //! their value. Found out for blocks that are asked for few of their rows again and again.
 
+use super::asked;
 use super::buffer::{share, values_in};
 use super::encoding::EncodedBlock;
-use super::format::Encoding;
 use super::reader::Segment;
 use super::rows_by_code::{self, RowsByCode};
-use super::{asked, present::is_there};
 use crate::{Block, BlockData, Result, ValueSet};
 use tidalite_types::ColumnId;
 use tidalite_types::column_type::Physical;
@@ -23,7 +22,7 @@ const RARE: usize = 256;
 const BYTES_MIN: usize = 2;
 /// Of a set. More are many rows, or looked up as fast.
 const RANGES_MAX: usize = 16;
-/// Before the rows by slot, in halves of words.
+/// Of halves of words before the rows by slot: where the slots begin and their scale.
 const HEAD: usize = 8;
 
 /// Both ends included; −∞ and NaN are those of no value.
@@ -31,9 +30,7 @@ pub(super) type Range = (f64, f64);
 
 /// The ranges of a set, where rows of such a block are worth being known by value.
 pub(super) fn ranges(block: &EncodedBlock, set: &ValueSet) -> Option<Vec<Range>> {
-    use Encoding::{Alp, AlpRd, Packed, Plain};
-    let is_by_row = matches!(block.entry.encoding, Plain | Packed | Alp | AlpRd);
-    if !is_by_row || (block.entry.bytes as usize) < BYTES_MIN * block.rows {
+    if !block.has_numbers_by_row() || (block.entry.bytes as usize) < BYTES_MIN * block.rows {
         return None;
     }
     match (block.physical, set) {
@@ -110,11 +107,10 @@ fn by_slot<T>(block: &Block, values: &[T], wide: impl Fn(&T) -> f64) -> Vec<u16>
     let ends = sample.get(rare).zip(sample.get(sample.len().wrapping_sub(1 + rare)));
     let Some(slots) = ends.and_then(|(first, last)| Slots::between(*first, *last)) else { return Vec::new() };
     let codes: Vec<u16> = values.iter().map(|value| slots.of(wide(value))).collect();
-    let head = [slots.from, slots.scale].map(f64::to_bits);
-    let mut known: Vec<u16> = head.into_iter().flat_map(|bits| [0, 16, 32, 48].map(|at| (bits >> at) as u16)).collect();
+    let mut known = bytemuck::cast::<_, [u16; HEAD]>([slots.from, slots.scale]).to_vec();
     match block.validity {
         None => rows_by_code::encode(&codes, |_| true, &mut known),
-        Some(_) => rows_by_code::encode(&codes, |row| is_there(block, row), &mut known),
+        Some(_) => rows_by_code::encode(&codes, |row| block.is_valid(row), &mut known),
     }
     known
 }
@@ -164,8 +160,8 @@ struct Place {
 impl RowsByValue<'_> {
     fn of(known: &[u16]) -> Option<RowsByValue<'_>> {
         let (head, known) = known.split_at_checked(HEAD)?;
-        let number = |at: usize| f64::from_bits((0..4).map(|i| u64::from(head[at + i]) << (16 * i)).sum());
-        Some(RowsByValue { slots: Slots { from: number(0), scale: number(4) }, rows: RowsByCode::of(known)? })
+        let [from, scale] = bytemuck::cast(<[u16; HEAD]>::try_from(head).ok()?);
+        Some(RowsByValue { slots: Slots { from, scale }, rows: RowsByCode::of(known)? })
     }
 
     fn place(&self, (lo, hi): Range) -> Place {

@@ -88,11 +88,16 @@ impl EncodedBlock {
         }
     }
 
+    /// Whether it has numbers of 32 or 64 bits of which one is read without the others.
+    pub(in crate::segment) fn has_numbers_by_row(&self) -> bool {
+        use Encoding::{Alp, AlpRd, Packed, Plain};
+        matches!(self.entry.encoding, Plain | Packed | Alp | AlpRd)
+            && matches!(self.physical, Physical::I32 | Physical::I64 | Physical::F64)
+    }
+
     /// Whether so few rows of each vector are wanted that they are read one by one, in fewer lines of memory than all.
     pub(in crate::segment) fn is_sparse(&self, mask: &[u64]) -> bool {
-        use Encoding::{Alp, AlpRd, Packed, Plain};
-        let is_by_row = matches!(self.entry.encoding, Plain | Packed | Alp | AlpRd);
-        if !is_by_row || !matches!(self.physical, Physical::I32 | Physical::I64 | Physical::F64) {
+        if !self.has_numbers_by_row() {
             return false;
         }
         let lines = self.entry.bytes as usize / LINE_BYTES / self.rows.div_ceil(VECTOR_ROWS).max(1);
