@@ -29,6 +29,7 @@ pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
 use crate::functions::{self, partitions};
 use crate::names::{Words, nearest};
+use crate::scan::exec::ROWS_NEAR;
 use crate::scan::several::Compiles;
 use crate::scan::table::NativeTable;
 use crate::statement::{Name, Partitions, Query};
@@ -505,6 +506,16 @@ impl Engine {
     }
 
     fn start(&self, planned: Planned, words: &Arc<Words>, cancel: CancelToken) -> Result<QueryResult> {
+        self.start_by(Caller::Engine, planned, words, cancel)
+    }
+
+    fn start_by(
+        &self,
+        caller: Caller,
+        planned: Planned,
+        words: &Arc<Words>,
+        cancel: CancelToken,
+    ) -> Result<QueryResult> {
         let physical = planned.physical;
         let fields = planned.logical_schema;
         let columns = distinct(fields.fields().iter().map(|field| output_column(field, words)).collect());
@@ -525,21 +536,43 @@ impl Engine {
             HashMap::new(),
             Arc::new(environment),
         );
-        let runtime = if planned.is_about_system { &self.control } else { &self.runtime };
+        let work = near::work(&physical);
+        let is_near = work.is_some_and(|rows| rows <= caller.rows_near());
+        let is_small = work.is_some_and(|rows| rows <= Caller::Engine.rows_near());
+        // What is small, and not computed here, does not wait for what is large.
+        let runtime = if planned.is_about_system || is_small && !is_near { &self.control } else { &self.runtime };
         let Some(runtime) = runtime else {
             return Err(Error::new(ErrorKind::Unavailable, "the database is closed"));
         };
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
-        let is_small = near::is_small(&physical);
         let context = Arc::new(context);
         let mut driven = drive(physical, context, schema.clone(), sender, cancel.clone(), words.clone()).boxed();
-        let is_done = is_small && {
+        let is_done = is_near && {
             // What it begins besides runs where it would otherwise.
             let _entered = runtime.enter();
             (&mut driven).now_or_never().is_some()
         };
         let task = (!is_done).then(|| Abort(runtime.spawn(driven)));
         Ok(QueryResult { columns, schema, timestamp, stream: rows(receiver, task, cancel) })
+    }
+}
+
+/// Whose thread starts a query.
+#[derive(Clone, Copy, Debug)]
+enum Caller {
+    /// One for that.
+    Engine,
+    /// Any: that of a socket with other clients, or one of an application.
+    Other,
+}
+
+impl Caller {
+    /// The work, in rows that come out of scans, that is done on its thread: to hand it from thread to thread takes longer.
+    fn rows_near(self) -> usize {
+        match self {
+            Caller::Engine => ROWS_NEAR,
+            Caller::Other => ROWS_NEAR / 4,
+        }
     }
 }
 
@@ -684,6 +717,10 @@ fn join_error(error: &tokio::task::JoinError) -> Error {
     if error.is_cancelled() {
         return Error::new(ErrorKind::Unavailable, "the database is closing");
     }
+    panicked()
+}
+
+fn panicked() -> Error {
     Error::internal("the query failed by a bug: it panicked; the log has the place")
 }
 

@@ -20,6 +20,7 @@ use arrow::datatypes::{
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use number::{push_f32, push_f64};
 use tidalite::types::TimeUnit as Unit;
+use time::Day;
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +56,8 @@ enum Values<'a> {
     U64(&'a [u64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
-    Timestamp(&'a [i64], Unit),
-    Seconds(&'a [i64]),
+    Timestamp(&'a [i64], Unit, Day),
+    Seconds(&'a [i64], Day),
     Date(&'a [i32]),
     Text(&'a StringViewArray),
     Binary(&'a BinaryViewArray),
@@ -150,9 +151,9 @@ impl<'a> Cells<'a> {
             Values::U64(v) => out.extend_from_slice(itoa::Buffer::new().format(v[row]).as_bytes()),
             Values::F32(v) => push_f32(out, v[row], style),
             Values::F64(v) => push_f64(out, v[row], style),
-            Values::Timestamp(v, unit) => quoted(out, style, |out| time::push_timestamp(out, v[row], *unit)),
-            Values::Seconds(v) => {
-                quoted(out, style, |out| time::push_timestamp(out, v[row].saturating_mul(1000), Unit::Millis));
+            Values::Timestamp(v, unit, day) => quoted(out, style, |out| time::push_timestamp(out, v[row], *unit, day)),
+            Values::Seconds(v, day) => {
+                quoted(out, style, |out| time::push_timestamp(out, v[row].saturating_mul(1000), Unit::Millis, day));
             }
             Values::Date(v) => quoted(out, style, |out| time::push_date(out, v[row], style)),
             Values::Text(v) => push_text(out, v.value(row), style),
@@ -180,18 +181,15 @@ impl<'a> Cells<'a> {
 }
 
 fn timestamps(array: &dyn Array, unit: TimeUnit) -> Values<'_> {
-    match unit {
-        TimeUnit::Second => Values::Seconds(array.as_primitive::<TimestampSecondType>().values()),
-        TimeUnit::Millisecond => {
-            Values::Timestamp(array.as_primitive::<TimestampMillisecondType>().values(), Unit::Millis)
+    let (values, unit) = match unit {
+        TimeUnit::Second => {
+            return Values::Seconds(array.as_primitive::<TimestampSecondType>().values(), Day::default());
         }
-        TimeUnit::Microsecond => {
-            Values::Timestamp(array.as_primitive::<TimestampMicrosecondType>().values(), Unit::Micros)
-        }
-        TimeUnit::Nanosecond => {
-            Values::Timestamp(array.as_primitive::<TimestampNanosecondType>().values(), Unit::Nanos)
-        }
-    }
+        TimeUnit::Millisecond => (array.as_primitive::<TimestampMillisecondType>().values(), Unit::Millis),
+        TimeUnit::Microsecond => (array.as_primitive::<TimestampMicrosecondType>().values(), Unit::Micros),
+        TimeUnit::Nanosecond => (array.as_primitive::<TimestampNanosecondType>().values(), Unit::Nanos),
+    };
+    Values::Timestamp(values, unit, Day::default())
 }
 
 fn list(array: &ListArray) -> Values<'_> {

@@ -5,46 +5,56 @@ pub fn push_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-fn push_two(out: &mut Vec<u8>, value: i64) {
-    out.push(b'0' + (value / 10 % 10) as u8);
-    out.push(b'0' + (value % 10) as u8);
+/// The digits of each number below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut at = 0;
+    while at < 100 {
+        pairs[at] = [b'0' + (at / 10) as u8, b'0' + (at % 10) as u8];
+        at += 1;
+    }
+    pairs
+};
+
+/// The last two digits.
+fn two(value: u32) -> [u8; 2] {
+    PAIRS[(value % 100) as usize]
 }
 
 /// `2016-01-31`; a year has at least four digits.
 pub fn push_day(out: &mut Vec<u8>, (year, month, day): (i64, u32, u32)) {
-    if (0..10_000).contains(&year) {
-        push_two(out, year / 100);
-        push_two(out, year % 100);
-    } else {
-        out.extend_from_slice(format!("{year:05}").as_bytes());
+    let ([m, n], [d, e]) = (two(month), two(day));
+    match u32::try_from(year) {
+        Ok(short) if short < 10_000 => {
+            let ([c, b], [y, z]) = (two(short / 100), two(short));
+            out.extend_from_slice(&[c, b, y, z, b'-', m, n, b'-', d, e]);
+        }
+        _ => {
+            out.extend_from_slice(format!("{year:05}").as_bytes());
+            out.extend_from_slice(&[b'-', m, n, b'-', d, e]);
+        }
     }
-    out.push(b'-');
-    push_two(out, i64::from(month));
-    out.push(b'-');
-    push_two(out, i64::from(day));
 }
 
 /// `23:59:59` of a second of the day.
 pub fn push_clock(out: &mut Vec<u8>, second: i64) {
-    push_two(out, second / 3600);
-    out.push(b':');
-    push_two(out, second / 60 % 60);
-    out.push(b':');
-    push_two(out, second % 60);
+    let second = second as u32;
+    let ([h, i], [m, n], [s, t]) = (two(second / 3600), two(second / 60 % 60), two(second % 60));
+    out.extend_from_slice(&[h, i, b':', m, n, b':', s, t]);
 }
 
-/// `.250000`, with as many digits as the unit has; without zeros at the end, or any digit, when `is_short`.
-pub fn push_fraction(out: &mut Vec<u8>, mut fraction: i64, per_second: i64, is_short: bool) {
+/// `.250000`, with as many digits as the unit has; without zeros at the end, or any digit, when `is_short`. Units have up
+/// to nine.
+pub fn push_fraction(out: &mut Vec<u8>, fraction: i64, per_second: i64, is_short: bool) {
     if is_short && fraction == 0 {
         return;
     }
-    out.push(b'.');
-    let mut scale = per_second / 10;
-    while scale > 0 && !(is_short && fraction == 0) {
-        out.push(b'0' + (fraction / scale) as u8);
-        fraction %= scale;
-        scale /= 10;
-    }
+    let digits = per_second.ilog10() as usize;
+    let nanos = fraction as u32 * 10_u32.pow(9 - digits as u32);
+    let ([b, c], [d, e], [f, g], [h, i]) = (two(nanos / 1_000_000), two(nanos / 10_000), two(nanos / 100), two(nanos));
+    let text = [b'.', b'0' + (nanos / 100_000_000 % 10) as u8, b, c, d, e, f, g, h, i];
+    let shown = if is_short { text.iter().rposition(|digit| *digit != b'0').unwrap_or(0) } else { digits };
+    out.extend_from_slice(&text[..=shown]);
 }
 
 pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -116,11 +126,18 @@ mod tests {
     fn days_and_times_have_fixed_widths() {
         assert_eq!(text(|out| push_day(out, (7, 2, 9))), "0007-02-09");
         assert_eq!(text(|out| push_day(out, (12_345, 12, 31))), "12345-12-31");
+        assert_eq!(text(|out| push_day(out, (-44, 3, 15))), "-0044-03-15");
+        assert_eq!(text(|out| push_clock(out, 0)), "00:00:00");
         assert_eq!(text(|out| push_clock(out, 86_399)), "23:59:59");
         assert_eq!(text(|out| push_fraction(out, 250, 1_000, false)), ".250");
         assert_eq!(text(|out| push_fraction(out, 250, 1_000, true)), ".25");
         assert_eq!(text(|out| push_fraction(out, 0, 1_000, true)), "");
         assert_eq!(text(|out| push_fraction(out, 0, 1_000, false)), ".000");
+        assert_eq!(text(|out| push_fraction(out, 1_020, 1_000_000, false)), ".001020");
+        assert_eq!(text(|out| push_fraction(out, 1_020, 1_000_000, true)), ".00102");
+        assert_eq!(text(|out| push_fraction(out, 987_654_321, 1_000_000_000, false)), ".987654321");
+        assert_eq!(text(|out| push_fraction(out, 100_000_000, 1_000_000_000, true)), ".1");
+        assert_eq!(text(|out| push_fraction(out, 1, 1_000_000_000, true)), ".000000001");
     }
 
     #[test]

@@ -11,9 +11,15 @@ pub fn push_string(out: &mut Vec<u8>, text: &[u8]) {
 pub fn push_str(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
+    let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    // All are looked at, which the compiler does many at a time: there is rarely one.
+    if !bytes.iter().fold(false, |any, byte| any | is_special(*byte)) {
+        out.extend_from_slice(bytes);
+        return out.push(b'"');
+    }
     let mut from = 0;
     for (i, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+        if !is_special(byte) {
             continue;
         }
         out.extend_from_slice(&bytes[from..i]);

@@ -3,6 +3,7 @@
 //! Append-only: an id once given stands for its string for as long as the column exists. The committer appends,
 //! readers read at the same time. What is on disk is the log's and the symbol file's business.
 
+use crate::cache::Made;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,6 +24,8 @@ struct Inner {
     hasher: hashbrown::DefaultHashBuilder,
     /// The strings as last handed out; stale when shorter than `strings`.
     shared: Arc<Views>,
+    /// What a reader made of those.
+    made: Made,
 }
 
 impl SymbolMap {
@@ -50,17 +53,24 @@ impl SymbolMap {
     /// All strings known now, by id: at least those of every snapshot taken before the call.
     #[must_use]
     pub fn strings(&self) -> Arc<Views> {
+        self.strings_and_made().0
+    }
+
+    /// The same with room for what a reader makes of them, which is there for the next one until there are more strings.
+    #[must_use]
+    pub fn strings_and_made(&self) -> (Arc<Views>, Made) {
         {
             let inner = self.read();
             if inner.shared.len() == inner.strings.len() {
-                return inner.shared.clone();
+                return (inner.shared.clone(), inner.made.clone());
             }
         }
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         if inner.shared.len() != inner.strings.len() {
             inner.shared = Arc::new(inner.strings.clone());
+            inner.made = Made::default();
         }
-        inner.shared.clone()
+        (inner.shared.clone(), inner.made.clone())
     }
 
     /// Whether `count` more strings of `bytes` together are within the limits of a dictionary.

@@ -2,7 +2,8 @@
 //!
 //! In: the text of one statement. Out: rows as a stream, or what was done. Queries go down to the query engine and
 //! their batches come up; INSERT and DDL turn to the writer here, in [`write`]; [`upkeep`] looks after files. Everything runs on the engine's
-//! threads, never on the caller's. What runs is listed in [`running`] until its rows are read to the end or dropped.
+//! threads, not on the caller's, but for a few rows of a query that was asked before. What runs is listed in [`running`] until its rows are read
+//! to the end or dropped.
 
 mod change;
 mod conflict;
@@ -229,9 +230,15 @@ impl Sessions {
         let deadline = self.shared.deadlines.add(timeout, &entry.cancel);
         let frames = options.frames.into();
         let statement = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
-        let sql = sql.to_owned();
-        let ran = engine.spawn(statement.run(sql, options.parameters, entry, deadline).boxed());
-        async move { ran.await? }.boxed()
+        let (engine, sql, values) = (engine.clone(), sql.to_owned(), options.parameters);
+        async move {
+            let asked = Asked::new(&sql, &values, &statement.frames);
+            if let Some(result) = statement.known_at_once(&asked, &sql, &entry.cancel) {
+                return Ok(Response::Rows(statement.rows(result?, entry, deadline)));
+            }
+            engine.spawn(statement.run(sql, values, asked, entry, deadline).boxed()).await?
+        }
+        .boxed()
     }
 
     /// Finds what a statement asks for and answers, without running it. `types` are those known of its parameters.
@@ -303,6 +310,35 @@ impl Sessions {
     }
 }
 
+/// What plans of a statement may be kept as.
+struct Asked {
+    /// With the same values; empty where none is kept.
+    text: String,
+    /// For all values, constants among them: as what, and the statement with its values out of it.
+    for_all: Option<(String, Lifted)>,
+}
+
+impl Asked {
+    fn new(sql: &str, values: &[Parameter], frames: &[Frame]) -> Asked {
+        // A name may be that of a frame this time.
+        if sql.len() > KEPT_BYTES_MAX || !frames.is_empty() {
+            return Asked { text: String::new(), for_all: None };
+        }
+        let (text, template) = match values.is_empty() {
+            true => (sql.to_owned(), tidalite_query::lifted(sql)),
+            false => (format!("{sql}\0{values:?}"), Some(Lifted { sql: sql.to_owned(), values: values.to_vec() })),
+        };
+        let for_all = template.map(|template| (format!("{}\0", template.sql), template));
+        Asked { text, for_all }
+    }
+
+    /// What to look for, with the values that it takes.
+    fn ways(&self) -> impl Iterator<Item = (&str, &[Parameter])> {
+        let for_all = self.for_all.iter().map(|(text, template)| (text.as_str(), template.values.as_slice()));
+        std::iter::once((self.text.as_str(), &[][..])).chain(for_all).filter(|(text, _)| !text.is_empty())
+    }
+}
+
 /// What a statement that writes did.
 enum Changed {
     Done {
@@ -326,39 +362,24 @@ impl Session {
         self,
         sql: String,
         values: Vec<Parameter>,
+        asked: Asked,
         entry: Entry,
         deadline: Option<Deadline>,
     ) -> Result<Response> {
         let cancel = entry.cancel.clone();
-        // What was asked before, with the same values.
-        let text = match values.is_empty() {
-            // A name may be that of a frame this time.
-            _ if sql.len() > KEPT_BYTES_MAX || !self.frames.is_empty() => String::new(),
-            true => sql.clone(),
-            false => format!("{sql}\0{values:?}"),
-        };
         let catalog = self.catalog();
-        if let Some(result) = self.known(&catalog, (&text, &sql), &[], &cancel).await? {
-            return Ok(Response::Rows(self.rows(result, entry, deadline)));
-        }
-        // And what is planned for all values; constants are such, too.
-        let template = match values.is_empty() {
-            _ if text.is_empty() => None,
-            true => tidalite_query::lifted(&sql),
-            false => Some(Lifted { sql: sql.clone(), values: values.clone() }),
-        };
-        let template = template.unwrap_or_else(|| Lifted { sql: String::new(), values: Vec::new() });
-        let for_all = if template.sql.is_empty() { String::new() } else { format!("{}\0", template.sql) };
-        if let Some(result) = self.known(&catalog, (&for_all, &sql), &template.values, &cancel).await? {
-            return Ok(Response::Rows(self.rows(result, entry, deadline)));
+        for (text, values) in asked.ways() {
+            if let Some(result) = self.known(&catalog, (text, &sql), values, &cancel).await? {
+                return Ok(Response::Rows(self.rows(result, entry, deadline)));
+            }
         }
         let statement = self.engine()?.parse(&sql, &values, &cancel).await?;
         match statement {
             Statement::Query(query) => {
-                let planned = self.engine()?.query_kept(self.catalog(), query, &text, cancel.clone());
+                let planned = self.engine()?.query_kept(self.catalog(), query, &asked.text, cancel.clone());
                 let result = until_cancelled(&cancel, planned).await?;
-                if !for_all.is_empty() {
-                    self.engine()?.learn(&catalog, &template.sql, &for_all, &cancel).await;
+                if let Some((for_all, template)) = &asked.for_all {
+                    self.engine()?.learn(&catalog, &template.sql, for_all, &cancel).await;
                 }
                 Ok(Response::Rows(self.rows(result, entry, deadline)))
             }
@@ -380,6 +401,14 @@ impl Session {
                 Changed::Rows(result) => Ok(Response::Rows(self.rows(result, entry, deadline))),
             },
         }
+    }
+
+    /// The rows of a query that was asked before, where that takes a moment.
+    fn known_at_once(&self, asked: &Asked, sql: &str, cancel: &CancelToken) -> Option<Result<QueryResult>> {
+        let (engine, catalog) = (self.engine().ok()?, self.catalog());
+        let known = |(text, values)| engine.known_at_once(&catalog, (text, sql), values, cancel);
+        let found = asked.ways().find_map(known)?;
+        Some(found.map_err(Error::from))
     }
 
     /// The rows of a query whose plan is kept as `text`.

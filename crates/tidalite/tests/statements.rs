@@ -165,6 +165,67 @@ async fn a_repeated_statement_stops_when_cancelled() {
     }
 }
 
+/// Counts and ends of a whole table are told without reading it, and anew once it is written.
+#[tokio::test]
+async fn what_is_known_of_a_table_is_told_as_it_is_now() {
+    let db = open();
+    db.run("CREATE TABLE w (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    let asked = async |expected: [Option<i64>; 3]| {
+        for _ in 0..3 {
+            for (sql, expected) in
+                ["SELECT count(*) FROM w", "SELECT max(x) FROM w", "SELECT count(*) FROM w WHERE x > 1"]
+                    .iter()
+                    .zip(expected)
+            {
+                let batches: Vec<_> = db.rows(sql).await.stream.map(|batch| batch.expect("no error")).collect().await;
+                let column = batches[0].column(0).as_primitive::<Int64Type>();
+                assert_eq!(column.iter().next().flatten(), expected, "{sql}");
+            }
+        }
+    };
+    asked([Some(0), None, Some(0)]).await;
+    db.run("INSERT INTO w VALUES ('2024-01-01', 1), ('2024-01-02', 2), ('2024-01-03', 3)").await;
+    asked([Some(3), Some(3), Some(2)]).await;
+    db.run("DELETE FROM w WHERE x = 3").await;
+    asked([Some(2), Some(2), Some(1)]).await;
+    db.database.settle().expect("it settles");
+    asked([Some(2), Some(2), Some(1)]).await;
+    db.run("ALTER TABLE w RENAME COLUMN x TO y").await;
+    db.run("ALTER TABLE w ADD COLUMN x LONG").await;
+    asked([Some(2), None, Some(0)]).await;
+    db.run("DROP TABLE w").await;
+    db.run("CREATE TABLE w (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    asked([Some(0), None, Some(0)]).await;
+}
+
+/// What was planned on a large stack is begun on that of whoever asks again.
+#[tokio::test]
+async fn a_deep_statement_is_asked_again_on_a_small_stack() {
+    let db = open();
+    db.run("CREATE TABLE d (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    db.run("INSERT INTO d VALUES ('2024-01-01', 1), ('2024-01-02', 2)").await;
+    let sum = format!("SELECT x FROM d WHERE {} > 300", vec!["x"; 190].join("+"));
+    let either = |terms: usize| format!("SELECT x FROM d WHERE {}", vec!["x=1"; terms].join(" OR "));
+    let nested = format!("SELECT x FROM d WHERE {}x=1{}", "NOT(x=3 OR ".repeat(40), ")".repeat(40));
+    let deep = [(sum, 1), (nested, 1), (either(130), 1), (either(900), 1)];
+    for _ in 0..4 {
+        for (sql, rows) in deep.clone() {
+            let database = db.database.clone();
+            let asked = move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+                runtime.block_on(async {
+                    match database.execute(&sql, QueryOptions::default()).await.expect("it is a query") {
+                        Response::Rows(found) => count(found).await.expect("no error"),
+                        Response::Done { .. } => panic!("a query has rows"),
+                    }
+                })
+            };
+            let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(asked).expect("a thread");
+            assert_eq!(thread.join().expect("it does not panic"), rows);
+        }
+    }
+}
+
 /// Values of other types than those before, and rows written between two runs.
 #[tokio::test]
 async fn a_prepared_statement_takes_any_values() {

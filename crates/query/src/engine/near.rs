@@ -2,9 +2,10 @@
 
 use crate::exec::group;
 use crate::exec::latest_on::LatestOn;
+use crate::exec::latest_scan::LatestScan;
 use crate::exec::operator::Operation;
 use crate::exec::turned::Turned;
-use crate::scan::exec::{ROWS_NEAR, ScanExec};
+use crate::scan::exec::ScanExec;
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
@@ -26,20 +27,20 @@ const NARROW: &[&str] = &[
     Turned::NAME,
 ];
 
-/// Whether a plan looks at few rows and makes no more of them. Timeouts and the like are kept on the same threads.
-pub(super) fn is_small(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    rows(plan).is_some_and(|rows| rows <= ROWS_NEAR)
-}
-
-/// The work of its scans, in rows that come out; `None` when there are other operators, which may make any number of a row.
-fn rows(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+/// The work of a plan's scans, in rows that come out; `None` when there are other operators, which may make any number of
+/// a row.
+pub(super) fn work(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
     if let Some(scan) = plan.downcast_ref::<ScanExec>() {
         return Some(scan.work());
+    }
+    // A few blocks mostly; it lets others go first when they are more.
+    if plan.name() == LatestScan::NAME {
+        return Some(0);
     }
     if !NARROW.contains(&plan.name()) {
         return None;
     }
-    plan.children().into_iter().map(rows).try_fold(0, |sum: usize, rows| sum.checked_add(rows?))
+    plan.children().into_iter().map(work).try_fold(0, |sum: usize, rows| sum.checked_add(rows?))
 }
 
 #[cfg(test)]
@@ -53,14 +54,12 @@ mod tests {
     #[test]
     fn what_may_make_many_rows_of_few_is_not_small() {
         let empty = || Arc::new(EmptyExec::new(Arc::new(Schema::empty()))) as Arc<dyn ExecutionPlan>;
-        assert!(is_small(&empty()));
+        assert_eq!(work(&empty()), Some(0));
         let limited: Arc<dyn ExecutionPlan> = Arc::new(GlobalLimitExec::new(empty(), 0, Some(3)));
-        assert!(is_small(&limited));
+        assert_eq!(work(&limited), Some(0));
         let joined: Arc<dyn ExecutionPlan> = Arc::new(CrossJoinExec::new(empty(), limited));
-        assert!(!is_small(&joined));
-        assert!(
-            !is_small(&(Arc::new(GlobalLimitExec::new(joined, 0, Some(3))) as Arc<dyn ExecutionPlan>)),
-            "below, too"
-        );
+        assert_eq!(work(&joined), None);
+        let above: Arc<dyn ExecutionPlan> = Arc::new(GlobalLimitExec::new(joined, 0, Some(3)));
+        assert_eq!(work(&above), None, "below, too");
     }
 }

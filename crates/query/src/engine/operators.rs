@@ -2,7 +2,8 @@
 //!
 //! That is sound where operators do not depend on rows: over one table, of which a scan answers filters, and where
 //! parameters are nowhere but in those. Much is known of all rows of a table, from which what they come to may be
-//! planned: without a filter operators are kept of groups by keys, and of rows. How many streams come out of a scan decides what is above it: for each number
+//! planned: without a filter operators are kept of groups by keys, and of rows; what was told without reading any is kept
+//! for as long as nothing is written. How many streams come out of a scan decides what is above it: for each number
 //! that was met there are operators of their own. What the last rules ([`super::last_rules`]) do depends on the rows and
 //! is done each time.
 
@@ -15,6 +16,7 @@ use crate::exec::turned::Turned;
 use crate::plan::FillSpec;
 use crate::scan::exec::ScanExec;
 use crate::scan::place::ScanPlace;
+use crate::scan::table::NativeTable;
 use crate::{Catalog, Result};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -23,8 +25,10 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tidalite_storage::TableSnapshot;
 
 /// Operators for so many numbers of streams are kept.
@@ -60,6 +64,12 @@ enum Kept {
         scan: Arc<Scan>,
         shapes: Vec<Shape>,
     },
+    /// Nothing is read: what the table was known to have is in them, and holds as long as it is the same.
+    Told {
+        scan: Arc<Scan>,
+        table: Weak<TableSnapshot>,
+        plan: Arc<dyn ExecutionPlan>,
+    },
 }
 
 /// The scan as the plan has it.
@@ -83,10 +93,20 @@ impl Operators {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps operators as the stock rules leave them, if they serve later runs.
-    pub fn keep(&self, logical: &LogicalPlan, stock: &Arc<dyn ExecutionPlan>) {
+    /// Keeps operators as the stock rules leave them, if they serve later runs. `logical` is the plan without its tables,
+    /// `pinned` with them.
+    pub fn keep(&self, logical: &LogicalPlan, pinned: &LogicalPlan, stock: &Arc<dyn ExecutionPlan>) {
         let mut kept = self.lock();
         if matches!(&*kept, Kept::None) {
+            return;
+        }
+        if is_told(stock) {
+            let told = Scan::of(logical).filter(|scan| scan.filters.is_empty()).zip(table_of(pinned));
+            *kept = told.map_or(Kept::None, |(scan, table)| Kept::Told {
+                scan: Arc::new(scan),
+                table: Arc::downgrade(&table),
+                plan: stock.clone(),
+            });
             return;
         }
         let shape = Shape::of(stock);
@@ -140,6 +160,27 @@ impl Scan {
         let table = self.table.downcast_ref::<Unpinned>()?;
         let now = catalog.snapshots(&[table.name()]).pop().flatten()?;
         table.is_of(&now).then_some(now)
+    }
+}
+
+/// The first table of a plan.
+fn table_of(plan: &LogicalPlan) -> Option<Arc<TableSnapshot>> {
+    let mut found = None;
+    let walked = plan.apply_with_subqueries(|node| {
+        let LogicalPlan::TableScan(scan) = node else { return Ok(TreeNodeRecursion::Continue) };
+        let table = source_as_provider(&scan.source)?;
+        found = table.downcast_ref::<NativeTable>().map(|table| table.snapshot.clone());
+        Ok(TreeNodeRecursion::Stop)
+    });
+    walked.ok()?;
+    found
+}
+
+/// Whether values are all there is to operators.
+fn is_told(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    match plan.downcast_ref::<ProjectionExec>() {
+        Some(projection) => is_told(projection.input()),
+        None => plan.downcast_ref::<PlaceholderRowExec>().is_some(),
     }
 }
 
@@ -206,6 +247,10 @@ impl Engine {
     ) -> Option<Result<Arc<dyn ExecutionPlan>>> {
         let (scan, first) = match &*plan.operators.lock() {
             Kept::Some { scan, shapes } => (scan.clone(), shapes.first()?.place.clone()),
+            Kept::Told { scan, table, plan } => {
+                let (now, before) = (scan.table_now(catalog)?, table.upgrade()?);
+                return Arc::ptr_eq(&now, &before).then(|| Ok(plan.clone()));
+            }
             _ => return None,
         };
         let table = scan.table_now(catalog)?;

@@ -8,8 +8,9 @@
 
 use super::bound::Parameters;
 use super::operators::Operators;
-use super::{Engine, Planned, QueryResult};
+use super::{Caller, Engine, Planned, QueryResult};
 use crate::Parameter;
+use crate::names::Words;
 use crate::scan::spec::Order;
 use crate::scan::table::NativeTable;
 use crate::statement::Query;
@@ -25,6 +26,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_storage::TableSnapshot;
 use tidalite_types::{TableId, TableSchema};
@@ -33,6 +35,8 @@ use tidalite_types::{TableId, TableSchema};
 const PLANS_MAX: usize = 256;
 /// A longer text is not worth keeping: most of them are lists of values.
 const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Of a longer text operators are not looked after on any thread: what it says may lie deeper than its stack.
+const TEXT_BYTES_AT_ONCE: usize = 1 << 10;
 
 /// Words with which the same text may mean something else the next time.
 const CHANGING: &[&str] = &[
@@ -163,16 +167,8 @@ impl Engine {
             let bound = plan.parameters.constants(values)?;
             // Places of errors are those of this text.
             let words = plan.query.words.of_text(sql);
-            let start = |made: Result<_>| {
-                let started = made.and_then(|physical| {
-                    let (config, logical_schema) = (self.config(cancel), plan.schema.clone());
-                    let planned = Planned { config, logical_schema, is_about_system: false, physical };
-                    self.start(planned, &words, cancel.clone())
-                });
-                Some(started.map_err(|error| super::placed(error, &words, catalog)))
-            };
             if let Some(made) = self.operators(&plan, catalog, &bound) {
-                return start(made);
+                return Some(self.started(Caller::Engine, &plan, made, (&words, catalog), cancel));
             }
             let Some(logical) = pinned(&plan.logical, catalog, &bound, self.fast_operators) else {
                 self.plans.forget(text);
@@ -182,9 +178,48 @@ impl Engine {
                 return None;
             }
             let query = Query { words: words.clone(), ..plan.query.clone() };
-            start(self.chosen(&plan, logical, &query, catalog, cancel).await)
+            let made = self.chosen(&plan, logical, &query, catalog, cancel).await;
+            Some(self.started(Caller::Engine, &plan, made, (&words, catalog), cancel))
         }
         .boxed()
+    }
+
+    /// As [`Engine::known`] on whatever thread asks, if that keeps it for a moment only: nothing is planned and no operators
+    /// are chosen, and more than a few rows are left to the engine's threads. A panic is an error.
+    pub fn known_at_once(
+        &self,
+        catalog: &Arc<dyn Catalog>,
+        (text, sql): (&str, &str),
+        values: &[Parameter],
+        cancel: &CancelToken,
+    ) -> Option<Result<QueryResult>> {
+        if sql.len() > TEXT_BYTES_AT_ONCE {
+            return None;
+        }
+        let started = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let plan = self.plans.get(text)?;
+            let bound = plan.parameters.constants(values)?;
+            let made = self.operators(&plan, catalog, &bound)?;
+            let words = plan.query.words.of_text(sql);
+            Some(self.started(Caller::Other, &plan, made, (&words, catalog), cancel))
+        }));
+        started.unwrap_or_else(|_| Some(Err(super::panicked())))
+    }
+
+    fn started(
+        &self,
+        caller: Caller,
+        plan: &Plan,
+        made: Result<Arc<dyn ExecutionPlan>>,
+        (words, catalog): (&Arc<Words>, &Arc<dyn Catalog>),
+        cancel: &CancelToken,
+    ) -> Result<QueryResult> {
+        let started = made.and_then(|physical| {
+            let (config, logical_schema) = (self.config(cancel), plan.schema.clone());
+            let planned = Planned { config, logical_schema, is_about_system: false, physical };
+            self.start_by(caller, planned, words, cancel.clone())
+        });
+        started.map_err(|error| super::placed(error, words, catalog))
     }
 
     /// Chooses operators for a kept plan, with its tables in it, and keeps them.
@@ -199,10 +234,10 @@ impl Engine {
         // Whether a view is fresh is found out each time, and its definition may be planned for that.
         let asks_views = self.asks_views(query);
         let state = if asks_views { self.state(catalog, cancel) } else { super::stoppable(&self.bare, cancel) };
-        let logical = self.answered(logical, &state, catalog, query).await?;
-        let stock = self.physical(&logical, &state).await?;
+        let answered = self.answered(logical.clone(), &state, catalog, query).await?;
+        let stock = self.physical(&answered, &state).await?;
         if !asks_views {
-            plan.operators.keep(&plan.logical, &stock);
+            plan.operators.keep(&plan.logical, &logical, &stock);
         }
         self.finished(stock, state.config_options())
     }

@@ -29,8 +29,11 @@ use std::fmt;
 use std::sync::Arc;
 use tidalite_kernels::picked;
 use tidalite_storage::Bounds;
-use tidalite_storage::segment::{CODES_MAX, OpenBlock, Zones};
+use tidalite_storage::segment::{CODES_MAX, OpenBlock};
 use tidalite_types::{BLOCK_ROWS, ErrorKind, VECTOR_ROWS};
+
+/// Between looks at whether to stop; each takes a millisecond at most.
+const BLOCKS_AT_ONCE: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct LatestScan {
@@ -45,6 +48,8 @@ pub(crate) struct LatestScan {
 }
 
 impl LatestScan {
+    pub const NAME: &str = "TidaliteLatest";
+
     /// Of a scan, if its columns are the designated timestamp and a symbol.
     pub fn of(scan: Arc<dyn ExecutionPlan>, time: usize, key: usize) -> Option<LatestScan> {
         let own = scan.downcast_ref::<ScanExec>()?;
@@ -66,7 +71,7 @@ impl LatestScan {
 
 impl ExecutionPlan for LatestScan {
     fn name(&self) -> &'static str {
-        "TidaliteLatest"
+        LatestScan::NAME
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -92,7 +97,7 @@ impl ExecutionPlan for LatestScan {
         let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let looked_at = MetricBuilder::new(&self.metrics).counter("blocks_looked_at", 0);
-        let memory = MemoryConsumer::new("TidaliteLatest").register(context.memory_pool());
+        let memory = MemoryConsumer::new(LatestScan::NAME).register(context.memory_pool());
         let (reader, pieces, time, key) = (self.reader.clone(), self.pieces.clone(), self.time, self.key);
         let rows = async move {
             let codes = reader.symbols(reader.column(key).id)?.len();
@@ -104,11 +109,15 @@ impl ExecutionPlan for LatestScan {
                 if latest.is_complete(last) {
                     break;
                 }
-                if latest.may_have(&reader, piece, key)? {
-                    looked_at.add(1);
-                    latest.add(&reader, piece, time, key)?;
+                if !latest.may_have(&reader, piece, key)? {
+                    continue;
+                }
+                // The last few blocks mostly have them all, and are looked at in one go.
+                if looked_at.value() > 0 && looked_at.value() % BLOCKS_AT_ONCE == 0 {
                     tokio::task::yield_now().await;
                 }
+                looked_at.add(1);
+                latest.add(&reader, piece, time, key)?;
             }
             let rows = latest.rows(&reader)?;
             sliced(rows, memory)
@@ -129,7 +138,8 @@ impl DisplayAs for LatestScan {
         let schema = self.scan.schema();
         write!(
             f,
-            "TidaliteLatest: time={}, keys=[{}], ",
+            "{}: time={}, keys=[{}], ",
+            LatestScan::NAME,
             schema.field(self.time).name(),
             schema.field(self.key).name()
         )?;
@@ -169,30 +179,28 @@ fn from_the_end(reader: &Reader, pieces: &[Piece], time: usize, key: usize) -> R
     let (time, key) = (reader.column(time).id, reader.column(key).id);
     let named = |e| Error::from(reader.snapshot.named(e));
     let (mut list, mut has_null) = (Vec::with_capacity(pieces.len()), false);
-    let mut zones: Option<(usize, Zones<'_>)> = None;
-    for piece in pieces {
-        let last = match *piece {
-            Piece::Run { .. } => {
-                has_null = true;
-                i64::MAX
-            }
-            Piece::Block { segment: index, block } => {
-                let segment = &reader.snapshot.segments[index];
-                if zones.as_ref().is_none_or(|(of, _)| *of != index) {
-                    zones = Some((index, segment.zones().map_err(named)?));
-                }
-                let zone = |column| match &zones {
-                    Some((_, zones)) => zones.of(column, block).map_err(named),
-                    None => Ok(None),
-                };
-                has_null = has_null || zone(key)?.is_none_or(|zone| zone.null_count > 0);
-                match zone(time)?.map(|zone| zone.bounds) {
-                    Some(Bounds::Int(_, max)) => max,
-                    _ => segment.time_range().1,
-                }
-            }
+    let source = |piece: &Piece| match *piece {
+        Piece::Block { segment, .. } => Some(segment),
+        Piece::Run { .. } => None,
+    };
+    for of_source in pieces.chunk_by(|a, b| source(a) == source(b)) {
+        let Some(index) = of_source.first().and_then(source) else {
+            has_null = true;
+            list.extend(of_source.iter().map(|piece| (i64::MAX, *piece)));
+            continue;
         };
-        list.push((last, *piece));
+        let segment = &reader.snapshot.segments[index];
+        let zones = segment.zones().map_err(named)?;
+        let (times, keys) = (zones.of(time), zones.of(key));
+        for piece in of_source {
+            let Piece::Block { block, .. } = *piece else { continue };
+            has_null = has_null || keys.block(block).map_err(named)?.is_none_or(|zone| zone.null_count > 0);
+            let last = match times.block(block).map_err(named)?.map(|zone| zone.bounds) {
+                Some(Bounds::Int(_, max)) => max,
+                _ => segment.time_range().1,
+            };
+            list.push((last, *piece));
+        }
     }
     list.sort_by_key(|(last, piece)| (std::cmp::Reverse(*last), matches!(piece, Piece::Block { .. })));
     Ok((list, has_null))

@@ -110,13 +110,14 @@ fn segment_source(
     let (time_range, has_dead) = (segment.time_range(), mask.is_some());
     let mut source = Source { time_range, pieces: Vec::new(), rows: 0, has_dead };
     let zones = if predicates.is_empty() { None } else { Some(segment.zones()?) };
+    let of_columns = predicates.iter().zip(zones.iter().cycle());
+    let of_columns: Vec<_> = of_columns.map(|(predicate, zones)| (predicate, zones.of(predicate.column))).collect();
     for block in 0..segment.block_count() {
         let rows = segment.block_rows(block);
         let alive = rows - mask.map_or(0, |mask| mask.dead_in_block(block));
         let mut may_match = alive > 0;
-        for (predicate, zones) in predicates.iter().zip(zones.iter().cycle()) {
-            let zone = zones.of(predicate.column, block)?;
-            may_match = may_match && predicate.may_match(zone.as_ref(), rows);
+        for (predicate, zones) in &of_columns {
+            may_match = may_match && predicate.may_match(zones.block(block)?.as_ref(), rows);
             if !may_match {
                 break;
             }

@@ -525,8 +525,9 @@ impl Reader {
             .symbols
             .get(&column)
             .ok_or_else(|| Error::internal("a symbol column without a dictionary"))?;
-        let array = dictionary_array(symbols.strings())?;
-        Ok(cell.get_or_init(|| array))
+        let (strings, made) = symbols.strings_and_made();
+        let array = made.get_or_make(|| dictionary_array(strings))?;
+        Ok(cell.get_or_init(|| StringViewArray::clone(&array)))
     }
 }
 

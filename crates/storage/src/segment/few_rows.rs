@@ -25,12 +25,6 @@ pub struct FewRows<'a> {
     numbers: &'a [u16],
 }
 
-/// What footers say of a segment's blocks, looked up once.
-pub struct Zones<'a> {
-    segment: &'a Segment,
-    footer: Footer,
-}
-
 impl Segment {
     /// `None` where the rows are many.
     ///
@@ -40,18 +34,6 @@ impl Segment {
         let Some(numbers) = selection.numbers().filter(|numbers| numbers.len() <= ROWS_MAX) else { return Ok(None) };
         assert!(block < self.block_count(), "block {block} of a segment of {}", self.block_count());
         Ok(Some(FewRows { segment: self, footer: self.footer()?, block, selection, numbers }))
-    }
-
-    /// For those who ask for more than one.
-    pub fn zones(&self) -> Result<Zones<'_>> {
-        Ok(Zones { segment: self, footer: self.footer()? })
-    }
-}
-
-impl Zones<'_> {
-    /// As [`Segment::zone`].
-    pub fn of(&self, column: ColumnId, block: usize) -> Result<Option<Zone>> {
-        Ok(self.segment.find_in(&self.footer, column, block)?.map(|(_, entry)| entry.zone))
     }
 }
 

@@ -158,13 +158,6 @@ impl Entry {
     }
 
     fn read(bytes: &[u8]) -> Result<Entry, String> {
-        let (lo, hi) = (u64_at(bytes, 24), u64_at(bytes, 32));
-        let bounds = match bytes[17] {
-            0 => Bounds::None,
-            1 => Bounds::Int(lo as i64, hi as i64),
-            2 => Bounds::Float(f64::from_bits(lo), f64::from_bits(hi)),
-            tag => return Err(format!("unknown kind of bounds {tag}")),
-        };
         let sum = match bytes[18] & (HAS_INT_SUM | HAS_FLOAT_SUM) {
             0 => None,
             _ if bytes.len() < ENTRY_BYTES => return Err("a sum in an entry without room for it".to_owned()),
@@ -179,12 +172,24 @@ impl Entry {
             encoding: Encoding::from_tag(bytes[16]).ok_or_else(|| format!("unknown encoding {}", bytes[16]))?,
             has_validity: bytes[18] & HAS_VALIDITY != 0,
             has_zones: bytes[18] & HAS_ZONES != 0,
-            zone: Zone { null_count: u32_at(bytes, 20), bounds },
+            zone: read_zone(bytes)?,
             sum,
             parameter: u32_at(bytes, 40),
             data_bytes: u32_at(bytes, 44),
         })
     }
+}
+
+/// The zone of an entry as it is written.
+fn read_zone(bytes: &[u8]) -> Result<Zone, String> {
+    let (lo, hi) = (u64_at(bytes, 24), u64_at(bytes, 32));
+    let bounds = match bytes[17] {
+        0 => Bounds::None,
+        1 => Bounds::Int(lo as i64, hi as i64),
+        2 => Bounds::Float(f64::from_bits(lo), f64::from_bits(hi)),
+        tag => return Err(format!("unknown kind of bounds {tag}")),
+    };
+    Ok(Zone { null_count: u32_at(bytes, 20), bounds })
 }
 
 /// By their tags in the footer.
@@ -359,11 +364,23 @@ impl Footer {
     /// # Panics
     /// When the footer has no such column or block.
     pub fn entry(&self, index: usize, block: usize) -> Result<Entry, String> {
+        Entry::read(self.bytes_of(index, block))
+    }
+
+    /// The zone of an entry.
+    ///
+    /// # Panics
+    /// When the footer has no such column or block.
+    pub fn zone(&self, index: usize, block: usize) -> Result<Zone, String> {
+        read_zone(self.bytes_of(index, block))
+    }
+
+    fn bytes_of(&self, index: usize, block: usize) -> &[u8] {
         assert!(index < self.column_count() && block < self.block_count(), "block {block} of column {index}");
         let entries_at = FOOTER_HEAD_BYTES + self.column_count() * COLUMN_BYTES;
         let bytes = self.entry_bytes();
         let at = entries_at + (index * self.block_count() + block) * bytes;
-        Entry::read(&self.0[at..at + bytes])
+        &self.0[at..at + bytes]
     }
 
     /// Of each entry, which the length of the footer says.

@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`] some of its rows; [`writer`];
 //! [`store`] what all segments share; `asked`, what is made of blocks that are asked again and again: [`present`] of symbols, `rows_by_value` of numbers, both
-//! `rows_by_code`; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it; [`verify`] everything checked, past what reading relies on;
-//! [`salvage`] what is whole of a damaged file.
+//! `rows_by_code`; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it, [`zones`] of many blocks; [`verify`] everything checked, past what
+//! reading relies on; [`salvage`] what is whole of a damaged file.
 
 mod asked;
 pub mod buffer;
@@ -21,13 +21,14 @@ pub mod text_rows;
 pub mod vectors;
 pub mod verify;
 pub mod writer;
+pub mod zones;
 
 pub use encoding::choice::Effort;
 pub use encoding::compare::{Comparison, Constant, Interval};
 pub use encoding::retain::retain_rows;
 pub use encoding::totals::Totals;
 pub use encoding::{EncodedBlock, encode, to_column};
-pub use few_rows::{FewRows, Zones};
+pub use few_rows::FewRows;
 pub use present::{CODES_MAX, CodesPresent};
 pub use reader::{Segment, SegmentMeta};
 pub use selection::Selection;
@@ -35,6 +36,7 @@ pub use store::{SegmentStore, StoreStats};
 pub use text_rows::TextRows;
 pub use vectors::{DigitVectors, OpenBlock, Vectors};
 pub use writer::{BlockSource, SegmentSummary, SegmentWriter};
+pub use zones::{ColumnZones, Zones};
 
 #[cfg(test)]
 mod tests;
