@@ -237,6 +237,17 @@ dispatch! {
     }
 }
 
+dispatch! {
+    /// As [`unpack_distances`], of at most 16 bits and as such.
+    ///
+    /// # Panics
+    /// With more than [`VECTOR`] rows, a width above 16, or fewer than [`line_count`] lines.
+    pub fn unpack_narrow(lines: &[Line], width: u32, rows: usize, out: &mut [u16; VECTOR]) {
+        assert!(rows <= VECTOR && width <= 16 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
+        if width == 0 { out.fill(0) } else { unpack_u16(lines, width, rows, out) }
+    }
+}
+
 /// The distance of one row. Faster than unpacking all where few rows of a vector are wanted.
 ///
 /// # Panics

@@ -28,11 +28,11 @@ pub mod sum;
 pub mod turns;
 pub mod widths;
 
-pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack, unpack_distances};
+pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack, unpack_distances, unpack_narrow};
 pub use delta::{deltas, extend_steps, sum_up};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};
 pub use group::{
-    Digits, Fold, FoldInput, FoldValues, Folds, GroupKey, GroupPlanes, GroupTable, add_codes, by_partition,
+    DigitWords, Digits, Fold, FoldInput, FoldValues, Folds, GroupKey, GroupPlanes, GroupTable, add_codes, by_partition,
     extend_bytes, float_of_order, order_of_float, run_ends,
 };
 pub use in_range::{

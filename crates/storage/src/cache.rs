@@ -162,6 +162,14 @@ impl BlockCache {
         Ok(asked)
     }
 
+    /// What is in memory of `key`; that it is not there is no miss.
+    pub fn peek(&self, key: &BlockKey) -> Option<Bytes> {
+        let mut shard = self.shard(key);
+        let bytes = shard.blocks.look(key)?.bytes.clone();
+        shard.hits += 1;
+        Some(bytes)
+    }
+
     /// Whether it is in memory, as far as is known; nobody is said to have used it.
     #[must_use]
     pub fn contains(&self, key: &BlockKey) -> bool {

@@ -3,14 +3,14 @@
 //! What is added up are integers. A sum becomes a number once, when it is taken, where adding numbers would round each
 //! time: it is as near to the true one or nearer.
 
+use super::few::{self, Sum, Word};
 use super::fold::FoldValues;
 use crate::bitpack::VECTOR;
-use crate::dispatch;
 
 /// Numbers of a vector, `(base + word) / 10^scale` (see [`crate::alp::value`]); integers have scale 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Digits<'a> {
-    pub words: &'a [u32],
+    pub words: DigitWords<'a>,
     /// No word has more bits.
     pub width: u32,
     pub base: i64,
@@ -32,6 +32,43 @@ impl Digits<'_> {
     }
 }
 
+/// Words as narrow as they come.
+#[derive(Clone, Copy, Debug)]
+pub enum DigitWords<'a> {
+    /// Of at most [`DigitWords::NARROW_MAX`] bits.
+    Narrow(&'a [u16]),
+    Wide(&'a [u32]),
+}
+
+impl DigitWords<'_> {
+    pub const NARROW_MAX: u32 = u16::BITS;
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            DigitWords::Narrow(words) => words.len(),
+            DigitWords::Wide(words) => words.len(),
+        }
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// That of a row.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[must_use]
+    pub fn at(&self, row: usize) -> u64 {
+        match self {
+            DigitWords::Narrow(words) => words[row].into(),
+            DigitWords::Wide(words) => words[row].into(),
+        }
+    }
+}
+
 /// Bits of a sum, which may be negative. Rows are counted above it, in the same word.
 const SUM_BITS: u32 = 44;
 const ONE: u64 = 1 << SUM_BITS;
@@ -40,11 +77,6 @@ const ROWS_MAX: u64 = (1 << (64 - SUM_BITS)) - 1;
 const SUM_MAX: u64 = (1 << (SUM_BITS - 1)) - 1;
 // A vector always fits.
 const _: () = assert!((Digits::BASE_MAX + (1 << Digits::WIDTH_MAX) - 1) <= SUM_MAX / VECTOR as u64);
-
-/// So few places are looked for one after the other.
-const FEW: usize = 10;
-/// Words of more bits are not worth it: too few of them add up to 32 bits.
-const FEW_BITS: u32 = 26;
 
 /// Rows and sums of one input.
 #[derive(Debug)]
@@ -77,53 +109,54 @@ impl DigitSums {
     ///
     /// # Panics
     /// When there is no such place.
-    pub fn add(&mut self, places: &[u32], are_runs: impl FnOnce() -> bool, digits: &Digits<'_>) {
+    pub fn add(&mut self, places: &[u32], are_runs: impl Fn() -> bool, digits: &Digits<'_>) {
         let rows = digits.words.len() as u64;
         self.scale = digits.scale;
         self.rows_left -= rows;
         self.sum_left -= rows * digits.greatest();
         let one = ONE.wrapping_add_signed(digits.base);
-        if self.words.len() <= FEW && digits.width <= FEW_BITS {
-            self.add_few(places, digits, one);
-        } else if are_runs() {
-            self.add_runs(places, digits.words, one);
-        } else {
-            for (place, word) in places.iter().zip(digits.words) {
-                let sum = &mut self.words[*place as usize];
-                *sum = sum.wrapping_add(one).wrapping_add(u64::from(*word));
-            }
+        let is_few = self.words.len() <= few::PLACES_MAX && digits.width <= few::WIDTH_MAX;
+        match digits.words {
+            DigitWords::Narrow(words) if is_few => self.add_few(places, words, digits.width, one),
+            DigitWords::Wide(words) if is_few => self.add_few(places, words, digits.width, one),
+            DigitWords::Narrow(words) if are_runs() => self.add_runs(places, words, one),
+            DigitWords::Narrow(words) => self.add_singly(places, words, one),
+            DigitWords::Wide(words) if are_runs() => self.add_runs(places, words, one),
+            DigitWords::Wide(words) => self.add_singly(places, words, one),
         }
         for row in digits.others {
             let sum = &mut self.words[places[*row as usize] as usize];
-            *sum = sum.wrapping_sub(one).wrapping_sub(u64::from(digits.words[*row as usize]));
+            *sum = sum.wrapping_sub(one).wrapping_sub(digits.words.at(*row as usize));
         }
     }
 
-    fn add_runs(&mut self, places: &[u32], words: &[u32], one: u64) {
+    fn add_singly<W: Copy + Into<u64>>(&mut self, places: &[u32], words: &[W], one: u64) {
+        for (place, word) in places.iter().zip(words) {
+            let sum = &mut self.words[*place as usize];
+            *sum = sum.wrapping_add(one).wrapping_add((*word).into());
+        }
+    }
+
+    fn add_runs<W: Copy + Into<u64>>(&mut self, places: &[u32], words: &[W], one: u64) {
         let mut from = 0;
         for run in places.chunk_by(|a, b| a == b) {
             let to = from + run.len();
-            let own: u64 = words[from..to].iter().map(|word| u64::from(*word)).sum();
+            let own: u64 = words[from..to].iter().map(|word| (*word).into()).sum();
             let sum = &mut self.words[run[0] as usize];
             *sum = sum.wrapping_add(one.wrapping_mul(run.len() as u64)).wrapping_add(own);
             from = to;
         }
     }
 
-    fn add_few(&mut self, places: &[u32], digits: &Digits<'_>, one: u64) {
-        let mut left = places.len() as u64;
-        // Place 0, that of NULL, mostly has no row.
-        let count = self.words.len();
-        for place in (1..count).chain([0]) {
-            if left == 0 {
-                return;
-            }
-            let (rows, own) = of_place(place as u32, places, digits.words, digits.width);
-            let sum = &mut self.words[place];
-            *sum = sum.wrapping_add(one.wrapping_mul(rows)).wrapping_add(own);
-            left -= rows;
+    fn add_few<W: Word>(&mut self, places: &[u32], words: &[W], width: u32, one: u64) {
+        let mut found = [Sum::default(); few::PLACES_MAX];
+        let found = &mut found[..self.words.len()];
+        few::sums(places, words, width, found);
+        for (word, own) in self.words.iter_mut().zip(&*found) {
+            *word = word.wrapping_add(one.wrapping_mul(own.rows)).wrapping_add(own.sum);
         }
-        assert!(left == 0, "{left} rows of no place");
+        let counted: u64 = found.iter().map(|own| own.rows).sum();
+        assert!(counted == places.len() as u64, "{} rows, {counted} of them of a place", places.len());
     }
 
     /// Shows each place that has rows, how many they are, the sum of their integers and its scale. No place has any then.
@@ -140,26 +173,6 @@ impl DigitSums {
     }
 }
 
-dispatch! {
-    /// Rows of one place, and the sum of their words, of which none has more than `width` bits.
-    fn of_place(place: u32, places: &[u32], words: &[u32], width: u32) -> (u64, u64) {
-        let (mut rows, mut sum) = (0, 0);
-        // As many as their lanes: sums of 32 bits.
-        let together = 1_usize << (u32::BITS - width).min(VECTOR.ilog2());
-        for (places, words) in places.chunks(together).zip(words.chunks(together)) {
-            let (mut own_rows, mut own_sum) = (0_u32, 0_u32);
-            for (own, word) in places.iter().zip(words) {
-                let is_own = u32::from(*own == place);
-                own_rows += is_own;
-                own_sum += word & is_own.wrapping_neg();
-            }
-            rows += u64::from(own_rows);
-            sum += u64::from(own_sum);
-        }
-        (rows, sum)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fold::{Fold, FoldInput, Folds};
@@ -170,6 +183,7 @@ mod tests {
     /// Numbers of a vector and the integers that most of them are made of.
     struct Numbers {
         words: Vec<u32>,
+        narrow: Option<Vec<u16>>,
         width: u32,
         base: i64,
         scale: i8,
@@ -185,8 +199,12 @@ mod tests {
             // Quarters, halves and whole numbers are added exactly whatever the order.
             let others = (0..rows as u32).filter(|_| random.u8(..) < 5).collect::<Vec<_>>();
             let mask = crate::bitpack::width_mask(width) as u32;
+            let words: Vec<u32> =
+                (0..rows).map(|_| if random.u8(..) < 9 { mask } else { random.u32(..) & mask }).collect();
+            let is_narrow = width <= DigitWords::NARROW_MAX && random.bool();
             Numbers {
-                words: (0..rows).map(|_| if random.u8(..) < 9 { mask } else { random.u32(..) & mask }).collect(),
+                narrow: is_narrow.then(|| words.iter().map(|word| *word as u16).collect()),
+                words,
                 width,
                 base,
                 scale: if random.bool() { 0 } else { -2 },
@@ -197,7 +215,10 @@ mod tests {
 
         fn digits(&self) -> Digits<'_> {
             Digits {
-                words: &self.words,
+                words: match &self.narrow {
+                    Some(narrow) => DigitWords::Narrow(narrow),
+                    None => DigitWords::Wide(&self.words),
+                },
                 width: self.width,
                 base: self.base,
                 scale: self.scale,
@@ -222,7 +243,9 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(10);
         let folds = vec![Fold::SumFloat(1), Fold::Rows, Fold::Present(0), Fold::SumFloat(0), Fold::Present(2)];
         let folds = Folds::new(folds);
-        for (count, run, vectors) in [(1, 1, 3), (5, 1, 40), (5, 300, 9), (FEW, 1, 3), (FEW + 1, 1, 3), (3_000, 2, 5)] {
+        for (count, run, vectors) in
+            [(1, 1, 3), (5, 1, 40), (5, 300, 9), (few::PLACES_MAX, 1, 3), (few::PLACES_MAX + 1, 1, 3), (3_000, 2, 5)]
+        {
             let mut by_digits = GroupPlanes::new(folds.clone(), count);
             let mut plainly = GroupPlanes::new(folds.clone(), count);
             // Used again once it was emptied.
@@ -266,7 +289,7 @@ mod tests {
         let mut planes = GroupPlanes::new(Folds::new(vec![Fold::SumFloat(0), Fold::Rows]), 2);
         let words = [1, 2, 7];
         let digits = |others| Digits {
-            words: &words,
+            words: DigitWords::Wide(&words),
             width: 3,
             base: 0,
             scale: 1,
@@ -289,7 +312,8 @@ mod tests {
         for _ in 0..5 {
             let base = -Digits::BASE_MAX.cast_signed();
             let numbers = FoldValues::Ints(&far);
-            let digits = Digits { words: &words, width: 32, base, scale: 0, others: &[3, 9], numbers };
+            let digits =
+                Digits { words: DigitWords::Wide(&words), width: 32, base, scale: 0, others: &[3, 9], numbers };
             planes.add_digits(&[0; VECTOR], &[Some(digits)]);
             let usual = (base + i64::from(u32::MAX)) * (VECTOR as i64 - 2);
             expected = expected.wrapping_add(usual).wrapping_add(i64::MAX).wrapping_add(i64::MAX);

@@ -310,11 +310,11 @@ impl Latest {
 
     fn add(&mut self, reader: &Reader, piece: Piece, time: usize, key: usize) -> Result<()> {
         let wanted = reader.wanted(piece)?;
-        if matches!(wanted, Wanted::Some { rows: 0, .. }) {
+        if matches!(&wanted, Wanted::Some(some) if some.rows() == 0) {
             return Ok(());
         }
         if let Piece::Block { segment, block } = piece {
-            let mask = if let Wanted::Some { mask, .. } = &wanted { Some(mask.as_slice()) } else { None };
+            let mask = if let Wanted::Some(some) = &wanted { Some(some.mask()) } else { None };
             return self.add_block(reader, (segment, block), (time, key), mask);
         }
         let times = reader.plain(piece, reader.column(time))?;
@@ -324,7 +324,7 @@ impl Latest {
         let rows = Rows { reader, piece, times: times.as_primitive(), codes: codes.as_ref() };
         match wanted {
             Wanted::All => self.add_rows(&rows, 0..times.len()),
-            Wanted::Some { mask, .. } => self.add_rows(&rows, picked(&mask)),
+            Wanted::Some(some) => self.add_rows(&rows, picked(some.mask())),
         }
     }
 

@@ -17,7 +17,7 @@ use super::spec::ScanSpec;
 use crate::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_kernels::count_picked;
-use tidalite_storage::segment::retain_rows;
+use tidalite_storage::segment::{Selection, few_codes, retain_rows};
 use tidalite_storage::{Bounds, TableSnapshot, ValueSet, Zone};
 use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ColumnType};
 
@@ -46,6 +46,8 @@ enum What {
         column: ColumnId,
         values: ValueSet,
         with_null: bool,
+        /// Of symbols, where they are few and NULL is none of them.
+        codes: Option<Vec<usize>>,
     },
     Computed(Computed),
     All(Vec<Filter>),
@@ -61,11 +63,7 @@ const GUESS_ROWS: f64 = 4096.0;
 /// The rows of a piece that are wanted.
 pub(crate) enum Wanted {
     All,
-    Some {
-        mask: Vec<u64>,
-        /// How many they are.
-        rows: usize,
-    },
+    Some(Selection),
 }
 
 impl Filters {
@@ -116,7 +114,24 @@ impl Filters {
         if self.is_empty() && dead.is_none() && within.is_none() {
             return Ok(Wanted::All);
         }
-        let (mut mask, mut left) = (Bitmap::filled(rows, true).into_words(), rows);
+        let mut filters = in_order(&self.all, true, snapshot, piece)?;
+        let known = if dead.is_none() && within.is_none() {
+            filters.first().and_then(|f| f.known(snapshot, piece))
+        } else {
+            None
+        };
+        let (mut mask, mut left) = match known {
+            Some(known) => {
+                filters.remove(0);
+                filters.retain(|filter| !filter.holds_for_all(snapshot, piece));
+                if filters.is_empty() || known.rows() == 0 {
+                    return Ok(Wanted::Some(known));
+                }
+                let rows = known.rows();
+                (known.into_mask(), rows)
+            }
+            None => (Bitmap::filled(rows, true).into_words(), rows),
+        };
         if let Some(dead) = dead {
             mask.iter_mut().zip(dead.words()).for_each(|(word, dead)| *word &= !dead);
             left = count_picked(&mask);
@@ -124,10 +139,8 @@ impl Filters {
         if let Some(within) = within {
             left = within.ask(snapshot, piece, &mut mask, left)?;
         }
-        if left > 0 {
-            left = retain_all(&self.all, snapshot, piece, &mut mask, left)?;
-        }
-        Ok(if left == rows { Wanted::All } else { Wanted::Some { mask, rows: left } })
+        left = retain_in_order(&filters, snapshot, piece, &mut mask, left)?;
+        Ok(if left == rows { Wanted::All } else { Wanted::Some(Selection::of_mask(mask, left)) })
     }
 }
 
@@ -139,8 +152,19 @@ fn retain_all(
     mask: &mut [u64],
     asked: usize,
 ) -> Result<usize> {
+    retain_in_order(&in_order(filters, true, snapshot, piece)?, snapshot, piece, mask, asked)
+}
+
+/// One after the other.
+fn retain_in_order(
+    filters: &[&Filter],
+    snapshot: &TableSnapshot,
+    piece: Piece,
+    mask: &mut [u64],
+    asked: usize,
+) -> Result<usize> {
     let mut left = asked;
-    for filter in in_order(filters, true, snapshot, piece)? {
+    for filter in filters {
         if left == 0 {
             break;
         }
@@ -254,21 +278,48 @@ impl Filter {
             _ => 1.0,
         };
         let (column, with_null) = (predicate.column, predicate.is_true_of_null());
-        Filter::new(What::Values { column, values, with_null }, cost, guess)
+        let is_symbol = column_type == Some(ColumnType::Symbol) && !with_null;
+        let codes = if is_symbol { few_codes(&values).map(Iterator::collect) } else { None };
+        Filter::new(What::Values { column, values, with_null, codes }, cost, guess)
+    }
+
+    /// The rows of a block that satisfy it, where they are known without comparing.
+    fn known(&self, snapshot: &TableSnapshot, piece: Piece) -> Option<Selection> {
+        let (Piece::Block { segment, block }, What::Values { column, codes: Some(codes), .. }) = (piece, &self.what)
+        else {
+            return None;
+        };
+        let segment = &snapshot.segments[segment];
+        let known = segment.known_rows(*column, block, codes)?;
+        self.note(segment.block_rows(block), known.rows());
+        Some(known)
+    }
+
+    /// Whether the bounds of a block say that all its rows satisfy it.
+    fn holds_for_all(&self, snapshot: &TableSnapshot, piece: Piece) -> bool {
+        let (Piece::Block { segment, block }, What::Values { column, values, .. }) = (piece, &self.what) else {
+            return false;
+        };
+        let zone = snapshot.segments[segment].zone(*column, block);
+        matches!(zone, Ok(Some(zone)) if zone.null_count == 0 && values.decide(zone.bounds) == Some(true))
     }
 
     /// Clears the rows of `mask`, which are so many, that do not satisfy it, and counts the others.
     fn ask(&self, snapshot: &TableSnapshot, piece: Piece, mask: &mut [u64], asked: usize) -> Result<usize> {
         self.retain(snapshot, piece, mask)?;
         let left = count_picked(mask);
+        self.note(asked, left);
+        Ok(left)
+    }
+
+    fn note(&self, asked: usize, left: usize) {
         self.asked.fetch_add(asked as u64, Ordering::Relaxed);
         self.left.fetch_add(left as u64, Ordering::Relaxed);
-        Ok(left)
     }
 
     fn retain(&self, snapshot: &TableSnapshot, piece: Piece, mask: &mut [u64]) -> Result<()> {
         let (column, values, with_null) = match &self.what {
-            What::Values { column, values, with_null } => (*column, values, *with_null),
+            What::Values { column, values, with_null, .. } => (*column, values, *with_null),
             What::Computed(computed) => return computed.retain(snapshot, piece, mask),
             What::All(list) => return retain_all(list, snapshot, piece, mask, count_picked(mask)).map(|_| ()),
             What::Any(list) => return retain_any(list, snapshot, piece, mask),

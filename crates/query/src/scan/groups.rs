@@ -165,15 +165,14 @@ impl Groups {
                     let is_added = self.add_block(reader, segment, block)?;
                     (if is_added { None } else { reader.read(piece)? }, reader.rows_of(piece))
                 }
-                Wanted::Some { rows: 0, .. } => (None, 0),
-                Wanted::Some { rows, .. } if self.spec.keys.is_empty() && self.spec.inputs.is_empty() => {
-                    self.planes.add_all(0, rows, &[]);
-                    (None, rows)
+                Wanted::Some(some) if some.rows() == 0 => (None, 0),
+                Wanted::Some(some) if self.spec.keys.is_empty() && self.spec.inputs.is_empty() => {
+                    self.planes.add_all(0, some.rows(), &[]);
+                    (None, some.rows())
                 }
-                Wanted::Some { mask, rows } => {
-                    let some = Selection::new(mask);
+                Wanted::Some(some) => {
                     let is_added = self.add_few(reader, segment, block, &some)?;
-                    (if is_added { None } else { Some(reader.some_of_block(segment, block, &some)?) }, rows)
+                    (if is_added { None } else { Some(reader.some_of_block(segment, block, &some)?) }, some.rows())
                 }
             },
         };

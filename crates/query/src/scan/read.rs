@@ -205,11 +205,13 @@ impl Reader {
                 let mask = Bitmap::filled(segment.block_rows(block), true).into_words();
                 (Some(Selection::new(first_of(mask, rows_max, is_descending))), rows_max)
             }
-            Wanted::Some { rows: 0, .. } => return Ok((Vec::new(), 0)),
-            Wanted::Some { mask, rows } if rows > rows_max => {
-                (Some(Selection::new(first_of(mask, rows_max, is_descending))), rows_max)
+            Wanted::Some(some) if some.rows() > rows_max => {
+                (Some(Selection::new(first_of(some.into_mask(), rows_max, is_descending))), rows_max)
             }
-            Wanted::Some { mask, rows } => (Some(Selection::new(mask)), rows),
+            Wanted::Some(some) => {
+                let rows = some.rows();
+                (Some(some), rows)
+            }
         };
         if rows == 0 {
             return Ok((Vec::new(), 0));
@@ -271,7 +273,7 @@ impl Reader {
         let wanted = match self.run_order(index) {
             None => match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows }, within)? {
                 Wanted::All => RunRows::Range(from, rows),
-                Wanted::Some { mask, .. } => RunRows::List(picked(&mask).map(|row| (from + row) as u32).collect()),
+                Wanted::Some(some) => RunRows::List(picked(some.mask()).map(|row| (from + row) as u32).collect()),
             },
             // Made when the first piece was read: of these rows all are wanted.
             Some(Err(error)) => return Err(error.clone()),
@@ -351,7 +353,7 @@ impl Reader {
             let rows = BLOCK_ROWS.min(run.rows - from);
             match self.filters.wanted(&self.snapshot, Piece::Run { run: index, from, rows }, None)? {
                 Wanted::All => order.extend(from as u32..(from + rows) as u32),
-                Wanted::Some { mask, .. } => order.extend(picked(&mask).map(|row| (from + row) as u32)),
+                Wanted::Some(some) => order.extend(picked(some.mask()).map(|row| (from + row) as u32)),
             }
         }
         order.sort_by_key(|row| times.get(*row as usize).copied().unwrap_or(0));

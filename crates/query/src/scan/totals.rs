@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tidalite_kernels::{sum_floats, sum_ints};
 use tidalite_storage::Sum;
-use tidalite_storage::segment::{Selection, Totals};
+use tidalite_storage::segment::Totals;
 
 /// The columns that come out: that of the rows, then two for each total.
 pub(super) fn schema(scan: &Schema, totals: &[Total]) -> SchemaRef {
@@ -48,8 +48,11 @@ impl Sums {
             Piece::Block { segment, block } => {
                 let (selection, rows) = match reader.wanted(piece)? {
                     Wanted::All => (None, reader.rows_of(piece)),
-                    Wanted::Some { rows: 0, .. } => return Ok(0),
-                    Wanted::Some { mask, rows } => (Some(Selection::new(mask)), rows),
+                    Wanted::Some(some) if some.rows() == 0 => return Ok(0),
+                    Wanted::Some(some) => {
+                        let rows = some.rows();
+                        (Some(some), rows)
+                    }
                 };
                 let segment = &reader.snapshot.segments[segment];
                 let of = |column: usize| {

@@ -29,7 +29,7 @@ pub use encoding::retain::retain_rows;
 pub use encoding::totals::Totals;
 pub use encoding::{EncodedBlock, encode, to_column};
 pub use few_rows::FewRows;
-pub use present::{CODES_MAX, CodesPresent};
+pub use present::{CODES_MAX, CodesPresent, few_codes};
 pub use reader::{Segment, SegmentMeta};
 pub use selection::Selection;
 pub use store::{SegmentStore, StoreStats};

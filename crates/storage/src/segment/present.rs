@@ -10,11 +10,11 @@ use super::buffer::{share, values_in};
 use super::encoding::EncodedBlock;
 use super::reader::Segment;
 use super::rows_by_code::{self, RowsByCode};
+use super::selection::Selection;
 use crate::cache::BlockKey;
 use crate::{Block, BlockData, Result, ValueSet};
 use bytes::Bytes;
 use tidalite_types::ColumnId;
-use tidalite_types::column_type::Physical;
 
 /// Codes from this on are not told apart: bits of so many would take more room than they spare reading.
 pub const CODES_MAX: usize = 1 << 16;
@@ -22,14 +22,14 @@ pub const CODES_MAX: usize = 1 << 16;
 /// More codes than this have more than few rows.
 const WANTED_MAX: i128 = 16;
 
-/// The codes of a set, if they are few.
-pub(super) fn few_codes(physical: Physical, set: &ValueSet) -> Option<impl Iterator<Item = usize>> {
+/// The codes of a set of symbols, if they are few.
+#[must_use]
+pub fn few_codes(set: &ValueSet) -> Option<impl Iterator<Item = usize>> {
     let ValueSet::Ints(ranges) = set else { return None };
     // Before they are counted: a set may reach from the least integer to the greatest.
     let is_code = |(lo, hi): &(i128, i128)| *lo >= 0 && *hi < CODES_MAX as i128;
-    let are_codes = physical == Physical::U32 && ranges.iter().all(is_code);
     let are_few = || ranges.iter().map(|(lo, hi)| hi - lo + 1).sum::<i128>() <= WANTED_MAX;
-    (are_codes && are_few()).then(|| ranges.iter().flat_map(|(lo, hi)| *lo as usize..=*hi as usize))
+    (ranges.iter().all(is_code) && are_few()).then(|| ranges.iter().flat_map(|(lo, hi)| *lo as usize..=*hi as usize))
 }
 
 /// Bits by block and code.
@@ -82,19 +82,44 @@ impl Segment {
             Ok(share(rows_of_codes(&decoded)))
         })?;
         let known = values_in::<u16>(&known);
-        let Some(known) = RowsByCode::of(&known) else { return Ok(false) };
-        let mut kept: Vec<u16> = Vec::new();
-        for code in codes {
-            let rows = known.of_codes(code..code + 1);
-            if !asked::are_few(kept.len() + rows.len(), encoded.rows) {
-                return Ok(false);
-            }
-            kept.extend(rows.iter().filter(|row| mask[usize::from(**row) / 64] >> (**row % 64) & 1 == 1));
-        }
+        let Some(kept) = RowsByCode::of(&known).and_then(|known| rows_of(&known, codes, encoded.rows)) else {
+            return Ok(false);
+        };
+        let is_asked = |row: &u16| mask[usize::from(*row) / 64] >> (row % 64) & 1 == 1;
+        let kept: Vec<u16> = kept.into_iter().filter(is_asked).collect();
         mask.fill(0);
         kept.iter().for_each(|row| mask[usize::from(*row) / 64] |= 1 << (row % 64));
         Ok(true)
     }
+
+    /// The rows of a symbol column's block that have one of these codes, by number, where that was found out before and they
+    /// are few; else they are to be compared, see [`Segment::retain`].
+    #[must_use]
+    pub fn known_rows(&self, column: ColumnId, block: usize, codes: &[usize]) -> Option<Selection> {
+        let known = self.store().peek(&self.key_of_made(column, block))?;
+        let known = values_in::<u16>(&known);
+        let rows = self.block_rows(block);
+        let mut found = rows_of(&RowsByCode::of(&known)?, codes.iter().copied(), rows)?;
+        if codes.len() > 1 {
+            found.sort_unstable();
+        }
+        let found = Selection::of_numbers(found, rows);
+        self.decided(block, found.empty_vectors());
+        Some(found)
+    }
+}
+
+/// The rows of each of some codes, if they are few of so many.
+fn rows_of(known: &RowsByCode<'_>, codes: impl Iterator<Item = usize>, rows: usize) -> Option<Vec<u16>> {
+    let mut found: Vec<u16> = Vec::new();
+    for code in codes {
+        let own = known.of_codes(code..code + 1);
+        if !asked::are_few(found.len() + own.len(), rows) {
+            return None;
+        }
+        found.extend_from_slice(own);
+    }
+    Some(found)
 }
 
 /// The codes of a block as bits.

@@ -237,7 +237,8 @@ impl Segment {
             let retained = encoded.retain(set, with_null, mask);
             retained.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))
         };
-        let codes = if with_null { None } else { present::few_codes(described.physical, set) };
+        let has_codes = !with_null && described.physical == Physical::U32;
+        let codes = if has_codes { present::few_codes(set) } else { None };
         let ranges = if with_null { None } else { rows_by_value::ranges(&described, set) };
         if codes.is_none() && ranges.is_none() {
             return compare(&self.opened(column, block, described)?, mask);
@@ -276,7 +277,7 @@ impl Segment {
     }
 
     /// The rows of a block were told apart without their values; so many vectors, or all, have none that is wanted.
-    fn decided(&self, block: usize, skipped: u64) {
+    pub(super) fn decided(&self, block: usize, skipped: u64) {
         let vectors = tally::vectors(self.block_rows(block));
         tally::add(|tally| {
             tally.vectors += vectors;

@@ -1,7 +1,9 @@
 //! Which rows of a block are wanted.
 
 use crate::tally;
+use std::sync::OnceLock;
 use tidalite_kernels::{count_picked, picked};
+use tidalite_types::VECTOR_ROWS;
 
 /// Where at most one row in so many is wanted, rows are found by their numbers, not by going over a mask.
 const SPARSE: usize = 32;
@@ -9,7 +11,9 @@ const SPARSE: usize = 32;
 /// Rows of a block, found once and read of several columns.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    mask: Vec<u64>,
+    /// Made when it is first asked for, where rows came as numbers.
+    mask: OnceLock<Vec<u64>>,
+    words: usize,
     rows: usize,
     /// Their numbers in the block, where they are few.
     numbers: Option<Vec<u16>>,
@@ -21,20 +25,41 @@ impl Selection {
     #[must_use]
     pub fn new(mask: Vec<u64>) -> Selection {
         let rows = count_picked(&mask);
+        Selection::of_mask(mask, rows)
+    }
+
+    /// As [`Selection::new`], where it is known how many they are.
+    #[must_use]
+    pub fn of_mask(mask: Vec<u64>, rows: usize) -> Selection {
+        debug_assert_eq!(count_picked(&mask), rows);
         // A block has at most 65,536 rows.
-        let numbers = (rows * SPARSE <= mask.len() * 64).then(|| picked(&mask).map(|row| row as u16).collect());
-        let empty_vectors = tally::empty_vectors(&mask);
-        Selection { mask, rows, numbers, empty_vectors }
+        let numbers = are_few(rows, mask.len()).then(|| picked(&mask).map(|row| row as u16).collect());
+        let (words, empty_vectors) = (mask.len(), tally::empty_vectors(&mask));
+        Selection { mask: mask.into(), words, rows, numbers, empty_vectors }
+    }
+
+    /// Those of these numbers, which ascend, of a block of so many rows.
+    #[must_use]
+    pub fn of_numbers(numbers: Vec<u16>, rows_of_block: usize) -> Selection {
+        let words = rows_of_block.div_ceil(64);
+        if !are_few(numbers.len(), words) {
+            return Selection::new(mask_of(&numbers, words));
+        }
+        let vector = |number: &u16| usize::from(*number) / VECTOR_ROWS;
+        let with_rows = numbers.chunk_by(|a, b| vector(a) == vector(b)).count() as u64;
+        let empty_vectors = tally::vectors(rows_of_block).saturating_sub(with_rows);
+        Selection { mask: OnceLock::new(), words, rows: numbers.len(), numbers: Some(numbers), empty_vectors }
     }
 
     #[must_use]
     pub fn mask(&self) -> &[u64] {
-        &self.mask
+        self.mask.get_or_init(|| mask_of(self.numbers.as_deref().unwrap_or_default(), self.words))
     }
 
     #[must_use]
     pub fn into_mask(self) -> Vec<u64> {
-        self.mask
+        let Selection { mask, words, numbers, .. } = self;
+        mask.into_inner().unwrap_or_else(|| mask_of(&numbers.unwrap_or_default(), words))
     }
 
     /// How many they are.
@@ -49,5 +74,34 @@ impl Selection {
 
     pub(super) fn empty_vectors(&self) -> u64 {
         self.empty_vectors
+    }
+}
+
+fn are_few(rows: usize, words: usize) -> bool {
+    rows * SPARSE <= words * 64
+}
+
+fn mask_of(numbers: &[u16], words: usize) -> Vec<u64> {
+    let mut mask = vec![0; words];
+    numbers.iter().for_each(|row| mask[usize::from(*row) / 64] |= 1 << (row % 64));
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_by_number_are_those_of_their_mask() {
+        let mut random = fastrand::Rng::with_seed(6);
+        for (rows, one_in) in [(1, 1), (64, 1), (1_000, 40), (65_536, 5_000), (65_536, 40), (65_536, 20), (65_536, 1)] {
+            let numbers: Vec<u16> = (0..rows).filter(|_| random.usize(0..one_in) == 0).map(|row| row as u16).collect();
+            let found = Selection::of_numbers(numbers.clone(), rows);
+            let same = Selection::new(mask_of(&numbers, rows.div_ceil(64)));
+            assert_eq!(picked(found.mask()).map(|row| row as u16).collect::<Vec<_>>(), numbers);
+            assert_eq!((found.rows(), found.numbers()), (same.rows(), same.numbers()));
+            assert_eq!((found.empty_vectors(), found.mask()), (same.empty_vectors(), same.mask()));
+            assert_eq!(Selection::of_numbers(numbers, rows).into_mask(), same.into_mask());
+        }
     }
 }

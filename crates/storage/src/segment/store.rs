@@ -88,6 +88,11 @@ impl SegmentStore {
         self.cache.contains(key)
     }
 
+    /// What is in memory of a key, which is then in use.
+    pub(super) fn peek(&self, key: &BlockKey) -> Option<Bytes> {
+        self.cache.peek(key)
+    }
+
     /// What is shared of a block, without what was made of it.
     pub(super) fn cached(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
         self.part(key, load, |cached| cached.bytes.clone())

@@ -409,13 +409,13 @@ fn the_disk_is_asked_for_blocks_that_are_not_in_memory() {
 fn few_codes_are_those_of_small_sets() {
     let few = |ranges: &[(i128, i128)]| {
         let set = ValueSet::ints(ranges.to_vec());
-        present::few_codes(ColumnType::Symbol.physical(), &set).map(Iterator::collect::<Vec<_>>)
+        present::few_codes(&set).map(Iterator::collect::<Vec<_>>)
     };
     assert_eq!(few(&[(3, 3), (7, 9)]), Some(vec![3, 7, 8, 9]));
     assert_eq!(few(&[(0, 15)]).map(|codes| codes.len()), Some(16));
     assert_eq!((few(&[(0, 16)]), few(&[(1 << 16, 1 << 16)]), few(&[(-1, 0)])), (None, None, None));
     assert_eq!(few(&[(i128::MIN, -1), (1, i128::MAX)]), None, "all but one");
-    assert!(present::few_codes(ColumnType::Long.physical(), &ValueSet::ints(vec![(3, 3)])).is_none());
+    assert!(present::few_codes(&ValueSet::floats(vec![(3.0, 3.0)])).is_none());
 }
 
 #[test]
@@ -431,7 +431,19 @@ fn a_block_asked_again_knows_the_rows_of_a_code() {
     let fs = Arc::new(SimFs::new(1));
     let segment = open(fs.clone(), write(&*fs, SegmentId(3), &[(ColumnId(4), ColumnType::Symbol, codes)]));
     let mut skipped = Vec::new();
+    let rows_of = |wanted: &[usize]| {
+        let is_wanted = |code: &Option<u32>| code.is_some_and(|code| wanted.contains(&(code as usize)));
+        (0..BLOCK_ROWS).filter(|row| is_wanted(&code_of[*row])).collect::<Vec<_>>()
+    };
     for ask in 0..6 {
+        for wanted in [vec![2], vec![7, 1, 19_999], vec![60_000]] {
+            let known = segment.known_rows(ColumnId(4), 0, &wanted);
+            assert_eq!(known.is_some(), ask > 0, "a few asks of other codes are enough");
+            if let Some(known) = known {
+                assert_eq!(tidalite_kernels::picked(known.mask()).collect::<Vec<_>>(), rows_of(&wanted));
+            }
+            assert!(segment.known_rows(ColumnId(4), 1, &[1]).is_none(), "a third of the rows are not few");
+        }
         let _ = tally::taken();
         for wanted in [
             vec![2],

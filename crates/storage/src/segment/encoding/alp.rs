@@ -183,11 +183,6 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// What vector `i` is packed in.
-    pub fn lines(&self, i: usize) -> &[tidalite_kernels::Line] {
-        self.frames.packed(i).0
-    }
-
     fn row<T: Fixed + Decimal>(&self, i: usize, row: usize) -> T {
         let (scale, frame) = self.vector(i);
         match frame.exception(row) {

@@ -5,7 +5,7 @@ use super::frames::{Frame, Framed, Frames};
 use super::vectors::is_whole;
 use super::{EncodedBlock, alp, packed};
 use crate::segment::format::Encoding;
-use tidalite_kernels::{Digits, FoldValues, Line, prefetch, unpack_distances};
+use tidalite_kernels::{DigitWords, Digits, FoldValues, unpack_distances, unpack_narrow};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
@@ -15,6 +15,8 @@ pub struct DigitVectors<'a> {
     rows: usize,
     /// Words of bits; none where every row has a value.
     validity: Vec<u64>,
+    /// In half of the bytes where they fit.
+    narrow: Box<[u16; VECTOR_ROWS]>,
     words: Box<[u32; VECTOR_ROWS]>,
     others: Vec<u32>,
     ints: Vec<i64>,
@@ -44,6 +46,7 @@ impl EncodedBlock {
             packed,
             rows: self.rows,
             validity: self.validity()?,
+            narrow: Box::new([0; VECTOR_ROWS]),
             words: Box::new([0; VECTOR_ROWS]),
             others: Vec::new(),
             ints: Vec::new(),
@@ -70,11 +73,8 @@ impl DigitVectors<'_> {
     /// The rows of a vector that [`DigitVectors::has`] them.
     pub fn vector(&mut self, i: usize) -> Digits<'_> {
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
-        let DigitVectors { packed, words, others, ints, floats, rows: all, .. } = self;
-        if (i + 1) * VECTOR_ROWS < *all {
-            ask(packed.lines(i + 1));
-        }
-        let mut room = Room { words, others };
+        let DigitVectors { packed, narrow, words, others, ints, floats, .. } = self;
+        let mut room = Room { narrow, words, others };
         let (base, width, scale) = match packed {
             Packed::Decimals(vectors) => {
                 let (scale, frame) = vectors.vector(i);
@@ -97,24 +97,11 @@ impl DigitVectors<'_> {
         };
         let is_float = matches!(packed, Packed::Decimals(_) | Packed::Ints(.., true));
         let numbers = if is_float { FoldValues::Floats(floats) } else { FoldValues::Ints(ints) };
-        Digits { words: &words[..rows], width, base, scale, others, numbers }
-    }
-}
-
-impl Packed<'_> {
-    fn lines(&self, i: usize) -> &[Line] {
-        match self {
-            Packed::Ints(frames, ..) => frames.packed(i).0,
-            Packed::Decimals(vectors) => vectors.lines(i),
-        }
-    }
-}
-
-/// Asks for lines that are read next: adding up the vector before takes about as long as memory.
-fn ask(lines: &[Line]) {
-    for line in lines {
-        prefetch(line, 0);
-        prefetch(line, line.len() / 2);
+        let words = match width {
+            0..=DigitWords::NARROW_MAX => DigitWords::Narrow(&narrow[..rows]),
+            _ => DigitWords::Wide(&words[..rows]),
+        };
+        Digits { words, width, base, scale, others, numbers }
     }
 }
 
@@ -123,6 +110,7 @@ fn of_frame<T: Framed + Into<i64>>(frame: &Frame<'_, T>) -> (i64, u32) {
 }
 
 struct Room<'a> {
+    narrow: &'a mut [u16; VECTOR_ROWS],
     words: &'a mut [u32; VECTOR_ROWS],
     others: &'a mut Vec<u32>,
 }
@@ -135,7 +123,10 @@ impl Room<'_> {
         numbers: &mut Vec<V>,
         number: impl Fn(T) -> V,
     ) -> (i64, u32) {
-        unpack_distances(frame.lines, frame.width, frame.rows, self.words);
+        match frame.width {
+            0..=DigitWords::NARROW_MAX => unpack_narrow(frame.lines, frame.width, frame.rows, self.narrow),
+            _ => unpack_distances(frame.lines, frame.width, frame.rows, self.words),
+        }
         self.others.clear();
         numbers.clear();
         for (row, value) in frame.exceptions() {
@@ -156,11 +147,12 @@ mod tests {
 
     /// The numbers that digits stand for, in words that tell −0 and NaN apart.
     fn plainly(digits: &Digits<'_>, is_float: bool) -> Vec<u64> {
-        let number = |word: &u32| match (digits.base + i64::from(*word), is_float) {
+        let words: Vec<u64> = (0..digits.words.len()).map(|row| digits.words.at(row)).collect();
+        let number = |word: &u64| match (digits.base + word.cast_signed(), is_float) {
             (whole, true) => value::<f64>(whole, digits.scale).to_bits(),
             (whole, false) => whole.cast_unsigned(),
         };
-        let mut numbers: Vec<u64> = digits.words.iter().map(number).collect();
+        let mut numbers: Vec<u64> = words.iter().map(number).collect();
         for (at, row) in digits.others.iter().enumerate() {
             numbers[*row as usize] = match digits.numbers {
                 FoldValues::Floats(floats) => floats[at].to_bits(),
@@ -168,7 +160,7 @@ mod tests {
                 FoldValues::Nothing => unreachable!("numbers of others"),
             };
         }
-        assert!(digits.words.iter().all(|word| u64::from(*word) <= (1 << digits.width) - 1));
+        assert!(words.iter().all(|word| *word <= (1 << digits.width) - 1));
         numbers
     }
 
