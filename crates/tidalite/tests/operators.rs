@@ -30,9 +30,22 @@ fn latest(key: &str, filter: &str) -> String {
 }
 
 async fn check(database: &Database) {
-    for filter in
-        ["true", "x > 900", "id < 100000 AND x < 500", "sym = 's3'", "ts IN '2024-01-01T05'", "id = 17", "id < 0"]
-    {
+    for filter in [
+        "true",
+        "x > 900",
+        "id < 100000 AND x < 500",
+        "sym = 's3'",
+        "ts IN '2024-01-01T05'",
+        "id = 17",
+        "id < 0",
+        // Which of the keys are looked for at all.
+        "sym IS NULL",
+        "sym IS NOT NULL AND x < 300",
+        "sym IN ('s1', 's2', 'nowhere') AND rare IN ('r1', 'r2', 'r40')",
+        "rare <> 'r1' AND x > 3",
+        "rare LIKE 'r4%'",
+        "sym = 's3' OR sym IS NULL",
+    ] {
         for key in ["sym", "rare"] {
             let fast = format!("SELECT ts, id, sym, rare, x FROM t WHERE {filter} LATEST ON ts PARTITION BY {key}");
             assert!(plan(database, &fast).await.contains("TidaliteLatest"), "{fast}");

@@ -34,8 +34,8 @@ pub(super) fn work(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
         return Some(scan.work());
     }
     // A few blocks mostly; it lets others go first when they are more.
-    if plan.name() == LatestScan::NAME {
-        return Some(0);
+    if let Some(latest) = plan.downcast_ref::<LatestScan>() {
+        return latest.rows_max();
     }
     if !NARROW.contains(&plan.name()) {
         return None;

@@ -25,12 +25,14 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
+use std::collections::BinaryHeap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
-use tidalite_kernels::picked;
+use tidalite_kernels::{count_picked, picked};
 use tidalite_storage::Bounds;
 use tidalite_storage::segment::{CODES_MAX, OpenBlock};
-use tidalite_types::{BLOCK_ROWS, ErrorKind, VECTOR_ROWS};
+use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ErrorKind, VECTOR_ROWS};
 
 /// Between looks at whether to stop; each takes a millisecond at most.
 const BLOCKS_AT_ONCE: usize = 4;
@@ -67,6 +69,11 @@ impl LatestScan {
         let metrics = ExecutionPlanMetricsSet::new();
         Some(LatestScan { scan, reader, pieces, time, key, properties: Arc::new(properties), metrics })
     }
+
+    /// One for each symbol, at most; `None` where they cannot be read.
+    pub fn rows_max(&self) -> Option<usize> {
+        self.reader.symbols(self.reader.column(self.key).id).ok().map(|symbols| symbols.len())
+    }
 }
 
 impl ExecutionPlan for LatestScan {
@@ -102,9 +109,10 @@ impl ExecutionPlan for LatestScan {
         let rows = async move {
             let codes = reader.symbols(reader.column(key).id)?.len();
             memory.try_grow(codes * size_of::<(Option<Place>, u32)>())?;
-            let (pieces, has_null) = from_the_end(&reader, &pieces, time, key)?;
-            let mut latest = Latest::new(codes, has_null);
-            for (last, piece) in pieces {
+            let mut from_the_end = FromTheEnd::new(&reader, &pieces, time, key)?;
+            let (open, may_be_null) = reader.symbols_of(key, codes);
+            let mut latest = Latest::of(open, codes, may_be_null && from_the_end.has_null);
+            while let Some((last, piece)) = from_the_end.next()? {
                 cancel.check()?;
                 if latest.is_complete(last) {
                     break;
@@ -173,37 +181,75 @@ pub(super) fn latest_before(
     latest.rows(reader)
 }
 
-/// Pieces with the latest time that each may have; runs first, then the latest blocks. And whether some row may have no
-/// symbol.
-fn from_the_end(reader: &Reader, pieces: &[Piece], time: usize, key: usize) -> Result<(Vec<(i64, Piece)>, bool)> {
-    let (time, key) = (reader.column(time).id, reader.column(key).id);
-    let named = |e| Error::from(reader.snapshot.named(e));
-    let (mut list, mut has_null) = (Vec::with_capacity(pieces.len()), false);
-    let source = |piece: &Piece| match *piece {
-        Piece::Block { segment, .. } => Some(segment),
-        Piece::Run { .. } => None,
-    };
-    for of_source in pieces.chunk_by(|a, b| source(a) == source(b)) {
-        let Some(index) = of_source.first().and_then(source) else {
-            has_null = true;
-            list.extend(of_source.iter().map(|piece| (i64::MAX, *piece)));
-            continue;
+/// Pieces with the latest time that each may have; runs first, then the latest blocks. Of segments that are not reached
+/// nothing is looked up.
+struct FromTheEnd<'a> {
+    reader: &'a Reader,
+    pieces: &'a [Piece],
+    time: ColumnId,
+    /// The latest time, whether it is of a run, and which piece it is.
+    open: BinaryHeap<(i64, bool, usize)>,
+    /// Of segments the latest time, and which pieces are theirs; the latest last.
+    closed: Vec<(i64, Range<usize>)>,
+    /// Whether some row may have no symbol.
+    has_null: bool,
+}
+
+impl<'a> FromTheEnd<'a> {
+    fn new(reader: &'a Reader, pieces: &'a [Piece], time: usize, key: usize) -> Result<FromTheEnd<'a>> {
+        let (time, key) = (reader.column(time).id, reader.column(key).id);
+        let source = |piece: &Piece| match *piece {
+            Piece::Block { segment, .. } => Some(segment),
+            Piece::Run { .. } => None,
         };
-        let segment = &reader.snapshot.segments[index];
+        let (mut open, mut closed, mut has_null, mut from) = (BinaryHeap::new(), Vec::new(), false, 0);
+        for of_source in pieces.chunk_by(|a, b| source(a) == source(b)) {
+            let own = from..from + of_source.len();
+            from = own.end;
+            match of_source.first().and_then(source) {
+                Some(index) => {
+                    let segment = &reader.snapshot.segments[index];
+                    has_null = has_null || segment.has_nulls(key).map_err(|e| reader.snapshot.named(e))?;
+                    closed.push((segment.time_range().1, own));
+                }
+                None => {
+                    has_null = true;
+                    open.extend(own.map(|at| (i64::MAX, true, at)));
+                }
+            }
+        }
+        closed.sort_by_key(|(last, _)| *last);
+        Ok(FromTheEnd { reader, pieces, time, open, closed, has_null })
+    }
+
+    fn next(&mut self) -> Result<Option<(i64, Piece)>> {
+        while let Some((last, _)) = self.closed.last()
+            && self.open.peek().is_none_or(|(of_open, ..)| last >= of_open)
+            && let Some((_, own)) = self.closed.pop()
+        {
+            self.add_blocks(own)?;
+        }
+        Ok(self.open.pop().map(|(last, _, at)| (last, self.pieces[at])))
+    }
+
+    /// The pieces of one segment.
+    fn add_blocks(&mut self, own: Range<usize>) -> Result<()> {
+        let snapshot = &self.reader.snapshot;
+        let named = |e| Error::from(snapshot.named(e));
+        let Some(Piece::Block { segment, .. }) = self.pieces.get(own.start) else { return Ok(()) };
+        let segment = &snapshot.segments[*segment];
         let zones = segment.zones().map_err(named)?;
-        let (times, keys) = (zones.of(time), zones.of(key));
-        for piece in of_source {
-            let Piece::Block { block, .. } = *piece else { continue };
-            has_null = has_null || keys.block(block).map_err(named)?.is_none_or(|zone| zone.null_count > 0);
+        let times = zones.of(self.time);
+        for at in own {
+            let Piece::Block { block, .. } = self.pieces[at] else { continue };
             let last = match times.block(block).map_err(named)?.map(|zone| zone.bounds) {
                 Some(Bounds::Int(_, max)) => max,
                 _ => segment.time_range().1,
             };
-            list.push((last, *piece));
+            self.open.push((last, false, at));
         }
+        Ok(())
     }
-    list.sort_by_key(|(last, piece)| (std::cmp::Reverse(*last), matches!(piece, Piece::Block { .. })));
-    Ok((list, has_null))
 }
 
 /// Where a row is; of two of one time the greater came later.
@@ -234,21 +280,14 @@ struct Latest {
 impl Latest {
     /// `has_null`: whether a row without a symbol is looked for, too.
     fn new(codes: usize, has_null: bool) -> Latest {
-        let mut open = vec![u64::MAX; codes.div_ceil(64)];
-        if let Some(last) = open.last_mut()
-            && codes % 64 > 0
-        {
-            *last = (1 << (codes % 64)) - 1;
-        }
-        Latest {
-            found: vec![None; codes + 1],
-            missing: codes + usize::from(has_null),
-            recent: Vec::new(),
-            open,
-            before: None,
-            has_null,
-            wanted: codes + usize::from(has_null),
-        }
+        Latest::of(Bitmap::filled(codes, true).into_words(), codes, has_null)
+    }
+
+    /// Of some of so many codes, given as bits.
+    fn of(open: Vec<u64>, codes: usize, has_null: bool) -> Latest {
+        let wanted = count_picked(&open) + usize::from(has_null);
+        let (found, recent) = (vec![None; codes + 1], Vec::new());
+        Latest { found, missing: wanted, recent, open, before: None, has_null, wanted }
     }
 
     /// Of symbols alone, all or some, and of times before one.
@@ -357,14 +396,15 @@ impl Latest {
             }
             let (codes, present) = codes.as_mut().map_or((&[][..], None), |codes| codes.vector(i));
             let first = (block * BLOCK_ROWS + i * VECTOR_ROWS) as u32;
-            for row in (0..times.len()).rev() {
-                if picked.is_some_and(|words| words[row / 64] >> (row % 64) & 1 == 0) {
-                    continue;
-                }
+            let mut add = |row: usize| {
                 let is_there = present.is_none_or(|present| present[row] == 1);
                 let code = codes.get(row).filter(|_| is_there).map_or(null, |code| *code as usize);
                 let place = Place { time: times[row], source: index as u32, row: first + row as u32 };
-                self.add_row(code, place).map_err(|code| unknown(reader, code))?;
+                self.add_row(code, place).map_err(|code| unknown(reader, code))
+            };
+            match picked {
+                None => (0..times.len()).rev().try_for_each(add)?,
+                Some(words) => picked_from_the_end(words).try_for_each(&mut add)?,
             }
         }
         Ok(())
@@ -372,7 +412,8 @@ impl Latest {
 
     /// The code is an error if there is none.
     fn add_row(&mut self, code: usize, place: Place) -> std::result::Result<(), usize> {
-        let is_asked = self.has_null || (code + 1 != self.found.len() && self.is_open(code));
+        let null = self.found.len() - 1;
+        let is_asked = if code == null { self.has_null } else { code > null || self.is_open(code) };
         if !is_asked || self.before.is_some_and(|before| place.time >= before) {
             return Ok(());
         }
@@ -425,6 +466,18 @@ impl Latest {
         let ordered = all.and_then(|all| take_record_batch(&all, &UInt32Array::from(order)));
         ordered.map_err(|e| Error::internal(e.to_string()))
     }
+}
+
+/// The bits that are set, the greatest first.
+fn picked_from_the_end(words: &[u64]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().rev().flat_map(|(at, word)| {
+        let mut left = *word;
+        std::iter::from_fn(move || {
+            let bit = left.checked_ilog2()?;
+            left &= !(1 << bit);
+            Some(at * 64 + bit as usize)
+        })
+    })
 }
 
 /// A piece's columns.

@@ -90,6 +90,30 @@ impl Filters {
         self.all.iter().map(of).product::<Option<f64>>().filter(|_| !self.all.is_empty())
     }
 
+    /// The symbols of a column, of so many, that rows may have which satisfy them, as bits; and whether they may have none.
+    pub fn symbols_of(&self, column: ColumnId, count: usize) -> (Vec<u64>, bool) {
+        let (mut bits, mut may_be_null) = (Bitmap::filled(count, true).into_words(), true);
+        for filter in &self.all {
+            let What::Values { column: own, values, with_null, .. } = &filter.what else { continue };
+            if *own != column {
+                continue;
+            }
+            may_be_null = may_be_null && *with_null;
+            let ranges = match values {
+                ValueSet::Ints(ranges) => ranges.as_slice(),
+                ValueSet::Nothing => &[],
+                _ => continue,
+            };
+            let within = |bound: i128| bound.clamp(0, count as i128) as usize;
+            let mut own = vec![0_u64; bits.len()];
+            for (lo, hi) in ranges {
+                (within(*lo)..within(hi.saturating_add(1))).for_each(|code| own[code / 64] |= 1 << (code % 64));
+            }
+            bits.iter_mut().zip(own).for_each(|(word, own)| *word &= own);
+        }
+        (bits, may_be_null)
+    }
+
     /// Whether any of them is asked by machine code by now.
     pub fn is_compiled(&self) -> bool {
         self.all.iter().any(Filter::is_compiled)

@@ -153,6 +153,11 @@ fn run_source(index: usize, run: &Run, designated: Option<ColumnId>, may_match: 
 impl Source {
     /// Smallest and greatest designated timestamp of the pieces that are kept, narrower than the source's own.
     pub fn kept_range(&self, snapshot: &TableSnapshot, designated: ColumnId) -> Result<(i64, i64)> {
+        if let Some(Piece::Block { segment, .. }) = self.pieces.first()
+            && self.pieces.len() == snapshot.segments[*segment].block_count()
+        {
+            return Ok(self.time_range);
+        }
         let bounds = |piece: Option<&Piece>| -> Result<Option<(i64, i64)>> {
             let Some(Piece::Block { segment, block }) = piece else { return Ok(None) };
             let zone = snapshot.segments[*segment].zone(designated, *block).map_err(|e| snapshot.named(e))?;

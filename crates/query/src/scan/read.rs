@@ -149,6 +149,11 @@ impl Reader {
         self.filters.wanted(&self.snapshot, piece, None)
     }
 
+    /// Which of a column's symbols, so many, wanted rows may have: as bits, and whether they may have none.
+    pub fn symbols_of(&self, index: usize, count: usize) -> (Vec<u64>, bool) {
+        self.filters.symbols_of(self.columns[index].column.id, count)
+    }
+
     /// A column of all rows of a piece, symbols as codes; `None` where every row is NULL.
     pub fn plain(&self, piece: Piece, column: &ColumnSchema) -> Result<Option<ArrayRef>> {
         let raw = match piece {

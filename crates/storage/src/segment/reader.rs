@@ -20,7 +20,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidalite_kernels::count_picked;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId, SegmentId, TableId};
@@ -55,6 +55,8 @@ pub struct Segment {
     store: Arc<SegmentStore>,
     table: TableId,
     meta: SegmentMeta,
+    /// The columns in which every row has a value, found out when first asked.
+    whole: OnceLock<Box<[ColumnId]>>,
 }
 
 impl fmt::Debug for Segment {
@@ -100,7 +102,7 @@ impl Segment {
     /// Touches no file.
     #[must_use]
     pub fn open(store: Arc<SegmentStore>, table: TableId, meta: SegmentMeta) -> Segment {
-        Segment { store, table, meta }
+        Segment { store, table, meta, whole: OnceLock::new() }
     }
 
     #[must_use]
@@ -156,6 +158,33 @@ impl Segment {
     /// When there is no such block; so do the others.
     pub fn zone(&self, column: ColumnId, block: usize) -> Result<Option<Zone>> {
         Ok(self.find(column, block)?.map(|(_, entry)| entry.zone))
+    }
+
+    /// Whether some row has no value in a column; all have none where the column was added later.
+    pub fn has_nulls(&self, column: ColumnId) -> Result<bool> {
+        let whole = match self.whole.get() {
+            Some(whole) => whole,
+            None => {
+                let found = self.find_whole()?;
+                self.whole.get_or_init(|| found)
+            }
+        };
+        Ok(whole.binary_search(&column).is_err())
+    }
+
+    fn find_whole(&self) -> Result<Box<[ColumnId]>> {
+        let zones = self.zones()?;
+        let mut whole = Vec::new();
+        for column in self.columns()? {
+            let of_column = zones.of(column);
+            let mut blocks = (0..self.block_count()).map(|block| of_column.block(block));
+            if blocks
+                .try_fold(true, |all, zone| Ok::<_, Error>(all && zone?.is_some_and(|zone| zone.null_count == 0)))?
+            {
+                whole.push(column);
+            }
+        }
+        Ok(whole.into())
     }
 
     /// Whether it was encoded for size. Reads the end of the file.

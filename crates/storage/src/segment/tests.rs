@@ -430,6 +430,11 @@ fn a_block_asked_again_knows_the_rows_of_a_code() {
     codes.validity = Some(code_of.iter().map(Option::is_some).collect());
     let fs = Arc::new(SimFs::new(1));
     let segment = open(fs.clone(), write(&*fs, SegmentId(3), &[(ColumnId(4), ColumnType::Symbol, codes)]));
+    assert_eq!(
+        [4, 9].map(|id| segment.has_nulls(ColumnId(id)).unwrap()),
+        [true, true],
+        "some rows; a column added later"
+    );
     let mut skipped = Vec::new();
     let rows_of = |wanted: &[usize]| {
         let is_wanted = |code: &Option<u32>| code.is_some_and(|code| wanted.contains(&(code as usize)));
@@ -475,6 +480,7 @@ fn rows_of_codes_are_kept_where_codes_have_few_not_where_few_are_asked() {
     for (count, is_kept) in [(3, false), (5_000, true)] {
         let fs = Arc::new(SimFs::new(1));
         let segment = open(fs.clone(), write(&*fs, SegmentId(3), &[(ColumnId(0), ColumnType::Symbol, codes(count))]));
+        assert!(!segment.has_nulls(ColumnId(0)).unwrap() && segment.has_nulls(ColumnId(1)).unwrap());
         let (set, blocks) = (ValueSet::ints(vec![(1, 1)]), |segment: &Segment| segment.store().stats().cache.blocks);
         let mut before = None;
         for _ in 0..6 {
