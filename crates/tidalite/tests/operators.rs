@@ -76,6 +76,10 @@ async fn check(database: &Database) {
     }
     let coded = plan(database, "SELECT ts, sym, count() FROM t SAMPLE BY 1h").await;
     assert!(coded.contains("codes=[sym]") && coded.contains("columns=[timestamp_floor(1h"), "{coded}");
+    // Also where one stream of few rows is dealt out to threads.
+    let few =
+        plan(database, "SELECT ts, sym, rare, avg(x) FROM t WHERE id = 17 AND sym IS NOT NULL SAMPLE BY 1h").await;
+    assert!(few.contains("codes=[sym, rare]") || few.contains("codes=[rare, sym]"), "{few}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,11 +14,13 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_expr::{PhysicalExpr, projection::ProjectionExpr};
+use datafusion::physical_expr::{Partitioning, PhysicalExpr, projection::ProjectionExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use std::sync::Arc;
 use tidalite_operators::group::KeyKind;
 
@@ -149,6 +151,11 @@ fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Option<(Plan, Op
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         return of_projection(projection, column, want);
     }
+    // Rows of one stream, dealt out to threads whatever is in them.
+    if let Some(dealt) = plan.downcast_ref::<RepartitionExec>().filter(|dealt| is_round_robin(dealt)) {
+        let Some((input, kind)) = with_coded(dealt.input(), column, want)? else { return Ok(None) };
+        return Ok(Some((replace_children_if_necessary(plan.clone(), vec![input])?, kind)));
+    }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         let below = filter.projection().as_ref().map_or(column, |columns| columns[column]);
         if mentions(filter.predicate(), below) {
@@ -159,6 +166,10 @@ fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Option<(Plan, Op
         return Ok(Some((Arc::new(filter), kind)));
     }
     Ok(None)
+}
+
+fn is_round_robin(dealt: &RepartitionExec) -> bool {
+    matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_))
 }
 
 fn of_scan(scan: &ScanExec, column: usize, want: Want) -> Result<Option<(Plan, Option<KeyKind>)>> {
