@@ -42,3 +42,10 @@ def test_metrics_count_rows(servers):
     metrics = server.metrics()
     assert metrics["tidalite_rows_committed_total"] == 3
     assert metrics["tidalite_log_syncs_total"] >= 2
+
+
+def test_slow_syncs_that_overlap_are_counted_too(servers):
+    server = servers(env={"TIDALITE_SYNC_DELAY_MS": "3"}).start()
+    for k in range(5):
+        server.write_ok(f"t v={k}i {T0 + k}\n")
+    assert server.metrics()["tidalite_log_syncs_total"] >= 5

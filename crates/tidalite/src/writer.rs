@@ -511,10 +511,10 @@ impl Writer {
             }
             self.log.sync()?;
             self.sync_time = started.elapsed();
-            self.shared.counters.log_syncs.fetch_add(1, Relaxed);
+            self.publisher.count_sync();
         } else if must {
             self.log.sync()?;
-            self.shared.counters.log_syncs.fetch_add(1, Relaxed);
+            self.publisher.count_sync();
         }
         Ok(())
     }

@@ -200,8 +200,9 @@ impl Air {
             let beside = (state.landed..).zip(&state.flying).filter(|(_, f)| matches!(f.stage, Stage::Syncing));
             let beside = beside.map(|(number, _)| number).collect();
             state.flying[index].stage = Stage::Ended(beside);
-            if let Err(error) = ended {
-                state.failure.get_or_insert_with(|| error.into());
+            match ended {
+                Ok(()) => self.publisher.count_sync(),
+                Err(error) => _ = state.failure.get_or_insert_with(|| error.into()),
             }
             self.land(&mut state);
         }

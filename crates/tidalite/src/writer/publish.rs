@@ -23,6 +23,11 @@ impl Publisher {
         Publisher { shared, held: Mutex::default() }
     }
 
+    /// The log was synced.
+    pub fn count_sync(&self) {
+        self.shared.counters.log_syncs.fetch_add(1, Relaxed);
+    }
+
     /// Shows commits in their order; `catalog` has them all.
     pub fn publish(&self, catalog: &Catalog, accepted: Vec<Accepted>) {
         let mut answers = Vec::with_capacity(accepted.len());
