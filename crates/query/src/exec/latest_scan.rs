@@ -34,8 +34,8 @@ use tidalite_storage::Bounds;
 use tidalite_storage::segment::{CODES_MAX, OpenBlock};
 use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ErrorKind, VECTOR_ROWS};
 
-/// Between looks at whether to stop; each takes a millisecond at most.
-const BLOCKS_AT_ONCE: usize = 4;
+/// Pieces between two turns of others, looked at or not: to know that one need not be takes a look at its segment.
+const PIECES_AT_ONCE: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct LatestScan {
@@ -112,20 +112,21 @@ impl ExecutionPlan for LatestScan {
             let mut from_the_end = FromTheEnd::new(&reader, &pieces, time, key)?;
             let (open, may_be_null) = reader.symbols_of(key, codes);
             let mut latest = Latest::of(open, codes, may_be_null && from_the_end.has_null);
+            let mut met = 0;
             while let Some((last, piece)) = from_the_end.next()? {
                 cancel.check()?;
                 if latest.is_complete(last) {
                     break;
                 }
-                if !latest.may_have(&reader, piece, key)? {
-                    continue;
-                }
-                // The last few blocks mostly have them all, and are looked at in one go.
-                if looked_at.value() > 0 && looked_at.value() % BLOCKS_AT_ONCE == 0 {
+                met += 1;
+                // The last few mostly have all, and are looked at in one go.
+                if met % PIECES_AT_ONCE == 0 {
                     tokio::task::yield_now().await;
                 }
-                looked_at.add(1);
-                latest.add(&reader, piece, time, key)?;
+                if latest.may_have(&reader, piece, key)? {
+                    looked_at.add(1);
+                    latest.add(&reader, piece, time, key)?;
+                }
             }
             let rows = latest.rows(&reader)?;
             sliced(rows, memory)

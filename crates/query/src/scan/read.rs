@@ -134,12 +134,9 @@ impl Reader {
         }
         let of_block = |rows: &[u32]| {
             let block = rows[0] as usize / BLOCK_ROWS;
-            let mut mask = vec![0_u64; self.snapshot.segments[source].block_rows(block).div_ceil(64)];
-            for row in rows {
-                let at = *row as usize % BLOCK_ROWS;
-                mask[at / 64] |= 1 << (at % 64);
-            }
-            self.batch(self.columns_of_block(source, block, Some(&Selection::new(mask)), rows.len())?, rows.len())
+            let numbers = rows.iter().map(|row| (*row as usize % BLOCK_ROWS) as u16).collect();
+            let some = Selection::of_numbers(numbers, self.snapshot.segments[source].block_rows(block));
+            self.some_of_block(source, block, &some)
         };
         rows.chunk_by(|a, b| *a as usize / BLOCK_ROWS == *b as usize / BLOCK_ROWS).map(of_block).collect()
     }

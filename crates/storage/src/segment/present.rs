@@ -10,7 +10,7 @@ use super::buffer::{share, values_in};
 use super::encoding::EncodedBlock;
 use super::reader::Segment;
 use super::rows_by_code::{self, RowsByCode};
-use super::selection::Selection;
+use super::selection::{self, Selection};
 use crate::cache::BlockKey;
 use crate::{Block, BlockData, Result, ValueSet};
 use bytes::Bytes;
@@ -82,13 +82,12 @@ impl Segment {
             Ok(share(rows_of_codes(&decoded)))
         })?;
         let known = values_in::<u16>(&known);
-        let Some(kept) = RowsByCode::of(&known).and_then(|known| rows_of(&known, codes, encoded.rows)) else {
+        let Some(mut kept) = RowsByCode::of(&known).and_then(|known| rows_of(&known, codes, encoded.rows)) else {
             return Ok(false);
         };
-        let is_asked = |row: &u16| mask[usize::from(*row) / 64] >> (row % 64) & 1 == 1;
-        let kept: Vec<u16> = kept.into_iter().filter(is_asked).collect();
+        kept.retain(|row| mask[usize::from(*row) / 64] >> (row % 64) & 1 == 1);
         mask.fill(0);
-        kept.iter().for_each(|row| mask[usize::from(*row) / 64] |= 1 << (row % 64));
+        selection::set(mask, &kept);
         Ok(true)
     }
 

@@ -12,7 +12,7 @@ use super::selection::Selection;
 use super::store::SegmentStore;
 use super::text_rows::TextRows;
 use super::{present, rows_by_value};
-use crate::cache::{BlockKey, Cached, Made};
+use crate::cache::{BlockKey, Cached, Made, lock};
 use crate::fs::File;
 use crate::{Block, Damage, Error, Result, ValueSet, Zone, tally};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 use tidalite_kernels::count_picked;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId, SegmentId, TableId};
@@ -55,8 +55,8 @@ pub struct Segment {
     store: Arc<SegmentStore>,
     table: TableId,
     meta: SegmentMeta,
-    /// The columns in which every row has a value, found out when first asked.
-    whole: OnceLock<Box<[ColumnId]>>,
+    /// Columns that were asked for it, and whether some row has no value.
+    nulls: Mutex<Vec<(ColumnId, bool)>>,
 }
 
 impl fmt::Debug for Segment {
@@ -102,7 +102,7 @@ impl Segment {
     /// Touches no file.
     #[must_use]
     pub fn open(store: Arc<SegmentStore>, table: TableId, meta: SegmentMeta) -> Segment {
-        Segment { store, table, meta, whole: OnceLock::new() }
+        Segment { store, table, meta, nulls: Mutex::default() }
     }
 
     #[must_use]
@@ -160,31 +160,20 @@ impl Segment {
         Ok(self.find(column, block)?.map(|(_, entry)| entry.zone))
     }
 
-    /// Whether some row has no value in a column; all have none where the column was added later.
+    /// Whether some row has no value in a column; all have none where the column was added later. Looked up once.
     pub fn has_nulls(&self, column: ColumnId) -> Result<bool> {
-        let whole = match self.whole.get() {
-            Some(whole) => whole,
-            None => {
-                let found = self.find_whole()?;
-                self.whole.get_or_init(|| found)
-            }
-        };
-        Ok(whole.binary_search(&column).is_err())
-    }
-
-    fn find_whole(&self) -> Result<Box<[ColumnId]>> {
-        let zones = self.zones()?;
-        let mut whole = Vec::new();
-        for column in self.columns()? {
-            let of_column = zones.of(column);
-            let mut blocks = (0..self.block_count()).map(|block| of_column.block(block));
-            if blocks
-                .try_fold(true, |all, zone| Ok::<_, Error>(all && zone?.is_some_and(|zone| zone.null_count == 0)))?
-            {
-                whole.push(column);
-            }
+        if let Some((_, has_nulls)) = lock(&self.nulls).iter().find(|(known, _)| *known == column) {
+            return Ok(*has_nulls);
         }
-        Ok(whole.into())
+        let zones = self.zones()?;
+        let of_column = zones.of(column);
+        let mut has_nulls = false;
+        for block in 0..self.block_count() {
+            has_nulls = has_nulls || of_column.block(block)?.is_none_or(|zone| zone.null_count > 0);
+        }
+        // Somebody may have been as fast: the first is found.
+        lock(&self.nulls).push((column, has_nulls));
+        Ok(has_nulls)
     }
 
     /// Whether it was encoded for size. Reads the end of the file.

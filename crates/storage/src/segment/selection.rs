@@ -83,8 +83,13 @@ fn are_few(rows: usize, words: usize) -> bool {
 
 fn mask_of(numbers: &[u16], words: usize) -> Vec<u64> {
     let mut mask = vec![0; words];
-    numbers.iter().for_each(|row| mask[usize::from(*row) / 64] |= 1 << (row % 64));
+    set(&mut mask, numbers);
     mask
+}
+
+/// Sets the bits of these rows.
+pub(super) fn set(mask: &mut [u64], numbers: &[u16]) {
+    numbers.iter().for_each(|row| mask[usize::from(*row) / 64] |= 1 << (row % 64));
 }
 
 #[cfg(test)]
