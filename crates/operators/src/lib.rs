@@ -1,10 +1,11 @@
 //! The loops of operators over Arrow's columns, fully optimised: what is generic in them is compiled here, not in
 //! `query`, which is compiled for its size. Knows Arrow, neither DataFusion nor tables.
 //!
-//! [`group`] makes groups of rows; [`time_join`] joins them by time; [`text`] looks at texts.
+//! [`group`] makes groups of rows; [`sort`] orders them; [`time_join`] joins them by time; [`text`] looks at texts.
 #![forbid(unsafe_code)]
 
 pub mod group;
+pub mod sort;
 pub mod text;
 pub mod time_join;
 

@@ -36,6 +36,10 @@ async fn check(database: &Database) -> usize {
             "timestamp_floor('1h', ts), a",
             "b, timestamp_floor('1h', ts)",
             "a, date_trunc('day', ts), c",
+            // Of all places few have rows: `b` says what `a` is, but for NULL.
+            "timestamp_floor('1h', ts), a, b",
+            "a, b, c, timestamp_floor('1h', ts)",
+            "c, b, a",
             "timestamp_floor('7m', ts)",
             "b, timestamp_floor('1s', ts)",
         ] {

@@ -44,13 +44,18 @@ async fn check(database: &Database) {
         "sym IN ('s1', 's2', 'nowhere') AND rare IN ('r1', 'r2', 'r40')",
         "rare <> 'r1' AND x > 3",
         "rare LIKE 'r4%'",
+        "rare = 'r40'",
+        "rare IN ('r39', 'r2') AND sym <> 's2'",
         "sym = 's3' OR sym IS NULL",
     ] {
         for key in ["sym", "rare"] {
             let fast = format!("SELECT ts, id, sym, rare, x FROM t WHERE {filter} LATEST ON ts PARTITION BY {key}");
             assert!(plan(database, &fast).await.contains("TidaliteLatest"), "{fast}");
             let sorted = format!("SELECT * FROM ({fast}) ORDER BY ts, id");
-            assert_eq!(rows(database, &sorted).await, rows(database, &latest(key, filter)).await, "{fast}");
+            // The first time it may find out which symbols share rows, the second it knows.
+            for time in 0..2 {
+                assert_eq!(rows(database, &sorted).await, rows(database, &latest(key, filter)).await, "{fast} {time}");
+            }
             let times = rows(database, &format!("SELECT ts FROM ({fast})")).await;
             assert!(times.is_sorted(), "in order of time: {fast}");
         }

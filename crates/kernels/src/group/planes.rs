@@ -46,6 +46,28 @@ impl GroupPlanes {
         self.planes.capacity() * 8 + self.digits.iter().flatten().map(DigitSums::bytes).sum::<usize>()
     }
 
+    /// For how many places it is.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.places
+    }
+
+    /// Makes room for more places behind those that are there.
+    pub fn grow(&mut self, places: usize) {
+        if places <= self.places {
+            return;
+        }
+        (0..self.digits.len()).for_each(|input| self.settle(input));
+        self.digits.clear();
+        let mut planes = Vec::with_capacity(places * (1 + self.folds.as_slice().len()));
+        let starts = std::iter::once(0).chain(self.folds.as_slice().iter().map(|fold| start(*fold)));
+        for (plane, start) in self.planes.chunks_exact(self.places).zip(starts) {
+            planes.extend_from_slice(plane);
+            planes.resize(planes.len() + places - self.places, start);
+        }
+        (self.planes, self.places) = (planes, places);
+    }
+
     /// Adds rows to their places.
     ///
     /// # Panics

@@ -1,22 +1,24 @@
 //! Columns of keys packed into one word a row, or two, and back.
 //!
 //! A column has bits of its own in the word. Narrow integers count from 1, so that 0 is NULL; integers of 64 bits use
-//! the smallest one for NULL, and a batch that really has it gives the whole attempt up ([`Overflow`]). Texts are
-//! numbered, see [`super::texts`].
+//! the smallest one for NULL, and a batch that really has it gives the whole attempt up ([`Overflow`]). So does floating
+//! point, as integers of the same order. Texts are numbered, see [`super::texts`].
 
 use super::texts::{Sealed, TEXT_BITS, TextNumbers, Texts, prefix};
 use super::times::{TIME_BITS, TimeNumbers, Times};
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray, UInt64Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray, UInt32Array, UInt64Array,
+};
 use arrow::compute::{cast, take};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type,
+    ArrowPrimitiveType, DataType, Date32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type,
 };
 use arrow::error::ArrowError;
 use std::cmp::Ordering;
 use std::hash::Hash;
 use std::sync::Arc;
-use tidalite_kernels::GroupKey;
+use tidalite_kernels::{GroupKey, float_of_order, order_of_float};
 
 /// The keys are too many, or of a value, that packing does not understand: another operator has to do it.
 #[derive(Debug)]
@@ -149,10 +151,10 @@ impl KeyKind {
         KeyKind { data_type: DataType::UInt32, is_nullable: true, form: Form::Codes(dictionary) }
     }
 
-    /// How many texts codes stand for, if it is of codes.
+    /// The texts that codes stand for, if it is of codes.
     #[must_use]
-    pub fn code_count(&self) -> Option<usize> {
-        if let Form::Codes(dictionary) = &self.form { Some(dictionary.len()) } else { None }
+    pub fn dictionary(&self) -> Option<&StringViewArray> {
+        if let Form::Codes(dictionary) = &self.form { Some(dictionary) } else { None }
     }
 
     /// The same times, which are few and mostly follow their like.
@@ -170,7 +172,7 @@ impl KeyKind {
             DataType::Int8 | DataType::UInt8 => 8,
             DataType::Int16 | DataType::UInt16 => 16,
             DataType::Int32 | DataType::UInt32 | DataType::Date32 => 32,
-            DataType::Int64 | DataType::Timestamp(..) => 64,
+            DataType::Int64 | DataType::Timestamp(..) | DataType::Float32 | DataType::Float64 => 64,
             DataType::Utf8View => TEXT_BITS - 1,
             _ => return None,
         })
@@ -250,7 +252,8 @@ impl KeyKind {
     }
 
     fn pack_wide<W: Word>(&self, column: &ArrayRef, shift: u32, words: &mut [W]) -> Result<(), Overflow> {
-        let Ok(column) = cast(column, &DataType::Int64) else { return Err(Overflow) };
+        let column = if column.data_type().is_floating() { orders(column) } else { cast(column, &DataType::Int64) };
+        let Ok(column) = column else { return Err(Overflow) };
         let column = column.as_primitive::<Int64Type>();
         if column.null_count() == 0 {
             if self.is_nullable && column.values().contains(&i64::MIN) {
@@ -297,16 +300,22 @@ impl KeyKind {
         }
     }
 
-    /// The column again.
+    /// The column again; codes as texts, unless `wanted` says numbers.
     pub(super) fn unpack<W: Word>(
         &self,
         words: &[W],
         shift: u32,
         numbered: Option<&Numbered>,
+        wanted: &DataType,
     ) -> Result<ArrayRef, ArrowError> {
         let bits = self.bits();
         let codes = words.iter().map(|word| word.take(shift, bits));
         match (&self.form, numbered) {
+            (Form::Codes(_), _) if *wanted == DataType::UInt32 => {
+                return Ok(Arc::new(
+                    codes.map(|code| code.checked_sub(1).map(|code| code as u32)).collect::<UInt32Array>(),
+                ));
+            }
             (Form::Codes(dictionary), _) => {
                 let places: UInt64Array = codes.map(|code| code.checked_sub(1)).collect();
                 return take(dictionary, &places, None);
@@ -325,11 +334,21 @@ impl KeyKind {
             }
             _ => Arc::new(codes.map(self.integer()).collect::<Int64Array>()),
         };
+        if self.data_type.is_floating() {
+            let floats = ints.as_primitive::<Int64Type>().unary::<_, Float64Type>(float_of_order);
+            return cast(&floats, &self.data_type);
+        }
         if self.data_type == DataType::Date32 {
             return cast(&cast(&ints, &DataType::Int32)?, &DataType::Date32);
         }
         cast(&ints, &self.data_type)
     }
+}
+
+/// Floating point as integers of the same order, none of which is the smallest. −0 is 0.
+fn orders(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let floats = cast(column, &DataType::Float64)?;
+    Ok(Arc::new(floats.as_primitive::<Float64Type>().unary::<_, Int64Type>(|v| order_of_float(v + 0.0))))
 }
 
 /// Codes below `count`, from 1.

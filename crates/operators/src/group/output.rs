@@ -67,8 +67,8 @@ fn batch<W: Word>(
 ) -> Result<RecordBatch, ArrowError> {
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     let mut shift = 0;
-    for (kind, numbered) in shared.kinds.iter().zip(&shared.numbered) {
-        columns.push(kind.unpack(keys, shift, numbered.as_ref())?);
+    for ((kind, numbered), field) in shared.kinds.iter().zip(&shared.numbered).zip(schema.fields()) {
+        columns.push(kind.unpack(keys, shift, numbered.as_ref(), field.data_type())?);
         shift += kind.bits();
     }
     let groups = Groups { states, words: shared.folds.words(), count: keys.len() };

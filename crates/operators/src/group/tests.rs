@@ -1,7 +1,7 @@
 use super::*;
 use arrow::array::{
-    Array, AsArray, BooleanArray, Date32Array, DictionaryArray, Float64Array, Int16Array, Int64Array, StringViewArray,
-    TimestampMicrosecondArray, UInt32Array,
+    Array, AsArray, BooleanArray, Date32Array, DictionaryArray, Float32Array, Float64Array, Int16Array, Int64Array,
+    StringViewArray, TimestampMicrosecondArray, UInt32Array,
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
@@ -212,8 +212,19 @@ fn the_smallest_integer_beside_null_is_given_up() {
     let both: ArrayRef = Arc::new(Int64Array::from(vec![Some(i64::MIN), None, Some(1)]));
     assert!(grouped(&[both], &[1, 2, 3]).is_err());
     check(&[Arc::new(Int64Array::from(vec![i64::MIN, i64::MAX, i64::MIN]))]);
-    let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0]));
-    assert!(KeyKind::of(floats.data_type(), false).is_none());
+}
+
+#[test]
+fn floating_point_is_a_key() {
+    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, f64::MIN_POSITIVE, f64::MAX, -1.5];
+    let keys: Float64Array = (0..5_000).map(|n| (n % 11 != 3).then(|| special[n % 7] * (1 + n % 3) as f64)).collect();
+    let narrow: Float32Array = keys.iter().map(|v| v.map(|v| v as f32)).collect();
+    let whole: Float64Array = (0..5_000).map(|n| special[n % 6]).map(Some).collect();
+    check(&[Arc::new(keys)]);
+    check(&[Arc::new(narrow), Arc::new(whole.clone())]);
+    check(&[Arc::new(whole)]);
+    let zeros: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0]));
+    assert_eq!(grouped(&[zeros], &[1, 2]).expect("a key"), HashMap::from([("0.0".to_owned(), (2, 3))]));
 }
 
 #[test]

@@ -146,6 +146,14 @@ fn is_parameter(expr: &Expr) -> bool {
     matches!(expr, Expr::Placeholder(_))
 }
 
+/// The number of a parameter, from 0.
+pub(super) fn parameter_of(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Placeholder(of) => number(&of.id)?.checked_sub(1),
+        _ => None,
+    }
+}
+
 /// Puts the values into a node.
 pub(super) fn with_values(node: LogicalPlan, values: &[ScalarValue]) -> DFResult<LogicalPlan> {
     Ok(node.map_expressions(|expr| Ok(Transformed::yes(with_values_in(expr, values)?)))?.data)
@@ -153,10 +161,7 @@ pub(super) fn with_values(node: LogicalPlan, values: &[ScalarValue]) -> DFResult
 
 pub(super) fn with_values_in(expr: Expr, values: &[ScalarValue]) -> DFResult<Expr> {
     let done = expr.transform_up(|e| {
-        let value = match &e {
-            Expr::Placeholder(of) => number(&of.id).and_then(|n| values.get(n - 1)),
-            _ => None,
-        };
+        let value = parameter_of(&e).and_then(|n| values.get(n));
         Ok(match value {
             Some(value) => Transformed::yes(Expr::Literal(value.clone(), None)),
             None => Transformed::no(e),

@@ -3,6 +3,7 @@
 //!
 //! Steps stand above those that they take their rows from. Operators of ours say themselves what they are.
 
+use crate::exec::{decoded, sorted, windows};
 use crate::functions::floats;
 use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
@@ -18,7 +19,8 @@ pub(super) fn text(plan: &dyn ExecutionPlan, is_analyze: bool) -> String {
 
 fn step(plan: &dyn ExecutionPlan, depth: usize, is_analyze: bool, out: &mut String) {
     // Steps that only pass rows on.
-    let is_silent = ["CooperativeExec", "HeldExec", "PacedExec", "CoalesceBatchesExec"].contains(&plan.name());
+    let is_silent =
+        ["CooperativeExec", "HeldExec", "PacedExec", "CoalesceBatchesExec", decoded::NAME].contains(&plan.name());
     if !is_silent {
         // As it is written.
         let words = words(plan).replace("count(Int64(1))", "count(*)");
@@ -32,6 +34,9 @@ fn step(plan: &dyn ExecutionPlan, depth: usize, is_analyze: bool, out: &mut Stri
         step(child.as_ref(), depth + usize::from(!is_silent), is_analyze, out);
     }
 }
+
+/// Nobody has more.
+const THREADS_MAX: usize = 1_024;
 
 fn words(plan: &dyn ExecutionPlan) -> String {
     let line = displayable(plan).one_line().to_string();
@@ -53,7 +58,9 @@ fn words(plan: &dyn ExecutionPlan) -> String {
         }
         "CrossJoinExec" => "every row with every row".to_owned(),
         "GlobalLimitExec" | "LocalLimitExec" => limit(rest),
-        "WindowAggExec" | "BoundedWindowAggExec" => window(plan),
+        "WindowAggExec" | "BoundedWindowAggExec" => window("window", plan),
+        windows::NAME => window(windows::NAME, plan),
+        sorted::NAME => plain(line),
         "UnionExec" | "InterleaveExec" => "all rows of".to_owned(),
         "EmptyExec" => "no rows".to_owned(),
         "PlaceholderRowExec" => "one row".to_owned(),
@@ -203,11 +210,11 @@ fn limit(rest: &str) -> String {
     }
 }
 
-fn window(plan: &dyn ExecutionPlan) -> String {
+fn window(operator: &str, plan: &dyn ExecutionPlan) -> String {
     let given = plan.children().first().map_or(0, |child| child.schema().fields().len());
     let schema = plan.schema();
     let names: Vec<&str> = schema.fields().iter().skip(given).map(|field| field.name().as_str()).collect();
-    format!("window: {}", plain(&names.join(", ")))
+    format!("{operator}: {}", plain(&names.join(", ")))
 }
 
 /// ` (3 rows, 28 µs)`, with what else a step counted.
@@ -218,8 +225,8 @@ fn measured(plan: &dyn ExecutionPlan) -> String {
     for metric in metrics.iter() {
         match metric.value() {
             MetricValue::OutputRows(rows) => shown.push(format!("{} rows", rows.value())),
-            // What did not measure has one.
-            MetricValue::ElapsedCompute(spent) if spent.value() > 1 => {
+            // What did not measure has one of each thread.
+            MetricValue::ElapsedCompute(spent) if spent.value() > THREADS_MAX => {
                 time = Duration::from_nanos(spent.value() as u64);
                 shown.push(format!("{time:.1?}"));
             }

@@ -1,8 +1,8 @@
 //! Constants of a statement as parameters: statements that differ in nothing else share a plan ([`super::bound`]).
 //!
-//! A constant is taken where it is compared with a name: `x > 5`, `s IN ('a', 'b')`, `ts BETWEEN '2024' AND '2025'`. What
-//! that is in the statement, and whether the plan serves all values, is decided by those who understand it; here are
-//! only words.
+//! A constant is taken where it is compared with a name and nothing else is done with that: `x > 5`, `s IN ('a', 'b')`,
+//! `ts BETWEEN '2024' AND '2025'`. What that is in the statement, and whether the plan serves all values, is decided by
+//! those who understand it; here are only words.
 
 use crate::Parameter;
 
@@ -24,6 +24,10 @@ enum Last {
     Name,
     /// A point behind a name.
     Point,
+    /// What makes a value of two, as `+`, and a name, or more of it, behind that.
+    Operator,
+    Operand,
+    OperandPoint,
     /// Each of these behind a name.
     Comparison,
     Not,
@@ -59,6 +63,7 @@ impl Last {
             Last::Name | Last::Not if is("in") => Last::In,
             Last::Name if is("between") => Last::Between,
             Last::Low if is("and") => Last::HighFollows,
+            Last::Operator | Last::OperandPoint => Last::Operand,
             _ => Last::Name,
         }
     }
@@ -90,9 +95,12 @@ pub fn lifted(sql: &str) -> Option<Lifted> {
         }
         out.push_str(text);
         last = match c {
+            '"' if matches!(last, Last::Operator | Last::OperandPoint) => Last::Operand,
             '"' => Last::Name,
             c if c.is_alphabetic() || c == '_' => last.after_word(text),
             '.' if last == Last::Name => Last::Point,
+            '.' if last == Last::Operand => Last::OperandPoint,
+            '+' | '-' | '*' | '/' | '%' | '|' | '^' | '&' | '#' => Last::Operator,
             '(' if last == Last::In => Last::ListBegins,
             ',' if last == Last::Item => Last::ItemFollows,
             _ if last == Last::Name && ["=", "<", ">", "<=", ">=", "<>", "!="].contains(&text) => Last::Comparison,
@@ -186,6 +194,7 @@ mod tests {
         for sql in [
             "SELECT 5, 'a' FROM t LIMIT 7",
             "SELECT * FROM t WHERE ts IN '2024' AND f(x) = 3 AND x > -5 AND x + 1 = 2",
+            "SELECT * FROM t WHERE x / y > 0.9 AND 2*t.y < 3 AND x || \"y z\" = 'a' AND x - t.\"y\" IN (1, 2)",
             "SELECT * FROM t WHERE x = $1",
             "SELECT * FROM t WHERE x = '5'::int AND y = E'a' AND z = 1e3 AND w = 0x10 AND v = 9223372036854775808",
             "SELECT * FROM t WHERE x = 'a",

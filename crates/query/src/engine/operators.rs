@@ -1,10 +1,10 @@
 //! Operators of kept plans ([`super::plans`]), chosen once: the next run puts the scan of its table in, and its values.
 //!
-//! That is sound where operators do not depend on rows: over one table, of which a scan answers filters, and where
-//! parameters are nowhere but in those. Much is known of all rows of a table, from which what they come to may be
+//! That is sound where operators do not depend on rows: over one table, of which a scan answers filters. Where parameters
+//! are elsewhere, too, operators serve those values only. Much is known of all rows of a table, from which what they come to may be
 //! planned: without a filter operators are kept of groups by keys, and of rows; what was told without reading any is kept
 //! for as long as nothing is written. How many streams come out of a scan decides what is above it: for each number
-//! that was met there are operators of their own. What the last rules ([`super::last_rules`]) do depends on the rows and
+//! that was met, and for values that are not in the scan, there are operators of their own. What the last rules ([`super::last_rules`]) do depends on the rows and
 //! is done each time.
 
 use super::Engine;
@@ -31,7 +31,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tidalite_storage::TableSnapshot;
 
-/// Operators for so many numbers of streams are kept.
+/// So many operators are kept of a plan, for other numbers of streams or other values; the oldest goes first.
 const SHAPES_MAX: usize = 4;
 
 /// Operators that keep nothing of a run in copies of them. Sorts do, and have a reset.
@@ -42,6 +42,8 @@ const KNOWN: &[&str] = &[
     "SortPreservingMergeExec",
     "RepartitionExec",
     "AggregateExec",
+    "WindowAggExec",
+    "BoundedWindowAggExec",
     "GlobalLimitExec",
     "LocalLimitExec",
     group::NAME,
@@ -62,14 +64,11 @@ enum Kept {
     None,
     Some {
         scan: Arc<Scan>,
+        /// The latest last.
         shapes: Vec<Shape>,
     },
     /// Nothing is read: what the table was known to have is in them, and holds as long as it is the same.
-    Told {
-        scan: Arc<Scan>,
-        table: Weak<TableSnapshot>,
-        plan: Arc<dyn ExecutionPlan>,
-    },
+    Told { scan: Arc<Scan>, table: Weak<TableSnapshot>, plan: Arc<dyn ExecutionPlan> },
 }
 
 /// The scan as the plan has it.
@@ -79,6 +78,8 @@ struct Scan {
     table: Arc<dyn datafusion::catalog::TableProvider>,
     filters: Vec<Expr>,
     fetch: Option<usize>,
+    /// The parameters that are elsewhere, by number from 0.
+    above: Vec<usize>,
 }
 
 /// The operators over a scan of which so many streams come out.
@@ -86,6 +87,8 @@ struct Scan {
 struct Shape {
     place: Arc<ScanPlace>,
     plan: Arc<dyn ExecutionPlan>,
+    /// The values that are in them.
+    above: Vec<ScalarValue>,
 }
 
 impl Operators {
@@ -94,14 +97,21 @@ impl Operators {
     }
 
     /// Keeps operators as the stock rules leave them, if they serve later runs. `logical` is the plan without its tables,
-    /// `pinned` with them.
-    pub fn keep(&self, logical: &LogicalPlan, pinned: &LogicalPlan, stock: &Arc<dyn ExecutionPlan>) {
+    /// `pinned` with them and with `values`.
+    pub fn keep(
+        &self,
+        logical: &LogicalPlan,
+        pinned: &LogicalPlan,
+        values: &[ScalarValue],
+        stock: &Arc<dyn ExecutionPlan>,
+    ) {
         let mut kept = self.lock();
         if matches!(&*kept, Kept::None) {
             return;
         }
         if is_told(stock) {
-            let told = Scan::of(logical).filter(|scan| scan.filters.is_empty()).zip(table_of(pinned));
+            let told = Scan::of(logical).filter(|scan| scan.filters.is_empty() && scan.above.is_empty());
+            let told = told.zip(table_of(pinned));
             *kept = told.map_or(Kept::None, |(scan, table)| Kept::Told {
                 scan: Arc::new(scan),
                 table: Arc::downgrade(&table),
@@ -109,19 +119,25 @@ impl Operators {
             });
             return;
         }
-        let shape = Shape::of(stock);
-        match (&mut *kept, shape) {
-            (Kept::Some { shapes, .. }, Some(shape)) => {
-                let is_there = shapes.iter().any(|known| known.place.partitions() == shape.place.partitions());
-                if !is_there && shapes.len() < SHAPES_MAX {
+        let scan = match &*kept {
+            Kept::Some { scan, .. } => Some(scan.clone()),
+            _ => Scan::of(logical).map(Arc::new),
+        };
+        let shape = scan.as_ref().and_then(|scan| Shape::of(stock, scan.above_of(values)?));
+        match (&mut *kept, scan.zip(shape)) {
+            (Kept::Some { shapes, .. }, Some((_, shape))) => {
+                if !shapes.iter().any(|known| known.is_for(shape.place.partitions(), &shape.above)) {
+                    if shapes.len() == SHAPES_MAX {
+                        shapes.remove(0);
+                    }
                     shapes.push(shape);
                 }
             }
             (Kept::Some { .. }, None) => {}
-            (unknown, shape) => {
-                *unknown = match (Scan::of(logical), shape) {
-                    (Some(scan), Some(shape)) if !scan.filters.is_empty() || !sums_up(&shape.plan) => {
-                        Kept::Some { scan: Arc::new(scan), shapes: vec![shape] }
+            (unknown, found) => {
+                *unknown = match found {
+                    Some((scan, shape)) if !scan.filters.is_empty() || !sums_up(&shape.plan) => {
+                        Kept::Some { scan, shapes: vec![shape] }
                     }
                     _ => Kept::None,
                 };
@@ -131,28 +147,35 @@ impl Operators {
 }
 
 impl Scan {
-    /// The only one of a plan, if parameters are nowhere else.
+    /// The only one of a plan.
     fn of(plan: &LogicalPlan) -> Option<Scan> {
-        let (mut scans, mut is_elsewhere) = (Vec::new(), false);
+        let (mut scans, mut above) = (Vec::new(), Vec::new());
         let walked = plan.apply_with_subqueries(|node| {
             match node {
                 LogicalPlan::TableScan(scan) => scans.push(scan.clone()),
                 other => other
                     .apply_expressions(|expr| {
-                        is_elsewhere |= expr.exists(|e| Ok(matches!(e, Expr::Placeholder(_))))?;
-                        Ok(TreeNodeRecursion::Continue)
+                        expr.apply(|e| {
+                            above.extend(super::bound::parameter_of(e));
+                            Ok(TreeNodeRecursion::Continue)
+                        })
                     })
                     .map(|_| ())?,
             }
             Ok(TreeNodeRecursion::Continue)
         });
         let [scan] = scans.as_slice() else { return None };
-        if walked.is_err() || is_elsewhere {
-            return None;
-        }
+        walked.ok()?;
+        above.sort_unstable();
+        above.dedup();
         let table = source_as_provider(&scan.source).ok()?;
         table.downcast_ref::<Unpinned>()?;
-        Some(Scan { table, filters: scan.filters.clone(), fetch: scan.fetch })
+        Some(Scan { table, filters: scan.filters.clone(), fetch: scan.fetch, above })
+    }
+
+    /// The values of those parameters that are elsewhere.
+    fn above_of(&self, values: &[ScalarValue]) -> Option<Vec<ScalarValue>> {
+        self.above.iter().map(|number| values.get(*number).cloned()).collect()
     }
 
     /// The table as it is now, if it is the one that was planned for.
@@ -194,10 +217,14 @@ fn told_again(plan: &Arc<dyn ExecutionPlan>) -> datafusion::common::Result<Arc<d
 
 impl Shape {
     /// Takes the scan out; `None` when there is more to it.
-    fn of(stock: &Arc<dyn ExecutionPlan>) -> Option<Shape> {
+    fn of(stock: &Arc<dyn ExecutionPlan>, above: Vec<ScalarValue>) -> Option<Shape> {
         let mut place = None;
         let plan = without_scan(stock, &mut place)?;
-        Some(Shape { place: place?, plan })
+        Some(Shape { place: place?, plan, above })
+    }
+
+    fn is_for(&self, partitions: usize, above: &[ScalarValue]) -> bool {
+        self.place.partitions() == partitions && self.above == above
     }
 }
 
@@ -271,8 +298,9 @@ impl Engine {
             Ok(leaf) => leaf?,
             Err(error) => return Some(Err(error.into())),
         };
+        let above = scan.above_of(values)?;
         let shape = match &*plan.operators.lock() {
-            Kept::Some { shapes, .. } => shapes.iter().find(|s| s.place.partitions() == leaf.partitions())?.clone(),
+            Kept::Some { shapes, .. } => shapes.iter().find(|s| s.is_for(leaf.partitions(), &above))?.clone(),
             _ => return None,
         };
         let leaf: Arc<dyn ExecutionPlan> = Arc::new(shape.place.known(leaf));

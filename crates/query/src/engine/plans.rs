@@ -38,27 +38,34 @@ const TEXT_BYTES_MAX: usize = 16 << 10;
 /// Of a longer text operators are not looked after on any thread: what it says may lie deeper than its stack.
 const TEXT_BYTES_AT_ONCE: usize = 1 << 10;
 
-/// Words with which the same text may mean something else the next time.
+/// Words with which the same text may mean something else the next time, and what such words begin with.
 const CHANGING: &[&str] = &[
     "now",
     "today",
     "yesterday",
     "tomorrow",
-    "current_",
-    "localtime",
-    "systimestamp",
     "sysdate",
-    "rnd_",
+    "systimestamp",
+    "localtime",
+    "localtimestamp",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "current_role",
+    "current_schema",
+    "current_schemas",
+    "current_catalog",
+    "current_database",
+    "current_setting",
     "random",
     "uuid",
-    "$",
-    "version",
     "explain",
     "pivot",
     // Frames that leave rows out know whom to ask whether to stop.
     "exclude",
-    "()",
 ];
+const CHANGING_BEGIN: &str = "rnd_";
 
 #[derive(Debug, Default)]
 pub(super) struct Plans(Mutex<Kept>);
@@ -149,8 +156,19 @@ pub(super) fn is_lasting(text: &str) -> bool {
         return false;
     }
     let folded = text.to_ascii_lowercase();
-    let counts = folded.replace("count()", "count(*)");
-    !CHANGING.iter().any(|word| counts.contains(word))
+    let is_changing = |word: &str| CHANGING.contains(&word) || word.starts_with(CHANGING_BEGIN);
+    if folded.contains('$') || folded.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_changing) {
+        return false;
+    }
+    // Functions of nothing; what there is to count is not one.
+    let mut before = "";
+    for part in folded.split('(') {
+        if part.trim_start().starts_with(')') && !before.trim_end().ends_with("count") {
+            return false;
+        }
+        before = part;
+    }
+    true
 }
 
 impl Engine {
@@ -178,7 +196,7 @@ impl Engine {
                 return None;
             }
             let query = Query { words: words.clone(), ..plan.query.clone() };
-            let made = self.chosen(&plan, logical, &query, catalog, cancel).await;
+            let made = self.chosen(&plan, (logical, &bound), &query, catalog, cancel).await;
             Some(self.started(Caller::Engine, &plan, made, (&words, catalog), cancel))
         }
         .boxed()
@@ -222,11 +240,11 @@ impl Engine {
         started.map_err(|error| super::placed(error, words, catalog))
     }
 
-    /// Chooses operators for a kept plan, with its tables in it, and keeps them.
+    /// Chooses operators for a kept plan, with its tables and these values in it, and keeps them.
     async fn chosen(
         self: &Arc<Self>,
         plan: &Plan,
-        logical: LogicalPlan,
+        (logical, values): (LogicalPlan, &[ScalarValue]),
         query: &Query,
         catalog: &Arc<dyn Catalog>,
         cancel: &CancelToken,
@@ -237,7 +255,7 @@ impl Engine {
         let answered = self.answered(logical.clone(), &state, catalog, query).await?;
         let stock = self.physical(&answered, &state).await?;
         if !asks_views {
-            plan.operators.keep(&plan.logical, &logical, &stock);
+            plan.operators.keep(&plan.logical, &logical, values, &stock);
         }
         self.finished(stock, state.config_options())
     }
@@ -372,10 +390,23 @@ mod tests {
 
     #[test]
     fn what_changes_by_itself_is_not_kept() {
-        for text in ["select * from t where ts > now()", "select count() from tables()", "select rnd_int() from t"] {
+        for text in [
+            "select * from t where ts > now()",
+            "select count() from tables( )",
+            "select rnd_int(1, 2, 0) from t",
+            "select * from t where ts in '$today'",
+            "select * from t where ts > 'Now'",
+            "select CURRENT_DATE - ts from t",
+            "select sum(x) over (order by ts rows 3 preceding exclude current row) from t",
+        ] {
             assert!(!is_lasting(text), "{text}");
         }
-        assert!(!is_lasting("select * from t where ts in '$today'"));
-        assert!(is_lasting("SELECT count() FROM t WHERE ts IN '2024'"));
+        for text in [
+            "SELECT count() FROM t WHERE ts IN '2024'",
+            "select current_load, known, device_version from t where name = 'snow' and uuid4 = 'a'",
+            "select f(x), count ( ) from t",
+        ] {
+            assert!(is_lasting(text), "{text}");
+        }
     }
 }

@@ -10,8 +10,8 @@ mod input;
 
 use crate::Error;
 use crate::cancel::CancelToken;
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::array::{AsArray, RecordBatch, StringViewArray, UInt32Array};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -28,6 +28,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Exe
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -99,10 +100,7 @@ enum Stop {
 
 impl From<DataFusionError> for Stop {
     fn from(error: DataFusionError) -> Stop {
-        match error.find_root() {
-            DataFusionError::ResourcesExhausted(_) => Stop::Overflow,
-            _ => Stop::Failed(error),
-        }
+        if super::is_want_of_memory(&error) { Stop::Overflow } else { Stop::Failed(error) }
     }
 }
 
@@ -122,13 +120,7 @@ impl GroupExec {
         wanted: Wanted,
         generic: Generic,
     ) -> GroupExec {
-        // Nothing of the input is in them.
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema.clone()),
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Final,
-            Boundedness::Bounded,
-        );
+        let properties = properties(&schema);
         let what = What { schema, keys, kinds, inputs, folds, outputs, wanted, generic };
         let (what, metrics) = (Arc::new(what), ExecutionPlanMetricsSet::new());
         GroupExec { input, plain: None, what, properties: Arc::new(properties), metrics }
@@ -152,6 +144,21 @@ impl GroupExec {
     pub fn coded(&self, input: Arc<dyn ExecutionPlan>, keys: Vec<(Arc<dyn PhysicalExpr>, KeyKind)>) -> GroupExec {
         let (keys, kinds) = keys.into_iter().unzip();
         self.over(input, Some(self.plain().clone()), Arc::new(What { keys, kinds, ..What::clone(&self.what) }))
+    }
+
+    /// The same groups with a key's codes instead of the texts, which are given beside; `None` where it is not of codes.
+    pub fn giving_codes(&self, key: usize) -> Option<(GroupExec, StringViewArray)> {
+        let dictionary = self.what.kinds.get(key)?.dictionary()?.clone();
+        let field = |(at, field): (usize, &FieldRef)| match at == key {
+            true => Arc::new(field.as_ref().clone().with_data_type(DataType::UInt32)),
+            false => field.clone(),
+        };
+        let fields: Fields = self.what.schema.fields().iter().enumerate().map(field).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, self.what.schema.metadata().clone()));
+        let properties = Arc::new(properties(&schema));
+        let what = Arc::new(What { schema, ..What::clone(&self.what) });
+        let group = GroupExec { properties, ..self.over(self.input.clone(), self.plain.clone(), what) };
+        (self.what.wanted == Wanted::All).then_some((group, dictionary))
     }
 
     pub fn inputs(&self) -> &[Input] {
@@ -186,6 +193,16 @@ impl GroupExec {
     fn over(&self, input: Arc<dyn ExecutionPlan>, plain: Option<Arc<dyn ExecutionPlan>>, what: Arc<What>) -> GroupExec {
         GroupExec { input, plain, what, properties: self.properties.clone(), metrics: ExecutionPlanMetricsSet::new() }
     }
+}
+
+/// Nothing of the input is in them.
+fn properties(schema: &SchemaRef) -> PlanProperties {
+    PlanProperties::new(
+        EquivalenceProperties::new(schema.clone()),
+        Partitioning::UnknownPartitioning(1),
+        EmissionType::Final,
+        Boundedness::Bounded,
+    )
 }
 
 impl ExecutionPlan for GroupExec {
@@ -224,7 +241,7 @@ impl ExecutionPlan for GroupExec {
         let (input, what, time) = (self.input.clone(), self.what.clone(), metrics.elapsed_compute().clone());
         let plain = self.plain().clone();
         let rows = async move {
-            let rows = match what.is_wide_text() {
+            let rows = match what.is_too_wide() {
                 true => Err(Stop::Overflow),
                 false => run(&input, &what, &context, &time).await,
             };
@@ -233,7 +250,7 @@ impl ExecutionPlan for GroupExec {
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::Overflow) => {
                     left.add(1);
-                    Ok(generic(&plain, &what, &context)?.boxed())
+                    Ok(what.with_codes(generic(&plain, &what, &context)?))
                 }
             }
         };
@@ -281,10 +298,41 @@ impl fmt::Display for Keys<'_> {
 }
 
 impl What {
-    /// As in the plan, for keys that turned out to be no symbols.
-    fn is_wide_text(&self) -> bool {
+    /// As in the plan, for keys that turned out to be no symbols, or too many of them.
+    fn is_too_wide(&self) -> bool {
         let bits: u32 = self.kinds.iter().map(KeyKind::bits).sum();
-        bits > u64::BITS && self.kinds.iter().any(KeyKind::is_text) && self.wanted == Wanted::All
+        let has_text = self.kinds.iter().any(KeyKind::is_text);
+        bits > u128::BITS || (bits > u64::BITS && has_text && self.wanted == Wanted::All)
+    }
+
+    /// Rows of the general operators, whose keys are texts, with the codes that are asked for.
+    fn with_codes(&self, rows: SendableRecordBatchStream) -> Rows {
+        let is_coded = |(field, kind): (&FieldRef, &KeyKind)| {
+            kind.dictionary().filter(|_| *field.data_type() == DataType::UInt32).cloned()
+        };
+        let coded: Vec<Option<StringViewArray>> = self.schema.fields().iter().zip(&self.kinds).map(is_coded).collect();
+        if coded.iter().all(Option::is_none) {
+            return rows.boxed();
+        }
+        let codes = |texts: &StringViewArray| -> HashMap<String, u32> {
+            texts.iter().zip(0..).filter_map(|(text, code)| Some((text?.to_owned(), code))).collect()
+        };
+        let codes: Vec<_> = coded.iter().map(|texts| texts.as_ref().map(codes)).collect();
+        let schema = self.schema.clone();
+        let of_batch = move |batch: RecordBatch| {
+            let mut columns = batch.columns().to_vec();
+            for (column, codes) in columns.iter_mut().zip(&codes) {
+                let Some(codes) = codes else { continue };
+                let code = |text: Option<&str>| match text.map(|text| codes.get(text)) {
+                    Some(None) => Err(Error::internal("a symbol that no dictionary has").into()),
+                    known => Ok(known.flatten().copied()),
+                };
+                let own = column.as_string_view().iter().map(code).collect::<Result<UInt32Array>>()?;
+                *column = Arc::new(own);
+            }
+            Ok(RecordBatch::try_new(schema.clone(), columns)?)
+        };
+        rows.map(move |batch| batch.and_then(&of_batch)).boxed()
     }
 }
 

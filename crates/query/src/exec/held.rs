@@ -3,7 +3,7 @@
 //! `count(*) OVER ()` needs every row before the first comes out. The stock operator for such windows takes what it
 //! keeps from no budget. Batches pass through as they are.
 
-use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -55,11 +55,7 @@ struct Held {
 
 /// A batch and what a window computes of it.
 fn bytes(batch: &RecordBatch) -> usize {
-    let of = |column: &Arc<dyn Array>| {
-        let part = column.to_data().get_slice_memory_size();
-        part.unwrap_or_else(|_| column.get_array_memory_size())
-    };
-    2 * batch.columns().iter().map(of).sum::<usize>() + 16 * batch.num_rows()
+    2 * super::bytes_of(batch) + 16 * batch.num_rows()
 }
 
 impl ExecutionPlan for Held {

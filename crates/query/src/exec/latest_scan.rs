@@ -2,9 +2,11 @@
 //!
 //! In: a scan. Out: what [`super::latest_on::LatestOn`] gives over it, in order of time. Blocks are looked at from the
 //! latest back, by their codes and times alone, as long as one may hold a symbol that has no later row: which symbols a
-//! block has is known from [`CodesPresent`](tidalite_storage::segment::CodesPresent). A block is unpacked vector by vector
-//! from its end, until every symbol has a row. Then the rows found are read.
+//! block has is known from [`CodesPresent`](tidalite_storage::segment::CodesPresent), which of them conditions leave in a
+//! segment from [`SymbolsBeside`]. A block is unpacked vector by vector from its end, until every symbol has a row. Then
+//! the rows found are read.
 
+use super::symbols_beside::SymbolsBeside;
 use super::{by_time, sliced};
 use crate::cancel::CancelToken;
 use crate::scan::exec::ScanExec;
@@ -36,6 +38,8 @@ use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ErrorKind, VECTOR_ROWS};
 
 /// Pieces between two turns of others, looked at or not: to know that one need not be takes a look at its segment.
 const PIECES_AT_ONCE: usize = 4;
+/// Behind so many blocks it is worth finding out which symbols conditions leave in a segment.
+const BLOCKS_BEFORE: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct LatestScan {
@@ -112,6 +116,7 @@ impl ExecutionPlan for LatestScan {
             let mut from_the_end = FromTheEnd::new(&reader, &pieces, time, key)?;
             let (open, may_be_null) = reader.symbols_of(key, codes);
             let mut latest = Latest::of(open, codes, may_be_null && from_the_end.has_null);
+            let mut beside = SymbolsBeside::new(&reader, reader.column(key).id, codes);
             let mut met = 0;
             while let Some((last, piece)) = from_the_end.next()? {
                 cancel.check()?;
@@ -123,6 +128,10 @@ impl ExecutionPlan for LatestScan {
                 if met % PIECES_AT_ONCE == 0 {
                     tokio::task::yield_now().await;
                 }
+                latest.enter(match piece {
+                    Piece::Block { segment, .. } => beside.of_segment(segment, looked_at.value() >= BLOCKS_BEFORE)?,
+                    Piece::Run { .. } => None,
+                });
                 if latest.may_have(&reader, piece, key)? {
                     looked_at.add(1);
                     latest.add(&reader, piece, time, key)?;
@@ -271,6 +280,10 @@ struct Latest {
     recent: Vec<u32>,
     /// All codes that a row is looked for, as bits, without NULL.
     open: Vec<u64>,
+    /// Those of them that the segment may have which is looked at, if that is known.
+    here: Option<Vec<u64>>,
+    /// Codes without a row so far that what is looked at may have.
+    missing_here: usize,
     /// Only rows of earlier times count.
     before: Option<i64>,
     has_null: bool,
@@ -288,13 +301,15 @@ impl Latest {
     fn of(open: Vec<u64>, codes: usize, has_null: bool) -> Latest {
         let wanted = count_picked(&open) + usize::from(has_null);
         let (found, recent) = (vec![None; codes + 1], Vec::new());
-        Latest { found, missing: wanted, recent, open, before: None, has_null, wanted }
+        let (here, before) = (None, None);
+        Latest { found, missing: wanted, recent, open, here, missing_here: wanted, before, has_null, wanted }
     }
 
     /// Of symbols alone, all or some, and of times before one.
     fn without_null(self, before: i64, codes: Option<&[u32]>) -> Latest {
         let missing = self.missing - usize::from(self.has_null);
-        let latest = Latest { missing, wanted: missing, before: Some(before), has_null: false, ..self };
+        let latest =
+            Latest { missing, missing_here: missing, wanted: missing, before: Some(before), has_null: false, ..self };
         let Some(codes) = codes else { return latest };
         let mut open = vec![0; latest.open.len()];
         for code in codes {
@@ -303,12 +318,26 @@ impl Latest {
             }
         }
         let missing = open.iter().map(|word| word.count_ones() as usize).sum();
-        Latest { missing, wanted: missing, open, ..latest }
+        Latest { missing, missing_here: missing, wanted: missing, open, ..latest }
+    }
+
+    /// Rows of a segment come next, which may have these codes, as bits, or any, and NULL.
+    fn enter(&mut self, possible: Option<Arc<[u64]>>) {
+        self.here = possible.map(|possible| self.open.iter().zip(&*possible).map(|(open, own)| open & own).collect());
+        self.missing_here = match &self.here {
+            None => self.missing,
+            Some(here) => {
+                let null = self.found.len() - 1;
+                let is_null_missing = self.has_null && self.found[null].is_none();
+                let found = self.recent.iter().filter(|code| is_among(here, **code as usize)).count();
+                count_picked(here) - found + usize::from(is_null_missing)
+            }
+        };
     }
 
     /// Whether a row of a code may still be the latest.
     fn is_open(&self, code: usize) -> bool {
-        self.open.get(code / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
+        is_among(&self.open, code)
     }
 
     /// Whether no row up to a time can be one of those wanted.
@@ -324,17 +353,23 @@ impl Latest {
         self.missing == 0 && self.recent.is_empty()
     }
 
-    /// Whether all that is looked for has a row behind a time, for now: other pieces may have one that is later still.
+    /// Whether all that is looked for here has a row behind a time, for now: other pieces may have one that is later still.
     fn has_later(&self, last: i64) -> bool {
+        let is_here = |code: &u32| {
+            self.here
+                .as_ref()
+                .is_none_or(|here| *code as usize >= self.found.len() - 1 || is_among(here, *code as usize))
+        };
         let is_later = |code: &u32| self.found[*code as usize].is_some_and(|place| place.time > last);
-        self.missing == 0 && self.recent.iter().all(is_later)
+        self.missing_here == 0 && self.recent.iter().all(|code| is_later(code) || !is_here(code))
     }
 
     /// Whether a piece may have a row of a code that is looked for.
     fn may_have(&self, reader: &Reader, piece: Piece, key: usize) -> Result<bool> {
         let Piece::Block { segment, block } = piece else { return Ok(true) };
         let null = self.found.len() - 1;
-        if self.missing + self.recent.len() == self.wanted || null > CODES_MAX {
+        let is_none_closed = self.missing + self.recent.len() == self.wanted;
+        if self.here.is_none() && is_none_closed || null > CODES_MAX {
             return Ok(true);
         }
         let (segment, column) = (&reader.snapshot.segments[segment], reader.column(key).id);
@@ -345,7 +380,9 @@ impl Latest {
                 return Ok(true);
             }
         }
-        Ok(segment.codes_present(column).map_err(named)?.has_any(block, &self.open))
+        let wanted = self.here.as_ref().unwrap_or(&self.open);
+        let is_any = wanted.iter().any(|word| *word != 0);
+        Ok(is_any && (is_none_closed || segment.codes_present(column).map_err(named)?.has_any(block, wanted)))
     }
 
     fn add(&mut self, reader: &Reader, piece: Piece, time: usize, key: usize) -> Result<()> {
@@ -422,6 +459,7 @@ impl Latest {
             Some(found) if found.is_none_or(|found| place > found) => {
                 if found.replace(place).is_none() {
                     self.missing -= 1;
+                    self.missing_here = self.missing_here.saturating_sub(1);
                     self.recent.push(code as u32);
                 }
                 Ok(())
@@ -467,6 +505,10 @@ impl Latest {
         let ordered = all.and_then(|all| take_record_batch(&all, &UInt32Array::from(order)));
         ordered.map_err(|e| Error::internal(e.to_string()))
     }
+}
+
+fn is_among(codes: &[u64], code: usize) -> bool {
+    codes.get(code / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
 }
 
 /// The bits that are set, the greatest first.

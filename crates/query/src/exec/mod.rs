@@ -1,7 +1,8 @@
 //! Operators of ours, one per file. Most are plain: correct, in memory that is accounted for, and the twins that faster
-//! ones ([`group`], [`latest_scan`], [`merged_join`]) are tested against. [`operator`] is what they share, [`keys`] how
+//! ones ([`group`], [`latest_scan`], [`merged_join`], [`sorted`], [`windows`]) are tested against. [`operator`] is what they share, [`keys`] how
 //! they tell keys apart, [`pieces`] how tables are read by those that choose their pieces themselves.
 
+pub(crate) mod decoded;
 pub(crate) mod fill;
 pub(crate) mod group;
 pub(crate) mod held;
@@ -11,18 +12,22 @@ pub(crate) mod late_rows;
 pub(crate) mod latest_on;
 pub(crate) mod latest_scan;
 pub(crate) mod merged_join;
+mod once;
 pub(crate) mod operator;
 pub(crate) mod paced;
 mod pieces;
 pub(crate) mod series;
+pub(crate) mod sorted;
+mod symbols_beside;
 pub(crate) mod time_join;
 pub(crate) mod turned;
 pub(crate) mod window_join;
+pub(crate) mod windows;
 
-use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use datafusion::arrow::compute::{SortOptions, cast, concat_batches};
 use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef, TimeUnit as ArrowUnit};
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::expressions::Column;
@@ -47,6 +52,20 @@ fn required(schema: &SchemaRef, column: usize) -> Option<OrderingRequirements> {
 
 fn ticks(batch: &RecordBatch, column: usize) -> Result<Int64Array> {
     Ok(cast(batch.column(column), &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+}
+
+/// Memory of a batch's rows, also where they are some of the rows that its memory has.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    let of = |column: &ArrayRef| {
+        let part = column.to_data().get_slice_memory_size();
+        part.unwrap_or_else(|_| column.get_array_memory_size())
+    };
+    batch.columns().iter().map(of).sum()
+}
+
+/// Whether what failed did for want of memory.
+fn is_want_of_memory(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
 /// All rows of a stream as one batch, their memory reserved.

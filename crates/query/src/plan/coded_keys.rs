@@ -1,9 +1,11 @@
-//! Keys of groups in the form in which a table has them: symbols as codes, texts as dictionaries, buckets of time once a
+//! Keys of groups, and of windows ([`super::coded_windows`]), in the form in which a table has them: symbols as codes, texts as dictionaries, buckets of time once a
 //! block.
 //!
 //! Works on the finished plan: a key that is a plain column of a scan, seen through projections and filters that do not
-//! look at it, need not be made into text or computed for each row. See [`Form`].
+//! look at it, need not be made into text or computed for each row. See [`Form`]. So it is through groups that have it as
+//! a key of theirs.
 
+use crate::exec::decoded::Decoded;
 use crate::exec::group::GroupExec;
 use crate::scan::exec::ScanExec;
 use crate::scan::spec::Form;
@@ -14,9 +16,10 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_expr::{Partitioning, PhysicalExpr, projection::ProjectionExpr};
+use datafusion::physical_expr::{PhysicalExpr, projection::ProjectionExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -33,11 +36,11 @@ type Expr = Arc<dyn PhysicalExpr>;
 impl PhysicalOptimizerRule for CodedKeys {
     fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
         plan.transform_up(|node| {
-            let Some(group) = node.downcast_ref::<GroupExec>() else { return Ok(Transformed::no(node)) };
-            Ok(match coded(group)? {
-                Some(group) => Transformed::yes(Arc::new(group) as Plan),
-                None => Transformed::no(node),
-            })
+            let done = match node.downcast_ref::<GroupExec>() {
+                Some(group) => coded(group)?.map(|group| Arc::new(group) as Plan),
+                None => super::coded_windows::windowed(&node)?,
+            };
+            Ok(done.map_or_else(|| Transformed::no(node), Transformed::yes))
         })
         .data()
     }
@@ -52,7 +55,7 @@ impl PhysicalOptimizerRule for CodedKeys {
 }
 
 /// What a key wants of a column.
-enum Want {
+pub(super) enum Want {
     /// Codes or, once a projection says so, buckets.
     Column,
     /// An expression of [`Form::Rising`].
@@ -79,7 +82,7 @@ fn coded(group: &GroupExec) -> Result<Option<GroupExec>> {
     Ok(is_coded.then(|| group.coded(input, keys)))
 }
 
-fn mentions(expr: &Expr, column: usize) -> bool {
+pub(super) fn mentions(expr: &Expr, column: usize) -> bool {
     collect_columns(expr).iter().any(|c| c.index() == column)
 }
 
@@ -144,16 +147,25 @@ pub(crate) fn column_of_scan(plan: &Plan, column: usize) -> Option<(&ScanExec, u
 }
 
 /// The plan with a column of its output coded, and what the key is then if that is not what it was.
-fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Option<(Plan, Option<KeyKind>)>> {
+pub(super) fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Option<(Plan, Option<KeyKind>)>> {
     if let Some(scan) = plan.downcast_ref::<ScanExec>() {
         return of_scan(scan, column, want);
     }
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         return of_projection(projection, column, want);
     }
-    // Rows of one stream, dealt out to threads whatever is in them.
-    if let Some(dealt) = plan.downcast_ref::<RepartitionExec>().filter(|dealt| is_round_robin(dealt)) {
-        let Some((input, kind)) = with_coded(dealt.input(), column, want)? else { return Ok(None) };
+    if let Some(group) = plan.downcast_ref::<GroupExec>() {
+        return Ok(of_groups(group, column, &want));
+    }
+    if let Some(decoded) = plan.downcast_ref::<Decoded>() {
+        let (Want::Column, Some(texts)) = (want, decoded.texts(column)) else { return Ok(None) };
+        return Ok(Some((Arc::new(decoded.without(column)?), Some(KeyKind::codes(texts.clone())))));
+    }
+    // Rows that go on as they are; of codes those are equal whose texts are.
+    let dealt = plan.downcast_ref::<RepartitionExec>().filter(|dealt| !dealt.preserve_order());
+    let gathered = plan.downcast_ref::<CoalescePartitionsExec>().map(CoalescePartitionsExec::input);
+    if let Some(input) = dealt.map(RepartitionExec::input).or(gathered) {
+        let Some((input, kind)) = with_coded(input, column, want)? else { return Ok(None) };
         return Ok(Some((replace_children_if_necessary(plan.clone(), vec![input])?, kind)));
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
@@ -168,8 +180,11 @@ fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Option<(Plan, Op
     Ok(None)
 }
 
-fn is_round_robin(dealt: &RepartitionExec) -> bool {
-    matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_))
+/// A key of groups is what the rows had.
+fn of_groups(group: &GroupExec, column: usize, want: &Want) -> Option<(Plan, Option<KeyKind>)> {
+    let Want::Column = want else { return None };
+    let (group, texts) = group.giving_codes(column)?;
+    Some((Arc::new(group), Some(KeyKind::codes(texts))))
 }
 
 fn of_scan(scan: &ScanExec, column: usize, want: Want) -> Result<Option<(Plan, Option<KeyKind>)>> {

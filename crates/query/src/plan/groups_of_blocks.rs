@@ -12,6 +12,7 @@ use crate::scan::groups::{GroupInput, GroupSpec, Key, is_float};
 use crate::scan::prune::Piece;
 use crate::scan::read::Reader;
 use crate::scan::spec::Form;
+use datafusion::arrow::array::Array;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -73,9 +74,8 @@ fn grouped(group: &GroupExec) -> Option<GroupExec> {
     }
     let inputs = group.inputs().iter().map(|own| input(own, group.input(), scan)).collect::<Option<_>>()?;
     let spec = GroupSpec::new(&scan.schema(), of_keys, inputs, group.folds().to_vec())?;
-    if spec.places() > PLACES_MAX || !is_worth_it(&spec, scan, &pieces) {
-        return None;
-    }
+    let is_worth_it = |spec: &GroupSpec| spec.places_expected() <= PLACES_MAX && is_worth_it(spec, scan, &pieces);
+    let spec = if is_worth_it(&spec) { spec } else { spec.numbered().filter(is_worth_it)? };
     let schema = spec.schema().clone();
     let column = |at: usize| Arc::new(Column::new(schema.field(at).name(), at)) as Arc<dyn PhysicalExpr>;
     let of_fold = |(at, fold): (usize, &Fold)| Input {
@@ -100,7 +100,7 @@ fn grouped(group: &GroupExec) -> Option<GroupExec> {
 fn key(expr: &Arc<dyn PhysicalExpr>, kind: &KeyKind, plan: &Plan, scan: &ScanExec) -> Option<Key> {
     let (column, None) = column_of(expr, plan)? else { return None };
     match scan.reader().form(column) {
-        Form::Codes => Some(Key::Codes { column, count: kind.code_count()? }),
+        Form::Codes => Some(Key::Codes { column, count: kind.dictionary()?.len() }),
         Form::Rising(_) => Some(Key::Bucket { column }),
         _ => None,
     }
@@ -131,7 +131,7 @@ fn input(input: &Input, plan: &Plan, scan: &ScanExec) -> Option<GroupInput> {
 fn is_worth_it(spec: &GroupSpec, scan: &ScanExec, pieces: &[Piece]) -> bool {
     let reader = scan.reader();
     let rows: usize = pieces.iter().map(|piece| reader.rows_of(*piece)).sum();
-    if rows < ROWS_A_PLACE * spec.places() {
+    if rows < ROWS_A_PLACE * spec.places_expected() {
         return false;
     }
     let Some(column) = spec.bucket() else { return true };
@@ -139,7 +139,7 @@ fn is_worth_it(spec: &GroupSpec, scan: &ScanExec, pieces: &[Piece]) -> bool {
     let sampled = pieces.iter().step_by(step);
     let rows: usize = sampled.clone().map(|piece| reader.rows_of(*piece)).sum();
     let runs = sampled.map(|piece| runs(reader, column, *piece)).sum::<Option<usize>>();
-    runs.is_some_and(|runs| rows >= ROWS_A_PLACE * spec.places() * runs)
+    runs.is_some_and(|runs| rows >= ROWS_A_PLACE * spec.places_expected() * runs)
 }
 
 /// How many buckets a piece has, by some times between its first and its last; `None` of any number.

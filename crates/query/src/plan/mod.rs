@@ -6,6 +6,7 @@
 //! [`time_join`], [`window_join`] and [`pivot`] plan them, [`mod@turned`] is of [`tail`], [`physical`] gives them their operators.
 
 mod coded_keys;
+mod coded_windows;
 mod distinct_on;
 mod equalities;
 mod field_accesses;

@@ -114,6 +114,18 @@ impl Filters {
         (bits, may_be_null)
     }
 
+    /// The columns of symbols, but for one, of which not every row satisfies them.
+    pub fn other_symbols(&self, snapshot: &TableSnapshot, column: ColumnId) -> Vec<ColumnId> {
+        let of = |filter: &Filter| match &filter.what {
+            What::Values { column: own, .. } if *own != column && snapshot.symbols.contains_key(own) => Some(*own),
+            _ => None,
+        };
+        let mut others: Vec<ColumnId> = self.all.iter().filter_map(of).collect();
+        others.sort_unstable();
+        others.dedup();
+        others
+    }
+
     /// Whether any of them is asked by machine code by now.
     pub fn is_compiled(&self) -> bool {
         self.all.iter().any(Filter::is_compiled)

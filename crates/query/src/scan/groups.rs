@@ -8,6 +8,7 @@
 
 mod buckets;
 mod inputs;
+mod numbers;
 
 use super::filters::Wanted;
 use super::prune::Piece;
@@ -20,6 +21,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt32Type};
 use inputs::{Few, OfInput, Opened};
+use numbers::PlaceNumbers;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends};
@@ -32,6 +34,9 @@ const OUT_GROUPS: usize = 8_192;
 /// Where a bucket ends all places are looked at, so many for each of its rows at most.
 const PLACES_A_ROW: usize = 4;
 
+/// More places are not numbered.
+const NUMBERED_PLACES_MAX: usize = 1 << 22;
+
 /// The groups of a scan, in values. Columns are places among those of the scan.
 #[derive(Debug)]
 pub(crate) struct GroupSpec {
@@ -41,6 +46,8 @@ pub(crate) struct GroupSpec {
     /// Whether inputs are only added up or counted.
     is_added_up: bool,
     places: usize,
+    /// Whether places are numbered as they are met.
+    is_numbered: bool,
     schema: SchemaRef,
 }
 
@@ -79,7 +86,7 @@ impl GroupSpec {
             |fold: &Fold| matches!(fold, Fold::Rows | Fold::Present(_) | Fold::SumInt(_) | Fold::SumFloat(_));
         let is_added_up = folds.iter().all(is_added);
         let schema = Arc::new(Schema::new(fields));
-        Some(GroupSpec { keys, inputs, folds, is_added_up, places: places as usize, schema })
+        Some(GroupSpec { keys, inputs, folds, is_added_up, places: places as usize, is_numbered: false, schema })
     }
 
     /// Its keys, then a column for each fold.
@@ -87,14 +94,24 @@ impl GroupSpec {
         &self.schema
     }
 
-    /// Groups that one bucket may have.
-    pub fn places(&self) -> usize {
-        self.places
+    /// The same with places that are numbered as they are met; `None` where that changes nothing, or they are too many.
+    pub fn numbered(self) -> Option<GroupSpec> {
+        let is_of_several = self.codes().count() > 1;
+        (is_of_several && self.places <= NUMBERED_PLACES_MAX).then_some(GroupSpec { is_numbered: true, ..self })
+    }
+
+    /// Groups that one bucket is expected to have, at most: where symbols belong together, as many as one of them has.
+    pub fn places_expected(&self) -> usize {
+        match self.is_numbered {
+            true => self.codes().map(|(_, count, _)| count + 1).max().unwrap_or(1),
+            false => self.places,
+        }
     }
 
     /// Memory that a thread takes, about.
     pub fn bytes(&self) -> usize {
-        (self.places + OUT_GROUPS) * (self.folds.len() + self.inputs.len() + 1) * size_of::<u64>()
+        let numbers = if self.is_numbered { self.places * size_of::<u32>() } else { 0 };
+        numbers + (self.places_expected() + OUT_GROUPS) * (self.folds.len() + self.inputs.len() + 1) * size_of::<u64>()
     }
 
     pub fn bucket(&self) -> Option<usize> {
@@ -127,6 +144,8 @@ type Bucket = Option<i64>;
 pub(super) struct Groups {
     spec: Arc<GroupSpec>,
     planes: GroupPlanes,
+    /// Of the places in `planes`, if they are numbers.
+    numbers: Option<PlaceNumbers>,
     /// Of the rows in `planes`.
     bucket: Bucket,
     /// Groups that are complete.
@@ -141,7 +160,8 @@ pub(super) struct Groups {
 impl Groups {
     pub fn new(spec: Arc<GroupSpec>) -> Groups {
         Groups {
-            planes: GroupPlanes::new(Folds::new(spec.folds.clone()), spec.places),
+            planes: GroupPlanes::new(Folds::new(spec.folds.clone()), spec.places_expected()),
+            numbers: spec.is_numbered.then(|| PlaceNumbers::new(spec.places)),
             spec,
             bucket: None,
             out_places: Vec::new(),
@@ -191,7 +211,31 @@ impl Groups {
 
     /// Whether rows are too few for so many runs of one bucket.
     fn is_few(&self, rows: usize, runs: usize) -> bool {
-        runs * self.spec.places > PLACES_A_ROW * rows
+        let places = self.numbers.as_ref().map_or(self.spec.places, PlaceNumbers::count);
+        runs * places > PLACES_A_ROW * rows
+    }
+
+    /// The places of a vector's rows are there: as numbers from now on, if they are to be.
+    fn number_places(&mut self) {
+        let Some(numbers) = &mut self.numbers else { return };
+        if !numbers.has_room(self.places.len()) {
+            self.complete();
+        }
+        let Some(numbers) = &mut self.numbers else { return };
+        if !numbers.has_room(self.places.len()) {
+            numbers.clear();
+        }
+        numbers.number(&mut self.places);
+        if numbers.count() > self.planes.places() {
+            self.planes.grow(numbers.count().next_power_of_two());
+        }
+    }
+
+    /// Puts the places behind numbers again, from this one on.
+    fn name_places(&mut self, from: usize) {
+        if let Some(numbers) = &self.numbers {
+            numbers.name(&mut self.out_places[from..]);
+        }
     }
 
     /// All rows of a block. False where it was not, because what its bucket is cannot be computed this way.
@@ -230,6 +274,7 @@ impl Groups {
                 let greatest = add_codes(values, present, stride, n == 0, &mut self.places);
                 check_code(reader, column, greatest, known)?;
             }
+            self.number_places();
             let bucket = buckets.of_vectors.get(i).copied().unwrap_or(buckets.all);
             if let Some(bucket) = bucket
                 && let Some(digits) = packed.as_mut().and_then(|all| inputs::digits(all, i))
@@ -297,6 +342,7 @@ impl Groups {
             let greatest = add_codes(&codes, None, stride, n == 0, &mut self.places);
             check_code(reader, column, greatest, known)?;
         }
+        self.number_places();
         let folded: Vec<FoldInput<'_>> = values.iter().map(Few::folded).collect();
         match bucket {
             _ if spec.keys.is_empty() => self.planes.add_all(0, rows, &folded),
@@ -335,6 +381,7 @@ impl Groups {
                     return Err(Error::new(ErrorKind::Corrupt, "a row has a symbol that no dictionary has"));
                 }
             }
+            self.number_places();
             let folded: Vec<FoldInput<'_>> = inputs.iter().map(|values| values.folded().part(rows.clone())).collect();
             match buckets {
                 None => self.add_rows(None, 0..rows.len(), &folded),
@@ -373,6 +420,7 @@ impl Groups {
         rows.add(&(0..buckets.len() as u32).collect::<Vec<_>>(), inputs);
         rows.take(&mut self.out_places, &mut self.out_states);
         self.out_places[from..].copy_from_slice(&self.places);
+        self.name_places(from);
         self.out_buckets.extend(buckets);
     }
 
@@ -396,7 +444,9 @@ impl Groups {
 
     /// No more rows of this bucket, so far.
     fn complete(&mut self) {
+        let from = self.out_places.len();
         self.planes.take(&mut self.out_places, &mut self.out_states);
+        self.name_places(from);
         self.out_buckets.resize(self.out_places.len(), self.bucket);
     }
 

@@ -151,6 +151,10 @@ impl Reader {
         self.filters.symbols_of(self.columns[index].column.id, count)
     }
 
+    pub fn filters(&self) -> &Filters {
+        &self.filters
+    }
+
     /// A column of all rows of a piece, symbols as codes; `None` where every row is NULL.
     pub fn plain(&self, piece: Piece, column: &ColumnSchema) -> Result<Option<ArrayRef>> {
         let raw = match piece {

@@ -2,10 +2,11 @@
 //!
 //! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`] some of its rows; [`writer`];
 //! [`store`] what all segments share; `asked`, what is made of blocks that are asked again and again: [`present`] of symbols, `rows_by_value` of numbers, both
-//! `rows_by_code`; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it, [`zones`] of many blocks; [`verify`] everything checked, past what
+//! `rows_by_code`; [`beside`], which symbols share rows; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it, [`zones`] of many blocks; [`verify`] everything checked, past what
 //! reading relies on; [`salvage`] what is whole of a damaged file.
 
 mod asked;
+pub mod beside;
 pub mod buffer;
 pub mod encoding;
 pub mod few_rows;
@@ -23,6 +24,7 @@ pub mod verify;
 pub mod writer;
 pub mod zones;
 
+pub use beside::CodesBeside;
 pub use encoding::choice::Effort;
 pub use encoding::compare::{Comparison, Constant, Interval};
 pub use encoding::retain::retain_rows;

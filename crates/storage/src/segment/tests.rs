@@ -554,3 +554,47 @@ fn rows_in_narrow_ranges_are_found_by_value() {
         assert!(skipped[7] > skipped[0], "{skipped:?}");
     }
 }
+
+#[test]
+fn codes_beside_others_are_those_of_their_rows() {
+    let mut rng = fastrand::Rng::with_seed(14);
+    let rows = BLOCK_ROWS + 900;
+    let symbols = |of: &[Option<u32>]| {
+        let mut column = Column::with_capacity(ColumnType::Symbol.physical(), of.len());
+        column.values = tidalite_types::Values::U32(of.iter().map(|code| code.unwrap_or(9_999)).collect());
+        column.validity = Some(of.iter().map(Option::is_some).collect());
+        column
+    };
+    // Trucks of 4 fleets; some rows have no fleet, some no truck. Truck 50 is in a fleet of its own.
+    let trucks: Vec<Option<u32>> = (0..rows).map(|_| (rng.u32(0..9) > 0).then(|| rng.u32(0..150))).collect();
+    let fleet = |truck: &Option<u32>| truck.map(|truck| if truck == 50 { 4 } else { truck % 4 });
+    let fleets: Vec<Option<u32>> = trucks.iter().map(|truck| fleet(truck).filter(|_| rng.u32(0..90) > 0)).collect();
+    let fs = Arc::new(SimFs::new(1));
+    let columns =
+        [(ColumnId(4), ColumnType::Symbol, symbols(&trucks)), (ColumnId(2), ColumnType::Symbol, symbols(&fleets))];
+    let summary = write(&*fs, SegmentId(3), &columns);
+    let segment = open(fs, summary);
+    assert!(segment.known_codes_beside(ColumnId(4), ColumnId(2)).is_none(), "nobody asked");
+    for _ in 0..2 {
+        let beside = segment.codes_beside(ColumnId(4), ColumnId(2), (150, 5)).unwrap();
+        for (fleet, or_null) in [(Some(0), false), (Some(4), false), (Some(3), true), (None, true), (Some(7), false)] {
+            let asked = |own: &Option<u32>| own.map_or(or_null, |own| Some(own) == fleet);
+            let mut expected = [0_u64; 3];
+            for (truck, _) in trucks.iter().zip(&fleets).filter(|(_, own)| asked(own)) {
+                truck.iter().for_each(|truck| expected[*truck as usize / 64] |= 1 << (truck % 64));
+            }
+            let mut found = [0; 3];
+            assert!(beside.add_to(&[fleet.map_or(0, |fleet| 1 << fleet)], or_null, &mut found));
+            assert_eq!(found, expected, "{fleet:?} {or_null}");
+        }
+        assert!(segment.known_codes_beside(ColumnId(4), ColumnId(2)).is_some());
+    }
+    // Too many to be told apart, and codes that no dictionary has.
+    let too_many = segment.codes_beside(ColumnId(4), ColumnId(9), (150, 1 << 20)).unwrap();
+    assert!(!too_many.add_to(&[1], true, &mut [0; 3]));
+    assert_eq!(segment.codes_beside(ColumnId(2), ColumnId(4), (2, 100)).unwrap_err().kind(), ErrorKind::Corrupt);
+    // A column that was added later is NULL in every row.
+    let later = segment.codes_beside(ColumnId(2), ColumnId(7), (5, 1)).unwrap();
+    let mut found = [0];
+    assert!(later.add_to(&[], true, &mut found) && found == [0b1_1111]);
+}
