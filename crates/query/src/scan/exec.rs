@@ -280,7 +280,7 @@ impl ScanExec {
         if let Some(spec) = &self.groups {
             let memory = MemoryConsumer::new("TidaliteScan groups").register(context.memory_pool());
             memory.try_grow(spec.bytes())?;
-            return Ok(Folded::Groups(Box::new(Groups::new(spec.clone())), memory));
+            return Ok(Folded::Groups(Box::new(Groups::new(spec)), memory));
         }
         let rows = || self.bound.clone().map_or(Folded::Rows, |bound| Folded::First(Box::new(Within::new(bound))));
         Ok(self.reader.totals().map_or_else(rows, |totals| Folded::Sums(Sums::new(totals))))

@@ -158,7 +158,10 @@ impl Filters {
         };
         let (mut mask, mut left) = match known {
             Some(known) => {
-                filters.remove(0);
+                let first = filters.remove(0);
+                if !filters.is_empty() {
+                    first.note(rows, known.rows());
+                }
                 filters.retain(|filter| !filter.holds_for_all(snapshot, piece));
                 if filters.is_empty() || known.rows() == 0 {
                     return Ok(Wanted::Some(known));
@@ -326,9 +329,7 @@ impl Filter {
             return None;
         };
         let segment = &snapshot.segments[segment];
-        let known = segment.known_rows(*column, block, codes)?;
-        self.note(segment.block_rows(block), known.rows());
-        Some(known)
+        segment.known_rows(*column, block, codes)
     }
 
     /// Whether the bounds of a block say that all its rows satisfy it.

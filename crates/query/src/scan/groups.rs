@@ -26,6 +26,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends};
 use tidalite_operators::group::{Values, present};
+use tidalite_storage::segment::format::Footer;
 use tidalite_storage::segment::{OpenBlock, Selection};
 use tidalite_types::{ErrorKind, VECTOR_ROWS};
 
@@ -38,7 +39,7 @@ const PLACES_A_ROW: usize = 4;
 const NUMBERED_PLACES_MAX: usize = 1 << 22;
 
 /// The groups of a scan, in values. Columns are places among those of the scan.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct GroupSpec {
     keys: Vec<Key>,
     inputs: Vec<GroupInput>,
@@ -148,6 +149,8 @@ pub(super) struct Groups {
     numbers: Option<PlaceNumbers>,
     /// Of the rows in `planes`.
     bucket: Bucket,
+    /// Of the segment that rows were read of last, by number.
+    footer: Option<(usize, Footer)>,
     /// Groups that are complete.
     out_places: Vec<u32>,
     out_buckets: Vec<Bucket>,
@@ -158,12 +161,15 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    pub fn new(spec: Arc<GroupSpec>) -> Groups {
+    pub fn new(spec: &GroupSpec) -> Groups {
+        // Of its own: threads that count who holds one wait for one another.
+        let spec = Arc::new(spec.clone());
         Groups {
             planes: GroupPlanes::new(Folds::new(spec.folds.clone()), spec.places_expected()),
             numbers: spec.is_numbered.then(|| PlaceNumbers::new(spec.places)),
             spec,
             bucket: None,
+            footer: None,
             out_places: Vec::new(),
             out_buckets: Vec::new(),
             out_states: Vec::new(),
@@ -306,10 +312,26 @@ impl Groups {
 
     /// A few rows of a block. False where they were not, because some column is not to be read that way.
     fn add_few(&mut self, reader: &Reader, index: usize, block: usize, some: &Selection) -> Result<bool> {
+        let footer = match self.footer.take() {
+            Some((of, footer)) if of == index => footer,
+            _ => reader.snapshot.segments[index].footer().map_err(|e| reader.snapshot.named(e))?,
+        };
+        let is_added = self.add_few_of(reader, (index, &footer), block, some);
+        self.footer = Some((index, footer));
+        is_added
+    }
+
+    fn add_few_of(
+        &mut self,
+        reader: &Reader,
+        (index, footer): (usize, &Footer),
+        block: usize,
+        some: &Selection,
+    ) -> Result<bool> {
         let spec = self.spec.clone();
         let (segment, rows) = (&reader.snapshot.segments[index], some.rows());
         let named = |e| Error::from(reader.snapshot.named(e));
-        let Some(few) = segment.few_rows(block, some).map_err(named)? else { return Ok(false) };
+        let Some(few) = segment.few_rows(footer, block, some) else { return Ok(false) };
         let id = |column: usize| reader.column(column).id;
         let bucket = match spec.bucket() {
             None => Ok(None),

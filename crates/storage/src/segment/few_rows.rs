@@ -1,7 +1,7 @@
 //! A few rows of a block, of one column after the other.
 //!
-//! In: a selection of few rows. Out: their values, appended where they are wanted. The footer is looked at once for all
-//! columns, and where rows are found by number no block is made in between: for a dozen rows that takes longer than to
+//! In: a selection of few rows. Out: their values, appended where they are wanted. The footer is given by those who keep it
+//! from block to block: threads that each ask the cache for it wait for one another. Where rows are found by number no block is made in between: for a dozen rows that takes longer than to
 //! read them. What is not read that way is refused, and left to [`Segment::take`]; the values are the same.
 
 use super::Segment;
@@ -19,28 +19,29 @@ const ROWS_MAX: usize = 256;
 /// Rows of one block.
 pub struct FewRows<'a> {
     segment: &'a Segment,
-    footer: Footer,
+    footer: &'a Footer,
     block: usize,
     selection: &'a Selection,
     numbers: &'a [u16],
 }
 
 impl Segment {
-    /// `None` where the rows are many.
+    /// `None` where the rows are many. `footer` is that of [`Segment::footer`].
     ///
     /// # Panics
     /// When there is no such block; reading may, when the selection is of another.
-    pub fn few_rows<'a>(&'a self, block: usize, selection: &'a Selection) -> Result<Option<FewRows<'a>>> {
-        let Some(numbers) = selection.numbers().filter(|numbers| numbers.len() <= ROWS_MAX) else { return Ok(None) };
+    #[must_use]
+    pub fn few_rows<'a>(&'a self, footer: &'a Footer, block: usize, selection: &'a Selection) -> Option<FewRows<'a>> {
+        let numbers = selection.numbers().filter(|numbers| numbers.len() <= ROWS_MAX)?;
         assert!(block < self.block_count(), "block {block} of a segment of {}", self.block_count());
-        Ok(Some(FewRows { segment: self, footer: self.footer()?, block, selection, numbers }))
+        Some(FewRows { segment: self, footer, block, selection, numbers })
     }
 }
 
 impl FewRows<'_> {
     /// Null count and bounds of the whole block; `None` when the segment has no such column: every row is NULL.
     pub fn zone(&self, column: ColumnId) -> Result<Option<Zone>> {
-        Ok(self.segment.find_in(&self.footer, column, self.block)?.map(|(_, entry)| entry.zone))
+        Ok(self.segment.find_in(self.footer, column, self.block)?.map(|(_, entry)| entry.zone))
     }
 
     /// Appends integers of 8 to 64 bits. False, and nothing is appended, where they are not there to be read this way: so
@@ -81,7 +82,7 @@ impl FewRows<'_> {
         column: ColumnId,
         append: impl FnOnce(&EncodedBlock, &[u16]) -> std::result::Result<bool, String>,
     ) -> Result<bool> {
-        let Some((physical, entry)) = self.segment.find_in(&self.footer, column, self.block)? else {
+        let Some((physical, entry)) = self.segment.find_in(self.footer, column, self.block)? else {
             return Ok(false);
         };
         if entry.zone.null_count > 0 || entry.encoding == Encoding::Nulls {

@@ -446,7 +446,8 @@ impl Segment {
         Ok(Some((footer.physical(index).map_err(damaged)?, entry)))
     }
 
-    pub(super) fn footer(&self) -> Result<Footer> {
+    /// What is known of all its blocks.
+    pub fn footer(&self) -> Result<Footer> {
         let key = BlockKey::footer(self.meta.id);
         self.store.cached(key, || Ok(self.load_footer()?.into_bytes())).map(Footer::trusted)
     }
