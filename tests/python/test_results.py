@@ -354,6 +354,21 @@ def test_importing_imports_nothing_else():
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_importing_imports_all_of_ours(tmp_path):
+    """A process that forks while one of its threads imports a module has a child in which that module can not be imported."""
+    script = f"""
+import sys, tidalite
+ours = lambda: {{m for m in sys.modules if m.startswith("tidalite")}}
+before, db = ours(), tidalite.open({str(tmp_path / "d")!r})
+db.write("t", {{"a": [1, 2]}})
+assert db.sql("select a from t").fetchall() == [(1,), (2,)]
+db.register("f", {{"a": [3]}})
+print(ours() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr
+
+
 @pytest.mark.parametrize("given", [None, "5"])
 def test_importing_leaves_the_environment_as_it_was(given):
     """How long the allocator keeps freed memory is said in the environment, while it is loaded and no longer."""

@@ -6,6 +6,7 @@ import abc
 from types import TracebackType
 from typing import Any, Optional, Sequence, Type, Union
 
+from ._frames import as_stream
 from ._parameters import Parameters, bound
 from ._result import Answer, Result
 from .errors import Error
@@ -72,8 +73,6 @@ class Database(abc.ABC):
         :returns: how many rows were written
         :raises DataError: names the column, the row (counted from 0) and the value that has no place
         """
-        from ._frames import as_stream
-
         return self._write(
             table, as_stream(frame, keep_nan=keep_nan, index=index), at, symbols, partition_by, atomic,
         )

@@ -9,6 +9,7 @@ from typing import Any, Optional, Union
 
 from . import _native
 from ._database import Database, Symbols
+from ._frames import as_stream
 from ._result import Answer
 from .errors import InterfaceError
 
@@ -33,8 +34,6 @@ class LocalDatabase(Database):
         :param at: the column that is the time of the rows, for SAMPLE BY, LATEST ON, ASOF JOIN
         :param keep_nan: NaN of pandas' numpy columns stays NaN instead of being NULL
         """
-        from ._frames import as_stream
-
         self._open.register(name, as_stream(frame, keep_nan=keep_nan, mark_nan=False), at)
 
     def unregister(self, name: str) -> bool:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from . import _native
 from ._database import Database, Symbols
+from ._frames import as_stream
 from ._http import Endpoint, new_key, stop_reading
 from ._parameters import as_json
 from ._result import Answer
@@ -58,8 +59,6 @@ class RemoteDatabase(Database):
         :param at: the column that is the time of the rows, for SAMPLE BY, LATEST ON, ASOF JOIN
         :param keep_nan: NaN of pandas' numpy columns stays NaN instead of being NULL
         """
-        from ._frames import as_stream
-
         encoder = _native.IpcEncoder(as_stream(frame, keep_nan=keep_nan, mark_nan=False), _COMMIT_BYTES)
         body = encoder.next()
         if encoder.next() is not None:

@@ -7,6 +7,7 @@ import ipaddress
 import uuid
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
+from ._progress import shown
 from ._times import datetimes_of
 from .errors import InterfaceError, ProgrammingError
 
@@ -159,8 +160,6 @@ class Result:
         return self._shown(self._execute)
 
     def _shown(self, work: Callable[[], Any]) -> Any:
-        from ._progress import shown
-
         return work() if self._progress is None else shown(work, self._progress)
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Iterator, Mapping, Optional, Sequence, Type, Union
 
 from . import _native
+from ._frames import as_stream, column_names
 from ._http import Endpoint, new_key, tls_context
 from ._outbox import Outbox
 from ._times import has_nanoseconds, is_numpy_time, of_numpy
@@ -201,8 +202,6 @@ def _frame_arguments(
     df: Any, table_name: Optional[str], table_name_col: Union[None, int, str],
     symbols: Union[Symbols, Sequence[int]], at: Union[At, int],
 ) -> dict[str, Any]:
-    from ._frames import as_stream, column_names
-
     names = column_names(df)
 
     def named(column: Union[int, str]) -> str:

@@ -146,6 +146,8 @@ impl Drop for Engine {
 
 impl Engine {
     pub fn new(config: &EngineConfig) -> Result<Arc<Engine>> {
+        functions::prepare();
+        dialect::prepare();
         let runtime = threads("query", config.threads)?;
         let control = threads("query-control", config.threads.max(CONTROL_THREADS_MIN))?;
         let planning = threads("query-plan", config.threads.max(PLANNING_THREADS_MIN))?;

@@ -17,6 +17,11 @@ pub(super) fn is_aggregate(name: &str) -> bool {
     AGGREGATES.contains(name)
 }
 
+/// As [`crate::functions::prepare`].
+pub(crate) fn prepare() {
+    LazyLock::force(&AGGREGATES);
+}
+
 /// `GROUP BY ROLLUP(1, 2)`: columns by their position, as in plain lists.
 pub(super) fn positions(select: &mut Select) {
     let GroupByExpr::Expressions(keys, _) = &mut select.group_by else { return };

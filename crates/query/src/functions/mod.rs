@@ -101,6 +101,11 @@ pub(crate) fn scalar_named(name: &str) -> Option<Arc<ScalarUDF>> {
     ALL.get(name).cloned()
 }
 
+/// Makes what is made once in a process: a child of a fork would wait for ever for a thread of its parent that was at it.
+pub(crate) fn prepare() {
+    let _ = (scalar_named(""), adjusted::sum(), nth_value::nth_value(), meta::names().next());
+}
+
 /// Aggregates, which are the same for every query.
 pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let picks = pick::Pick::all().map(AggregateUDF::new_from_impl);
