@@ -3,7 +3,8 @@
 
 mod asked;
 
-use asked::{open, open_with, plan, rows, run};
+use asked::{answer, open, open_with, plan, rows, run};
+use std::path::Path;
 use tidalite::config::Durability;
 use tidalite::{Database, DatabaseConfig};
 
@@ -137,18 +138,39 @@ async fn a_partition_of_very_many_rows() {
     );
 }
 
-/// Rows for which there is no room.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sorts_of_more_than_memory_are_left_to_the_stock_operator() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut config = DatabaseConfig::new(folder.path());
+/// Rows for which there is no room in so much memory.
+async fn with_memory(folder: &Path, bytes: usize) -> Database {
+    let mut config = DatabaseConfig::new(folder);
     config.durability = Durability::Os;
     config.has_background_jobs = false;
     config.query_threads = 2;
-    config.query_memory_bytes = 40 << 20;
+    config.query_memory_bytes = bytes;
     let database = Database::open(config).expect("an empty folder opens");
     run(&database, TABLE).await;
     run(&database, &insert(0, 400_000, 1)).await;
+    database
+}
+
+/// Of functions that need all rows of a partition the stock operator keeps them, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_of_more_than_memory_are_an_error_where_all_their_rows_are_needed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = with_memory(folder.path(), 24 << 20).await;
+    // In order of time already, and all of one partition: nothing is sorted on the disk.
+    let lines = "SELECT id, v, d, x, ts, x < 0 AS p FROM t";
+    let asked = |function: &str| {
+        format!(
+            "SELECT count(*), max(f), sum(length(v)), sum(d), sum(x) FROM (SELECT *, {function} OVER (PARTITION BY p ORDER BY ts, id) AS f FROM ({lines}))"
+        )
+    };
+    let told = answer(&database, &asked("ntile(4)")).await.expect_err("there is no room");
+    assert!(told.contains("out of memory"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sorts_of_more_than_memory_are_left_to_the_stock_operator() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let database = with_memory(folder.path(), 40 << 20).await;
     let lagged = "SELECT sym, id, v, lag(id) OVER (PARTITION BY sym ORDER BY id DESC) AS next FROM t";
     let asked = format!("SELECT count(*), count(next), min(next - id), sum(length(v)) FROM ({lagged})");
     let analyzed = rows(&database, &format!("EXPLAIN ANALYZE {asked}")).await.join("\n");

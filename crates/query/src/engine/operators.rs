@@ -1,11 +1,11 @@
 //! Operators of kept plans ([`super::plans`]), chosen once: the next run puts the scan of its table in, and its values.
 //!
 //! That is sound where operators do not depend on rows: over one table, of which a scan answers filters. Where parameters
-//! are elsewhere, too, operators serve those values only. Much is known of all rows of a table, from which what they come to may be
-//! planned: without a filter operators are kept of groups by keys, and of rows; what was told without reading any is kept
-//! for as long as nothing is written. How many streams come out of a scan decides what is above it: for each number
-//! that was met, and for values that are not in the scan, there are operators of their own. What the last rules ([`super::last_rules`]) do depends on the rows and
-//! is done each time.
+//! are elsewhere, too, operators serve those values only. Much is known of all rows of a table, from which what they come
+//! to may be planned: without a filter operators are kept of groups by keys, and of rows; what was told without reading
+//! any is kept for as long as nothing is written. How many streams come out of a scan decides what is above it: for each
+//! number that was met, and for values that are not in the scan, there are operators of their own. What the last rules
+//! ([`super::last_rules`]) do depends on the rows and is done each time.
 
 use super::Engine;
 use super::plans::{Plan, Unpinned};

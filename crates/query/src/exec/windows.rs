@@ -3,7 +3,8 @@
 //! In: rows in order of the partition's columns, then of the window's. Out: the same rows with a column for each function.
 //! The stock operator asks a function row by row, since it may have only some of a partition's rows; functions that look
 //! at no frame are faster asked once for all of them. So rows are kept until a partition is whole; one of very many rows,
-//! or of more than memory has room for, is left to the stock operator, and so is all that follows.
+//! or of more than memory has room for, is left to the stock operator, and so is all that follows, if that operator keeps
+//! less.
 
 use super::once::Once;
 use crate::Error;
@@ -201,7 +202,9 @@ impl Pending {
             self.count += batch.num_rows();
             self.batches.push(batch);
             match room {
-                Err(error) if super::is_want_of_memory(&error) => return self.rest().map(Step::Rest),
+                Err(error) if super::is_want_of_memory(&error) && self.stock_keeps_less() => {
+                    return self.rest().map(Step::Rest);
+                }
                 room => room?,
             }
             if self.count < self.look_at {
@@ -211,7 +214,7 @@ impl Pending {
             let ranges = self.ranges(&all)?;
             let whole = ranges.last().map_or(0, |last| last.start);
             self.keep(&all, whole);
-            if self.count > PARTITION_ROWS_MAX && whole == 0 {
+            if self.count > PARTITION_ROWS_MAX && whole == 0 && self.stock_keeps_less() {
                 return self.rest().map(Step::Rest);
             }
             if whole > 0 {
@@ -269,6 +272,11 @@ impl Pending {
             columns.push(if let [only] = found.as_slice() { only.clone() } else { concat(&parts)? });
         }
         Ok(RecordBatch::try_new(self.stock.schema(), columns)?)
+    }
+
+    /// Of two stock operators one keeps all rows, too, and takes their memory from no budget.
+    fn stock_keeps_less(&self) -> bool {
+        self.stock.downcast_ref::<BoundedWindowAggExec>().is_some()
     }
 
     /// What is left, by the stock operator.

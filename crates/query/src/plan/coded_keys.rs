@@ -1,5 +1,5 @@
-//! Keys of groups, and of windows ([`super::coded_windows`]), in the form in which a table has them: symbols as codes, texts as dictionaries, buckets of time once a
-//! block.
+//! Keys of groups, and of windows ([`super::coded_windows`]), in the form in which a table has them: symbols as codes,
+//! texts as dictionaries, buckets of time once a block.
 //!
 //! Works on the finished plan: a key that is a plain column of a scan, seen through projections and filters that do not
 //! look at it, need not be made into text or computed for each row. See [`Form`]. So it is through groups that have it as
@@ -16,7 +16,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_expr::{PhysicalExpr, projection::ProjectionExpr};
+use datafusion::physical_expr::{Partitioning, PhysicalExpr, projection::ProjectionExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -162,7 +162,8 @@ pub(super) fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Optio
         return Ok(Some((Arc::new(decoded.without(column)?), Some(KeyKind::codes(texts.clone())))));
     }
     // Rows that go on as they are; of codes those are equal whose texts are.
-    let dealt = plan.downcast_ref::<RepartitionExec>().filter(|dealt| !dealt.preserve_order());
+    let dealt = plan.downcast_ref::<RepartitionExec>();
+    let dealt = dealt.filter(|dealt| !dealt.preserve_order() && !computes_with(dealt.partitioning(), column));
     let gathered = plan.downcast_ref::<CoalescePartitionsExec>().map(CoalescePartitionsExec::input);
     if let Some(input) = dealt.map(RepartitionExec::input).or(gathered) {
         let Some((input, kind)) = with_coded(input, column, want)? else { return Ok(None) };
@@ -178,6 +179,12 @@ pub(super) fn with_coded(plan: &Plan, column: usize, want: Want) -> Result<Optio
         return Ok(Some((Arc::new(filter), kind)));
     }
     Ok(None)
+}
+
+/// Whether rows are dealt out by more than what a column is.
+fn computes_with(dealt: &Partitioning, column: usize) -> bool {
+    let computes = |expr: &Expr| expr.downcast_ref::<Column>().is_none() && mentions(expr, column);
+    matches!(dealt, Partitioning::Hash(exprs, _) if exprs.iter().any(computes))
 }
 
 /// A key of groups is what the rows had.

@@ -111,8 +111,12 @@ impl GroupSpec {
 
     /// Memory that a thread takes, about.
     pub fn bytes(&self) -> usize {
-        let numbers = if self.is_numbered { self.places * size_of::<u32>() } else { 0 };
-        numbers + (self.places_expected() + OUT_GROUPS) * (self.folds.len() + self.inputs.len() + 1) * size_of::<u64>()
+        // Of numbers there may be more than are expected.
+        let (numbers, places) = match self.is_numbered {
+            true => (self.places * size_of::<u32>(), self.places.min(numbers::NUMBERS_MAX)),
+            false => (0, self.places),
+        };
+        numbers + (places + OUT_GROUPS) * (self.folds.len() + self.inputs.len() + 1) * size_of::<u64>()
     }
 
     pub fn bucket(&self) -> Option<usize> {

@@ -1,8 +1,9 @@
 //! A few rows of a block, of one column after the other.
 //!
-//! In: a selection of few rows. Out: their values, appended where they are wanted. The footer is given by those who keep it
-//! from block to block: threads that each ask the cache for it wait for one another. Where rows are found by number no block is made in between: for a dozen rows that takes longer than to
-//! read them. What is not read that way is refused, and left to [`Segment::take`]; the values are the same.
+//! In: a selection of few rows. Out: their values, appended where they are wanted. The footer is given by those who keep
+//! it from block to block: threads that each ask the cache for it wait for one another. Where rows are found by number no
+//! block is made in between: for a dozen rows that takes longer than to read them. What is not read that way is refused,
+//! and left to [`Segment::take`]; the values are the same.
 
 use super::Segment;
 use super::encoding::{EncodedBlock, to_column};

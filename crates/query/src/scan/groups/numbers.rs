@@ -1,7 +1,7 @@
 //! Numbers of places, in the order in which they are met.
 
 /// So many are told apart at a time: what is kept of them should stay near the processor.
-const NUMBERS_MAX: usize = 1 << 16;
+pub(super) const NUMBERS_MAX: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(super) struct PlaceNumbers {
