@@ -230,38 +230,29 @@ impl ColumnBuilder {
         if self.lags(rows) {
             self.fill(rows);
         }
-        let Data::Symbol(ids) = &mut self.data else { return None };
+        let Data::Symbol(ids) = &self.data else { return None };
         if ids.len() != rows {
             return None;
         }
-        let id = match self.symbols.id(entry, epoch) {
-            Some(id) => id,
-            None => {
-                let id = self.symbols.revive(entry, epoch, &mut self.dictionary)?;
-                undo.push(Undo::Symbol { column, entry });
-                id
-            }
-        };
-        ids.push(id);
+        let id = self.entry_id(column, entry, epoch, undo)?;
+        if let Data::Symbol(ids) = &mut self.data {
+            ids.push(id);
+        }
         if let Some(validity) = &mut self.validity {
             validity.push(true);
         }
         Some(id)
     }
 
-    /// Sets the value of a column of symbols to an id of the present batch; `false` leaves it to
-    /// [`ColumnBuilder::set_entry`].
+    /// The id of an entry of the symbol table in the present batch; `None` where there is no room for its text.
     #[inline(always)]
-    pub(super) fn set_id(&mut self, id: u32, rows: usize) -> bool {
-        let Data::Symbol(ids) = &mut self.data else { return false };
-        if ids.len() != rows {
-            return false;
+    pub(super) fn entry_id(&mut self, column: u32, entry: u32, epoch: u32, undo: &mut Vec<Undo>) -> Option<u32> {
+        if let Some(id) = self.symbols.id(entry, epoch) {
+            return Some(id);
         }
-        ids.push(id);
-        if let Some(validity) = &mut self.validity {
-            validity.push(true);
-        }
-        true
+        let id = self.symbols.revive(entry, epoch, &mut self.dictionary)?;
+        undo.push(Undo::Symbol { column, entry });
+        Some(id)
     }
 
     /// The entry of the symbol table that the last of `rows` rows has, if it is a symbol.
@@ -351,6 +342,13 @@ impl ColumnBuilder {
     fn mismatch(&self, value: &Value<'_>) -> String {
         let (name, has) = (&self.name, self.data.column_type());
         format!("column {name:?} is {has} earlier in the same batch and {} here", value.type_name())
+    }
+
+    /// So many values were added that are not NULL.
+    pub(super) fn extend_valid(&mut self, count: usize) {
+        if let Some(validity) = &mut self.validity {
+            validity.extend_filled(count, true);
+        }
     }
 
     /// Whether it has values, but not for the last of `rows` rows.

@@ -5,7 +5,8 @@
 //!
 //! Reading order: [`value`] and [`binary`] define the protocol, the general way; [`row`] reads a line with them into
 //! the [`column`]s of a [`table`], and takes short cuts through [`scan`] and [`symbol`] where a line is like an
-//! earlier one; [`series`] knows whole beginnings of lines, [`shape`] their fields. A short cut never decides that a line is bad: what it does not like goes the general way.
+//! earlier one; [`series`] knows whole beginnings of lines, [`shape`] their fields; of lines that are known as a whole [`waiting`] keeps the
+//! rows until there are a few. A short cut never decides that a line is bad: what it does not like goes the general way.
 
 mod binary;
 mod column;
@@ -17,6 +18,7 @@ mod shape;
 pub(crate) mod symbol;
 mod table;
 mod value;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
@@ -24,8 +26,8 @@ mod tests;
 use column::Undo;
 use hashbrown::HashMap;
 use outcome::{Parsed, Stop, bad};
-use row::{RowReader, Tags};
-use series::{SeriesCache, SeriesTags};
+use row::{Fields, RowReader, Tags};
+use series::{Known, SeriesCache, SeriesTags};
 use std::fmt;
 use table::{START, StepId, TableBuilder, UNKNOWN};
 use tidalite_types::schema::fold_name;
@@ -120,8 +122,10 @@ enum Seen {
     Never,
     /// They are read the general way, and not learnt again.
     Before,
-    /// They are set: the table, where the tags end and the step of the last of them.
-    Set(u32, usize, StepId),
+    /// They are set: the table, where the tags end, the step of the last of them, and what is known of the fields.
+    Set(u32, usize, StepId, Fields),
+    /// The whole row is, and the next line starts there.
+    Row(usize),
 }
 
 /// Reusable: keeps what it learnt about the shape of lines from batch to batch.
@@ -185,7 +189,6 @@ impl LineParser {
     pub fn parse(&mut self, input: &[u8], now_ns: i64) -> Result<usize, LineError> {
         let seen = if self.scanned <= input.len() { self.scanned } else { 0 };
         let mut at = 0;
-        self.series.begin_input();
         if let Some(last) = memchr::memrchr(b'\n', &input[seen..]) {
             let last = seen + last;
             while at <= last {
@@ -284,15 +287,17 @@ impl LineParser {
         }
         let looks = self.options.predict && self.series.looks();
         let seen = if looks { self.known_tags(input, start) } else { Seen::Before };
-        let (table_id, at, last) = match seen {
-            Seen::Set(table, at, last) => (table, at, last),
+        let (table_id, at, last, fields) = match seen {
+            Seen::Row(next) => return Ok(next),
+            Seen::Set(table, at, last, fields) => (table, at, last, fields),
             Seen::Before | Seen::Never => {
                 let (table, at) = self.table(input, start)?;
-                (table, at, START)
+                (table, at, START, Fields::Unread)
             }
         };
         self.tags.begin(matches!(seen, Seen::Never));
         let table = &mut self.tables[table_id as usize];
+        table.settle();
         if table.rows == 0 {
             table.start_batch(&input[start..at], start)?;
         }
@@ -309,7 +314,7 @@ impl LineParser {
             cache_bytes: &mut self.cache_bytes,
             tags: &mut self.tags,
         };
-        match reader.read(at, last) {
+        match reader.read(at, last, fields) {
             Ok(next) => {
                 self.undo.clear();
                 if table.rows == 1 {
@@ -329,31 +334,83 @@ impl LineParser {
         }
     }
 
-    /// Sets the tags of the line at `start` if they were seen before.
+    /// Sets the tags of the line at `start` if they were seen before, or reads all of it.
     #[inline]
     fn known_tags(&mut self, input: &[u8], start: usize) -> Seen {
+        let (last_table, fields) = (self.last_table, self.fields_ahead(input, start));
         let Some(known) = self.series.find(input, start, self.options.seed) else { return Seen::Never };
-        let table = &mut self.tables[known.table as usize];
-        if table.rows == 0 {
+        let at = start + known.text_bytes;
+        let mut fields = if known.table == last_table { fields.at(at) } else { Fields::Unread };
+        if self.tables[known.table as usize].rows == 0 {
             return Seen::Before;
         }
+        if let Some(next) = self.known_row(input, start, known, &mut fields) {
+            return Seen::Row(next);
+        }
+        if !self.set_tags(known) {
+            return Seen::Before;
+        }
+        Seen::Set(known.table, at, known.last_step, fields)
+    }
+
+    /// Reads a line of a known series whose fields are of its table's shape.
+    #[inline(always)]
+    fn known_row(&mut self, input: &[u8], start: usize, known: Known, fields: &mut Fields) -> Option<usize> {
+        let (table, at) = (&mut self.tables[known.table as usize], start + known.text_bytes);
+        if !table.shape.follows(known.last_step) {
+            return None;
+        }
+        if let Fields::Unread = fields {
+            *fields = Fields::read(&mut table.shape, input, at);
+        }
+        let Fields::Read { end, .. } = *fields else { return None };
+        let (unit, timestamp, next) = row::line_end(input, end, &self.options)?;
+        if table.timestamp_unit != Some(unit) || next - start > self.options.line_bytes_max {
+            return None;
+        }
         let SeriesTags { columns, entries, ids } = self.series.tags(known);
-        for ((&column, entry), id) in columns.iter().zip(entries).zip(ids) {
-            let builder = &mut table.columns[column as usize];
-            if known.resolved && builder.set_id(*id, table.rows) {
-                continue;
-            }
-            match builder.set_entry(column, *entry, table.rows, self.epoch, &mut self.undo) {
-                Some(own) => *id = own,
-                // The line is read the general way, which finds the tags already set the same.
-                None => return Seen::Before,
-            }
+        if !table.lets_wait(known.kind, columns) {
+            return None;
         }
         if !known.resolved {
-            self.series.resolve();
+            for ((&column, &entry), id) in columns.iter().zip(entries).zip(&mut *ids) {
+                *id = table.columns[column as usize].entry_id(column, entry, self.epoch, &mut self.undo)?;
+            }
+        }
+        table.push_waiting(ids, timestamp, u32::try_from(self.line + 1).unwrap_or(u32::MAX));
+        if !known.resolved {
+            self.undo.clear();
+            self.series.resolve(known);
         }
         self.last_table = known.table;
-        Seen::Set(known.table, start + known.text_bytes, known.last_step)
+        self.rows += 1;
+        Some(next)
+    }
+
+    /// Sets the tags of a row of a known series; where that fails the line is read the general way, which finds those set
+    /// already the same.
+    fn set_tags(&mut self, known: Known) -> bool {
+        let table = &mut self.tables[known.table as usize];
+        table.settle();
+        let SeriesTags { columns, entries, ids } = self.series.tags(known);
+        for ((&column, &entry), id) in columns.iter().zip(entries).zip(ids) {
+            match table.columns[column as usize].set_entry(column, entry, table.rows, self.epoch, &mut self.undo) {
+                Some(own) => *id = own,
+                None => return false,
+            }
+        }
+        self.series.resolve(known);
+        self.last_table = known.table;
+        true
+    }
+
+    /// Where series come in no order, reads the fields of a line before its tags: as those of the table of the line before, where
+    /// they seem to begin.
+    #[inline(always)]
+    fn fields_ahead(&mut self, input: &[u8], start: usize) -> Fields {
+        let Some(at) = self.series.expect(input, start, self.options.seed) else { return Fields::Unread };
+        let Some(table) = self.tables.get_mut(self.last_table as usize) else { return Fields::Unread };
+        Fields::read(&mut table.shape, input, at)
     }
 
     /// Remembers the tags of the row just finished. `key` is its line up to the space behind them.

@@ -5,7 +5,7 @@
 
 use super::column::{ColumnBuilder, Data, SetContext, Undo};
 use super::outcome::{Parsed, bad, shown};
-use super::shape::Advice;
+use super::shape::{Advice, Shape};
 use super::table::{FINISH, START, StepId, StepSort, TableBuilder, UNKNOWN};
 use super::value::{End, FieldRules, in_years, line_unit};
 use super::{LineOptions, LineTimeUnit, scan, value};
@@ -55,6 +55,47 @@ impl Tags {
     }
 }
 
+/// What was seen of the fields of a line before its tags were set.
+#[derive(Clone, Copy)]
+pub(super) enum Fields {
+    Unread,
+    /// From `at` to `end` they are of the table's shape, which has their values.
+    Read { at: usize, end: usize },
+    /// At `at` they are not.
+    Other { at: usize },
+}
+
+impl Fields {
+    /// What is at `at`.
+    #[inline(always)]
+    pub(super) fn read(shape: &mut Shape, input: &[u8], at: usize) -> Fields {
+        match shape.read(input, at) {
+            Some(end) => Fields::Read { at, end },
+            None => Fields::Other { at },
+        }
+    }
+
+    /// These, if they begin at `at`.
+    #[inline(always)]
+    pub(super) fn at(self, at: usize) -> Fields {
+        match self {
+            Fields::Read { at: read_at, .. } | Fields::Other { at: read_at } if read_at == at => self,
+            _ => Fields::Unread,
+        }
+    }
+}
+
+/// The timestamp of a line whose fields end at `at`, and where the next line starts.
+#[inline(always)]
+pub(super) fn line_end(input: &[u8], at: usize, options: &LineOptions) -> Option<(TimeUnit, i64, usize)> {
+    if input.get(at) != Some(&b' ') {
+        return None;
+    }
+    let (value, suffix, next) = scan::line_timestamp(input, at + 1)?;
+    let (unit, factor) = line_unit(suffix, options.timestamp_unit);
+    Some((unit, in_years(unit, value.checked_mul(factor)?)?, next))
+}
+
 /// What a separator leads to.
 enum Place {
     /// A name and a value: `prefix` is the separator, the name and the equals sign.
@@ -66,14 +107,14 @@ enum Place {
 impl RowReader<'_> {
     /// Reads the row from the separator at `at`, behind the table's name or the tag of step `last`; returns where the
     /// next line starts.
-    pub(super) fn read(&mut self, mut at: usize, mut last: StepId) -> Parsed<usize> {
+    pub(super) fn read(&mut self, mut at: usize, mut last: StepId, fields: Fields) -> Parsed<usize> {
         let input = self.input;
         let (mut in_fields, mut is_shown) = (false, false);
         loop {
             if !in_fields && self.takes_shape() && input.get(at) == Some(&b' ') {
                 match self.table.shape.advice(last) {
                     Advice::Try => {
-                        if let Some(next) = self.shaped(at) {
+                        if let Some(next) = self.shaped(at, fields) {
                             return Ok(next);
                         }
                     }
@@ -141,9 +182,14 @@ impl RowReader<'_> {
 
     /// Reads fields, timestamp and end of the line, whose tags are read, if they are of the shape of an earlier one.
     #[inline(always)]
-    fn shaped(&mut self, at: usize) -> Option<usize> {
+    fn shaped(&mut self, at: usize, fields: Fields) -> Option<usize> {
         let TableBuilder { shape, columns, rows, .. } = &mut *self.table;
-        let end = shape.read(self.input, at).filter(|_| shape.is_taken(columns, self.epoch, *rows));
+        let end = match fields {
+            Fields::Read { end, .. } => Some(end),
+            Fields::Other { .. } => None,
+            Fields::Unread => shape.read(self.input, at),
+        };
+        let end = end.filter(|_| shape.is_taken(columns, self.epoch, *rows));
         let Some(next) = end.and_then(|end| self.finish_quickly(end)) else {
             self.table.shape.miss();
             return None;
@@ -232,12 +278,7 @@ impl RowReader<'_> {
 
     #[inline(always)]
     fn finish_quickly(&mut self, at: usize) -> Option<usize> {
-        if self.input.get(at) != Some(&b' ') {
-            return None;
-        }
-        let (value, suffix, next) = scan::line_timestamp(self.input, at + 1)?;
-        let (unit, factor) = line_unit(suffix, self.options.timestamp_unit);
-        let value = in_years(unit, value.checked_mul(factor)?)?;
+        let (unit, value, next) = line_end(self.input, at, self.options)?;
         self.finish(Some((unit, value)), at + 1, next).ok()?;
         Some(next)
     }

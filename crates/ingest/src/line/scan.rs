@@ -3,6 +3,8 @@
 //! A word holds eight bytes of input, the first in the lowest byte. Functions return `None` where the input has
 //! fewer bytes left than they look at, or where the value needs the general path.
 
+use tidalite_kernels::position_in_32;
+
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
@@ -123,6 +125,17 @@ pub(super) fn long(input: &[u8], at: usize) -> Option<(i64, usize)> {
 /// As [`long`], whatever follows.
 #[inline(always)]
 pub(super) fn long_start(input: &[u8], at: usize) -> Option<(i64, usize)> {
+    let word = load(input, at)?;
+    let count = digit_count(word);
+    // Most are of a few digits, and end within the word.
+    if count.wrapping_sub(1) < 7 && (word >> (8 * count)) as u8 == b'i' {
+        return Some((digits_value(word, count).cast_signed(), at + count + 1));
+    }
+    long_of_any_length(input, at)
+}
+
+#[inline(never)]
+fn long_of_any_length(input: &[u8], at: usize) -> Option<(i64, usize)> {
     let (value, end) = integer(input, at)?;
     (input.get(end) == Some(&b'i')).then_some((value, end + 1))
 }
@@ -325,6 +338,24 @@ fn hash_with_head(text: &[u8], head: [u64; 2], seed: u64) -> u64 {
 pub(super) fn hash(bytes: &[u8], seed: u64) -> u64 {
     tag_of(bytes, seed).hash
 }
+
+/// Of as many bytes as [`FIRST_BYTES`], up to and with the first space among them.
+#[inline(always)]
+pub(super) fn hash_of_first(bytes: &[u8; FIRST_BYTES], seed: u64) -> u64 {
+    let mut words = [0; FIRST_BYTES / 8];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    if let Some(space) = position_in_32(bytes, b' ') {
+        for (at, word) in words.iter_mut().enumerate() {
+            *word = keep(*word, (space + 1).saturating_sub(8 * at));
+        }
+    }
+    let [a, b, c, d] = words;
+    fold(fold(a ^ K0 ^ seed, b ^ K1) ^ c, fold(c ^ K1 ^ seed, d ^ K0) ^ a)
+}
+
+pub(super) const FIRST_BYTES: usize = 32;
 
 /// A few literal bytes, compared by words.
 #[derive(Clone, Debug)]

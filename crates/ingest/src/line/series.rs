@@ -4,39 +4,46 @@
 //! series; knowing it, one comparison replaces reading every tag. Sources usually report in turn, so the series that
 //! followed the present one last time is tried first, then the text is looked up by the hash of its first bytes: as few
 //! as tell series apart, since the text is compared anyway. Where sources report in no
-//! order, a series is looked up one line ahead and its slot asked for two lines ahead, so that memory fetches them while
-//! the present line is read.
+//! order, memory is asked for the series that a line may be of, by its hash alone, and fetches it while the fields are read
+//! that seem to follow; the text is compared after that.
 //!
 //! A series points at entries of its columns' symbol tables, which outlive batches as it does, and keeps the ids
 //! that they have in the present batch.
 
-use super::scan::hash;
+use super::scan::{FIRST_BYTES, hash, hash_of_first};
 use super::table::StepId;
-use tidalite_kernels::{prefetch, prefetch_slice};
+use tidalite_kernels::{position_in_64, prefetch_slice};
 
-#[derive(Debug)]
-struct Series {
-    key_bytes: u32,
-    /// The columns of its tags in `lists`.
-    list: u32,
+/// A series is a record of words: these, the ids of its tags, its text that ends with the space, the entries of its tags, and
+/// what fills it up to a whole line of memory. Together, since where sources report in no order each line of memory is one to wait for.
+mod word {
+    pub const KEY_BYTES: usize = 0;
+    pub const KIND: usize = 1;
+    /// The series that followed last time, as its place plus one; 0 is none.
+    pub const NEXT: usize = 2;
+    /// The batch that the ids of its tags are of, as [`super::SeriesCache::stamp`].
+    pub const STAMP: usize = 3;
+    pub const IDS: usize = 4;
+    /// Of a line of memory.
+    pub const LINE: usize = 16;
+}
+
+/// What series have in common that have the same tags in the same order.
+#[derive(Debug, PartialEq)]
+struct Kind {
     table: u32,
     last_step: StepId,
-    next: u32,
-    /// The batch that the ids of its tags are of, as [`SeriesCache::stamp`].
-    stamp: u64,
+    /// Of its tags.
+    columns: Box<[u32]>,
 }
 
 /// Where a series is, by hash. At most half of the slots are taken.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// Number of the series plus one; 0 is free.
-    series: u32,
+    /// Line of memory of its record, plus one; 0 is free.
+    place: u32,
     /// The upper half of its hash.
     hash: u32,
-    /// Its text in `keys`, ending with the space.
-    key_at: u32,
-    /// Its tags in `entries` and `ids`.
-    tags_at: u32,
 }
 
 /// The tags of a series, one after the other.
@@ -57,46 +64,27 @@ pub(super) struct Known {
     pub text_bytes: usize,
     /// Whether the ids of its tags are those of the present batch.
     pub resolved: bool,
-    tags_at: usize,
-    list: u32,
+    /// What it has in common with others of its table.
+    pub kind: u32,
+    record: usize,
 }
-
-/// The beginning of the next line, hashed already.
-#[derive(Clone, Copy, Debug)]
-struct Ahead {
-    /// Where that line starts; `usize::MAX` for none.
-    start: usize,
-    hashed: Hashed,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Hashed {
-    bytes: usize,
-    hash: u64,
-}
-
-const NOTHING_AHEAD: Ahead = Ahead { start: usize::MAX, hashed: Hashed { bytes: 0, hash: 0 } };
 
 #[derive(Debug)]
 pub(super) struct SeriesCache {
-    keys: Vec<u8>,
-    series: Vec<Series>,
-    /// Columns of tags, as they come together.
-    lists: Vec<Box<[u32]>>,
-    entries: Vec<u32>,
-    /// Apart from the entries, which only the first line of a batch needs: less memory to go through.
-    ids: Vec<u32>,
-    /// The slot of each series.
-    places: Vec<Slot>,
+    records: Vec<u32>,
+    count: usize,
+    kinds: Vec<Kind>,
     slots: Vec<Slot>,
+    /// The place of the series found last; 0 before the first.
     last: u32,
     /// Changes whenever ids given before stop being valid.
-    stamp: u64,
+    stamp: u32,
     /// How often the series that followed last time did so again: above zero, it is tried first.
     order: i32,
-    /// The next line, and the one behind it.
-    ahead: Ahead,
-    far: Ahead,
+    /// The hash of the line that [`SeriesCache::expect`] saw last.
+    expected: Option<u64>,
+    /// The shortest text that was learnt, without its space.
+    text_bytes_min: usize,
     bytes_max: usize,
     /// So much of a beginning is hashed, or up to its first space.
     hashed_bytes: usize,
@@ -114,13 +102,13 @@ const PAUSE_MAX: u32 = 16 * WINDOW;
 /// Longer beginnings are not looked up.
 const KEY_BYTES_MAX: usize = 4096;
 /// What of a beginning is hashed at first.
-const HASHED_BYTES: usize = 32;
+const HASHED_BYTES: usize = FIRST_BYTES;
+/// Words of a record that are asked for: about all that most have.
+const AHEAD_WORDS: usize = 5 * word::LINE;
 /// Where more series than these have one hash, more is hashed.
 const ALIKE_MAX: usize = 4;
-/// The next line is looked for so far behind the tags of the present one.
-const AHEAD_BYTES_MAX: usize = 1024;
-/// Lists of columns that a new series is compared with: more kinds of series at a time each have their own.
-const LISTS_LOOKED_AT: usize = 16;
+/// Kinds that a new series is compared with: where there are more at a time, each has its own.
+const KINDS_LOOKED_AT: usize = 16;
 /// So many lines in another order than before, and the order is no longer trusted.
 const ORDER_MAX: i32 = 8;
 
@@ -128,18 +116,15 @@ impl SeriesCache {
     /// Looks at no lines before `pause` went by.
     pub(super) fn new(bytes_max: usize, pause: u32) -> SeriesCache {
         SeriesCache {
-            keys: Vec::new(),
-            series: Vec::new(),
-            lists: Vec::new(),
-            entries: Vec::new(),
-            ids: Vec::new(),
-            places: Vec::new(),
+            records: Vec::new(),
+            count: 0,
+            kinds: Vec::new(),
             slots: vec![Slot::default(); 64],
             last: 0,
             stamp: 1,
             order: ORDER_MAX,
-            ahead: NOTHING_AHEAD,
-            far: NOTHING_AHEAD,
+            expected: None,
+            text_bytes_min: KEY_BYTES_MAX,
             bytes_max: bytes_max.min(u32::MAX as usize),
             hashed_bytes: HASHED_BYTES,
             lines: 0,
@@ -153,14 +138,12 @@ impl SeriesCache {
         *self = SeriesCache::new(self.bytes_max, self.pause);
     }
 
-    /// Another input begins: what was seen of the one before says nothing about it.
-    pub(super) fn begin_input(&mut self) {
-        (self.ahead, self.far) = (NOTHING_AHEAD, NOTHING_AHEAD);
-    }
-
     /// The ids of the tags are void: another batch began, or a row was undone.
     pub(super) fn void_ids(&mut self) {
-        self.stamp += 1;
+        match self.stamp.checked_add(1) {
+            Some(stamp) => self.stamp = stamp,
+            None => self.clear(),
+        }
     }
 
     /// Whether lines are looked at now; if so [`SeriesCache::find`] follows. Where few lines are known, as with
@@ -189,127 +172,107 @@ impl SeriesCache {
         (self.lines, self.hits) = (0, 0);
     }
 
+    /// Where series come in no order: where the fields of the line at `start` seem to begin, after memory was asked for the
+    /// series that it may be of. [`SeriesCache::find`] follows and decides.
     #[inline(always)]
-    pub(super) fn find(&mut self, input: &[u8], start: usize, seed: u64) -> Option<Known> {
-        let guess = self.series.get(self.last as usize)?.next;
-        let found = match self.guessed(guess, input, start) {
-            Some(place) => place,
-            None => self.look_up(input, start, seed, guess)?,
-        };
-        self.hits += 1;
-        self.last = found.series - 1;
-        let series = &self.series[self.last as usize];
-        let known = Known {
-            table: series.table,
-            last_step: series.last_step,
-            text_bytes: series.key_bytes as usize - 1,
-            resolved: series.stamp == self.stamp,
-            tags_at: found.tags_at as usize,
-            list: series.list,
-        };
-        if self.order <= 0 {
-            self.look_ahead(input, start + known.text_bytes, seed);
-        }
-        Some(known)
-    }
-
-    /// The place of series `guess` if order is trusted and its text is at `start`.
-    #[inline(always)]
-    fn guessed(&mut self, guess: u32, input: &[u8], start: usize) -> Option<Slot> {
-        if self.order <= 0 {
+    pub(super) fn expect(&mut self, input: &[u8], start: usize, seed: u64) -> Option<usize> {
+        self.expected = None;
+        if self.order > 0 {
             return None;
         }
-        let place = *self.places.get(guess as usize)?;
-        input[start..].starts_with(self.key(place)).then_some(place)
+        let hash = hashed(&input[start..], self.hashed_bytes, seed)?;
+        self.expected = Some(hash);
+        let record = record_at(self.slots[hash as usize & (self.slots.len() - 1)].place)?;
+        prefetch_slice(self.records.get(record..record + AHEAD_WORDS).unwrap_or_default());
+        // Texts of sources of a kind are about as long as one another. A space among the tags, or none so near, is nothing
+        // worse than reading the fields again.
+        let from = start + self.text_bytes_min;
+        Some(from + position_in_64(input.get(from..)?.first_chunk()?, b' ')?)
+    }
+
+    /// The series of the line at `start`.
+    #[inline(always)]
+    pub(super) fn find(&mut self, input: &[u8], start: usize, seed: u64) -> Option<Known> {
+        let guess = *self.records.get(record_at(self.last)? + word::NEXT)?;
+        let found = match self.guessed(guess, input, start) {
+            true => guess,
+            false => self.look_up(input, start, seed, guess)?,
+        };
+        self.hits += 1;
+        self.last = found;
+        let record = record_at(found)?;
+        let head: &[u32; word::IDS] = self.records[record..].first_chunk()?;
+        let kind = &self.kinds[head[word::KIND] as usize];
+        Some(Known {
+            table: kind.table,
+            last_step: kind.last_step,
+            text_bytes: head[word::KEY_BYTES] as usize - 1,
+            resolved: head[word::STAMP] == self.stamp,
+            record,
+            kind: head[word::KIND],
+        })
+    }
+
+    /// Whether order is trusted and the text of series `guess` is at `start`.
+    #[inline(always)]
+    fn guessed(&mut self, guess: u32, input: &[u8], start: usize) -> bool {
+        self.order > 0 && guess > 0 && input[start..].starts_with(self.key(guess))
     }
 
     #[inline(always)]
-    fn key(&self, place: Slot) -> &[u8] {
-        let bytes = self.series[place.series as usize - 1].key_bytes;
-        &self.keys[place.key_at as usize..][..bytes as usize]
+    fn key(&self, place: u32) -> &[u8] {
+        let record = record_at(place).map_or(&[][..], |at| &self.records[at..]);
+        let kind = &self.kinds[record[word::KIND] as usize];
+        let text = bytemuck::cast_slice(&record[word::IDS + kind.columns.len()..]);
+        &text[..record[word::KEY_BYTES] as usize]
     }
 
-    fn look_up(&mut self, input: &[u8], start: usize, seed: u64, guess: u32) -> Option<Slot> {
-        let Hashed { hash, .. } = match std::mem::replace(&mut self.ahead, NOTHING_AHEAD) {
-            ahead if ahead.start == start => ahead.hashed,
-            _ => hashed(&input[start..], self.hashed_bytes, seed)?,
+    fn look_up(&mut self, input: &[u8], start: usize, seed: u64, guess: u32) -> Option<u32> {
+        let hash = match self.expected {
+            Some(hash) => hash,
+            None => hashed(&input[start..], self.hashed_bytes, seed)?,
         };
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
-            let found = slot.series.checked_sub(1)?;
-            if slot.hash == (hash >> 32) as u32 && input[start..].starts_with(self.key(slot)) {
-                self.order = if found == guess { self.order + 1 } else { self.order - 1 };
+            if slot.place == 0 {
+                return None;
+            }
+            if slot.hash == (hash >> 32) as u32 && input[start..].starts_with(self.key(slot.place)) {
+                self.order = if slot.place == guess { self.order + 1 } else { self.order - 1 };
                 self.order = self.order.clamp(-ORDER_MAX, ORDER_MAX);
-                self.series[self.last as usize].next = found;
-                return Some(slot);
+                self.records[record_at(self.last)? + word::NEXT] = slot.place;
+                return Some(slot.place);
             }
             at = (at + 1) & mask;
         }
     }
 
-    /// Asks for the series of the line behind the one whose tags end at `from`, and for the slot of the line behind that.
-    #[inline(always)]
-    fn look_ahead(&mut self, input: &[u8], from: usize, seed: u64) {
-        let mask = self.slots.len() - 1;
-        let next = match std::mem::replace(&mut self.far, NOTHING_AHEAD) {
-            far if far.start > from && far.start != usize::MAX => far,
-            _ => match self.next_line(input, from, seed) {
-                Some(next) => next,
-                None => return,
-            },
-        };
-        if let Some(far) = self.next_line(input, next.start + next.hashed.bytes, seed) {
-            prefetch(&self.slots, far.hashed.hash as usize & mask);
-            self.far = far;
-        }
-        let slot = self.slots[next.hashed.hash as usize & mask];
-        if let Some(series) = slot.series.checked_sub(1) {
-            prefetch(&self.series, series as usize);
-            // About as long as that of the present line.
-            let key_bytes = self.series[self.last as usize].key_bytes as usize;
-            let key = self.keys.get(slot.key_at as usize..self.keys.len().min(slot.key_at as usize + key_bytes));
-            prefetch_slice(key.unwrap_or_default());
-            for tag in [0, 9] {
-                prefetch(&self.ids, slot.tags_at as usize + tag);
-                prefetch(&self.entries, slot.tags_at as usize + tag);
-            }
-        }
-        self.ahead = next;
-    }
-
-    /// The beginning of the line behind the one that `from` is in.
-    #[inline(always)]
-    fn next_line(&self, input: &[u8], from: usize, seed: u64) -> Option<Ahead> {
-        let rest = &input[from..input.len().min(from + AHEAD_BYTES_MAX)];
-        let start = from + memchr::memchr(b'\n', rest)? + 1;
-        Some(Ahead { start, hashed: hashed(&input[start..], self.hashed_bytes, seed)? })
-    }
-
     /// The tags of a series.
     #[inline(always)]
     pub(super) fn tags(&mut self, known: Known) -> SeriesTags<'_> {
-        let columns = &*self.lists[known.list as usize];
-        let tags = known.tags_at..known.tags_at + columns.len();
-        SeriesTags { columns, entries: &self.entries[tags.clone()], ids: &mut self.ids[tags] }
+        let columns = &*self.kinds[known.kind as usize].columns;
+        let record = &mut self.records[known.record + word::IDS..];
+        let (ids, rest) = record.split_at_mut(columns.len());
+        let entries = &rest[key_words(known.text_bytes + 1)..][..columns.len()];
+        SeriesTags { columns, entries, ids }
     }
 
     /// The tags of the series found last now have the ids of the present batch.
     #[inline(always)]
-    pub(super) fn resolve(&mut self) {
-        self.series[self.last as usize].stamp = self.stamp;
+    pub(super) fn resolve(&mut self, known: Known) {
+        self.records[known.record + word::STAMP] = self.stamp;
     }
 
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
-        self.series.len()
+        self.count
     }
 
     /// Whether a series with so long a text can be learnt.
     pub(super) fn has_room(&self, key_bytes: usize) -> bool {
-        let each = size_of::<Series>() + 4 * size_of::<Slot>();
-        let used = self.keys.len() + self.series.len() * each + 2 * size_of_val(&self.entries[..]);
+        let used = size_of_val(&self.records[..]) + size_of_val(&self.slots[..]);
         key_bytes <= KEY_BYTES_MAX && used + key_bytes < self.bytes_max
     }
 
@@ -324,73 +287,112 @@ impl SeriesCache {
         tags: impl Iterator<Item = (u32, u32)> + Clone,
     ) {
         // A key ends with a space.
-        let Some(Hashed { hash, .. }) = hashed(key, self.hashed_bytes, seed) else { return };
-        let (tags_at, id) = (self.entries.len(), self.series.len() as u32);
-        self.entries.extend(tags.clone().map(|(_, entry)| entry));
-        self.ids.resize(self.entries.len(), 0);
-        let list = self.list(tags.map(|(column, _)| column));
-        let key_at = self.keys.len() as u32;
-        let place = Slot { series: id + 1, hash: (hash >> 32) as u32, key_at, tags_at: tags_at as u32 };
-        let key_bytes = key.len() as u32;
-        self.series.push(Series { key_bytes, list, table, last_step, next: u32::MAX, stamp: 0 });
-        self.places.push(place);
-        self.keys.extend_from_slice(key);
-        self.series[self.last as usize].next = id;
-        self.last = id;
-        if self.slots.len() < 2 * self.series.len() {
+        let Some(hash) = hashed(key, self.hashed_bytes, seed) else { return };
+        self.text_bytes_min = self.text_bytes_min.min(key.len() - 1);
+        let record = self.records.len();
+        let place = (record / word::LINE) as u32 + 1;
+        let columns = tags.clone().map(|(column, _)| column).collect();
+        let kind = self.kind(Kind { table, last_step, columns });
+        let count = self.kinds[kind as usize].columns.len();
+        self.records.resize(record + record_words(count, key.len()), 0);
+        let words = &mut self.records[record..];
+        (words[word::KEY_BYTES], words[word::KIND]) = (key.len() as u32, kind);
+        let (text, entries) = words[word::IDS + count..].split_at_mut(key_words(key.len()));
+        bytemuck::cast_slice_mut(text)[..key.len()].copy_from_slice(key);
+        entries.iter_mut().zip(tags).for_each(|(to, (_, entry))| *to = entry);
+        self.count += 1;
+        if let Some(last) = record_at(self.last) {
+            self.records[last + word::NEXT] = place;
+        }
+        self.last = place;
+        if self.slots.len() < 2 * self.count {
             self.place_anew(2 * self.slots.len(), seed);
         } else if self.occupy(hash, place) > ALIKE_MAX && self.hashed_bytes < KEY_BYTES_MAX {
             self.hashed_bytes *= 4;
-            self.begin_input();
             self.place_anew(self.slots.len(), seed);
         }
     }
 
-    /// The number of a list of columns; one of the last is most likely the same.
-    fn list(&mut self, columns: impl Iterator<Item = u32> + Clone) -> u32 {
-        let is_it = |list: &Box<[u32]>| columns.clone().eq(list.iter().copied());
-        let recent = self.lists.iter().enumerate().rev().take(LISTS_LOOKED_AT);
-        if let Some((at, _)) = recent.into_iter().find(|(_, list)| is_it(list)) {
+    /// The number of a kind; one of the last is most likely the same.
+    fn kind(&mut self, kind: Kind) -> u32 {
+        let recent = self.kinds.iter().enumerate().rev().take(KINDS_LOOKED_AT);
+        if let Some((at, _)) = recent.into_iter().find(|(_, other)| **other == kind) {
             return at as u32;
         }
-        self.lists.push(columns.collect());
-        self.lists.len() as u32 - 1
+        self.kinds.push(kind);
+        self.kinds.len() as u32 - 1
+    }
+
+    /// How long the record at a place is.
+    #[inline(always)]
+    fn record_words(&self, place: u32) -> usize {
+        let Some(record) = record_at(place).map(|at| &self.records[at..]) else { return 0 };
+        record_words(self.kinds[record[word::KIND] as usize].columns.len(), record[word::KEY_BYTES] as usize)
     }
 
     #[cold]
     fn place_anew(&mut self, slots: usize, seed: u64) {
         self.slots = vec![Slot::default(); slots];
-        for at in 0..self.places.len() {
-            let place = self.places[at];
-            if let Some(Hashed { hash, .. }) = hashed(self.key(place), self.hashed_bytes, seed) {
-                let place = Slot { hash: (hash >> 32) as u32, ..place };
-                self.places[at] = place;
+        let mut place = 1;
+        while record_at(place).is_some_and(|at| at < self.records.len()) {
+            if let Some(hash) = hashed(self.key(place), self.hashed_bytes, seed) {
                 self.occupy(hash, place);
             }
+            place += (self.record_words(place) / word::LINE) as u32;
         }
     }
 
     /// Gives how many others have its hash.
-    fn occupy(&mut self, hash: u64, place: Slot) -> usize {
+    fn occupy(&mut self, hash: u64, place: u32) -> usize {
+        let slot = Slot { place, hash: (hash >> 32) as u32 };
         let mask = self.slots.len() - 1;
         let (mut at, mut alike) = (hash as usize & mask, 0);
-        while self.slots[at].series != 0 {
-            alike += usize::from(self.slots[at].hash == place.hash);
+        while self.slots[at].place != 0 {
+            alike += usize::from(self.slots[at].hash == slot.hash);
             at = (at + 1) & mask;
         }
-        self.slots[at] = place;
+        self.slots[at] = slot;
         alike
     }
 }
 
+/// Where in `records` the record at a place begins.
+#[inline(always)]
+fn record_at(place: u32) -> Option<usize> {
+    Some(place.checked_sub(1)? as usize * word::LINE)
+}
+
+#[inline(always)]
+fn record_words(tags: usize, key_bytes: usize) -> usize {
+    (word::IDS + 2 * tags + key_words(key_bytes)).next_multiple_of(word::LINE)
+}
+
+#[inline(always)]
+fn key_words(key_bytes: usize) -> usize {
+    key_bytes.div_ceil(size_of::<u32>())
+}
+
 /// The hash of a beginning's first bytes, or of those up to its first space; `None` where it ends before.
 #[inline(always)]
-fn hashed(line: &[u8], bytes: usize, seed: u64) -> Option<Hashed> {
+fn hashed(line: &[u8], bytes: usize, seed: u64) -> Option<u64> {
+    match line.first_chunk() {
+        Some(first) if bytes == HASHED_BYTES => Some(hash_of_first(first, seed)),
+        _ => hashed_any(line, bytes, seed),
+    }
+}
+
+#[inline(never)]
+fn hashed_any(line: &[u8], bytes: usize, seed: u64) -> Option<u64> {
     let first = &line[..line.len().min(bytes)];
     let text = match memchr::memchr(b' ', first) {
         Some(space) => &first[..=space],
         None if first.len() == bytes => first,
         None => return None,
     };
-    Some(Hashed { bytes: text.len(), hash: hash(text, seed) })
+    if bytes > HASHED_BYTES {
+        return Some(hash(text, seed));
+    }
+    let mut padded = [0; HASHED_BYTES];
+    padded[..text.len()].copy_from_slice(text);
+    Some(hash_of_first(&padded, seed))
 }

@@ -64,6 +64,12 @@ impl Default for Shape {
 }
 
 impl Shape {
+    /// Whether its fields come behind step `last`.
+    #[inline(always)]
+    pub(super) fn follows(&self, last: StepId) -> bool {
+        self.after == last && last != UNKNOWN
+    }
+
     /// About a line whose last step before its fields is `last`.
     #[inline(always)]
     pub(super) fn advice(&mut self, last: StepId) -> Advice {
@@ -152,12 +158,24 @@ impl Shape {
     }
 
     #[inline(never)]
-    fn check(&mut self, columns: &[ColumnBuilder], rows: usize) -> bool {
+    pub(super) fn check(&self, columns: &[ColumnBuilder], rows: usize) -> bool {
         self.fields.iter().all(|field| match (&columns[field.column as usize].data, field.kind) {
             (Data::Long(v), Kind::Long) => v.len() == rows,
             (Data::Double(v), Kind::Double) => v.len() == rows,
             _ => false,
         })
+    }
+
+    /// The columns of its fields.
+    pub(super) fn columns(&self) -> impl Iterator<Item = u32> {
+        self.fields.iter().map(|field| field.column)
+    }
+
+    /// The values read last, by field: integers and doubles as words.
+    #[inline(always)]
+    pub(super) fn taken(&mut self) -> &[u64] {
+        self.credit = (self.credit + 1).min(CREDIT_MAX);
+        &self.values
     }
 
     /// Adds the values read last, for which [`Shape::is_taken`], as the last of what are now `rows` rows.

@@ -4,11 +4,12 @@
 //! steps came after them; a line that repeats the shape of one before is read by comparing that text, without
 //! looking anything up. Steps and names stay from batch to batch, values do not.
 
-use super::column::{ColumnBuilder, Undo};
+use super::column::{ColumnBuilder, Data, Undo};
 use super::outcome::{Parsed, bad, shown};
 use super::scan::{Prefix, hash};
 use super::shape::Shape;
 use super::value::unescape;
+use super::waiting::WaitingRows;
 use hashbrown::{HashMap, HashTable};
 use tidalite_types::schema::{column_name_problem, fold_name, table_name_problem};
 use tidalite_types::{Batch, BatchTimestamps, COLUMNS_MAX, TimeUnit};
@@ -48,6 +49,7 @@ pub(super) struct TableBuilder {
     step_index: HashTable<StepId>,
     pub columns: Vec<ColumnBuilder>,
     pub shape: Shape,
+    pub waiting: WaitingRows,
     /// By folded name.
     names: HashMap<String, u32>,
     /// Columns with values in this batch, in order of first appearance.
@@ -75,6 +77,7 @@ impl TableBuilder {
             step_index: HashTable::new(),
             columns: Vec::new(),
             shape: Shape::default(),
+            waiting: WaitingRows::default(),
             names: HashMap::new(),
             live: Vec::new(),
             rows: 0,
@@ -201,6 +204,39 @@ impl TableBuilder {
         Ok(())
     }
 
+    /// Whether rows with the tags of series of this kind and fields of the shape may wait.
+    #[inline(always)]
+    pub(super) fn lets_wait(&mut self, kind: u32, tag_columns: &[u32]) -> bool {
+        self.waiting.are_of(kind) || self.begin_waiting(kind, tag_columns)
+    }
+
+    #[inline(never)]
+    fn begin_waiting(&mut self, kind: u32, tag_columns: &[u32]) -> bool {
+        self.settle();
+        let (columns, rows) = (&self.columns, self.rows);
+        let takes = |column: &u32| matches!(&columns[*column as usize].data, Data::Symbol(ids) if ids.len() == rows);
+        let begins = self.waiting.may_begin() && tag_columns.iter().all(takes) && self.shape.check(columns, rows);
+        if begins {
+            self.waiting.begin(kind, tag_columns, self.shape.columns());
+        }
+        begins
+    }
+
+    /// Columns have all rows afterwards, as every way to read a row expects that is not [`TableBuilder::lets_wait`].
+    #[inline(always)]
+    pub(super) fn settle(&mut self) {
+        self.waiting.end(&mut self.columns);
+    }
+
+    /// Adds a row, for which [`TableBuilder::lets_wait`]; its fields are those that the shape has read.
+    #[inline(always)]
+    pub(super) fn push_waiting(&mut self, tags: &[u32], timestamp: i64, line: u32) {
+        self.timestamps.push(timestamp);
+        self.lines.push(line);
+        self.rows += 1;
+        self.waiting.push(tags, self.shape.taken(), &mut self.columns);
+    }
+
     /// Makes it as if the row being read had never begun.
     pub(super) fn undo_row(&mut self, undo: &mut Vec<Undo>) {
         while let Some(change) = undo.pop() {
@@ -211,7 +247,7 @@ impl TableBuilder {
         self.live.retain(|&column| {
             let column = &mut columns[column as usize];
             column.truncate(self.rows);
-            !matches!(column.data, super::column::Data::None)
+            !matches!(column.data, Data::None)
         });
         if self.rows == 0 {
             self.timestamp_unit = None;
@@ -225,6 +261,7 @@ impl TableBuilder {
 
     /// The batch; the builder is then without rows.
     pub(super) fn take(&mut self) -> Batch {
+        self.settle();
         let rows = std::mem::take(&mut self.rows);
         let live = std::mem::take(&mut self.live);
         self.rows_hint = rows;
