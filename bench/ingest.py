@@ -5,7 +5,8 @@ usage: ingest.py [--runs 3] [--systems questdb,tidalite] [--name ingest] CASE...
   raw:FILE:CONNECTIONS            pushes the bytes of $PEERS/ingest/FILE over plain sockets
   tsbs:FILE:WORKERS               tsbs_load_questdb of the TSBS suite, unchanged ($TSBS_BIN: the binary or its folder)
   df:{http|tcp}:{ord|o3}:{1|2}    dataframe() of the official Python client, 1 or 2 processes
-  ack[:FILE:CONNECTIONS]          HTTP acknowledgement of 1,000 rows, alone, then while FILE is pushed (default cpu.ilp:1)
+  ack[:FILE:CONNECTIONS]          HTTP acknowledgement of 1,000 rows, alone, then while FILE is pushed (default cpu.ilp:1); beside
+                                  it that of a server which only writes and syncs, while FILE is pushed into the system
 environment: PEERS, TSBS_BIN, TIDALITE_BIN, QDB_JAR, JAVA, QDB_HEAP; with --sync-delay-ms 5 Tidalite and
 the server that only syncs add that to every sync.
 
@@ -62,8 +63,17 @@ def frames(order, processes, hosts):
 
 
 def busy_seconds():
-    fields = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
+    fields = processor_ticks()
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def stolen_seconds():
+    """What a host ran instead of this machine."""
+    return processor_ticks()[7] / os.sysconf("SC_CLK_TCK")
+
+
+def processor_ticks():
+    return list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
 
 
 def own_seconds():
@@ -179,11 +189,11 @@ def measure_ack(system, case, args):
         alone = senders.acknowledgements(system.http_port, lines, until(ACK_SECONDS), ACK_PAUSE)
         syncs = (sync_count(system) - syncs) / len(alone[0]) if syncs is not None else None
         machine.touch_memory(args.touch_gib)
-        loaded = acknowledgements_under_load(system, f, connections, lines)
+        loaded, stolen = acknowledgements_under_load(system, f, connections, lines)
         wait_visible(system, f.tables)
     finally:
         system.stop()
-    return dict(case=case, system=system.name, syncs_per_ack_alone=syncs) | latencies(alone=alone, loaded=loaded)
+    return dict(case=case, system=system.name, syncs_per_ack_alone=syncs, stolen_s=stolen) | latencies(alone=alone, loaded=loaded)
 
 
 def measure_null_ack(case, args):
@@ -192,8 +202,23 @@ def measure_null_ack(case, args):
     delay = args.sync_delay_ms / 1000
     with tempfile.TemporaryDirectory(dir=args.scratch) as folder, senders.NullServer(Path(folder) / "log", delay) as null:
         alone = senders.acknowledgements(null.http_port, lines, until(ACK_SECONDS), ACK_PAUSE)
-        loaded = acknowledgements_under_load(null, f, connections, lines)
-    return dict(case=case, system="null server that syncs") | latencies(alone=alone, loaded=loaded)
+        loaded, stolen = acknowledgements_under_load(null, f, connections, lines)
+    return dict(case=case, system="null server that syncs", stolen_s=stolen) | latencies(alone=alone, loaded=loaded)
+
+
+def measure_floor_ack(system, case, args):
+    """What the machine leaves under that load: the server that only syncs is asked while the lines go into the system."""
+    f, connections, lines = ack_case(case, args)
+    system.start()
+    try:
+        warm_up(system, f.data)
+        machine.touch_memory(args.touch_gib)
+        with tempfile.TemporaryDirectory(dir=args.scratch) as folder, senders.NullServer(Path(folder) / "log", args.sync_delay_ms / 1000) as null:
+            loaded, stolen = acknowledgements_under_load(system, f, connections, lines, http_port=null.http_port)
+        wait_visible(system, f.tables)
+    finally:
+        system.stop()
+    return dict(case=case, system=f"null server that syncs, {system.name} loaded", stolen_s=stolen) | latencies(loaded=loaded)
 
 
 def ack_case(case, args):
@@ -203,12 +228,13 @@ def ack_case(case, args):
     return f, int(rest[1]) if len(rest) > 1 else 1, lines
 
 
-def acknowledgements_under_load(system, f, connections, lines):
+def acknowledgements_under_load(system, f, connections, lines, http_port=None):
     pusher = senders.FORK.Process(target=senders.send_raw, args=(system.ilp_port, f.data, f.blocks, connections))
+    stolen = stolen_seconds()
     pusher.start()
-    loaded = senders.acknowledgements(system.http_port, lines, pusher.is_alive, ACK_PAUSE)
+    loaded = senders.acknowledgements(http_port or system.http_port, lines, pusher.is_alive, ACK_PAUSE)
     pusher.join()
-    return loaded
+    return loaded, stolen_seconds() - stolen
 
 
 def latencies(**measured):
@@ -325,6 +351,8 @@ def main():
             for system in systems if run % 2 == 0 else reversed(systems):
                 try:
                     keep((measure_ack if is_ack else measure)(system, case, args) | {"run": run})
+                    if is_ack and not args.no_null:
+                        keep(measure_floor_ack(system, case, args) | {"run": run})
                 except (RuntimeError, OSError, AssertionError, KeyError, ValueError) as error:
                     keep(dict(case=case, system=system.name, run=run, error=f"{type(error).__name__}: {error}"[:400]))
     print(f"{stem}.md")

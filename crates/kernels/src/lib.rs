@@ -2,8 +2,8 @@
 //!
 //! [`min_max()`] bounds; [`sum`] sums; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
 //! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
-//! [`group`] rows by key; [`program`] conditions on several columns; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@find`] bytes;
-//! [`mod@prefetch`] and [`turns`] hints.
+//! [`group`] rows by key; [`program`] conditions on several columns; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols;
+//! [`mod@find`] bytes; [`mod@prefetch`] and [`turns`] hints.
 //!
 //! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], for memory that
 //! is written before it is read, and for what only the system can be asked in [`turns`].
@@ -43,7 +43,7 @@ pub use in_range::{
 pub use int::Int;
 #[cfg(target_arch = "x86_64")]
 pub use int::{has_avx2, has_avx512};
-pub use merge::{Stretch, merge, merge_columns, merge_slices};
+pub use merge::{Span, Stretch, merge, merge_columns, merge_many, merge_slices};
 pub use min_max::{min_max, min_max_f32, min_max_f64};
 pub use prefetch::{prefetch, prefetch_slice};
 pub use select::{count_picked, keep_bits, picked, select, select_bits};

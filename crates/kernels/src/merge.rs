@@ -1,10 +1,12 @@
-//! Two sorted runs become one.
+//! Two sorted runs become one; so do many.
 //!
-//! In: two slices of timestamps in order. Out: which stretches to take from which side. Late rows mostly lie close
-//! together, so stretches are long and columns are copied by ranges.
+//! In: slices of timestamps in order. Out: which stretches to take from which side, or which spans of which part. Late rows
+//! mostly lie close together, so stretches are long and columns are copied by ranges.
 //!
 //! Always: equal timestamps from the left come first: the left is what was there, the right what arrived later.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use tidalite_types::{Bitmap, Column, Values, Views};
 
 /// Adjacent rows of one side. A merge alternates between the sides.
@@ -41,6 +43,45 @@ fn push(stretches: &mut Vec<Stretch>, is_right: bool, from: usize, until: usize)
     if from < until {
         stretches.push(Stretch { is_right, from: from as u32, count: (until - from) as u32 });
     }
+}
+
+/// Adjacent rows of one of many parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub part: u32,
+    pub from: usize,
+    pub count: usize,
+}
+
+/// Spans of fewer rows on average than this are not worth being copied as such.
+const SPAN_ROWS_MIN: usize = 32;
+/// So many spans are looked for in any case.
+const SPANS_MIN: usize = 256;
+
+/// All rows of many sorted parts, in order; of equal timestamps those of an earlier part come first. `None` where parts
+/// interleave finely.
+#[must_use]
+pub fn merge_many(parts: &[&[i64]]) -> Option<Vec<Span>> {
+    let first = |(part, keys): (usize, &&[i64])| Some(Reverse((*keys.first()?, part, 0)));
+    let mut heads: BinaryHeap<Reverse<(i64, usize, usize)>> = parts.iter().enumerate().filter_map(first).collect();
+    let (mut spans, mut rows) = (Vec::new(), 0);
+    while let Some(Reverse((_, part, from))) = heads.pop() {
+        let keys = parts[part];
+        let until = match heads.peek() {
+            None => keys.len(),
+            Some(Reverse((next, other, _))) if *other < part => gallop(keys, from, |key| key < *next),
+            Some(Reverse((next, ..))) => gallop(keys, from, |key| key <= *next),
+        };
+        spans.push(Span { part: part as u32, from, count: until - from });
+        rows += until - from;
+        if spans.len() > SPANS_MIN && rows < SPAN_ROWS_MIN * spans.len() {
+            return None;
+        }
+        if let Some(key) = keys.get(until) {
+            heads.push(Reverse((*key, part, until)));
+        }
+    }
+    Some(spans)
 }
 
 /// The first row from `from` on that is not `taken`, which holds for rows before it and not for rows after it.
@@ -165,6 +206,33 @@ mod tests {
             let merged = merge_slices(&left, &right, &stretches);
             assert!(merged.is_sorted() && merged.len() == left.len() + right.len());
         }
+    }
+
+    #[test]
+    fn many_parts_are_woven_as_a_stable_sort_would_or_not_at_all() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        let mut woven = [0; 2];
+        for round in 0..600 {
+            // From parts that follow one another to parts that interleave row by row.
+            let (step, most) = ([5_000, 500, 20, 1, 0][round % 5], [0, 1, 40, 3_000][round / 5 % 4]);
+            let parts: Vec<Vec<i64>> = (0..rng.i64(0..9))
+                .map(|part| {
+                    let mut keys: Vec<i64> = (0..rng.usize(..=most)).map(|_| part * step + rng.i64(0..1_000)).collect();
+                    keys.sort_unstable();
+                    keys
+                })
+                .collect();
+            let slices: Vec<&[i64]> = parts.iter().map(Vec::as_slice).collect();
+            let spans = merge_many(&slices);
+            woven[usize::from(spans.is_some())] += 1;
+            let Some(spans) = spans else { continue };
+            let rows = spans.iter().flat_map(|s| (s.from..s.from + s.count).map(|row| (s.part as usize, row)));
+            let mut plain: Vec<(usize, usize)> =
+                parts.iter().enumerate().flat_map(|(part, keys)| (0..keys.len()).map(move |row| (part, row))).collect();
+            plain.sort_by_key(|(part, row)| parts[*part][*row]);
+            assert!(rows.eq(plain));
+        }
+        assert!(woven[0] > 20 && woven[1] > 20, "{woven:?}");
     }
 
     #[test]

@@ -57,6 +57,16 @@ pub fn push_fraction(out: &mut Vec<u8>, fraction: i64, per_second: i64, is_short
     out.extend_from_slice(&text[..=shown]);
 }
 
+/// `12.5` of 12,500,000: whole numbers with one zero behind the point, others without zeros at their end.
+pub fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(millionths / 1_000_000).as_bytes());
+    let fraction = (millionths % 1_000_000) as u32;
+    let ([b, c], [d, e], [f, g]) = (two(fraction / 10_000), two(fraction / 100), two(fraction));
+    let text = [b'.', b, c, d, e, f, g];
+    let shown = text.iter().rposition(|digit| *digit != b'0').unwrap_or(0).max(1);
+    out.extend_from_slice(&text[..=shown]);
+}
+
 pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.reserve(2 * bytes.len());

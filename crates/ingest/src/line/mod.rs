@@ -5,8 +5,9 @@
 //!
 //! Reading order: [`value`] and [`binary`] define the protocol, the general way; [`row`] reads a line with them into
 //! the [`column`]s of a [`table`], and takes short cuts through [`scan`] and [`symbol`] where a line is like an
-//! earlier one; [`series`] knows whole beginnings of lines, [`shape`] their fields; of lines that are known as a whole [`waiting`] keeps the
-//! rows until there are a few. A short cut never decides that a line is bad: what it does not like goes the general way.
+//! earlier one; [`series`] knows whole beginnings of lines, [`shape`] their fields; of lines that are known as a whole
+//! [`waiting`] keeps the rows until there are a few. A short cut never decides that a line is bad: what it does not like
+//! goes the general way.
 
 mod binary;
 mod column;
@@ -404,8 +405,8 @@ impl LineParser {
         true
     }
 
-    /// Where series come in no order, reads the fields of a line before its tags: as those of the table of the line before, where
-    /// they seem to begin.
+    /// Where series come in no order, reads the fields of a line before its tags: as those of the table of the line
+    /// before, where they seem to begin.
     #[inline(always)]
     fn fields_ahead(&mut self, input: &[u8], start: usize) -> Fields {
         let Some(at) = self.series.expect(input, start, self.options.seed) else { return Fields::Unread };

@@ -60,9 +60,14 @@ impl Tags {
 pub(super) enum Fields {
     Unread,
     /// From `at` to `end` they are of the table's shape, which has their values.
-    Read { at: usize, end: usize },
+    Read {
+        at: usize,
+        end: usize,
+    },
     /// At `at` they are not.
-    Other { at: usize },
+    Other {
+        at: usize,
+    },
 }
 
 impl Fields {

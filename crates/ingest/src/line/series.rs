@@ -14,8 +14,9 @@ use super::scan::{FIRST_BYTES, hash, hash_of_first};
 use super::table::StepId;
 use tidalite_kernels::{position_in_64, prefetch_slice};
 
-/// A series is a record of words: these, the ids of its tags, its text that ends with the space, the entries of its tags, and
-/// what fills it up to a whole line of memory. Together, since where sources report in no order each line of memory is one to wait for.
+/// A series is a record of words: these, the ids of its tags, its text that ends with the space, the entries of its tags,
+/// and what fills it up to a whole line of memory. Together, since where sources report in no order each line of memory
+/// is one to wait for.
 mod word {
     pub const KEY_BYTES: usize = 0;
     pub const KIND: usize = 1;

@@ -2,14 +2,32 @@
 //! `1.0`, `1.0E300` and `1.23456789E7` compare equal as text too.
 
 use super::Style;
-use crate::digits::{Significant, push_i64};
+use crate::digits::{Significant, push_i64, push_millionths};
 
 pub fn push_f64(out: &mut Vec<u8>, value: f64, style: Style) {
+    if let Some(millionths) = millionths(value.abs()) {
+        if value.is_sign_negative() {
+            out.push(b'-');
+        }
+        return push_millionths(out, millionths);
+    }
     if !value.is_finite() {
         return push_not_finite(out, value, style);
     }
     let mut buffer = zmij::Buffer::new();
     push_decimal(out, buffer.format_finite(value), value.abs());
+}
+
+/// Of a value that is written without an exponent and has at most six decimals, as most that are measured or priced: how
+/// many millionths it is. These are at most 13 digits, and no two numbers of up to 15 digits mean the same double: so there
+/// is no shorter text for it.
+fn millionths(magnitude: f64) -> Option<u64> {
+    if !(1e-3..1e7).contains(&magnitude) {
+        return None;
+    }
+    let scaled = (magnitude * 1e6 + 0.5) as u64;
+    // One division of two exact numbers rounds as reading the text would.
+    (scaled as f64 / 1e6 == magnitude).then_some(scaled)
 }
 
 pub fn push_f32(out: &mut Vec<u8>, value: f32, style: Style) {
@@ -95,6 +113,23 @@ mod tests {
                 push_f64(&mut out, value, Style::Json { long_quotes: false, not_finite_quotes: false });
                 let text = String::from_utf8(out).unwrap();
                 assert_eq!(text.parse::<f64>().unwrap().to_bits(), value.to_bits(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_decimals_are_written_as_the_shortest_text_is() {
+        let mut dice = 7u64;
+        for round in 0..200_000 {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let decimals = 10f64.powi(round % 8);
+            let value = ((dice >> 20) % 10_000_000_000) as f64 / decimals / 1e3;
+            let value = if dice & 1 == 0 { value } else { -value };
+            for value in [value, f64::from_bits(value.to_bits() + 1), f64::from_bits(value.to_bits() ^ 2)] {
+                let (mut out, mut shortest) = (Vec::new(), Vec::new());
+                push_f64(&mut out, value, Style::Csv);
+                push_decimal(&mut shortest, zmij::Buffer::new().format_finite(value), value.abs());
+                assert_eq!(String::from_utf8(out).unwrap(), String::from_utf8(shortest).unwrap(), "{value:e}");
             }
         }
     }

@@ -4,7 +4,7 @@ use super::pieces::{BlockPlan, Piece};
 use crate::{Error, Result, Run, TableSnapshot};
 use std::sync::Arc;
 use tidalite_kernels::gather::{Deal, Place, gather_places, scatter_places};
-use tidalite_kernels::{is_sorted, sort_permutation};
+use tidalite_kernels::{is_sorted, merge_many, sort_permutation};
 use tidalite_types::{Bitmap, Column, ColumnId, Values};
 
 #[derive(Debug)]
@@ -15,9 +15,21 @@ pub(super) struct NewRows {
     runs: Arc<Vec<Arc<Run>>>,
     /// For each run the number of rows before it.
     starts: Vec<usize>,
-    /// Of each row in order; absent when the runs are in order as they are, all rows of them.
+    /// Of each row in order; absent where `spans` say it.
     places: Option<Vec<Place>>,
+    /// Rows that lie one after the other, in order.
+    spans: Vec<Span>,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    /// The first of these rows; they end where the next span begins.
+    at: usize,
+    place: Place,
+}
+
+/// Rows of a run are taken as parts of it where there are at least so many for each on average.
+const PART_ROWS_MIN: usize = 256;
 
 /// The rows of a piece as they lie in their runs, and which row of the piece each becomes.
 #[derive(Debug)]
@@ -40,18 +52,68 @@ impl NewRows {
         if u32::try_from(rows).is_err() {
             return Err(Error::new(tidalite_types::ErrorKind::Internal, format!("a merge of {rows} rows at once")));
         }
-        let mut new = NewRows { rows, timestamps: Vec::new(), runs, starts, places: None };
+        let whole = |(run, at): (usize, &usize)| Span { at: *at, place: Place { run: run as u32, row: 0 } };
+        let spans = starts.iter().enumerate().filter(|(run, _)| runs[*run].rows > 0).map(whole).collect();
+        let mut new = NewRows { rows, timestamps: Vec::new(), runs, starts, places: None, spans };
         let Some(designated) = table.schema.designated else { return Ok(new) };
+        if new.weave(designated, kept_from) {
+            return Ok(new);
+        }
         if kept_from.is_some() || new.runs.iter().any(|run| run.dead.is_some()) {
             new.pick(designated, kept_from);
             return Ok(new);
         }
         new.timestamps.reserve_exact(rows);
         new.runs.iter().for_each(|r| new.timestamps.extend_from_slice(r.timestamps(designated)));
+        // Also very many runs of a few rows each may follow one another.
         if !is_sorted(&new.timestamps) {
             new.sort();
         }
         Ok(new)
+    }
+
+    /// Where the rows of each run are in order and lie together, as those of a connection do: finds the spans, which
+    /// columns are copied by. `false` where they are not, and nothing was done.
+    fn weave(&mut self, designated: ColumnId, kept_from: Option<i64>) -> bool {
+        let Some(parts) = self.parts(designated, kept_from) else { return false };
+        let keys = |(place, count): &(Place, usize)| {
+            &self.runs[place.run as usize].timestamps(designated)[place.row as usize..][..*count]
+        };
+        let slices: Vec<&[i64]> = parts.iter().map(keys).collect();
+        let Some(found) = merge_many(&slices) else { return false };
+        let (mut timestamps, mut spans) = (Vec::with_capacity(slices.iter().map(|s| s.len()).sum()), Vec::new());
+        for span in found {
+            let Place { run, row } = parts[span.part as usize].0;
+            spans.push(Span { at: timestamps.len(), place: Place { run, row: row + span.from as u32 } });
+            timestamps.extend_from_slice(&slices[span.part as usize][span.from..][..span.count]);
+        }
+        (self.rows, self.timestamps, self.spans) = (timestamps.len(), timestamps, spans);
+        true
+    }
+
+    /// The rows before `kept_from` that are not dead, in order of arrival, as ranges that are in order of time.
+    fn parts(&self, designated: ColumnId, kept_from: Option<i64>) -> Option<Vec<(Place, usize)>> {
+        let mut parts = Vec::new();
+        for (index, run) in self.runs.iter().enumerate() {
+            let timestamps = run.timestamps(designated);
+            let dead = run.dead.as_ref().map_or_else(Vec::new, |mask| mask.ranges());
+            if dead.len() * PART_ROWS_MIN > run.rows {
+                return None;
+            }
+            let mut from = 0;
+            for (end, next) in dead.iter().map(|(at, count)| (*at, at + count)).chain([(run.rows, run.rows)]) {
+                let keys = &timestamps[from..end];
+                if !is_sorted(keys) {
+                    return None;
+                }
+                let count = kept_from.map_or(keys.len(), |kept| keys.partition_point(|ts| *ts < kept));
+                if count > 0 {
+                    parts.push((Place { run: index as u32, row: from as u32 }, count));
+                }
+                from = next;
+            }
+        }
+        Some(parts)
     }
 
     fn pick(&mut self, designated: ColumnId, kept_from: Option<i64>) {
@@ -105,7 +167,8 @@ impl NewRows {
 
     /// How many staged rows arrived before a row.
     pub fn arrival(&self, row: usize) -> usize {
-        self.places.as_ref().map_or(row, |places| self.starts[places[row].run as usize] + places[row].row as usize)
+        let place = self.place(row);
+        self.starts[place.run as usize] + place.row as usize
     }
 
     /// Whether some of these rows may be dead.
@@ -160,10 +223,14 @@ impl NewRows {
         match &self.places {
             Some(places) => places[row],
             None => {
-                let run = self.starts.partition_point(|&start| start <= row) - 1;
-                Place { run: run as u32, row: (row - self.starts[run]) as u32 }
+                let Span { at, place } = self.spans[self.span_of(row)];
+                Place { row: place.row + (row - at) as u32, ..place }
             }
         }
+    }
+
+    fn span_of(&self, row: usize) -> usize {
+        self.spans.partition_point(|span| span.at <= row) - 1
     }
 
     /// Appends the rows of a piece; `by_arrival` are the same.
@@ -176,15 +243,18 @@ impl NewRows {
 
     fn append_range(&self, id: ColumnId, piece: Piece, out: &mut Column) {
         let (mut from, end) = (piece.range().start, piece.range().end);
-        let mut index = self.starts.partition_point(|&start| start <= from) - 1;
+        if from == end {
+            return;
+        }
+        let mut index = self.span_of(from);
         while from < end {
-            let (run, start) = (&self.runs[index], self.starts[index]);
-            let count = (start + run.rows - from).min(end - from);
-            match run.column(id) {
-                Some(column) => out.extend_from_range(column, from - start, count),
-                None => out.extend_null(count),
+            let Span { at, place } = self.spans[index];
+            let until = self.spans.get(index + 1).map_or(self.rows, |next| next.at).min(end);
+            match self.runs[place.run as usize].column(id) {
+                Some(column) => out.extend_from_range(column, place.row as usize + from - at, until - from),
+                None => out.extend_null(until - from),
             }
-            from += count;
+            from = until;
             index += 1;
         }
     }
