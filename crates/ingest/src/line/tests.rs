@@ -627,6 +627,46 @@ fn series_in_no_order_keep_their_tags_over_batches_and_undone_rows() {
     }
 }
 
+/// Rows of known series wait before they go to their columns: whatever comes between them, all are there in their order.
+#[test]
+fn rows_that_wait_keep_their_place_beside_others() {
+    for seed in 0..30 {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut plain = LineParser::new(LineOptions { predict: false, ..options() });
+        let mut quick = LineParser::new(LineOptions { seed, ..options() });
+        let odd_in = [30, 300, 3_000][seed as usize % 3];
+        for round in 0..3 {
+            let mut text = String::new();
+            let mut host = 0;
+            for _ in 0..dice.usize(1..3_000) {
+                // In turn or in no order; of one table for long, or of both.
+                host = if seed % 2 == 0 { (host + 1) % 40 } else { dice.usize(..40) };
+                let table = if dice.usize(..odd_in) == 0 || host % 20 == 19 { "mem" } else { "cpu" };
+                let rack = if host % 10 == 9 { ",rack=r" } else { "" };
+                let (a, b, time) = (dice.i16(..), dice.u8(..), dice.u32(..));
+                let line = format!("{table},host=host_{host}{rack},zone=z{} a={a}i,b={b}", host % 3);
+                text += &match if dice.usize(..odd_in) == 0 { dice.u8(..8) } else { 8 } {
+                    0 => format!("{line},c={}i {time}", dice.u8(..)),
+                    1 => format!("{line} {time}t"),
+                    2 => line,
+                    3 => format!("# nothing\n\n{line} {time}"),
+                    4 => format!("{table},host=host_{host} b={b} {time}"),
+                    5 => format!("{table} a={a}i,b={b} {time}"),
+                    6 => format!("{line},a=x {time}"),
+                    7 => format!("{table},new=n{host},host=host_{host},zone=z a={a}i {time}"),
+                    _ => format!("{line} {time}"),
+                };
+                text.push('\n');
+            }
+            let cut = dice.usize(..=text.len());
+            let chunks = [&text.as_bytes()[..cut], &text.as_bytes()[cut..]];
+            assert_eq!(outcome(&mut quick, &chunks), outcome(&mut plain, &chunks), "seed {seed} round {round}");
+            quick.reset();
+            plain.reset();
+        }
+    }
+}
+
 /// Whatever they have in common at first, each is learnt once and found again; also where its tags have spaces.
 #[test]
 fn series_that_begin_alike_are_told_apart() {
