@@ -319,7 +319,7 @@ impl<'a> Job<'a> {
                 columns: columns.clone(),
                 blocks: segment.blocks,
                 old,
-                deal: OnceLock::new(),
+                new_in_order: OnceLock::new(),
             }));
         }
         let summaries = write_segments(&plans, &self.new, writing)?;

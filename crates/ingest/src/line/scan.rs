@@ -48,7 +48,7 @@ pub(super) fn skip_plain(input: &[u8], mut at: usize) -> usize {
 }
 
 #[inline(always)]
-fn digit_count(word: u64) -> usize {
+pub(super) fn digit_count(word: u64) -> usize {
     let t = word ^ (ONES * u64::from(b'0'));
     let other = ((t & !HIGH).wrapping_add(ONES * 0x76) | t) & HIGH;
     (other.trailing_zeros() / 8) as usize
@@ -57,10 +57,46 @@ fn digit_count(word: u64) -> usize {
 /// The number that the first `count` (1 to 8) bytes of `word`, all digits, spell.
 #[inline(always)]
 fn digits_value(word: u64, count: usize) -> u64 {
-    let v = (word ^ (ONES * u64::from(b'0'))) << (64 - 8 * count);
-    let v = (v & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(2561) >> 8;
+    let v = digits_at_end(word, count);
+    let v = v.wrapping_mul(2561) >> 8;
     let v = (v & 0x00ff_00ff_00ff_00ff).wrapping_mul(6_553_601) >> 16;
     (v & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32
+}
+
+/// The first `count` (1 to 8) bytes of `word`, all digits, as numbers at its end behind zeros.
+#[inline(always)]
+pub(super) fn digits_at_end(word: u64, count: usize) -> u64 {
+    (word << (64 - 8 * count)) & 0x0f0f_0f0f_0f0f_0f0f
+}
+
+/// Whether bytes are other than digits, as they are given by [`short_long`]: zero if none is.
+#[inline(always)]
+pub(super) fn other_than_digits(digits: u64) -> u64 {
+    (digits.wrapping_add(ONES * 0x76) | digits) & HIGH
+}
+
+/// What [`digits_at_end`] spells, in steps that processors have for several words at a time.
+#[inline(always)]
+pub(super) fn value_of_digits(digits: u64) -> u64 {
+    let ten = |v: u64| (v << 3) + (v << 1);
+    let hundred = |v: u64| (v << 6) + (v << 5) + (v << 2);
+    let pairs = ten(digits & 0x000f_000f_000f_000f) + ((digits >> 8) & 0x000f_000f_000f_000f);
+    let fours = hundred(pairs & 0x0000_00ff_0000_00ff) + ((pairs >> 16) & 0x0000_00ff_0000_00ff);
+    (fours & 0xffff_ffff) * 10_000 + (fours >> 32)
+}
+
+/// `58i`, of up to seven digits if they are digits: they as numbers at the end of a word behind zeros, and how many
+/// they are.
+#[inline(always)]
+pub(super) fn short_long(word: u64) -> Option<(u64, usize)> {
+    // The first byte of the upper half of ASCII is the suffix.
+    let bits = (word & (ONES * 0x40)).trailing_zeros();
+    if word.unbounded_shr(bits & !7) as u8 != b'i' {
+        return None;
+    }
+    // Without any digit the suffix is what is no digit.
+    let digits = (word ^ (ONES * u64::from(b'0'))).wrapping_shl(70 - bits);
+    Some((digits, (bits / 8) as usize))
 }
 
 const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
@@ -357,19 +393,22 @@ pub(super) fn hash_of_first(bytes: &[u8; FIRST_BYTES], seed: u64) -> u64 {
 
 pub(super) const FIRST_BYTES: usize = 32;
 
+/// Longer prefixes are compared the general way.
+const PREFIX_WORDS: usize = 4;
+
 /// A few literal bytes, compared by words.
 #[derive(Clone, Debug)]
 pub(super) struct Prefix {
-    words: [u64; 3],
-    masks: [u64; 3],
+    words: [u64; PREFIX_WORDS],
+    masks: [u64; PREFIX_WORDS],
     bytes: Box<[u8]>,
 }
 
 impl Prefix {
     pub(super) fn new(bytes: &[u8]) -> Prefix {
-        let mut words = [0; 3];
-        let mut masks = [0; 3];
-        for (i, chunk) in bytes.chunks(8).take(3).enumerate() {
+        let mut words = [0; PREFIX_WORDS];
+        let mut masks = [0; PREFIX_WORDS];
+        for (i, chunk) in bytes.chunks(8).take(PREFIX_WORDS).enumerate() {
             let mut padded = [0; 8];
             padded[..chunk.len()].copy_from_slice(chunk);
             words[i] = u64::from_le_bytes(padded);
@@ -382,18 +421,28 @@ impl Prefix {
         &self.bytes
     }
 
+    /// The eight bytes behind the prefix and where they are, if it is at `at`; `None` too for a long one, or where little is
+    /// left of the input.
+    #[inline(always)]
+    pub(super) fn word_behind(&self, input: &[u8], at: usize) -> Option<(u64, usize)> {
+        let window = input.get(at..)?.first_chunk::<{ 8 * PREFIX_WORDS + 8 }>()?;
+        let different = |i: usize| (load(window, 8 * i).unwrap_or(0) ^ self.words[i]) & self.masks[i];
+        if different(0) | different(1) | different(2) | different(3) != 0 {
+            return None;
+        }
+        Some((load(window, self.bytes.len())?, at + self.bytes.len()))
+    }
+
     /// Where the input goes on behind the prefix, if it is at `at`.
     #[inline(always)]
     pub(super) fn behind(&self, input: &[u8], at: usize) -> Option<usize> {
         let rest = input.get(at..)?;
-        let Some(chunk) = rest.first_chunk::<24>() else {
+        let Some(chunk) = rest.first_chunk::<{ 8 * PREFIX_WORDS }>() else {
             return rest.starts_with(&self.bytes).then_some(at + self.bytes.len());
         };
-        let word = |i: usize| load(chunk, 8 * i).unwrap_or(0);
-        let different = (word(0) ^ self.words[0]) & self.masks[0]
-            | (word(1) ^ self.words[1]) & self.masks[1]
-            | (word(2) ^ self.words[2]) & self.masks[2];
-        if different != 0 || self.bytes.len() > 24 && !rest.starts_with(&self.bytes) {
+        let different = |i: usize| (load(chunk, 8 * i).unwrap_or(0) ^ self.words[i]) & self.masks[i];
+        let any = different(0) | different(1) | different(2) | different(3);
+        if any != 0 || self.bytes.len() > chunk.len() && !rest.starts_with(&self.bytes) {
             return None;
         }
         Some(at + self.bytes.len())
@@ -413,6 +462,32 @@ mod tests {
             assert_eq!(digits(input.as_bytes(), 0), Some((value, count)));
         }
         assert_eq!(digits(b"12345678901234567890         ", 0), None);
+    }
+
+    #[test]
+    fn short_integers_are_read_and_everything_else_is_told() {
+        let read = |text: &str| {
+            let word = load(format!("{text},,,,,,,,").as_bytes(), 0).expect("eight bytes");
+            let (digits, count) = short_long(word)?;
+            (other_than_digits(digits) == 0).then(|| (value_of_digits(digits), count))
+        };
+        for value in (0..10_000).chain((0..1_000).map(|i| 9_999_999 - 9_973 * i)) {
+            assert_eq!(read(&format!("{value}i")), Some((value, value.to_string().len())));
+            assert_eq!(read(&format!("{value:07}i")), Some((value, 7)));
+        }
+        for other in ["i", "-1i", "1.5i", "1", "1t", "12345678i", "1ii", "0x1i", "1\u{e9}i"] {
+            assert_eq!(read(other), if other == "1ii" { Some((1, 1)) } else { None }, "{other}");
+        }
+        for byte in (0..=255u8).filter(|byte| !byte.is_ascii_digit()) {
+            for at in 0..3 {
+                let mut bytes = *b"123i,,,,";
+                bytes[at] = byte;
+                let read = short_long(u64::from_le_bytes(bytes)).filter(|(digits, _)| other_than_digits(*digits) == 0);
+                // The first suffix ends it.
+                let expected = (byte == b'i' && at > 0).then(|| at);
+                assert_eq!(read.map(|(_, count)| count), expected, "{byte} at {at}");
+            }
+        }
     }
 
     #[test]

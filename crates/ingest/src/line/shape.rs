@@ -27,8 +27,10 @@ pub(super) struct Shape {
     /// The step before the first field; [`UNKNOWN`] while no line was learnt.
     after: StepId,
     fields: Vec<Field>,
-    /// Of the line being read, by field.
-    values: Vec<u64>,
+    /// Whether all of them are integers.
+    are_longs: bool,
+    /// Of the line being read, by field; zeros behind them.
+    values: Vec<[u64; 4]>,
     /// The steps of a line that is read the general way, to be learnt.
     seen: Vec<StepId>,
     /// The batch and its number of rows for which the columns are known to take a row of this shape.
@@ -59,7 +61,7 @@ pub(super) enum Advice {
 impl Default for Shape {
     fn default() -> Shape {
         let (fields, values, seen) = (Vec::new(), Vec::new(), Vec::new());
-        Shape { after: UNKNOWN, fields, values, seen, checked: None, credit: CREDIT }
+        Shape { after: UNKNOWN, fields, are_longs: false, values, seen, checked: None, credit: CREDIT }
     }
 }
 
@@ -122,33 +124,18 @@ impl Shape {
             self.fields.push(Field { prefix: step.prefix.clone(), column: step.column, kind });
         }
         if !self.fields.is_empty() {
-            self.values.resize(self.fields.len(), 0);
+            self.values = vec![[0; 4]; self.fields.len().div_ceil(4)];
+            self.are_longs = self.fields.iter().all(|field| field.kind == Kind::Long);
             self.after = after;
         }
     }
 
     /// Reads the fields at `at`; `None` where the line differs. Their values are then to be added by [`Shape::add`].
     #[inline(always)]
-    pub(super) fn read(&mut self, input: &[u8], mut at: usize) -> Option<usize> {
+    pub(super) fn read(&mut self, input: &[u8], at: usize) -> Option<usize> {
         // That a value ends where it should shows in what follows: the next name, or the timestamp.
-        for (field, value) in self.fields.iter().zip(&mut self.values) {
-            at = field.prefix.behind(input, at)?;
-            (*value, at) = match field.kind {
-                Kind::Long => scan::long_start(input, at).map(|(v, end)| (v as u64, end))?,
-                Kind::Double => {
-                    let (v, end) = if input.get(at) == Some(&b'=') {
-                        scan::binary_double(input, at)?
-                    } else {
-                        scan::double_start(input, at)?
-                    };
-                    if v.is_nan() {
-                        return None;
-                    }
-                    (v.to_bits(), end)
-                }
-            };
-        }
-        Some(at)
+        let digits = if self.are_longs { read_digits(&self.fields, &mut self.values, input, at) } else { None };
+        digits.or_else(|| read_any(&self.fields, &mut self.values, input, at))
     }
 
     /// Whether the columns take a row of this shape as row `rows` of the batch `epoch`.
@@ -175,13 +162,13 @@ impl Shape {
     #[inline(always)]
     pub(super) fn taken(&mut self) -> &[u64] {
         self.credit = (self.credit + 1).min(CREDIT_MAX);
-        &self.values
+        &self.values.as_flattened()[..self.fields.len()]
     }
 
     /// Adds the values read last, for which [`Shape::is_taken`], as the last of what are now `rows` rows.
     #[inline(always)]
     pub(super) fn add(&mut self, columns: &mut [ColumnBuilder], epoch: u32, rows: usize) {
-        for (field, &value) in self.fields.iter().zip(&self.values) {
+        for (field, &value) in self.fields.iter().zip(self.values.as_flattened()) {
             let column = &mut columns[field.column as usize];
             match &mut column.data {
                 Data::Long(v) => v.push(value as i64),
@@ -205,4 +192,46 @@ impl Shape {
             self.after = UNKNOWN;
         }
     }
+}
+
+tidalite_kernels::dispatch! {
+    /// As [`read_any`], of integers of up to seven digits. What everything waits for is where a value ends: that its digits
+    /// are some, and which number they are, is found out after that, of four values at a time.
+    fn read_digits(fields: &[Field], values: &mut [[u64; 4]], input: &[u8], start: usize) -> Option<usize> {
+        let mut at = start;
+        for (field, value) in fields.iter().zip(values.as_flattened_mut()) {
+            let (word, value_at) = field.prefix.word_behind(input, at)?;
+            let (digits, bytes) = scan::short_long(word)?;
+            (*value, at) = (digits, value_at + 1 + bytes);
+        }
+        let mut bad = [0; 4];
+        for four in values {
+            for (bad, value) in bad.iter_mut().zip(four) {
+                *bad |= scan::other_than_digits(*value);
+                *value = scan::value_of_digits(*value);
+            }
+        }
+        (bad == [0; 4]).then_some(at)
+    }
+}
+
+#[inline(never)]
+fn read_any(fields: &[Field], values: &mut [[u64; 4]], input: &[u8], mut at: usize) -> Option<usize> {
+    for (field, value) in fields.iter().zip(values.as_flattened_mut()) {
+        at = field.prefix.behind(input, at)?;
+        (*value, at) = match field.kind {
+            Kind::Long => scan::long_start(input, at).map(|(v, end)| (v.cast_unsigned(), end))?,
+            Kind::Double => {
+                let (v, end) = match input.get(at) {
+                    Some(b'=') => scan::binary_double(input, at)?,
+                    _ => scan::double_start(input, at)?,
+                };
+                if v.is_nan() {
+                    return None;
+                }
+                (v.to_bits(), end)
+            }
+        };
+    }
+    Some(at)
 }

@@ -1,49 +1,61 @@
 //! Rows of several columns in another order, far apart from where they lie.
 //!
 //! Rows that came in any order and are to be in order would be read line by line, each line as often as it has rows in
-//! different blocks of the result. They are read forwards once instead and dealt out to the blocks, as a radix sort does
-//! it; in a block, which the second level cache holds, they are brought into order.
+//! different blocks of the result. They are read forwards once instead and dealt out to parts of the result, as a radix sort
+//! does it; in a part, which the first level cache nearly holds, they are brought into order.
 
 use super::Place;
 use crate::sort_permutation;
-use tidalite_types::{BLOCK_ROWS, Bitmap, Column, Values};
+use tidalite_types::{Bitmap, Column, Values};
 
-/// A row of a block fits two bytes.
-const _: () = assert!(BLOCK_ROWS <= 1 << 16);
+/// Of the result. Fewer rows a part are more parts to write to at a time than lines of memory are near.
+const PART_ROWS: usize = 1 << 15;
+/// A row of a part fits two bytes.
+const _: () = assert!(PART_ROWS <= 1 << 15);
+/// Places of rows are looked up where they lie if these are at most so many for each of them.
+const SPARSE: usize = 4;
 
 /// An order of rows of several columns, for all columns that they have.
 #[derive(Debug)]
 pub struct Deal {
+    /// Rows of a run that lie one after the other, by their end in `rows`.
+    runs: Vec<(u32, usize)>,
     /// In the order in which they lie.
-    places: Vec<Place>,
-    /// Of each place.
-    blocks: Vec<u8>,
-    /// Of the rows of each block, one block after the other, in the order in which they lie: which row of the block.
-    to: Vec<u16>,
+    rows: Vec<u32>,
+    /// Of each of them: where it is dealt to. Those of a part come in the order in which they lie.
+    dealt_to: Vec<u32>,
+    /// Of the rows in the order wanted: which of its part as they were dealt.
+    picks: Vec<u16>,
 }
 
 impl Deal {
-    /// `places` in the order wanted, at most 256 blocks of them.
+    /// `places` in the order wanted.
     ///
     /// # Panics
-    /// With more.
+    /// With more of them than fit 32 bits, and mostly where a row comes twice.
     #[must_use]
     pub fn new(places: &[Place]) -> Deal {
-        assert!(places.len() <= 256 * BLOCK_ROWS, "{} places", places.len());
-        let keys: Vec<i64> = places.iter().map(|p| i64::from(p.run) << 32 | i64::from(p.row)).collect();
-        let order = sort_permutation(&keys);
-        let mut next = starts(places.len());
-        let mut to = vec![0; places.len()];
-        for &row in &order {
-            let next = &mut next[row as usize / BLOCK_ROWS];
-            to[*next] = (row as usize % BLOCK_ROWS) as u16;
+        let count = places.len();
+        assert!(u32::try_from(count).is_ok(), "{count} places");
+        let (rows, dealt_to) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut deal = Deal { runs: Vec::new(), rows, dealt_to, picks: vec![0; count] };
+        let mut next: Vec<u32> = (0..count as u32).step_by(PART_ROWS).collect();
+        in_order_of_lying(places, |run, row, wanted| {
+            match deal.runs.last_mut() {
+                Some((last, end)) if *last == run => *end += 1,
+                _ => deal.runs.push((run, deal.rows.len() + 1)),
+            }
+            let next = &mut next[wanted as usize / PART_ROWS];
+            deal.rows.push(row);
+            deal.dealt_to.push(*next);
+            deal.picks[wanted as usize] = *next as u16 % PART_ROWS as u16;
             *next += 1;
-        }
-        let blocks = order.iter().map(|row| (*row as usize / BLOCK_ROWS) as u8).collect();
-        Deal { places: order.iter().map(|row| places[*row as usize]).collect(), blocks, to }
+        });
+        assert_eq!(deal.rows.len(), count, "rows without those that come twice");
+        deal
     }
 
-    /// Puts the rows of a column into `out`, which is empty; where a run has no such column they are NULL. `dealt` is of the
+    /// Puts the rows of a column into `out`, whatever is there; where a run has no such column they are NULL. `dealt` is of the
     /// same type, for its memory.
     ///
     /// # Panics
@@ -70,41 +82,72 @@ impl Deal {
     }
 
     fn values<T: Copy + Default>(&self, runs: &[&[T]], dealt: &mut Vec<T>, out: &mut Vec<T>) {
-        let rows = self.places.len();
-        dealt.resize(rows, T::default());
-        out.resize(rows, T::default());
-        let (dealt, mut next, mut at) = (&mut dealt[..rows], starts(rows), 0);
-        for of_run in self.places.chunk_by(|a, b| a.run == b.run) {
-            let run = runs[of_run[0].run as usize];
-            let blocks = &self.blocks[at..at + of_run.len()];
-            at += of_run.len();
-            for (place, block) in of_run.iter().zip(blocks) {
-                let next = &mut next[usize::from(*block)];
-                dealt[*next] = if run.is_empty() { T::default() } else { run[place.row as usize] };
-                *next += 1;
+        // What is there is overwritten, so that it need not be cleared.
+        dealt.resize(self.rows.len().next_multiple_of(PART_ROWS).max(dealt.len()), T::default());
+        let mut at = 0;
+        for &(run, end) in &self.runs {
+            let (run, rows, dealt_to) = (runs[run as usize], &self.rows[at..end], &self.dealt_to[at..end]);
+            match run.is_empty() {
+                true => dealt_to.iter().for_each(|to| dealt[*to as usize] = T::default()),
+                false => rows.iter().zip(dealt_to).for_each(|(row, to)| dealt[*to as usize] = run[*row as usize]),
             }
+            at = end;
         }
-        let blocks = out.chunks_mut(BLOCK_ROWS).zip(dealt.chunks(BLOCK_ROWS)).zip(self.to.chunks(BLOCK_ROWS));
-        for ((out, dealt), to) in blocks {
-            to.iter().zip(dealt).for_each(|(to, value)| out[usize::from(*to)] = *value);
+        out.clear();
+        out.reserve(self.picks.len());
+        for (picks, part) in self.picks.chunks(PART_ROWS).zip(dealt.as_chunks::<PART_ROWS>().0) {
+            out.extend(picks.iter().map(|pick| part[usize::from(*pick) % PART_ROWS]));
         }
     }
 
     fn validity(&self, runs: &[Option<&Column>]) -> Bitmap {
-        let mut validity = Bitmap::filled(self.places.len(), true);
-        let mut next = starts(self.places.len());
-        for (place, block) in self.places.iter().zip(&self.blocks) {
-            let next = &mut next[usize::from(*block)];
-            if runs[place.run as usize].is_none_or(|column| !column.is_valid(place.row as usize)) {
-                validity.set(usize::from(*block) * BLOCK_ROWS + usize::from(self.to[*next]), false);
+        let mut dealt = Bitmap::filled(self.rows.len(), true);
+        let mut at = 0;
+        for &(run, end) in &self.runs {
+            let column = runs[run as usize];
+            for (row, to) in self.rows[at..end].iter().zip(&self.dealt_to[at..end]) {
+                if column.is_none_or(|column| !column.is_valid(*row as usize)) {
+                    dealt.set(*to as usize, false);
+                }
             }
-            *next += 1;
+            at = end;
         }
-        validity
+        let is_valid = |(at, pick): (usize, &u16)| dealt.get(at / PART_ROWS * PART_ROWS + usize::from(*pick));
+        self.picks.iter().enumerate().map(is_valid).collect()
     }
 }
 
-/// The first row of each block.
-fn starts(rows: usize) -> Vec<usize> {
-    (0..rows).step_by(BLOCK_ROWS).collect()
+/// Calls `each` with run, row and number of the places, in order of run and row.
+fn in_order_of_lying(places: &[Place], mut each: impl FnMut(u32, u32, u32)) {
+    // From the first to the last row of each run.
+    let run_count = places.iter().map(|place| place.run as usize + 1).max().unwrap_or(0);
+    let mut spans = vec![(u32::MAX, 0); run_count];
+    for place in places {
+        let (lo, hi) = &mut spans[place.run as usize];
+        (*lo, *hi) = ((*lo).min(place.row), (*hi).max(place.row));
+    }
+    let length = |&(lo, hi): &(u32, u32)| (u64::from(hi) + 1).saturating_sub(lo.into()) as usize;
+    let spanned: usize = spans.iter().map(length).sum();
+    if spanned > SPARSE * places.len() {
+        let keys: Vec<i64> = places.iter().map(|p| i64::from(p.run) << 32 | i64::from(p.row)).collect();
+        for wanted in sort_permutation(&keys) {
+            let Place { run, row } = places[wanted as usize];
+            each(run, row, wanted);
+        }
+        return;
+    }
+    const NONE: u32 = u32::MAX;
+    let froms: Vec<usize> = spans.iter().scan(0, |at, span| Some(std::mem::replace(at, *at + length(span)))).collect();
+    let mut wanted_at = vec![NONE; spanned];
+    for (wanted, place) in places.iter().enumerate() {
+        let run = place.run as usize;
+        wanted_at[froms[run] + (place.row - spans[run].0) as usize] = wanted as u32;
+    }
+    for (run, (span, from)) in spans.iter().zip(froms).enumerate() {
+        for (row, &wanted) in (span.0..).zip(&wanted_at[from..from + length(span)]) {
+            if wanted != NONE {
+                each(run as u32, row, wanted);
+            }
+        }
+    }
 }

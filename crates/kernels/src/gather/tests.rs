@@ -77,22 +77,18 @@ fn set_bits_are_rows() {
 #[test]
 fn rows_are_dealt_as_they_are_gathered() {
     let mut rng = fastrand::Rng::with_seed(5);
-    let (a, b) = (columns(&mut rng, 3_000), columns(&mut rng, 2_000));
-    for count in [0, 1, 5_000, 70_000, 200_000] {
-        let places: Vec<Place> = (0..count)
-            .map(|_| {
-                if rng.bool() {
-                    Place { run: 0, row: rng.u32(..3_000) }
-                } else {
-                    Place { run: 1, row: rng.u32(..2_000) }
-                }
-            })
-            .collect();
-        let deal = Deal::new(&places);
+    let (a, b) = (columns(&mut rng, 150_000), columns(&mut rng, 100_000));
+    let mut all: Vec<Place> = (0..150_000).map(|row| Place { run: 0, row }).collect();
+    all.extend((0..100_000).map(|row| Place { run: 1, row }));
+    // Few of the rows, most of them, all.
+    for count in [0, 1, 5_000, 70_000, 200_000, 250_000] {
+        rng.shuffle(&mut all);
+        let places = &all[..count];
+        let deal = Deal::new(places);
         for (a, b) in a.iter().zip(&b).filter(|(a, _)| !matches!(a.values, Values::Bit(_) | Values::Views(_))) {
             for runs in [[Some(a), Some(b)], [Some(a), None]] {
                 let mut expected = Column::with_capacity(a.values.physical(), 0);
-                gather_places(&runs, &places, &mut expected.values);
+                gather_places(&runs, places, &mut expected.values);
                 let is_valid = |p: &Place| runs[p.run as usize].is_some_and(|c| c.is_valid(p.row as usize));
                 let has_nulls = runs.iter().any(|run| run.is_none_or(|c| c.validity.is_some()));
                 expected.validity = has_nulls.then(|| places.iter().map(is_valid).collect());

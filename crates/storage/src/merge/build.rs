@@ -1,11 +1,11 @@
 //! One column of one block of the result.
 
-use super::new_rows::NewRows;
+use super::new_rows::{NewInOrder, NewRows};
 use super::old_rows::{LastBlock, OldRows, append_block};
 use super::pieces::{BlockPlan, Piece};
 use crate::Result;
 use crate::segment::{Effort, EncodedBlock, Segment, encode};
-use tidalite_kernels::gather::{Deal, gather_into};
+use tidalite_kernels::gather::gather_into;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Column, ColumnId, ColumnType, Values};
 
@@ -15,6 +15,16 @@ use tidalite_types::{Column, ColumnId, ColumnType, Values};
 pub(super) struct Builder {
     last: LastBlock,
     spare: Vec<Column>,
+    /// Whatever is in them.
+    spare_dealt: Vec<Column>,
+}
+
+/// The new rows of a column of a segment.
+#[derive(Debug)]
+pub(super) struct Dealt {
+    /// The first of them among all new rows.
+    first: usize,
+    pub column: Column,
 }
 
 /// Longer columns are not kept: text can be large once and never again.
@@ -27,7 +37,7 @@ impl Builder {
         (id, column_type): (ColumnId, ColumnType),
         old: &OldRows,
         new: &NewRows,
-        plan: &BlockPlan,
+        (plan, dealt): (&BlockPlan, Option<&Dealt>),
         effort: Effort,
     ) -> Result<EncodedBlock> {
         if let [piece @ Piece { is_new: false, .. }] = plan.pieces[..]
@@ -36,40 +46,56 @@ impl Builder {
         {
             return Ok(encoded);
         }
-        let column = self.rows(column_type, id, old, new, plan)?;
+        let column = self.rows((id, column_type), old, new, (plan, dealt))?;
         let encoded = encode(column_type, &column, 0, plan.rows, effort);
         self.put_back(column);
         Ok(encoded)
     }
 
-    /// All rows of a column of a segment that are dealt out; to be put back. `None` for values that cannot be.
-    pub fn dealt(&mut self, (id, column_type): (ColumnId, ColumnType), new: &NewRows, deal: &Deal) -> Option<Column> {
+    /// All new rows of a column of a segment; to be given to [`Builder::put_dealt_back`]. `None` for values that cannot be
+    /// dealt.
+    pub fn dealt(
+        &mut self,
+        (id, column_type): (ColumnId, ColumnType),
+        new: &NewRows,
+        rows: &NewInOrder,
+    ) -> Option<Dealt> {
         let physical = column_type.physical();
         if matches!(physical, Physical::Bit | Physical::Views) {
             return None;
         }
-        let (mut column, mut spare) = (self.take(physical), self.take(physical));
-        new.dealt(id, deal, &mut spare.values, &mut column);
-        self.put_back(spare);
-        Some(column)
+        let mut take = || match self.spare_dealt.iter().position(|c| c.values.physical() == physical) {
+            Some(at) => self.spare_dealt.swap_remove(at),
+            None => Column::with_capacity(physical, 0),
+        };
+        let (mut column, mut spare) = (take(), take());
+        new.dealt(id, rows, &mut spare.values, &mut column);
+        self.spare_dealt.push(spare);
+        Some(Dealt { first: rows.first, column })
+    }
+
+    /// Longer ones are kept than by [`Builder::put_back`], and as they are: the next column of the segment has as many rows.
+    pub fn put_dealt_back(&mut self, dealt: Dealt) {
+        self.spare_dealt.push(dealt.column);
     }
 
     /// The rows of a block; to be put back.
     pub fn rows(
         &mut self,
-        column_type: ColumnType,
-        id: ColumnId,
+        (id, column_type): (ColumnId, ColumnType),
         old: &OldRows,
         new: &NewRows,
-        plan: &BlockPlan,
+        (plan, dealt): (&BlockPlan, Option<&Dealt>),
     ) -> Result<Column> {
         let mut column = self.take(column_type.physical());
-        let by_arrival = plan.by_arrival.get_or_init(|| plan.pieces.iter().map(|p| new.by_arrival(*p)).collect());
-        for (&piece, by_arrival) in plan.pieces.iter().zip(by_arrival) {
-            if piece.is_new {
-                new.append(id, piece, by_arrival.as_ref(), &mut column);
-            } else {
-                old.append(id, piece, &mut self.last, &mut column)?;
+        let by_arrival = || plan.by_arrival.get_or_init(|| plan.pieces.iter().map(|p| new.by_arrival(*p)).collect());
+        for (at, &piece) in plan.pieces.iter().enumerate() {
+            match (piece.is_new, dealt) {
+                (false, _) => old.append(id, piece, &mut self.last, &mut column)?,
+                (true, Some(dealt)) => {
+                    column.extend_from_range(&dealt.column, piece.range().start - dealt.first, piece.range().len());
+                }
+                (true, None) => new.append(id, piece, by_arrival()[at].as_ref(), &mut column),
             }
         }
         if let Some(picks) = &plan.picks {

@@ -5,7 +5,7 @@ use crate::{Error, Result, Run, TableSnapshot};
 use std::sync::Arc;
 use tidalite_kernels::gather::{Deal, Place, gather_places, scatter_places};
 use tidalite_kernels::{is_sorted, merge_many, sort_permutation};
-use tidalite_types::{Bitmap, Column, ColumnId, Values};
+use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnId, Values};
 
 #[derive(Debug)]
 pub(super) struct NewRows {
@@ -36,6 +36,14 @@ const PART_ROWS_MIN: usize = 256;
 pub(super) struct ByArrival {
     places: Vec<Place>,
     to: Vec<u16>,
+}
+
+/// The new rows of a segment, which are brought into order as a whole.
+#[derive(Debug)]
+pub(super) struct NewInOrder {
+    /// The first of them among all new rows.
+    pub first: usize,
+    deal: Deal,
 }
 
 /// Rows are far apart when among so many that lie one after the other there is one of a block.
@@ -195,28 +203,31 @@ impl NewRows {
         })
     }
 
-    /// For all columns of a segment of new rows alone that lie far apart; `None` where they are read block by block.
-    pub fn deal(&self, blocks: &[BlockPlan]) -> Option<Deal> {
-        let is_whole =
-            |block: &BlockPlan| matches!(block.pieces[..], [Piece { is_new: true, .. }]) && block.picks.is_none();
-        let places = self.places.as_ref().filter(|_| blocks.len() > 1 && blocks.iter().all(is_whole))?;
-        let rows = blocks[0].pieces[0].range().start..blocks[blocks.len() - 1].pieces[0].range().end;
-        let count: usize = blocks.iter().map(|block| block.rows).sum();
-        let places = places.get(rows).filter(|places| places.len() == count)?;
-        // From the first to the last row of each run that the first block has.
+    /// For all columns of a segment: its new rows, if they lie far apart; `None` where they are read block by block.
+    pub fn deal(&self, blocks: &[BlockPlan]) -> Option<NewInOrder> {
+        let places = self.places.as_ref()?;
+        let pieces = || blocks.iter().flat_map(|block| &block.pieces).filter(|piece| piece.is_new);
+        let (first, last) = (pieces().next()?.range().start, pieces().last()?.range().end);
+        let count: usize = pieces().map(|piece| piece.range().len()).sum();
+        if pieces().nth(1).is_none() || count < ARRIVAL_ROWS_MIN || last - first != count {
+            return None;
+        }
+        let places = &places[first..last];
+        // From the first to the last row of each run that a block of them has.
+        let one_block = &places[..count.min(BLOCK_ROWS)];
         let mut spans = vec![(u32::MAX, 0); self.runs.len()];
-        for place in &places[..blocks[0].rows] {
+        for place in one_block {
             let (lo, hi) = &mut spans[place.run as usize];
             (*lo, *hi) = ((*lo).min(place.row), (*hi).max(place.row));
         }
         let spanned: usize = spans.iter().map(|(lo, hi)| (hi + 1).saturating_sub(*lo) as usize).sum();
-        (spanned > FAR_APART * blocks[0].rows).then(|| Deal::new(places))
+        (spanned > FAR_APART * one_block.len()).then(|| NewInOrder { first, deal: Deal::new(places) })
     }
 
-    /// The rows of a segment, for columns of values of a fixed width.
-    pub fn dealt(&self, id: ColumnId, deal: &Deal, spare: &mut Values, out: &mut Column) {
+    /// The new rows of a segment, for columns of values of a fixed width.
+    pub fn dealt(&self, id: ColumnId, rows: &NewInOrder, spare: &mut Values, out: &mut Column) {
         let columns: Vec<Option<&Column>> = self.runs.iter().map(|r| r.column(id).map(Arc::as_ref)).collect();
-        deal.gather(&columns, spare, out);
+        rows.deal.gather(&columns, spare, out);
     }
 
     pub fn place(&self, row: usize) -> Place {

@@ -58,7 +58,7 @@ fn verify_column(plan: &SegmentPlan<'_>, written: &Segment, column: usize, job: 
     let (id, column_type) = plan.columns[column];
     let mut builder = Builder::default();
     for (at, block) in plan.blocks.iter().enumerate() {
-        let source = builder.rows(column_type, id, plan.old, &job.new, block)?;
+        let source = builder.rows((id, column_type), plan.old, &job.new, (block, None))?;
         if !builder.is_same(written, id, at, &source)? {
             let message = format!("{}: column {id} block {at} is not what was written", written.path().display());
             return Err(Error::corrupt(message));

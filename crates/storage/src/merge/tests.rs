@@ -329,6 +329,20 @@ fn equal_timestamps_keep_the_order_of_arrival() {
 }
 
 #[test]
+fn rows_of_many_runs_fall_between_old_ones_in_stretches() {
+    let mut table = Table::new(true);
+    let mut random = fastrand::Rng::with_seed(8);
+    for _ in 0..3 {
+        // Each time has hundreds of rows of every run, in no order.
+        for _ in 0..6 {
+            table.stage((0..30_000).map(|_| random.i64(0..80) * 10_000_000_000).collect());
+        }
+        assert_eq!(table.merge().staged_rows, 180_000);
+        table.check();
+    }
+}
+
+#[test]
 fn a_table_without_timestamps_keeps_the_order_of_arrival() {
     let mut table = Table::new(false);
     for rows in [10, 100_000, 1, 70_000] {

@@ -8,7 +8,7 @@
 
 use super::Writing;
 use super::build::Builder;
-use super::new_rows::NewRows;
+use super::new_rows::{NewInOrder, NewRows};
 use super::old_rows::OldRows;
 use super::pieces::BlockPlan;
 use crate::cache::lock;
@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use tidalite_kernels::gather::Deal;
 use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnType, ErrorKind};
 
 #[derive(Debug)]
@@ -27,8 +26,8 @@ pub(super) struct SegmentPlan<'a> {
     pub columns: Vec<(ColumnId, ColumnType)>,
     pub blocks: Vec<BlockPlan>,
     pub old: &'a OldRows,
-    /// Of the rows as a whole, where that is the way to read them; found by the first column that is built, for all.
-    pub deal: OnceLock<Option<Deal>>,
+    /// Its new rows, where they are read as a whole; found by the first column that is built, for all.
+    pub new_in_order: OnceLock<Option<NewInOrder>>,
 }
 
 /// Encoded bytes that wait for their turn.
@@ -181,12 +180,16 @@ impl Output<'_> {
         let plan = &self.plans[segment];
         self.writing.check_cancelled()?;
         let (id, column_type) = plan.columns[column];
-        let deal = plan.deal.get_or_init(|| self.new.deal(&plan.blocks));
-        let dealt = deal.as_ref().and_then(|deal| builder.dealt((id, column_type), self.new, deal));
+        let new_in_order = plan.new_in_order.get_or_init(|| self.new.deal(&plan.blocks));
+        let dealt = new_in_order.as_ref().and_then(|rows| builder.dealt((id, column_type), self.new, rows));
+        let rows: usize = plan.blocks.iter().map(|block| block.rows).sum();
         for (at, block) in plan.blocks.iter().enumerate() {
+            let (column, effort) = ((id, column_type), self.writing.effort);
             let encoded = match &dealt {
-                Some(all) => encode(column_type, all, at * BLOCK_ROWS, block.rows, self.writing.effort),
-                None => builder.block((id, column_type), plan.old, self.new, block, self.writing.effort)?,
+                Some(all) if all.column.len() == rows => {
+                    encode(column_type, &all.column, at * BLOCK_ROWS, block.rows, effort)
+                }
+                dealt => builder.block(column, plan.old, self.new, (block, dealt.as_ref()), effort)?,
             };
             // A commit that somebody waits for should not wait for the rest of this thread's slice, too.
             std::thread::yield_now();
@@ -194,7 +197,7 @@ impl Output<'_> {
                 return Ok(false);
             }
         }
-        dealt.into_iter().for_each(|column| builder.put_back(column));
+        dealt.into_iter().for_each(|dealt| builder.put_dealt_back(dealt));
         Ok(true)
     }
 
