@@ -27,8 +27,10 @@ pub(super) struct Shape {
     /// The step before the first field; [`UNKNOWN`] while no line was learnt.
     after: StepId,
     fields: Vec<Field>,
-    /// Whether all of them are integers.
-    are_longs: bool,
+    /// The type of all of them, as long as they can mostly be read as such.
+    all: Option<Kind>,
+    /// How many lines more than others could not.
+    others: u8,
     /// Of the line being read, by field; zeros behind them.
     values: Vec<[u64; 4]>,
     /// The steps of a line that is read the general way, to be learnt.
@@ -49,6 +51,9 @@ const MISS: i32 = 4;
 /// Lines that go by before the next try.
 const PAUSE: i32 = 1024;
 
+/// Then no line is tried as one of fields of one type.
+const OTHERS_MAX: u8 = 16;
+
 /// What to do with the fields of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
@@ -61,7 +66,7 @@ pub(super) enum Advice {
 impl Default for Shape {
     fn default() -> Shape {
         let (fields, values, seen) = (Vec::new(), Vec::new(), Vec::new());
-        Shape { after: UNKNOWN, fields, are_longs: false, values, seen, checked: None, credit: CREDIT }
+        Shape { after: UNKNOWN, fields, all: None, others: 0, values, seen, checked: None, credit: CREDIT }
     }
 }
 
@@ -125,7 +130,9 @@ impl Shape {
         }
         if !self.fields.is_empty() {
             self.values = vec![[0; 4]; self.fields.len().div_ceil(4)];
-            self.are_longs = self.fields.iter().all(|field| field.kind == Kind::Long);
+            let kind = self.fields[0].kind;
+            self.all = self.fields.iter().all(|field| field.kind == kind).then_some(kind);
+            self.others = 0;
             self.after = after;
         }
     }
@@ -134,8 +141,26 @@ impl Shape {
     #[inline(always)]
     pub(super) fn read(&mut self, input: &[u8], at: usize) -> Option<usize> {
         // That a value ends where it should shows in what follows: the next name, or the timestamp.
-        let digits = if self.are_longs { read_digits(&self.fields, &mut self.values, input, at) } else { None };
-        digits.or_else(|| read_any(&self.fields, &mut self.values, input, at))
+        let end = match self.all {
+            Some(Kind::Long) => read_digits(&self.fields, &mut self.values, input, at),
+            Some(Kind::Double) => read_binary_doubles(&self.fields, &mut self.values, input, at),
+            None => return read_any(&self.fields, &mut self.values, input, at),
+        };
+        match end {
+            Some(_) => self.others = self.others.saturating_sub(1),
+            None => return self.read_others(input, at),
+        }
+        end
+    }
+
+    #[inline(never)]
+    fn read_others(&mut self, input: &[u8], at: usize) -> Option<usize> {
+        let end = read_any(&self.fields, &mut self.values, input, at)?;
+        self.others += 1;
+        if self.others == OTHERS_MAX {
+            self.all = None;
+        }
+        Some(end)
     }
 
     /// Whether the columns take a row of this shape as row `rows` of the batch `epoch`.
@@ -212,6 +237,23 @@ tidalite_kernels::dispatch! {
             }
         }
         (bad == [0; 4]).then_some(at)
+    }
+}
+
+tidalite_kernels::dispatch! {
+    /// As [`read_any`], of doubles in binary.
+    fn read_binary_doubles(fields: &[Field], values: &mut [[u64; 4]], input: &[u8], start: usize) -> Option<usize> {
+        let mut at = start;
+        for (field, value) in fields.iter().zip(values.as_flattened_mut()) {
+            let (word, value_at) = field.prefix.word_behind(input, at)?;
+            if word as u16 != u16::from_le_bytes([b'=', super::binary::TYPE_DOUBLE]) {
+                return None;
+            }
+            *value = scan::load(input, value_at + 2)?;
+            at = value_at + 10;
+        }
+        let is_nan = values.as_flattened().iter().fold(false, |any, value| any | f64::from_bits(*value).is_nan());
+        (!is_nan).then_some(at)
     }
 }
 
