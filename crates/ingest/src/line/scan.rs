@@ -186,12 +186,33 @@ pub(super) fn suffixed(input: &[u8], at: usize, suffix: u8) -> Option<(i64, usiz
 /// A timestamp at the end of a line, its suffix (or 0) and where the next line starts.
 #[inline(always)]
 pub(super) fn line_timestamp(input: &[u8], at: usize) -> Option<(i64, u8, usize)> {
-    let (value, end) = integer(input, at)?;
+    let (value, end) = match long_integer(input, at) {
+        Some(read) => read,
+        None => integer(input, at)?,
+    };
     let byte = *input.get(end)?;
     if byte == b'\n' {
         return Some((value, 0, end + 1));
     }
     (matches!(byte, b'n' | b't' | b'm') && input.get(end + 1) == Some(&b'\n')).then_some((value, byte, end + 2))
+}
+
+/// As [`integer`], of 16 to 18 digits, or 19 that begin with a one as nanoseconds do until 2033: what times in microseconds
+/// and nanoseconds are.
+#[inline(always)]
+fn long_integer(input: &[u8], at: usize) -> Option<(i64, usize)> {
+    let window = input.get(at..)?.first_chunk::<24>()?;
+    let (first, second, third) = (load(window, 0)?, load(window, 8)?, load(window, 16)?);
+    let [first, second] = [first, second].map(|word| word ^ (ONES * u64::from(b'0')));
+    let count = digit_count(third);
+    if other_than_digits(first) | other_than_digits(second) != 0 || count > 3 || count == 3 && first as u8 != 1 {
+        return None;
+    }
+    let value = value_of_digits(first) * 100_000_000 + value_of_digits(second);
+    // Behind the digits there is room for as many zeros before them.
+    let last = ((third ^ (ONES * u64::from(b'0'))) << (32 - 8 * count)) as u32;
+    let last = value_of_digits(u64::from(last) << 32);
+    Some(((value * POWERS[count] + last).cast_signed(), at + 16 + count))
 }
 
 /// `-12.5`, where the result is exact: one division of a mantissa below 2^53 by a power of ten up to 10^22 rounds
@@ -462,6 +483,26 @@ mod tests {
             assert_eq!(digits(input.as_bytes(), 0), Some((value, count)));
         }
         assert_eq!(digits(b"12345678901234567890         ", 0), None);
+    }
+
+    #[test]
+    fn long_integers_are_read_as_all_are() {
+        let mut random = fastrand::Rng::with_seed(6);
+        for round in 0..20_000 {
+            let value = random.i64(0..=i64::MAX) >> random.u32(0..50);
+            let mut text = format!("{value}nnnnnnnnnnnnnnnnnnnnnnnn");
+            if round % 3 == 0 {
+                // Any byte anywhere.
+                let at = random.usize(..20);
+                text.replace_range(at..=at, &char::from(random.u8(..128)).to_string());
+            }
+            let read = long_integer(text.as_bytes(), 0);
+            assert!(read.is_none() || read == integer(text.as_bytes(), 0), "{text}: {read:?}");
+        }
+        for text in ["1451606400000000", "1451606400000000123", "9999999999999999", "999999999999999999", "1999999999999999999"] {
+            let read = long_integer(format!("{text}\nnext line").as_bytes(), 0);
+            assert_eq!(read, Some((text.parse().expect("digits"), text.len())));
+        }
     }
 
     #[test]
