@@ -499,7 +499,9 @@ mod tests {
             let read = long_integer(text.as_bytes(), 0);
             assert!(read.is_none() || read == integer(text.as_bytes(), 0), "{text}: {read:?}");
         }
-        for text in ["1451606400000000", "1451606400000000123", "9999999999999999", "999999999999999999", "1999999999999999999"] {
+        for text in
+            ["1451606400000000", "1451606400000000123", "9999999999999999", "999999999999999999", "1999999999999999999"]
+        {
             let read = long_integer(format!("{text}\nnext line").as_bytes(), 0);
             assert_eq!(read, Some((text.parse().expect("digits"), text.len())));
         }
