@@ -222,8 +222,7 @@ pub fn integer<T: Decimal>(v: T, scale: i8) -> i64 {
     let power = POWERS[usize::from(scale.unsigned_abs())];
     let shifted = if scale >= 0 { v.wide() * power } else { v.wide() / power };
     let rounded = (shifted + MAGIC) - MAGIC;
-    // Also false for a NaN.
-    if !(rounded.abs() <= INT_MAX as f64) {
+    if rounded.is_nan() || rounded.abs() > INT_MAX as f64 {
         return MISS;
     }
     let d = rounded as i64;

@@ -43,7 +43,9 @@ impl Symbol {
         Symbol { bytes: u64::from_le_bytes(word), len: bytes.len() as u8 }
     }
 
+    /// Never zero.
     #[must_use]
+    #[expect(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
         usize::from(self.len)
     }

@@ -123,7 +123,7 @@ mod tests {
                 _ => rng.u64(..) | rng.u64(..),
             })
             .collect();
-        if rows % 64 != 0 {
+        if !rows.is_multiple_of(64) {
             *mask.last_mut().unwrap() &= u64::MAX >> (64 - rows % 64);
         }
         mask
@@ -151,7 +151,7 @@ mod tests {
                 for (at, row) in expected.iter().enumerate() {
                     assert_eq!(bit_of(&out, at), bit_of(&bits, *row));
                 }
-                assert!(expected.len() % 64 == 0 || out.last().unwrap() >> (expected.len() % 64) == 0);
+                assert!(expected.len().is_multiple_of(64) || out.last().unwrap() >> (expected.len() % 64) == 0);
                 let mut kept = mask.clone();
                 keep_bits(&mut kept, &out);
                 let anded: Vec<u64> = mask.iter().zip(&bits).map(|(a, b)| a & b).collect();

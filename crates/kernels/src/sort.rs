@@ -84,7 +84,7 @@ impl Step {
 }
 
 fn is_multiple(distance: u64, step: u64) -> bool {
-    if step == 0 { distance == 0 } else { distance % step == 0 }
+    if step == 0 { distance == 0 } else { distance.is_multiple_of(step) }
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

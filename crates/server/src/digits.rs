@@ -5,6 +5,13 @@ pub fn push_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
+/// The first `count` bytes. A copy of known length and a cut cost less than a call for a copy of a few bytes.
+pub fn push_first<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], count: usize) {
+    let end = out.len() + count.min(N);
+    out.extend_from_slice(bytes);
+    out.truncate(end);
+}
+
 /// The digits of each number below 100.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
@@ -54,17 +61,23 @@ pub fn push_fraction(out: &mut Vec<u8>, fraction: i64, per_second: i64, is_short
     let ([b, c], [d, e], [f, g], [h, i]) = (two(nanos / 1_000_000), two(nanos / 10_000), two(nanos / 100), two(nanos));
     let text = [b'.', b'0' + (nanos / 100_000_000 % 10) as u8, b, c, d, e, f, g, h, i];
     let shown = if is_short { text.iter().rposition(|digit| *digit != b'0').unwrap_or(0) } else { digits };
-    out.extend_from_slice(&text[..=shown]);
+    push_first(out, &text, shown + 1);
 }
 
-/// `12.5` of 12,500,000: whole numbers with one zero behind the point, others without zeros at their end.
+/// `12.5` of 12,500,000: whole numbers with one zero behind the point, others without zeros at their end. Of at most 14
+/// digits.
 pub fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(millionths / 1_000_000).as_bytes());
-    let fraction = (millionths % 1_000_000) as u32;
+    let (whole, fraction) = ((millionths / 1_000_000) as u32, (millionths % 1_000_000) as u32);
+    let ([i, j], [k, l], [m, n], [o, p]) = (two(whole / 1_000_000), two(whole / 10_000), two(whole / 100), two(whole));
     let ([b, c], [d, e], [f, g]) = (two(fraction / 10_000), two(fraction / 100), two(fraction));
-    let text = [b'.', b, c, d, e, f, g];
-    let shown = text.iter().rposition(|digit| *digit != b'0').unwrap_or(0).max(1);
-    out.extend_from_slice(&text[..=shown]);
+    // Of 8 and 6 digits, and room for a copy of 16 bytes from any of the 8.
+    let mut text = [0; 24];
+    text[..15].copy_from_slice(&[i, j, k, l, m, n, o, p, b'.', b, c, d, e, f, g]);
+    let from = text[..7].iter().position(|digit| *digit != b'0').unwrap_or(7);
+    let last = text[..15].iter().rposition(|digit| *digit != b'0').unwrap_or(8).max(9);
+    if let Some(shown) = text[from..].first_chunk::<16>() {
+        push_first(out, shown, last + 1 - from);
+    }
 }
 
 pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -148,6 +161,30 @@ mod tests {
         assert_eq!(text(|out| push_fraction(out, 987_654_321, 1_000_000_000, false)), ".987654321");
         assert_eq!(text(|out| push_fraction(out, 100_000_000, 1_000_000_000, true)), ".1");
         assert_eq!(text(|out| push_fraction(out, 1, 1_000_000_000, true)), ".000000001");
+    }
+
+    #[test]
+    fn millionths_are_decimals() {
+        for (millionths, decimal) in [
+            (0, "0.0"),
+            (1, "0.000001"),
+            (500_000, "0.5"),
+            (10_000_000, "10.0"),
+            (12_500_000, "12.5"),
+            (100_000_010, "100.00001"),
+            (9_999_999_999_999, "9999999.999999"),
+            (99_999_999_000_000, "99999999.0"),
+        ] {
+            assert_eq!(text(|out| push_millionths(out, millionths)), decimal);
+        }
+        for i in 0..20_000_u64 {
+            // Numbers of 46 bits and fewer.
+            let millionths = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (18 + i % 46);
+            let shown = text(|out| push_millionths(out, millionths));
+            assert_eq!(shown.parse::<f64>().unwrap().to_bits(), (millionths as f64 / 1e6).to_bits(), "{shown}");
+            assert!(shown.ends_with(".0") || !shown.ends_with('0'), "{shown}");
+            assert!(shown.starts_with("0.") || !shown.starts_with('0'), "{shown}");
+        }
     }
 
     #[test]

@@ -110,12 +110,10 @@ impl Tables {
         (versions.txn, versions.tables.values().map(|e| e.version.clone()).collect())
     }
 
-    #[must_use]
     pub fn read(&self) -> RwLockReadGuard<'_, Versions> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[must_use]
     pub fn write(&self) -> RwLockWriteGuard<'_, Versions> {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -50,7 +50,7 @@ impl TextPattern {
         let longest = literals().max_by_key(|literal| literal.len()).map_or(&[][..], |literal| literal);
         TextMatcher {
             pattern: self,
-            parts: self.parts.iter().map(|part| Finder::new(part)).collect(),
+            parts: self.parts.iter().map(Finder::new).collect(),
             longest: Finder::new(longest),
             min_bytes: literals().map(Vec::len).sum(),
         }

@@ -34,7 +34,7 @@ impl Bitmap {
     }
 
     fn clear_tail(&mut self) {
-        if self.len % 64 != 0
+        if !self.len.is_multiple_of(64)
             && let Some(last) = self.words.last_mut()
         {
             *last &= (1 << (self.len % 64)) - 1;
@@ -64,7 +64,7 @@ impl Bitmap {
 
     #[inline]
     pub fn push(&mut self, bit: bool) {
-        if self.len % 64 == 0 {
+        if self.len.is_multiple_of(64) {
             self.words.push(0);
         }
         let last = self.words.len() - 1;
@@ -98,7 +98,7 @@ impl Bitmap {
             let take = (count - done).min(64 - self.len % 64).min(64 - (from + done) % 64);
             let source = other.words[(from + done) / 64] >> ((from + done) % 64);
             let bits = if take == 64 { source } else { source & ((1 << take) - 1) };
-            if self.len % 64 == 0 {
+            if self.len.is_multiple_of(64) {
                 self.words.push(0);
             }
             let last = self.words.len() - 1;

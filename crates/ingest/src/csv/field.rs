@@ -89,14 +89,17 @@ fn quoted<'a>(
     }
 }
 
-/// The fields of the record at `at`, each with whether it was quoted, and where the next record begins. More than
+/// Text, and whether it was quoted.
+pub(super) type Owned = (Vec<u8>, bool);
+
+/// The fields of the record at `at`, and where the next record begins. More than
 /// `max` fields are an error.
 pub(super) fn record(
     input: &[u8],
     mut at: usize,
     format: &CsvFormat,
     max: usize,
-) -> Result<(Vec<(Vec<u8>, bool)>, usize), FieldError> {
+) -> Result<(Vec<Owned>, usize), FieldError> {
     let mut fields = Vec::new();
     let mut scratch = Vec::new();
     loop {

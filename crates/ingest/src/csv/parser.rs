@@ -121,7 +121,7 @@ impl CsvParser {
                 Err(bad) => at = self.leave_out(input, at, bad, &mut found),
             }
         }
-        self.row_bytes = if self.rows > 0 { at / self.rows } else { self.row_bytes };
+        self.row_bytes = at.checked_div(self.rows).unwrap_or(self.row_bytes);
         let lines = found.line + lines_of(&input[found.counted..at]);
         Parsed { batch: self.finish(), bytes: at, lines, bad: found.bad }
     }

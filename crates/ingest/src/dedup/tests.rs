@@ -84,7 +84,8 @@ fn batch(rows: &[(i64, Option<&'static str>, Option<f64>, i64)]) -> Batch {
 impl World {
     fn new() -> World {
         let fs: Arc<dyn Fs> = Arc::new(SimFs::new(1));
-        for dir in ["segments"] {
+        {
+            let dir = "segments";
             fs.create_dir_all(std::path::Path::new(dir)).unwrap();
         }
         let mut world = World {

@@ -527,7 +527,7 @@ mod tests {
                 bytes[at] = byte;
                 let read = short_long(u64::from_le_bytes(bytes)).filter(|(digits, _)| other_than_digits(*digits) == 0);
                 // The first suffix ends it.
-                let expected = (byte == b'i' && at > 0).then(|| at);
+                let expected = (byte == b'i' && at > 0).then_some(at);
                 assert_eq!(read.map(|(_, count)| count), expected, "{byte} at {at}");
             }
         }

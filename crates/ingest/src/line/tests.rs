@@ -608,7 +608,7 @@ fn series_in_no_order_keep_their_tags_over_batches_and_undone_rows() {
             for _ in 0..dice.usize(1..400) {
                 let host = dice.usize(..50);
                 // Tags over one and over many words, one of them missing now and then.
-                let rack = if host % 7 == 0 { String::new() } else { format!(",rack=rack_{}", host % 3) };
+                let rack = if host.is_multiple_of(7) { String::new() } else { format!(",rack=rack_{}", host % 3) };
                 let place = "x".repeat(host * 3);
                 let value = match dice.u16(..400) {
                     0 => "1z".to_owned(),

@@ -3,7 +3,7 @@ use super::*;
 
 fn strings(rng: &mut fastrand::Rng, count: usize) -> Vec<Vec<u8>> {
     let words: Vec<Vec<u8>> =
-        (0..rng.usize(1..40)).map(|_| (0..rng.usize(1..12)).map(|_| rng.u8(b'a'..b'z')).collect()).collect();
+        (0..rng.usize(1..40)).map(|_| (0..rng.usize(1..12)).map(|_| rng.u8(b'a'..=b'z')).collect()).collect();
     let noise = rng.u8(0..80);
     let word = |rng: &mut fastrand::Rng| match rng.u8(..) {
         n if n < noise => vec![rng.u8(..); rng.usize(1..3)],

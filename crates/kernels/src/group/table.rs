@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn partitions_share_keys_evenly() {
-        for step in [1, 8, 1 << 20, 3600_000_000] {
+        for step in [1, 8, 1 << 20, 3_600_000_000] {
             let keys: Vec<u64> = (0..65_536_u64).map(|k| k * step).collect();
             let (mut order, mut starts) = (Vec::new(), Vec::new());
             by_partition(&keys, 99, 8, &mut order, &mut starts);

@@ -53,7 +53,7 @@ fn run(txn: u64, first: i64, timestamps: Vec<i64>) -> Run {
         (ColumnId(0), Arc::new(Column::new(Values::I64(timestamps.clone())))),
         (ColumnId(3), Arc::new(Column::new(Values::Bit(flags)))),
     ];
-    if txn % 2 == 0 {
+    if txn.is_multiple_of(2) {
         columns.push((ColumnId(2), Arc::new(text)));
     }
     Run { rows, txns: (Txn(txn), Txn(txn)), time_range, is_sorted: timestamps.is_sorted(), columns, dead: None }
@@ -111,7 +111,7 @@ impl Table {
         let first = self.version.arrived as i64;
         self.version.arrived += timestamps.len() as u64;
         let txn = self.version.txn.0 + 1;
-        let has_text = |i: usize| txn % 2 == 0 && (first + i as i64) % 7 != 0;
+        let has_text = |i: usize| txn.is_multiple_of(2) && (first + i as i64) % 7 != 0;
         self.expected.extend(timestamps.iter().enumerate().map(|(i, &ts)| (ts, first + i as i64, has_text(i))));
         let run = run(txn, first, timestamps);
         self.version.txn = Txn(txn);

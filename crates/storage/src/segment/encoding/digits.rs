@@ -160,7 +160,7 @@ mod tests {
                 FoldValues::Nothing => unreachable!("numbers of others"),
             };
         }
-        assert!(words.iter().all(|word| *word <= (1 << digits.width) - 1));
+        assert!(words.iter().all(|word| *word < (1 << digits.width)));
         numbers
     }
 

@@ -145,7 +145,7 @@ schemes! {
     i8: fresh [&Packed, &Runs], sealed [&Packed, &Runs], word |v: i8| Some(v as i64 as u64);
     i16: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict], word |v: i16| Some(v as i64 as u64);
     i32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)], word |v: i32| Some(v as i64 as u64);
-    i64: fresh [&Packed, &Runs, &Dict, &Delta(1)], sealed [&Packed, &Runs, &Dict, &Delta(1), &Delta(2)], word |v: i64| Some(v as i64 as u64);
+    i64: fresh [&Packed, &Runs, &Dict, &Delta(1)], sealed [&Packed, &Runs, &Dict, &Delta(1), &Delta(2)], word |v: i64| Some(v as u64);
     i128: fresh [&PackedWide, &Runs, &Dict], sealed [&PackedWide, &Runs, &Dict], word |_| None;
     u32: fresh [&Packed, &Runs, &Dict], sealed [&Packed, &Runs, &Dict, &Delta(1)], word |v: u32| Some(v as i64 as u64);
     f32: fresh [&Alp, &Runs, &Dict], sealed [&Alp, &Runs, &Dict, &AlpRd], word |v: f32| Some(v.to_bits().into());
