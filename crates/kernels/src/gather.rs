@@ -2,7 +2,7 @@
 
 mod deal;
 
-pub use deal::Deal;
+pub use deal::{Deal, row_spans};
 use tidalite_types::{Bitmap, Column, Values, Views};
 
 /// Row `rows[i]` of the input as row `i` of the output; rows may repeat or be left out.

@@ -5,16 +5,15 @@
 //! stage them. Each line says, for one order, the median of seven merges on one thread in nanoseconds a row. Files go to the
 //! temporary folder and are synced.
 
-use std::collections::HashMap;
+mod staged;
+
 use std::sync::Arc;
 use std::time::Instant;
+use tidalite_storage::TableSnapshot;
 use tidalite_storage::fs::{Fs, os::OsFs};
-use tidalite_storage::merge::{MergeOptions, Threads, merge};
+use tidalite_storage::merge::Threads;
 use tidalite_storage::segment::SegmentStore;
-use tidalite_storage::{Run, TableSnapshot};
-use tidalite_types::{
-    Column, ColumnId, ColumnSchema, ColumnType, PartitionBy, SegmentId, TableId, TableSchema, TimeUnit, Txn, Values,
-};
+use tidalite_types::{ColumnType, TimeUnit, Values};
 
 const HOSTS: usize = 4_000;
 const STEP: i64 = 10_000_000_000;
@@ -36,7 +35,7 @@ fn main() {
     let mut any = in_order.clone();
     random.shuffle(&mut any);
     for (name, order) in [("in order", in_order), ("shuffled within ten minutes", within), ("at random", any)] {
-        let table = staged(&order);
+        let table = arrived(&order);
         let mut times: Vec<f64> = (0..ROUNDS).map(|_| seconds(&table)).collect();
         times.sort_by(f64::total_cmp);
         println!("{name}: {:.0} ns a row", times[ROUNDS / 2] * 1e9 / rows as f64);
@@ -47,20 +46,16 @@ fn seconds(table: &TableSnapshot) -> f64 {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let fs: Arc<dyn Fs> = Arc::new(OsFs::new(dir.path()));
     let store = SegmentStore::new(fs, 64 << 20);
-    let mut next = 0;
     let start = Instant::now();
-    let options = MergeOptions { threads: Threads::ONE, tail_from: None, kept_from: None, late_rows_min: usize::MAX };
-    let merged = merge(&store, table, &[], &options, &mut || {
-        next += 1;
-        SegmentId(next)
-    });
-    merged.expect("a merge");
+    staged::merged(&store, table, Threads::ONE, &mut 0);
     start.elapsed().as_secs_f64()
 }
 
 /// Rows in runs of two connections, which send parts in turns.
-fn staged(order: &[u32]) -> TableSnapshot {
-    let mut table = empty();
+fn arrived(order: &[u32]) -> TableSnapshot {
+    let symbols = (1..=SYMBOLS).map(|i| (format!("tag_{i}"), ColumnType::Symbol));
+    let integers = (1..=INTEGERS).map(|i| (format!("usage_{i}"), ColumnType::Long));
+    let mut table = staged::empty(TimeUnit::Nanos, symbols.chain(integers));
     let mut open = [Vec::new(), Vec::new()];
     for (at, part) in order.chunks(PART_ROWS).enumerate() {
         let rows = &mut open[at % 2];
@@ -75,50 +70,14 @@ fn staged(order: &[u32]) -> TableSnapshot {
 }
 
 fn stage(table: &mut TableSnapshot, rows: &[u32]) {
-    let times: Vec<i64> = rows.iter().map(|row| i64::from(*row) / HOSTS as i64 * STEP).collect();
-    let time_range = (times.iter().copied().min().unwrap_or(0), times.iter().copied().max().unwrap_or(0));
-    let is_sorted = times.is_sorted();
-    let mut columns = vec![(ColumnId(0), Arc::new(Column::new(Values::I64(times))))];
-    for id in 1..=SYMBOLS {
-        let of_host = |row: &u32| (row % HOSTS as u32) / (1 << (id - 1));
-        columns.push((ColumnId(id), Arc::new(Column::new(Values::U32(rows.iter().map(of_host).collect())))));
-    }
-    for id in SYMBOLS + 1..=SYMBOLS + INTEGERS {
-        let value = |row: &u32| i64::from(row.wrapping_mul(2_654_435_761).rotate_left(id) % 101);
-        columns.push((ColumnId(id), Arc::new(Column::new(Values::I64(rows.iter().map(value).collect())))));
-    }
-    let txn = table.txn.next();
-    table.txn = txn;
-    table.arrived += rows.len() as u64;
-    let run = Run { rows: rows.len(), txns: (txn, txn), time_range, is_sorted, columns, dead: None };
-    Arc::make_mut(&mut table.runs).push(Arc::new(run));
-}
-
-fn empty() -> TableSnapshot {
-    let column = |id: u32, name: String, column_type| ColumnSchema { id: ColumnId(id), name, column_type };
-    let mut columns = vec![column(0, "ts".to_owned(), ColumnType::Timestamp(TimeUnit::Nanos))];
-    columns.extend((1..=SYMBOLS).map(|id| column(id, format!("tag_{id}"), ColumnType::Symbol)));
-    columns.extend((SYMBOLS + 1..=SYMBOLS + INTEGERS).map(|id| column(id, format!("usage_{id}"), ColumnType::Long)));
-    let schema = TableSchema {
-        name: "cpu".to_owned(),
-        columns,
-        designated: Some(ColumnId(0)),
-        partition_by: PartitionBy::Day,
-        next_column: ColumnId(SYMBOLS + INTEGERS + 1),
-        ttl: None,
-        lag_us: None,
-        dedup: Vec::new(),
-        view: None,
-    };
-    TableSnapshot {
-        id: TableId(1),
-        schema: Arc::new(schema),
-        txn: Txn(0),
-        segments: Arc::default(),
-        runs: Arc::default(),
-        symbols: Arc::new(HashMap::new()),
-        dead: Arc::default(),
-        arrived: 0,
-        removals: 0,
-    }
+    let times = rows.iter().map(|row| i64::from(*row) / HOSTS as i64 * STEP).collect();
+    let symbols = (0..SYMBOLS).map(|i| {
+        let of_host = |row: &u32| (row % HOSTS as u32) >> i;
+        Values::U32(rows.iter().map(of_host).collect())
+    });
+    let integers = (0..INTEGERS).map(|i| {
+        let value = |row: &u32| i64::from(row.wrapping_mul(2_654_435_761).rotate_left(i) % 101);
+        Values::I64(rows.iter().map(value).collect())
+    });
+    staged::stage(table, times, symbols.chain(integers));
 }

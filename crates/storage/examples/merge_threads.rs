@@ -5,16 +5,15 @@
 //! shape and so many threads, the median of five merges in million staged rows a second, what more threads gained, and
 //! the rows written again. Files go to the temporary folder and are synced.
 
-use std::collections::HashMap;
+mod staged;
+
 use std::sync::Arc;
 use std::time::Instant;
+use tidalite_storage::TableSnapshot;
 use tidalite_storage::fs::{Fs, os::OsFs};
-use tidalite_storage::merge::{MergeOptions, Merged, Threads, merge};
+use tidalite_storage::merge::{Merged, Threads};
 use tidalite_storage::segment::SegmentStore;
-use tidalite_storage::{Run, TableSnapshot};
-use tidalite_types::{
-    Column, ColumnId, ColumnSchema, ColumnType, PartitionBy, SegmentId, TableId, TableSchema, TimeUnit, Txn, Values,
-};
+use tidalite_types::{ColumnType, TimeUnit, Values};
 
 const DOUBLES: u32 = 10;
 const ROUNDS: usize = 5;
@@ -58,7 +57,9 @@ fn median(rows: usize, partitions: usize, shape: Shape, threads: usize) -> (f64,
         let fs: Arc<dyn Fs> = Arc::new(OsFs::new(dir.path()));
         let store = SegmentStore::new(fs, 64 << 20);
         let mut random = fastrand::Rng::with_seed(round as u64);
-        let mut table = empty();
+        let doubles = (0..DOUBLES).map(|i| (format!("usage_{i}"), ColumnType::Double));
+        let others = std::iter::once(("host".to_owned(), ColumnType::Symbol)).chain(doubles);
+        let mut table = staged::empty(TimeUnit::Micros, others);
         let mut next = 0;
         let span = partitions as i64 * DAY;
         // The older half in time, or every other row.
@@ -92,69 +93,17 @@ fn times_at_random(random: &mut fastrand::Rng, rows: usize, span: i64) -> Vec<i6
     (0..rows).map(|_| random.i64(0..span)).collect()
 }
 
-fn empty() -> TableSnapshot {
-    let column = |id: u32, name: String, column_type| ColumnSchema { id: ColumnId(id), name, column_type };
-    let mut columns = vec![
-        column(0, "ts".to_owned(), ColumnType::Timestamp(TimeUnit::Micros)),
-        column(1, "host".to_owned(), ColumnType::Symbol),
-    ];
-    columns.extend((0..DOUBLES).map(|i| column(2 + i, format!("usage_{i}"), ColumnType::Double)));
-    let schema = TableSchema {
-        name: "cpu".to_owned(),
-        columns,
-        designated: Some(ColumnId(0)),
-        partition_by: PartitionBy::Day,
-        next_column: ColumnId(2 + DOUBLES),
-        ttl: None,
-        lag_us: None,
-        dedup: Vec::new(),
-        view: None,
-    };
-    TableSnapshot {
-        id: TableId(1),
-        schema: Arc::new(schema),
-        txn: Txn(0),
-        segments: Arc::default(),
-        runs: Arc::default(),
-        symbols: Arc::new(HashMap::new()),
-        dead: Arc::default(),
-        arrived: 0,
-        removals: 0,
-    }
-}
-
 fn stage(table: &mut TableSnapshot, random: &mut fastrand::Rng, times: Vec<i64>) {
     let rows = times.len();
-    let txn = table.txn.next();
-    let time_range = (times.iter().copied().min().unwrap_or(0), times.iter().copied().max().unwrap_or(0));
-    let is_sorted = times.is_sorted();
-    let mut columns = vec![
-        (ColumnId(0), Arc::new(Column::new(Values::I64(times)))),
-        (ColumnId(1), Arc::new(Column::new(Values::U32((0..rows as u32).map(|i| i % 4_000).collect())))),
-    ];
-    for i in 0..DOUBLES {
-        let values = (0..rows).map(|_| f64::from(random.u32(0..10_000)) / 100.0).collect();
-        columns.push((ColumnId(2 + i), Arc::new(Column::new(Values::F64(values)))));
-    }
-    let run = Run { rows, txns: (txn, txn), time_range, is_sorted, columns, dead: None };
-    table.txn = txn;
-    table.arrived += rows as u64;
-    Arc::make_mut(&mut table.runs).push(Arc::new(run));
+    let hosts = Values::U32((0..rows as u32).map(|i| i % 4_000).collect());
+    let doubles =
+        (0..DOUBLES).map(|_| Values::F64((0..rows).map(|_| f64::from(random.u32(0..10_000)) / 100.0).collect()));
+    staged::stage(table, times, std::iter::once(hosts).chain(doubles));
 }
 
-fn merge_on(store: &Arc<SegmentStore>, table: &TableSnapshot, threads: usize, next: &mut u64) -> Merged {
+fn merge_on(store: &Arc<SegmentStore>, table: &TableSnapshot, threads: usize, last: &mut u64) -> Merged {
     let on: &(dyn Fn(usize, &(dyn Fn() + Sync)) + Sync) = &|count, work| {
         std::thread::scope(|scope| (0..count).for_each(|_| drop(scope.spawn(work))));
     };
-    let options = MergeOptions {
-        threads: Threads { count: threads, on },
-        tail_from: None,
-        kept_from: None,
-        late_rows_min: usize::MAX,
-    };
-    let merged = merge(store, table, &[], &options, &mut || {
-        *next += 1;
-        SegmentId(*next)
-    });
-    merged.expect("a merge")
+    staged::merged(store, table, Threads { count: threads, on }, last)
 }

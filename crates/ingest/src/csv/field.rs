@@ -92,8 +92,7 @@ fn quoted<'a>(
 /// Text, and whether it was quoted.
 pub(super) type Owned = (Vec<u8>, bool);
 
-/// The fields of the record at `at`, and where the next record begins. More than
-/// `max` fields are an error.
+/// The fields of the record at `at`, and where the next record begins. More than `max` fields are an error.
 pub(super) fn record(
     input: &[u8],
     mut at: usize,

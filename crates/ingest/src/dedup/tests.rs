@@ -84,10 +84,7 @@ fn batch(rows: &[(i64, Option<&'static str>, Option<f64>, i64)]) -> Batch {
 impl World {
     fn new() -> World {
         let fs: Arc<dyn Fs> = Arc::new(SimFs::new(1));
-        {
-            let dir = "segments";
-            fs.create_dir_all(std::path::Path::new(dir)).unwrap();
-        }
+        fs.create_dir_all(std::path::Path::new("segments")).unwrap();
         let mut world = World {
             catalog: Catalog::default(),
             versions: Versions::default(),

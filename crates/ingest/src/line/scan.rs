@@ -47,56 +47,38 @@ pub(super) fn skip_plain(input: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// Digits as the numbers that they are; what is no digit becomes what is no number below ten.
 #[inline(always)]
-pub(super) fn digit_count(word: u64) -> usize {
-    let t = word ^ (ONES * u64::from(b'0'));
-    let other = ((t & !HIGH).wrapping_add(ONES * 0x76) | t) & HIGH;
-    (other.trailing_zeros() / 8) as usize
+fn numbers(word: u64) -> u64 {
+    word ^ (ONES * u64::from(b'0'))
+}
+
+/// The high bit of the first byte that is above nine is set, those after it may be wrong; zero if there is none.
+#[inline(always)]
+fn above_nine(numbers: u64) -> u64 {
+    (numbers.wrapping_add(ONES * 0x76) | numbers) & HIGH
+}
+
+#[inline(always)]
+fn digit_count(word: u64) -> usize {
+    (above_nine(numbers(word)).trailing_zeros() / 8) as usize
 }
 
 /// The number that the first `count` (1 to 8) bytes of `word`, all digits, spell.
 #[inline(always)]
 fn digits_value(word: u64, count: usize) -> u64 {
-    let v = digits_at_end(word, count);
-    let v = v.wrapping_mul(2561) >> 8;
+    let v = numbers(word) << (64 - 8 * count);
+    let v = (v & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(2561) >> 8;
     let v = (v & 0x00ff_00ff_00ff_00ff).wrapping_mul(6_553_601) >> 16;
     (v & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32
 }
 
-/// The first `count` (1 to 8) bytes of `word`, all digits, as numbers at its end behind zeros.
-#[inline(always)]
-pub(super) fn digits_at_end(word: u64, count: usize) -> u64 {
-    (word << (64 - 8 * count)) & 0x0f0f_0f0f_0f0f_0f0f
-}
-
-/// Whether bytes are other than digits, as they are given by [`short_long`]: zero if none is.
-#[inline(always)]
-pub(super) fn other_than_digits(digits: u64) -> u64 {
-    (digits.wrapping_add(ONES * 0x76) | digits) & HIGH
-}
-
-/// What [`digits_at_end`] spells, in steps that processors have for several words at a time.
-#[inline(always)]
-pub(super) fn value_of_digits(digits: u64) -> u64 {
-    let ten = |v: u64| (v << 3) + (v << 1);
-    let hundred = |v: u64| (v << 6) + (v << 5) + (v << 2);
-    let pairs = ten(digits & 0x000f_000f_000f_000f) + ((digits >> 8) & 0x000f_000f_000f_000f);
-    let fours = hundred(pairs & 0x0000_00ff_0000_00ff) + ((pairs >> 16) & 0x0000_00ff_0000_00ff);
-    (fours & 0xffff_ffff) * 10_000 + (fours >> 32)
-}
-
-/// `58i`, of up to seven digits if they are digits: they as numbers at the end of a word behind zeros, and how many
-/// they are.
+/// `58i`, of up to seven digits: the value and its length.
 #[inline(always)]
 pub(super) fn short_long(word: u64) -> Option<(u64, usize)> {
-    // The first byte of the upper half of ASCII is the suffix.
-    let bits = (word & (ONES * 0x40)).trailing_zeros();
-    if word.unbounded_shr(bits & !7) as u8 != b'i' {
-        return None;
-    }
-    // Without any digit the suffix is what is no digit.
-    let digits = (word ^ (ONES * u64::from(b'0'))).wrapping_shl(70 - bits);
-    Some((digits, (bits / 8) as usize))
+    let count = digit_count(word);
+    let is_short = count.wrapping_sub(1) < 7 && (word >> (8 * count)) as u8 == b'i';
+    is_short.then(|| (digits_value(word, count), count + 1))
 }
 
 const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
@@ -161,13 +143,10 @@ pub(super) fn long(input: &[u8], at: usize) -> Option<(i64, usize)> {
 /// As [`long`], whatever follows.
 #[inline(always)]
 pub(super) fn long_start(input: &[u8], at: usize) -> Option<(i64, usize)> {
-    let word = load(input, at)?;
-    let count = digit_count(word);
-    // Most are of a few digits, and end within the word.
-    if count.wrapping_sub(1) < 7 && (word >> (8 * count)) as u8 == b'i' {
-        return Some((digits_value(word, count).cast_signed(), at + count + 1));
+    match short_long(load(input, at)?) {
+        Some((value, bytes)) => Some((value.cast_signed(), at + bytes)),
+        None => long_of_any_length(input, at),
     }
-    long_of_any_length(input, at)
 }
 
 #[inline(never)]
@@ -203,15 +182,13 @@ pub(super) fn line_timestamp(input: &[u8], at: usize) -> Option<(i64, u8, usize)
 fn long_integer(input: &[u8], at: usize) -> Option<(i64, usize)> {
     let window = input.get(at..)?.first_chunk::<24>()?;
     let (first, second, third) = (load(window, 0)?, load(window, 8)?, load(window, 16)?);
-    let [first, second] = [first, second].map(|word| word ^ (ONES * u64::from(b'0')));
     let count = digit_count(third);
-    if other_than_digits(first) | other_than_digits(second) != 0 || count > 3 || count == 3 && first as u8 != 1 {
+    let has_other = above_nine(numbers(first)) | above_nine(numbers(second)) != 0;
+    if has_other || count > 3 || count == 3 && first as u8 != b'1' {
         return None;
     }
-    let value = value_of_digits(first) * 100_000_000 + value_of_digits(second);
-    // Behind the digits there is room for as many zeros before them.
-    let last = ((third ^ (ONES * u64::from(b'0'))) << (32 - 8 * count)) as u32;
-    let last = value_of_digits(u64::from(last) << 32);
+    let value = digits_value(first, 8) * POWERS[8] + digits_value(second, 8);
+    let last = if count == 0 { 0 } else { digits_value(third, count) };
     Some(((value * POWERS[count] + last).cast_signed(), at + 16 + count))
 }
 
@@ -442,13 +419,19 @@ impl Prefix {
         &self.bytes
     }
 
+    /// Whether bytes are others than the first of the prefix, as many as are looked at.
+    #[inline(always)]
+    fn differs(&self, bytes: &[u8; 8 * PREFIX_WORDS]) -> bool {
+        let different = |i: usize| (load(bytes, 8 * i).unwrap_or(0) ^ self.words[i]) & self.masks[i];
+        different(0) | different(1) | different(2) | different(3) != 0
+    }
+
     /// The eight bytes behind the prefix and where they are, if it is at `at`; `None` too for a long one, or where little is
     /// left of the input.
     #[inline(always)]
     pub(super) fn word_behind(&self, input: &[u8], at: usize) -> Option<(u64, usize)> {
         let window = input.get(at..)?.first_chunk::<{ 8 * PREFIX_WORDS + 8 }>()?;
-        let different = |i: usize| (load(window, 8 * i).unwrap_or(0) ^ self.words[i]) & self.masks[i];
-        if different(0) | different(1) | different(2) | different(3) != 0 {
+        if self.differs(window.first_chunk()?) {
             return None;
         }
         Some((load(window, self.bytes.len())?, at + self.bytes.len()))
@@ -461,9 +444,7 @@ impl Prefix {
         let Some(chunk) = rest.first_chunk::<{ 8 * PREFIX_WORDS }>() else {
             return rest.starts_with(&self.bytes).then_some(at + self.bytes.len());
         };
-        let different = |i: usize| (load(chunk, 8 * i).unwrap_or(0) ^ self.words[i]) & self.masks[i];
-        let any = different(0) | different(1) | different(2) | different(3);
-        if any != 0 || self.bytes.len() > chunk.len() && !rest.starts_with(&self.bytes) {
+        if self.differs(chunk) || self.bytes.len() > chunk.len() && !rest.starts_with(&self.bytes) {
             return None;
         }
         Some(at + self.bytes.len())
@@ -509,26 +490,21 @@ mod tests {
 
     #[test]
     fn short_integers_are_read_and_everything_else_is_told() {
-        let read = |text: &str| {
-            let word = load(format!("{text},,,,,,,,").as_bytes(), 0).expect("eight bytes");
-            let (digits, count) = short_long(word)?;
-            (other_than_digits(digits) == 0).then(|| (value_of_digits(digits), count))
-        };
+        let read = |text: &str| short_long(load(format!("{text},,,,,,,,").as_bytes(), 0).expect("eight bytes"));
         for value in (0..10_000).chain((0..1_000).map(|i| 9_999_999 - 9_973 * i)) {
-            assert_eq!(read(&format!("{value}i")), Some((value, value.to_string().len())));
-            assert_eq!(read(&format!("{value:07}i")), Some((value, 7)));
+            assert_eq!(read(&format!("{value}i")), Some((value, value.to_string().len() + 1)));
+            assert_eq!(read(&format!("{value:07}i")), Some((value, 8)));
         }
-        for other in ["i", "-1i", "1.5i", "1", "1t", "12345678i", "1ii", "0x1i", "1\u{e9}i"] {
-            assert_eq!(read(other), if other == "1ii" { Some((1, 1)) } else { None }, "{other}");
+        for other in ["i", "-1i", "1.5i", "1", "1t", "12345678i", "0x1i", "1\u{e9}i"] {
+            assert_eq!(read(other), None, "{other}");
         }
         for byte in (0..=255u8).filter(|byte| !byte.is_ascii_digit()) {
             for at in 0..3 {
                 let mut bytes = *b"123i,,,,";
                 bytes[at] = byte;
-                let read = short_long(u64::from_le_bytes(bytes)).filter(|(digits, _)| other_than_digits(*digits) == 0);
                 // The first suffix ends it.
-                let expected = (byte == b'i' && at > 0).then_some(at);
-                assert_eq!(read.map(|(_, count)| count), expected, "{byte} at {at}");
+                let expected = (byte == b'i' && at > 0).then(|| ([0, 1, 12][at], at + 1));
+                assert_eq!(short_long(u64::from_le_bytes(bytes)), expected, "{byte} at {at}");
             }
         }
     }

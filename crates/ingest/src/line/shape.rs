@@ -27,12 +27,12 @@ pub(super) struct Shape {
     /// The step before the first field; [`UNKNOWN`] while no line was learnt.
     after: StepId,
     fields: Vec<Field>,
-    /// The type of all of them, as long as they can mostly be read as such.
+    /// The type of all of them, as long as [`read_digits`] or [`read_binary_doubles`] mostly can read them.
     all: Option<Kind>,
     /// How many lines more than others could not.
     others: u8,
-    /// Of the line being read, by field; zeros behind them.
-    values: Vec<[u64; 4]>,
+    /// Of the line being read, by field.
+    values: Vec<u64>,
     /// The steps of a line that is read the general way, to be learnt.
     seen: Vec<StepId>,
     /// The batch and its number of rows for which the columns are known to take a row of this shape.
@@ -129,7 +129,7 @@ impl Shape {
             self.fields.push(Field { prefix: step.prefix.clone(), column: step.column, kind });
         }
         if !self.fields.is_empty() {
-            self.values = vec![[0; 4]; self.fields.len().div_ceil(4)];
+            self.values.resize(self.fields.len(), 0);
             let kind = self.fields[0].kind;
             self.all = self.fields.iter().all(|field| field.kind == kind).then_some(kind);
             self.others = 0;
@@ -146,10 +146,10 @@ impl Shape {
             Some(Kind::Double) => read_binary_doubles(&self.fields, &mut self.values, input, at),
             None => return read_any(&self.fields, &mut self.values, input, at),
         };
-        match end {
-            Some(_) => self.others = self.others.saturating_sub(1),
-            None => return self.read_others(input, at),
+        if end.is_none() {
+            return self.read_others(input, at);
         }
+        self.others = self.others.saturating_sub(1);
         end
     }
 
@@ -187,13 +187,13 @@ impl Shape {
     #[inline(always)]
     pub(super) fn taken(&mut self) -> &[u64] {
         self.credit = (self.credit + 1).min(CREDIT_MAX);
-        &self.values.as_flattened()[..self.fields.len()]
+        &self.values
     }
 
     /// Adds the values read last, for which [`Shape::is_taken`], as the last of what are now `rows` rows.
     #[inline(always)]
     pub(super) fn add(&mut self, columns: &mut [ColumnBuilder], epoch: u32, rows: usize) {
-        for (field, &value) in self.fields.iter().zip(self.values.as_flattened()) {
+        for (field, &value) in self.fields.iter().zip(&self.values) {
             let column = &mut columns[field.column as usize];
             match &mut column.data {
                 Data::Long(v) => v.push(value as i64),
@@ -219,47 +219,38 @@ impl Shape {
     }
 }
 
-tidalite_kernels::dispatch! {
-    /// As [`read_any`], of integers of up to seven digits. What everything waits for is where a value ends: that its digits
-    /// are some, and which number they are, is found out after that, of four values at a time.
-    fn read_digits(fields: &[Field], values: &mut [[u64; 4]], input: &[u8], start: usize) -> Option<usize> {
-        let mut at = start;
-        for (field, value) in fields.iter().zip(values.as_flattened_mut()) {
-            let (word, value_at) = field.prefix.word_behind(input, at)?;
-            let (digits, bytes) = scan::short_long(word)?;
-            (*value, at) = (digits, value_at + 1 + bytes);
-        }
-        let mut bad = [0; 4];
-        for four in values {
-            for (bad, value) in bad.iter_mut().zip(four) {
-                *bad |= scan::other_than_digits(*value);
-                *value = scan::value_of_digits(*value);
-            }
-        }
-        (bad == [0; 4]).then_some(at)
+/// As [`read_any`], of integers of up to seven digits. A loop of its own, and so with all it needs in registers: what
+/// everything waits for is where a value ends.
+#[inline(never)]
+fn read_digits(fields: &[Field], values: &mut [u64], input: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    for (field, value) in fields.iter().zip(&mut *values) {
+        let (word, value_at) = field.prefix.word_behind(input, at)?;
+        let (read, bytes) = scan::short_long(word)?;
+        (*value, at) = (read, value_at + bytes);
     }
+    Some(at)
 }
 
-tidalite_kernels::dispatch! {
-    /// As [`read_any`], of doubles in binary.
-    fn read_binary_doubles(fields: &[Field], values: &mut [[u64; 4]], input: &[u8], start: usize) -> Option<usize> {
-        let mut at = start;
-        for (field, value) in fields.iter().zip(values.as_flattened_mut()) {
-            let (word, value_at) = field.prefix.word_behind(input, at)?;
-            if word as u16 != u16::from_le_bytes([b'=', super::binary::TYPE_DOUBLE]) {
-                return None;
-            }
-            *value = scan::load(input, value_at + 2)?;
-            at = value_at + 10;
+/// As [`read_any`], of doubles in binary.
+#[inline(never)]
+fn read_binary_doubles(fields: &[Field], values: &mut [u64], input: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    for (field, value) in fields.iter().zip(&mut *values) {
+        let (word, value_at) = field.prefix.word_behind(input, at)?;
+        if word as u16 != u16::from_le_bytes([b'=', super::binary::TYPE_DOUBLE]) {
+            return None;
         }
-        let is_nan = values.as_flattened().iter().fold(false, |any, value| any | f64::from_bits(*value).is_nan());
-        (!is_nan).then_some(at)
+        *value = scan::load(input, value_at + 2)?;
+        at = value_at + 10;
     }
+    let is_nan = values.iter().fold(false, |any, value| any | f64::from_bits(*value).is_nan());
+    (!is_nan).then_some(at)
 }
 
 #[inline(never)]
-fn read_any(fields: &[Field], values: &mut [[u64; 4]], input: &[u8], mut at: usize) -> Option<usize> {
-    for (field, value) in fields.iter().zip(values.as_flattened_mut()) {
+fn read_any(fields: &[Field], values: &mut [u64], input: &[u8], mut at: usize) -> Option<usize> {
+    for (field, value) in fields.iter().zip(&mut *values) {
         at = field.prefix.behind(input, at)?;
         (*value, at) = match field.kind {
             Kind::Long => scan::long_start(input, at).map(|(v, end)| (v.cast_unsigned(), end))?,

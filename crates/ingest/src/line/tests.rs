@@ -692,7 +692,9 @@ fn fields_of_one_shape_are_read_the_same_whatever_differs_now_and_then() {
         let mut dice = fastrand::Rng::with_seed(seed);
         let mut plain = LineParser::new(LineOptions { predict: false, ..options() });
         let mut quick = LineParser::new(LineOptions { seed, ..options() });
-        let fields: Vec<bool> = (0..dice.usize(1..12)).map(|_| dice.bool()).collect();
+        // Integers and doubles, or all of one of them: then mostly short ones, or those in binary.
+        let all = [None, Some(true), Some(false)][seed as usize / 3 % 3];
+        let fields: Vec<bool> = (0..dice.usize(1..12)).map(|_| all.unwrap_or_else(|| dice.bool())).collect();
         let odd_in = [40, 400, u32::MAX][dice.usize(..3)];
         for round in 0..4 {
             let mut text = Vec::new();
@@ -703,14 +705,17 @@ fn fields_of_one_shape_are_read_the_same_whatever_differs_now_and_then() {
                 text.extend(format!("cpu{tags}").bytes());
                 for (at, is_long) in fields.iter().enumerate() {
                     let mut name = format!("{}usage_{at}", if at == 0 { ' ' } else { ',' });
+                    let is_usual = all.is_some() && dice.u8(..50) > 0;
                     let mut value = match is_long {
+                        true if is_usual => format!("{}i", dice.u32(..) >> dice.u32(8..32)).into_bytes(),
+                        false if is_usual => [b"=\x10".as_slice(), &dice.f64().to_le_bytes()].concat(),
                         true => format!("{}i", dice.i64(..) >> dice.u32(..64)).into_bytes(),
                         false if dice.u8(..3) == 0 => format!("{}", dice.u16(..)).into_bytes(),
                         false if dice.bool() => format!("{:.1}", dice.f64() * 100.0).into_bytes(),
                         false => [b"=\x10".as_slice(), &dice.f64().to_le_bytes()].concat(),
                     };
                     if odd_field == Some(at) {
-                        match dice.u8(..9) {
+                        match dice.u8(..10) {
                             0 => continue,
                             1 => value = b"NaN".to_vec(),
                             2 => value = b"t".to_vec(),
@@ -718,7 +723,8 @@ fn fields_of_one_shape_are_read_the_same_whatever_differs_now_and_then() {
                             4 => name = format!("{}usage_0", &name[..1]),
                             5 => value = b"12345678901234567890i".to_vec(),
                             6 => value = b"\"text\"".to_vec(),
-                            7 => value.extend(format!(",new{}=1i", dice.u8(..3)).bytes()),
+                            7 => value = [b"=\x10".as_slice(), &f64::NAN.to_le_bytes()].concat(),
+                            8 => value.extend(format!(",new{}=1i", dice.u8(..3)).bytes()),
                             _ => value.push(b' '),
                         }
                     }

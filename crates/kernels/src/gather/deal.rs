@@ -2,10 +2,11 @@
 //!
 //! Rows that came in any order and are to be in order would be read line by line, each line as often as it has rows in
 //! different blocks of the result. They are read forwards once instead and dealt out to parts of the result, as a radix sort
-//! does it; in a part, which the first level cache nearly holds, they are brought into order.
+//! does it; in a part, which the second level cache holds, they are brought into order.
 
 use super::Place;
 use crate::sort_permutation;
+use std::ops::Range;
 use tidalite_types::{Bitmap, Column, Values};
 
 /// Of the result. Fewer rows a part are more parts to write to at a time than lines of memory are near.
@@ -117,17 +118,23 @@ impl Deal {
     }
 }
 
-/// Calls `each` with run, row and number of the places, in order of run and row.
-fn in_order_of_lying(places: &[Place], mut each: impl FnMut(u32, u32, u32)) {
-    // From the first to the last row of each run.
+/// Of each run, up to the last that a place is in: from the first to the last of its rows that are asked for; empty where
+/// none is.
+#[must_use]
+pub fn row_spans(places: &[Place]) -> Vec<Range<u32>> {
     let run_count = places.iter().map(|place| place.run as usize + 1).max().unwrap_or(0);
     let mut spans = vec![(u32::MAX, 0); run_count];
     for place in places {
-        let (lo, hi) = &mut spans[place.run as usize];
-        (*lo, *hi) = ((*lo).min(place.row), (*hi).max(place.row));
+        let (start, end) = &mut spans[place.run as usize];
+        (*start, *end) = ((*start).min(place.row), (*end).max(place.row + 1));
     }
-    let length = |&(lo, hi): &(u32, u32)| (u64::from(hi) + 1).saturating_sub(lo.into()) as usize;
-    let spanned: usize = spans.iter().map(length).sum();
+    spans.into_iter().map(|(start, end)| start.min(end)..end).collect()
+}
+
+/// Calls `each` with run, row and number of the places, in order of run and row.
+fn in_order_of_lying(places: &[Place], mut each: impl FnMut(u32, u32, u32)) {
+    let spans = row_spans(places);
+    let spanned: usize = spans.iter().map(Range::len).sum();
     if spanned > SPARSE * places.len() {
         let keys: Vec<i64> = places.iter().map(|p| i64::from(p.run) << 32 | i64::from(p.row)).collect();
         for wanted in sort_permutation(&keys) {
@@ -137,14 +144,14 @@ fn in_order_of_lying(places: &[Place], mut each: impl FnMut(u32, u32, u32)) {
         return;
     }
     const NONE: u32 = u32::MAX;
-    let froms: Vec<usize> = spans.iter().scan(0, |at, span| Some(std::mem::replace(at, *at + length(span)))).collect();
+    let froms: Vec<usize> = spans.iter().scan(0, |at, span| Some(std::mem::replace(at, *at + span.len()))).collect();
     let mut wanted_at = vec![NONE; spanned];
     for (wanted, place) in places.iter().enumerate() {
         let run = place.run as usize;
-        wanted_at[froms[run] + (place.row - spans[run].0) as usize] = wanted as u32;
+        wanted_at[froms[run] + (place.row - spans[run].start) as usize] = wanted as u32;
     }
     for (run, (span, from)) in spans.iter().zip(froms).enumerate() {
-        for (row, &wanted) in (span.0..).zip(&wanted_at[from..from + length(span)]) {
+        for (row, &wanted) in span.clone().zip(&wanted_at[from..from + span.len()]) {
             if wanted != NONE {
                 each(run as u32, row, wanted);
             }

@@ -2,8 +2,9 @@
 
 use super::pieces::{BlockPlan, Piece};
 use crate::{Error, Result, Run, TableSnapshot};
+use std::ops::Range;
 use std::sync::Arc;
-use tidalite_kernels::gather::{Deal, Place, gather_places, scatter_places};
+use tidalite_kernels::gather::{Deal, Place, gather_places, row_spans, scatter_places};
 use tidalite_kernels::{is_sorted, merge_many, sort_permutation};
 use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnId, Values};
 
@@ -209,18 +210,13 @@ impl NewRows {
         let pieces = || blocks.iter().flat_map(|block| &block.pieces).filter(|piece| piece.is_new);
         let (first, last) = (pieces().next()?.range().start, pieces().last()?.range().end);
         let count: usize = pieces().map(|piece| piece.range().len()).sum();
+        // The rows of one piece are taken as they arrived (`by_arrival`): they become one block, which the cache holds.
         if pieces().nth(1).is_none() || count < ARRIVAL_ROWS_MIN || last - first != count {
             return None;
         }
         let places = &places[first..last];
-        // From the first to the last row of each run that a block of them has.
         let one_block = &places[..count.min(BLOCK_ROWS)];
-        let mut spans = vec![(u32::MAX, 0); self.runs.len()];
-        for place in one_block {
-            let (lo, hi) = &mut spans[place.run as usize];
-            (*lo, *hi) = ((*lo).min(place.row), (*hi).max(place.row));
-        }
-        let spanned: usize = spans.iter().map(|(lo, hi)| (hi + 1).saturating_sub(*lo) as usize).sum();
+        let spanned: usize = row_spans(one_block).iter().map(Range::len).sum();
         (spanned > FAR_APART * one_block.len()).then(|| NewInOrder { first, deal: Deal::new(places) })
     }
 

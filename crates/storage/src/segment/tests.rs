@@ -118,9 +118,9 @@ fn read_all(segment: &Segment, columns: &[(ColumnId, ColumnType, Column)]) -> Re
     Ok(out)
 }
 
-/// A segment of 70 rows of every type on a simulated disk, and its bytes.
 type Columns = Vec<(ColumnId, ColumnType, Column)>;
 
+/// A segment of 70 rows of every type on a simulated disk, and its bytes.
 fn small_segment(seed: u64) -> (Arc<SimFs>, Columns, SegmentSummary, Vec<u8>) {
     let fs = Arc::new(SimFs::new(0));
     let columns = random_columns(&mut fastrand::Rng::with_seed(seed), 70);

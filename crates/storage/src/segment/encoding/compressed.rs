@@ -152,7 +152,9 @@ pub(super) fn inflate(block: &EncodedBlock) -> Result<EncodedBlock, String> {
     let entry = Entry { encoding, bytes: (start + bytes) as u32, ..block.entry };
     let inner = EncodedBlock { rows: block.rows, physical: block.physical, entry, bytes: buffer.freeze() };
     match encoding {
-        Encoding::Text | Encoding::TextDict | Encoding::Planes => inner.check_length().map(|_| ())?,
+        Encoding::Text | Encoding::TextDict | Encoding::Planes => {
+            inner.check_length()?;
+        }
         _ => inner.check()?,
     }
     Ok(inner)
