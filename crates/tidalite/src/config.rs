@@ -99,4 +99,9 @@ impl DatabaseConfig {
             has_background_jobs: true,
         }
     }
+
+    /// Whether the log is written past the system's cache, where no sync would have to write it.
+    pub(crate) fn log_bypasses_cache(&self) -> bool {
+        self.durability == Durability::Sync
+    }
 }

@@ -77,8 +77,9 @@ impl Database {
         config.staging_bytes = config.staging_bytes.min(STAGING_BYTES_MAX);
         let store = SegmentStore::new(fs.clone(), config.cache_bytes);
         let (manifest, _) = Manifest::open(fs.clone())?;
-        let Recovered { catalog, versions, log, txn, persisted, replayed, times } =
+        let Recovered { catalog, versions, mut log, txn, persisted, replayed, times } =
             recover(&fs, &store, &manifest, config.log_file_bytes)?;
+        log.bypass_cache(config.log_bypasses_cache());
         let staged = versions.staged();
         tracing::info!(commits = replayed, staged_rows = staged.rows, last = txn.0, "opened the data folder");
         let shared = Arc::new(Shared::new(config, fs, store, versions.into(), manifest, persisted, times));

@@ -117,7 +117,7 @@ impl Jobs {
     fn make_spare(&self) {
         let shared = &self.shared;
         if shared.log_wants_spare.load(Relaxed)
-            && make_spare(&*shared.fs, shared.config.log_file_bytes)
+            && make_spare(&*shared.fs, shared.config.log_file_bytes, shared.config.log_bypasses_cache())
                 .inspect_err(|error| tracing::debug!(%error, "no spare file for the log"))
                 .is_ok()
         {

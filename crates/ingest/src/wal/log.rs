@@ -3,7 +3,9 @@
 //! A file `log/<number>.log` has a header of 64 bytes (magic, number, first commit, CRC32C; epoch of its first record,
 //! CRC32C) and then records, each at a multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
 //! are written full of zeros ahead ([`make_spare`]) and used again under a new number, so that a sync writes data and
-//! no metadata; what an old use left behind has another file number.
+//! no metadata; what an old use left behind has another file number. Where every commit is synced they are written past the system's
+//! cache ([`LogWriter::bypass_cache`]): nobody reads them, and a sync has nothing to write any more. The disk takes whole blocks then:
+//! the end of what was written is written again with what follows, and zeros behind it.
 //!
 //! Epochs tell what was synced when. A record has at most the epoch of the one before it plus two, and whatever is two or
 //! more epochs before it was synced before it was written. So the first bad record ends the log when nothing later is
@@ -18,7 +20,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite_storage::codec::{Decoder, Encoder, Malformed};
-use tidalite_storage::fs::{File, Fs};
+use tidalite_storage::fs::{DIRECT_UNIT, File, Fs, aligned};
 use tidalite_storage::{Error, Result};
 use tidalite_types::{ErrorKind, Txn};
 
@@ -43,6 +45,8 @@ const KEPT_BYTES: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub struct Group {
     encoder: Encoder,
+    /// Where the records begin: before them there is room for the end of what was written before.
+    from: usize,
     /// Starts and commits of the records.
     records: Vec<(usize, Txn)>,
 }
@@ -51,12 +55,13 @@ impl Group {
     /// Adds a commit.
     pub fn push(&mut self, txn: Txn, ops: &[Op]) {
         let bytes = &mut self.encoder.bytes;
-        self.records.push((bytes.len(), txn));
-        bytes.resize(bytes.len() + RECORD_HEADER, 0);
+        let start = bytes.len();
+        self.records.push((start, txn));
+        bytes.resize(start + RECORD_HEADER, 0);
         self.encoder.u32(ops.len() as u32);
         ops.iter().for_each(|op| encode_op(op, &mut self.encoder));
-        let padded = self.encoder.bytes.len().next_multiple_of(8);
-        self.encoder.bytes.resize(padded, 0);
+        let end = start + (self.encoder.bytes.len() - start).next_multiple_of(8);
+        self.encoder.bytes.resize(end, 0);
     }
 
     #[must_use]
@@ -66,12 +71,37 @@ impl Group {
 
     #[must_use]
     pub fn byte_count(&self) -> usize {
-        self.encoder.bytes.len()
+        self.encoder.bytes.len() - self.from
     }
 
     pub fn clear(&mut self) {
-        self.encoder.bytes.clear();
+        self.encoder.bytes.truncate(self.from);
         self.records.clear();
+    }
+
+    /// Makes it empty, to be written behind so many bytes in a write that begins at a multiple of `unit`.
+    fn begin_behind(&mut self, tail_bytes: usize, unit: usize) {
+        self.records.clear();
+        self.encoder.bytes.clear();
+        self.from = aligned(&mut self.encoder.bytes, unit, 0) + tail_bytes;
+        self.encoder.bytes.resize(self.from, 0);
+    }
+
+    /// What is written at once: `tail`, the records, and zeros up to a multiple of `unit`. Where the records lie already
+    /// as [`Group::begin_behind`] has it, they stay there.
+    fn behind(&mut self, tail: &[u8], unit: usize) -> &[u8] {
+        let count = self.byte_count();
+        let len = (tail.len() + count).next_multiple_of(unit);
+        let bytes = &mut self.encoder.bytes;
+        let start = aligned(bytes, unit, len);
+        let from = start + tail.len();
+        if from != self.from {
+            bytes.copy_within(self.from..self.from + count, from);
+            self.from = from;
+        }
+        bytes[start..from].copy_from_slice(tail);
+        bytes[from + count..start + len].fill(0);
+        &bytes[start..start + len]
     }
 
     pub(super) fn seal(&mut self, file: u64, epoch: u64) {
@@ -102,6 +132,7 @@ pub struct LogWriter {
     epoch: u64,
     /// The last commit written.
     txn: Txn,
+    bypasses_cache: bool,
     /// Why nothing can be written any more.
     poison: Option<String>,
 }
@@ -112,11 +143,30 @@ struct Current {
     file: Arc<dyn File>,
     path: PathBuf,
     len: u64,
+    /// The end of it, which is written again with what follows: what is more than a multiple of the unit of writes.
+    tail: Vec<u8>,
     capacity: u64,
     /// Up to where it is known to be durable.
     durable: u64,
     /// Where the records of the current epoch begin.
     epoch_began: u64,
+}
+
+impl Current {
+    /// Writes what is in `group` behind what there is, and makes it empty.
+    fn append(&mut self, group: &mut Group) -> Result<()> {
+        let unit = self.file.write_unit();
+        let count = group.byte_count();
+        let (at, end) = (self.len - self.tail.len() as u64, self.tail.len() + count);
+        let bytes = group.behind(&self.tail, unit);
+        self.file.write_all_at(bytes, at).map_err(|e| Error::io("write", &self.path, e))?;
+        let kept = &bytes[end - end % unit..end];
+        self.tail.clear();
+        self.tail.extend_from_slice(kept);
+        self.len += count as u64;
+        group.begin_behind(self.tail.len(), unit);
+        Ok(())
+    }
 }
 
 /// What was written to the log and is to be made durable, by any thread.
@@ -144,7 +194,7 @@ impl LogWriter {
         let first_bytes = file_bytes.min(FIRST_FILE_BYTES);
         let epoch = found.epoch + 2;
         let start = FileHeader { first: found.txn.next(), epoch: Some(epoch) };
-        let mut begin = |bytes| begin_file(&*fs, &mut spares, found.number + 1, start, bytes);
+        let mut begin = |bytes| begin_file(&*fs, &mut spares, found.number + 1, start, bytes, false);
         // On a full disk, so that a database can be opened to remove something.
         let current = match begin(first_bytes) {
             Err(error) if error.kind() == ErrorKind::Unavailable && first_bytes > LEAST_FILE_BYTES => {
@@ -161,8 +211,15 @@ impl LogWriter {
             next_spare,
             epoch,
             txn: found.txn,
+            bypasses_cache: false,
             poison: None,
         })
+    }
+
+    /// Whether files are written past the system's cache from the next one on, if they were written before
+    /// ([`make_spare`]). Who does not sync every commit is faster with the cache.
+    pub fn bypass_cache(&mut self, yes: bool) {
+        self.bypasses_cache = yes;
     }
 
     /// Makes sure `bytes` more can be written; afterwards a full disk cannot stop them. Fails without harm. Leaves the
@@ -192,24 +249,23 @@ impl LogWriter {
             large => (large + KEPT_BYTES).next_multiple_of(4096),
         };
         let start = FileHeader { first: self.txn.next(), epoch: Some(self.epoch) };
-        let next = begin_file(&*self.fs, &mut self.spares, self.current.number + 1, start, capacity)?;
+        let number = self.current.number + 1;
+        let next = begin_file(&*self.fs, &mut self.spares, number, start, capacity, self.bypasses_cache)?;
         let old = std::mem::replace(&mut self.current, next);
         self.full.push_back((old.number, self.txn, old.len));
         Ok(())
     }
 
-    /// Writes the group, for which room was reserved. Durable after [`LogWriter::sync`].
+    /// Writes the group, for which room was reserved, and makes it empty. Durable after [`LogWriter::sync`].
     pub fn append(&mut self, group: &mut Group) -> Result<()> {
         self.check()?;
         // Only when the room reserved was estimated too small; commits already decided hang on it.
         self.reserve_to_free(group.byte_count() as u64).map_err(|e| self.poisoned(e))?;
         self.step_epoch();
         group.seal(self.current.number, self.epoch);
-        let bytes = &group.encoder.bytes;
-        let written = self.current.file.write_all_at(bytes, self.current.len);
-        written.map_err(|e| self.poisoned(Error::io("write", &self.current.path.clone(), e)))?;
-        self.current.len += bytes.len() as u64;
-        self.txn = group.records.last().map_or(self.txn, |r| r.1);
+        let last = group.records.last().map_or(self.txn, |r| r.1);
+        self.current.append(group).map_err(|e| self.poisoned(e))?;
+        self.txn = last;
         Ok(())
     }
 
@@ -320,15 +376,19 @@ impl LogWriter {
 
 /// Makes a file for later use. Its blocks are written, not only allocated: file systems note the first write to a block
 /// in their own journal, which a sync then has to write, too. To be called for a log that wants a spare, from any
-/// thread; then the log has to be told.
-pub fn make_spare(fs: &dyn Fs, file_bytes: u64) -> Result<()> {
+/// thread; then the log has to be told. `bypass_cache` as that log does.
+pub fn make_spare(fs: &dyn Fs, file_bytes: u64, bypass_cache: bool) -> Result<()> {
     let path = PathBuf::from(FOLDER).join(NEW_SPARE);
     let _ = fs.remove(&path);
-    let written = fs.create(&path).and_then(|file| {
+    let written = fs.create(&path).and_then(|mut file| {
         file.allocate(file_bytes)?;
-        let zeros = vec![0; SPARE_STEP];
+        if bypass_cache && takes_direct_writes(file_bytes) {
+            file = fs.open_direct(&path)?;
+        }
+        let mut zeros = Vec::new();
+        let from = aligned(&mut zeros, file.write_unit(), SPARE_STEP);
         for at in (0..file_bytes).step_by(SPARE_STEP) {
-            file.write_all_at(&zeros[..(file_bytes - at).min(SPARE_STEP as u64) as usize], at)?;
+            file.write_all_at(&zeros[from..][..(file_bytes - at).min(SPARE_STEP as u64) as usize], at)?;
             file.sync()?;
         }
         Ok(())
@@ -344,6 +404,11 @@ fn kept_bytes(capacity: u64) -> u64 {
     if capacity < LEAST_FILE_BYTES { 0 } else { KEPT_BYTES.min(capacity / 4) }
 }
 
+/// Whether no write to a file of this capacity is cut short by its end.
+fn takes_direct_writes(capacity: u64) -> bool {
+    capacity.is_multiple_of(DIRECT_UNIT as u64)
+}
+
 pub(super) fn path_of(number: u64) -> PathBuf {
     PathBuf::from(FOLDER).join(format!("{number:016x}.log"))
 }
@@ -354,13 +419,17 @@ fn begin_file(
     number: u64,
     start: FileHeader,
     capacity: u64,
+    bypass_cache: bool,
 ) -> Result<Current> {
     let path = path_of(number);
     // Left by an attempt that failed before anything was written behind its header.
     let _ = fs.remove(&path);
     let spare = spares.pop_if(|s| s.1 == capacity);
     let file = match &spare {
-        Some((old, _)) => fs.rename(old, &path).and_then(|()| fs.open_write(&path)),
+        Some((old, _)) => fs.rename(old, &path).and_then(|()| match bypass_cache && takes_direct_writes(capacity) {
+            true => fs.open_direct(&path),
+            false => fs.open_write(&path),
+        }),
         None => fs.create(&path),
     };
     let file = file.map_err(|e| Error::io("create", &path, e))?;
@@ -372,9 +441,13 @@ fn begin_file(
     // The name is durable before the content changes: a file recycled from an old number must not be found under
     // that number with the header of another.
     fs.sync_dir(Path::new(FOLDER)).map_err(|e| Error::io("sync", Path::new(FOLDER), e))?;
-    file.write_all_at(&start.to_bytes(number), 0).map_err(|e| Error::io("write", &path, e))?;
-    file.sync().map_err(|e| Error::io("sync", &path, e))?;
-    Ok(Current { number, file, path, len: FILE_HEADER, capacity, durable: FILE_HEADER, epoch_began: FILE_HEADER })
+    let (durable, epoch_began) = (FILE_HEADER, FILE_HEADER);
+    let mut begun = Current { number, file, path, len: 0, tail: Vec::new(), capacity, durable, epoch_began };
+    let mut header = Group::default();
+    header.encoder.bytes.extend_from_slice(&start.to_bytes(number));
+    begun.append(&mut header)?;
+    begun.file.sync().map_err(|e| Error::io("sync", &begun.path, e))?;
+    Ok(begun)
 }
 
 /// What there was when the log was opened.

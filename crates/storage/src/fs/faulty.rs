@@ -20,7 +20,7 @@
 mod content;
 mod names;
 
-use super::{File, Fs};
+use super::{DIRECT_UNIT, File, Fs};
 use content::Content;
 use names::{Names, Node};
 use std::collections::BTreeMap;
@@ -165,7 +165,7 @@ impl SimFs {
     }
 
     fn file(&self, id: u64, path: &Path) -> Arc<dyn File> {
-        Arc::new(SimFile { fs: self.clone(), id, path: path.to_owned() })
+        Arc::new(SimFile { fs: self.clone(), id, path: path.to_owned(), unit: 1 })
     }
 }
 
@@ -265,6 +265,13 @@ impl Fs for SimFs {
         self.open(path)
     }
 
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let mut disk = self.lock();
+        disk.check_read("open", path)?;
+        let id = disk.names.file(path)?;
+        Ok(Arc::new(SimFile { fs: self.clone(), id, path: path.to_owned(), unit: DIRECT_UNIT }))
+    }
+
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         let id = self.lock().change("create", path, false, |disk| {
             let id = disk.files.last_key_value().map_or(0, |(id, _)| id + 1);
@@ -303,6 +310,7 @@ struct SimFile {
     fs: SimFs,
     id: u64,
     path: PathBuf,
+    unit: usize,
 }
 
 impl File for SimFile {
@@ -318,7 +326,13 @@ impl File for SimFile {
         disk.content(self.id).read(buffer, offset)
     }
 
+    fn write_unit(&self) -> usize {
+        self.unit
+    }
+
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let places = [bytes.as_ptr().addr(), bytes.len(), offset as usize];
+        assert!(places.iter().all(|place| place.is_multiple_of(self.unit)), "a direct write of {places:?}");
         let mut disk = self.fs.lock();
         let grows = offset + bytes.len() as u64 > disk.content(self.id).len();
         let (part, result) = match disk.begin("write", &self.path, grows)? {

@@ -8,14 +8,19 @@
 //! removed name is durable only after `sync_dir` of its folder. After a failed sync nothing is known of the
 //! writes it covered.
 
+mod aligned;
 pub mod faulty;
 pub mod os;
 pub mod overlay;
 
+pub use aligned::aligned;
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Of writes past the system's cache: no disk has larger blocks.
+pub const DIRECT_UNIT: usize = 4096;
 
 /// A folder of files.
 pub trait Fs: Send + Sync + Debug {
@@ -23,6 +28,11 @@ pub trait Fs: Send + Sync + Debug {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// Opens an existing file for reading and writing.
     fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// As [`Fs::open_write`], for writes that go to the disk past the system's cache where that is possible: each begins and
+    /// ends at a multiple of [`File::write_unit`].
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open_write(path)
+    }
     /// Creates an empty file; fails with `AlreadyExists` when there is one.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// Renames, replacing what has the name `to`.
@@ -46,6 +56,10 @@ pub trait File: Send + Sync + Debug {
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
     /// These bytes will be read soon: a disk may begin to fetch them. Nothing depends on it.
     fn will_read(&self, _offset: u64, _bytes: u64) {}
+    /// What place, length and address in memory of a write must be multiples of: 1, or [`DIRECT_UNIT`].
+    fn write_unit(&self) -> usize {
+        1
+    }
     /// Writes all of `bytes`; past the end the file grows.
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     fn set_len(&self, len: u64) -> io::Result<()>;

@@ -2,8 +2,8 @@
 //!
 //! Always: `sync` is fdatasync, which also makes a changed length durable; `sync_dir` is fsync of the folder.
 
-use super::{File, Fs};
-use rustix::fs::FallocateFlags;
+use super::{DIRECT_UNIT, File, Fs};
+use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 use std::fs::OpenOptions;
 use std::io;
@@ -29,7 +29,7 @@ impl OsFs {
     }
 
     fn open_with(&self, path: &Path, options: &OpenOptions) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(OsFile { file: options.open(self.root.join(path))? }))
+        Ok(Arc::new(OsFile { file: options.open(self.root.join(path))?, unit: 1 }))
     }
 }
 
@@ -40,6 +40,17 @@ impl Fs for OsFs {
 
     fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         self.open_with(path, OpenOptions::new().read(true).write(true))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = OFlags::DIRECT.bits().cast_signed();
+        match OpenOptions::new().read(true).write(true).custom_flags(flags).open(self.root.join(path)) {
+            // Some file systems have nothing but their cache.
+            Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => self.open_write(path),
+            file => Ok(Arc::new(OsFile { file: file?, unit: DIRECT_UNIT })),
+        }
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
@@ -79,6 +90,7 @@ impl Fs for OsFs {
 #[derive(Debug)]
 struct OsFile {
     file: std::fs::File,
+    unit: usize,
 }
 
 impl File for OsFile {
@@ -96,8 +108,19 @@ impl File for OsFile {
         let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
     }
 
+    fn write_unit(&self) -> usize {
+        self.unit
+    }
+
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_all_at(bytes, offset)
+        match self.file.write_all_at(bytes, offset) {
+            // Others say so only now.
+            Err(error) if self.unit > 1 && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                rustix::fs::fcntl_setfl(&self.file, OFlags::empty())?;
+                self.file.write_all_at(bytes, offset)
+            }
+            written => written,
+        }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -137,6 +160,27 @@ impl OsFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_past_the_cache_is_read_as_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let fs = OsFs::new(dir.path());
+        fs.create(Path::new("log")).unwrap().write_all_at(&[1; 10_000], 0).unwrap();
+        let file = fs.open_direct(Path::new("log")).unwrap();
+        let mut bytes = Vec::new();
+        let from = crate::fs::aligned(&mut bytes, file.write_unit(), DIRECT_UNIT);
+        bytes[from..].fill(2);
+        file.write_all_at(&bytes[from..], DIRECT_UNIT as u64).unwrap();
+        file.sync().unwrap();
+        let mut read = [0; 10_000];
+        fs.open(Path::new("log")).unwrap().read_exact_at(&mut read, 0).unwrap();
+        assert!(read[..4096] == [1; 4096] && read[4096..8192] == [2; 4096] && read[8192..] == [1; 1808]);
+        // From a place that no disk takes it from, it still gets there.
+        file.write_all_at(&bytes[from..][..100], 9).unwrap();
+        fs.open(Path::new("log")).unwrap().read_exact_at(&mut read, 0).unwrap();
+        assert!(read[..9] == [1; 9] && read[9..109] == [2; 100] && read[109] == 1);
+        assert_eq!(fs.open_direct(Path::new("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 
     #[test]
     fn files_grow_shrink_move_and_are_listed() {
