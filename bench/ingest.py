@@ -179,7 +179,7 @@ def until(seconds):
 
 
 def measure_ack(system, case, args):
-    """Latency alone, then while another process pushes a file over and over."""
+    """Latency alone, then while another process pushes a file."""
     f, connections, lines = ack_case(case, args)
     system.start()
     try:
@@ -232,6 +232,8 @@ def acknowledgements_under_load(system, f, connections, lines, http_port=None):
     pusher = senders.FORK.Process(target=senders.send_raw, args=(system.ilp_port, f.data, f.blocks, connections))
     stolen = stolen_seconds()
     pusher.start()
+    # The first one waits for this process to get its memory back from the fork.
+    senders.acknowledgements(http_port or system.http_port, lines, lambda: False, ACK_PAUSE)
     loaded = senders.acknowledgements(http_port or system.http_port, lines, pusher.is_alive, ACK_PAUSE)
     pusher.join()
     return loaded, stolen_seconds() - stolen
@@ -240,6 +242,7 @@ def acknowledgements_under_load(system, f, connections, lines, http_port=None):
 def latencies(**measured):
     record = {}
     for name, (values, computations) in measured.items():
+        record[f"{name}_ms"] = [round(value, 2) for value in values]
         for kind, sorted_values in ((name, sorted(values)), (f"{name}_computation", sorted(computations))):
             at = lambda q: sorted_values[min(len(sorted_values) - 1, int(q * len(sorted_values)))]  # noqa: E731, B023
             record |= {f"{kind}_n": len(sorted_values), f"{kind}_p50_ms": at(0.5), f"{kind}_p90_ms": at(0.9),

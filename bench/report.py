@@ -68,7 +68,17 @@ def ack_table(records):
         cells = [spread([r.get(c) for r in own], "{:.0f}" if c.endswith("_n") else "{:.2f}") for c in columns]
         lines.append(f"| {case} | {system} | {len(own)} | " + " | ".join(cells)
                      + f" | {spread([r.get('stolen_s') for r in own], '{:.2f}')} | {spread([r.get('syncs_per_ack_alone') for r in own], '{:.2f}')} |")
-    return lines + [""]
+    return lines + ["", "A hundredth of a run's requests under load are one or two. All runs together:", "",
+                    "| case | system | requests alone | p50 | p99 | p99.9 | requests under load | p50 | p99 | p99.9 |", "|---|---|" + "--:|" * 8] + [
+        f"| {case} | {system} | {pooled(acks, case, system, 'alone_ms')} | {pooled(acks, case, system, 'loaded_ms')} |"
+        for case, system in ordered(acks)] + [""]
+
+
+def pooled(records, case, system, key):
+    values = sorted(v for r in records if (r["case"], r["system"]) == (case, system) for v in r.get(key, []))
+    if not values:
+        return " | | |"
+    return f"{len(values)} | " + " | ".join(f"{values[min(len(values) - 1, int(q * len(values)))]:.2f}" for q in (0.5, 0.99, 0.999))
 
 
 def agreement(records):

@@ -28,8 +28,8 @@ pub const FOLDER: &str = "log";
 pub(super) const MAGIC: &[u8; 8] = b"TIDELOG1";
 pub(super) const FILE_HEADER: u64 = 64;
 pub(super) const RECORD_HEADER: usize = 32;
-/// Released files kept for later use.
-const SPARES_MAX: usize = 4;
+/// Released files kept for later use: as many as a checkpoint mostly releases. Each one more is written full of zeros.
+const SPARES_MAX: usize = 8;
 /// The first file after an open is short: soon there is a spare, whose syncs are faster.
 const FIRST_FILE_BYTES: u64 = 4 << 20;
 /// Room for a few commands.
