@@ -35,6 +35,8 @@ use watch::{Due, Limits, Watch};
 
 /// A tenth of the share of a thread of normal priority, when all want to run.
 const MERGE_NICENESS: i32 = 10;
+/// With this part of the staging limit filled, the thread of jobs does not pause.
+const HURRY_PART: usize = 4;
 /// How often the thread looks for work when nobody asks.
 const TICK: Duration = Duration::from_millis(100);
 /// Tables with a TTL are looked at this often.
@@ -116,8 +118,14 @@ impl Jobs {
     /// Makes the next file of the log when there is none. Without it the log goes on all the same, with slower syncs.
     fn make_spare(&self) {
         let shared = &self.shared;
+        // Commits want the disk, too. Where many rows wait for merges, they want the next file soon.
+        let pause = |took| {
+            if shared.tables.read().staged().bytes < shared.config.staging_bytes / HURRY_PART {
+                std::thread::sleep(took);
+            }
+        };
         if shared.log_wants_spare.load(Relaxed)
-            && make_spare(&*shared.fs, shared.config.log_file_bytes, shared.config.log_bypasses_cache())
+            && make_spare(&*shared.fs, shared.config.log_file_bytes, shared.config.log_bypasses_cache(), pause)
                 .inspect_err(|error| tracing::debug!(%error, "no spare file for the log"))
                 .is_ok()
         {

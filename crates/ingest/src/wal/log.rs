@@ -3,9 +3,9 @@
 //! A file `log/<number>.log` has a header of 64 bytes (magic, number, first commit, CRC32C; epoch of its first record,
 //! CRC32C) and then records, each at a multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
 //! are written full of zeros ahead ([`make_spare`]) and used again under a new number, so that a sync writes data and
-//! no metadata; what an old use left behind has another file number. Where every commit is synced they are written past the system's
-//! cache ([`LogWriter::bypass_cache`]): nobody reads them, and a sync has nothing to write any more. The disk takes whole blocks then:
-//! the end of what was written is written again with what follows, and zeros behind it.
+//! no metadata; what an old use left behind has another file number. Where every commit is synced they are written past
+//! the system's cache ([`LogWriter::bypass_cache`]): nobody reads them, and a sync has nothing left to write. The disk takes
+//! whole blocks then: the end of what was written is written again with what follows, and zeros behind it.
 //!
 //! Epochs tell what was synced when. A record has at most the epoch of the one before it plus two, and whatever is two or
 //! more epochs before it was synced before it was written. So the first bad record ends the log when nothing later is
@@ -19,6 +19,7 @@ use super::record::{Front, Op, decode_front, decode_op, encode_op};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tidalite_storage::codec::{Decoder, Encoder, Malformed};
 use tidalite_storage::fs::{DIRECT_UNIT, File, Fs, aligned};
 use tidalite_storage::{Error, Result};
@@ -376,8 +377,9 @@ impl LogWriter {
 
 /// Makes a file for later use. Its blocks are written, not only allocated: file systems note the first write to a block
 /// in their own journal, which a sync then has to write, too. To be called for a log that wants a spare, from any
-/// thread; then the log has to be told. `bypass_cache` as that log does.
-pub fn make_spare(fs: &dyn Fs, file_bytes: u64, bypass_cache: bool) -> Result<()> {
+/// thread; then the log has to be told. `bypass_cache` as that log does; `pause` is told how long each step kept the disk
+/// busy, and may wait.
+pub fn make_spare(fs: &dyn Fs, file_bytes: u64, bypass_cache: bool, pause: impl Fn(Duration)) -> Result<()> {
     let path = PathBuf::from(FOLDER).join(NEW_SPARE);
     let _ = fs.remove(&path);
     let written = fs.create(&path).and_then(|mut file| {
@@ -388,8 +390,10 @@ pub fn make_spare(fs: &dyn Fs, file_bytes: u64, bypass_cache: bool) -> Result<()
         let mut zeros = Vec::new();
         let from = aligned(&mut zeros, file.write_unit(), SPARE_STEP);
         for at in (0..file_bytes).step_by(SPARE_STEP) {
+            let began = Instant::now();
             file.write_all_at(&zeros[from..][..(file_bytes - at).min(SPARE_STEP as u64) as usize], at)?;
             file.sync()?;
+            pause(began.elapsed());
         }
         Ok(())
     });

@@ -179,16 +179,16 @@ fn a_spare_made_ahead_is_the_next_file() {
     let fs = disk();
     let (mut log, _) = open(&fs, Txn(0)).unwrap();
     assert!(log.wants_spare());
-    make_spare(&*fs, FILE_BYTES, true).unwrap();
+    make_spare(&*fs, FILE_BYTES, true, |_| ()).unwrap();
     // One that was made and never told of is made anew.
-    make_spare(&*fs, FILE_BYTES, true).unwrap();
+    make_spare(&*fs, FILE_BYTES, true, |_| ()).unwrap();
     log.add_spare();
     assert!(!log.wants_spare());
     assert_eq!(files(&fs), ["0000000000000001.log", NEW_SPARE]);
     write(&mut log, &[&[600], &[600]]);
     assert_eq!(files(&fs), ["0000000000000001.log", "0000000000000002.log"]);
     assert!(log.wants_spare());
-    make_spare(&*fs, FILE_BYTES, true).unwrap();
+    make_spare(&*fs, FILE_BYTES, true, |_| ()).unwrap();
     let (_, seen) = open(&fs, Txn(0)).unwrap();
     assert_eq!(seen, [(Txn(1), 600), (Txn(2), 600)]);
     assert!(!files(&fs).contains(&NEW_SPARE.to_owned()), "an unused spare does not outlive the process");
@@ -207,7 +207,7 @@ fn files_written_past_the_cache_have_the_same_records() {
         let mut group = Group::default();
         for _ in 0..400 {
             if log.wants_spare() {
-                make_spare(&*fs, 4 * FILE_BYTES, bypass_cache).unwrap();
+                make_spare(&*fs, 4 * FILE_BYTES, bypass_cache, |_| ()).unwrap();
                 log.add_spare();
             }
             for _ in 0..dice.usize(1..4) {
@@ -329,7 +329,7 @@ impl Overlapping {
     fn step(&mut self) -> Result<()> {
         if self.flying.len() < 4 && self.chance(2) == 0 {
             if self.log.wants_spare() {
-                make_spare(&*self.log.fs, self.log.file_bytes, self.log.bypasses_cache)?;
+                make_spare(&*self.log.fs, self.log.file_bytes, self.log.bypasses_cache, |_| ())?;
                 self.log.add_spare();
             }
             let mut group = Group::default();
