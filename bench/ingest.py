@@ -5,7 +5,7 @@ usage: ingest.py [--runs 3] [--systems questdb,tidalite] [--name ingest] CASE...
   raw:FILE:CONNECTIONS            pushes the bytes of $PEERS/ingest/FILE over plain sockets
   tsbs:FILE:WORKERS               tsbs_load_questdb of the TSBS suite, unchanged ($TSBS_BIN: the binary or its folder)
   df:{http|tcp}:{ord|o3}:{1|2}    dataframe() of the official Python client, 1 or 2 processes
-  ack[:FILE:CONNECTIONS]          HTTP acknowledgement of 1,000 rows, alone, then while FILE is pushed (default cpu.ilp:1); beside
+  ack[:FILE:CONNECTIONS]          HTTP acknowledgement of 1,000 rows, alone, then while FILE is pushed (default cpu.ilp:1; --load-seconds); beside
                                   it that of a server which only writes and syncs, while FILE is pushed into the system
 environment: PEERS, TSBS_BIN, TIDALITE_BIN, QDB_JAR, JAVA, QDB_HEAP; with --sync-delay-ms 5 Tidalite and
 the server that only syncs add that to every sync.
@@ -189,8 +189,9 @@ def measure_ack(system, case, args):
         alone = senders.acknowledgements(system.http_port, lines, until(ACK_SECONDS), ACK_PAUSE)
         syncs = (sync_count(system) - syncs) / len(alone[0]) if syncs is not None else None
         machine.touch_memory(args.touch_gib)
-        loaded, stolen = acknowledgements_under_load(system, f, connections, lines)
-        wait_visible(system, f.tables)
+        loaded, stolen = acknowledgements_under_load(system, f, connections, lines, args)
+        if not args.load_seconds:
+            wait_visible(system, f.tables)
     finally:
         system.stop()
     return dict(case=case, system=system.name, syncs_per_ack_alone=syncs, stolen_s=stolen) | latencies(alone=alone, loaded=loaded)
@@ -202,7 +203,7 @@ def measure_null_ack(case, args):
     delay = args.sync_delay_ms / 1000
     with tempfile.TemporaryDirectory(dir=args.scratch) as folder, senders.NullServer(Path(folder) / "log", delay) as null:
         alone = senders.acknowledgements(null.http_port, lines, until(ACK_SECONDS), ACK_PAUSE)
-        loaded, stolen = acknowledgements_under_load(null, f, connections, lines)
+        loaded, stolen = acknowledgements_under_load(null, f, connections, lines, args)
     return dict(case=case, system="null server that syncs", stolen_s=stolen) | latencies(alone=alone, loaded=loaded)
 
 
@@ -214,8 +215,9 @@ def measure_floor_ack(system, case, args):
         warm_up(system, f.data)
         machine.touch_memory(args.touch_gib)
         with tempfile.TemporaryDirectory(dir=args.scratch) as folder, senders.NullServer(Path(folder) / "log", args.sync_delay_ms / 1000) as null:
-            loaded, stolen = acknowledgements_under_load(system, f, connections, lines, http_port=null.http_port)
-        wait_visible(system, f.tables)
+            loaded, stolen = acknowledgements_under_load(system, f, connections, lines, args, http_port=null.http_port)
+        if not args.load_seconds:
+            wait_visible(system, f.tables)
     finally:
         system.stop()
     return dict(case=case, system=f"null server that syncs, {system.name} loaded", stolen_s=stolen) | latencies(loaded=loaded)
@@ -228,10 +230,12 @@ def ack_case(case, args):
     return f, int(rest[1]) if len(rest) > 1 else 1, lines
 
 
-def acknowledgements_under_load(system, f, connections, lines, http_port=None):
-    pusher = senders.FORK.Process(target=senders.send_raw, args=(system.ilp_port, f.data, f.blocks, connections))
-    stolen = stolen_seconds()
+def acknowledgements_under_load(system, f, connections, lines, args, http_port=None):
+    ready = senders.FORK.Event()
+    pusher = senders.FORK.Process(target=senders.send_for, args=(system.ilp_port, f, connections, args.load_seconds, ready))
     pusher.start()
+    ready.wait()
+    stolen = stolen_seconds()
     # The first one waits for this process to get its memory back from the fork.
     senders.acknowledgements(http_port or system.http_port, lines, lambda: False, ACK_PAUSE)
     loaded = senders.acknowledgements(http_port or system.http_port, lines, pusher.is_alive, ACK_PAUSE)
@@ -313,7 +317,7 @@ def environment(systems, args):
         client=f"questdb {text(sys.executable, '-c', 'import questdb; print(questdb.__version__)')}",
         commit=text("git", "rev-parse", "--short", "HEAD") + (" with uncommitted changes" if text("git", "status", "--porcelain", "../crates") else ""),
         systems={s.name: dict(version=s.version(), durability=s.durability, settled=s.settled_means) for s in systems},
-        settings=dict(runs=args.runs, warm_mib=WARM_BYTES >> 20, sync_delay_ms=args.sync_delay_ms, touch_gib=args.touch_gib, env=args.env), disk=disk_speed(args.scratch),
+        settings=dict(runs=args.runs, warm_mib=WARM_BYTES >> 20, sync_delay_ms=args.sync_delay_ms, touch_gib=args.touch_gib, load_seconds=args.load_seconds, env=args.env), disk=disk_speed(args.scratch),
     )
 
 
@@ -324,6 +328,7 @@ def main():
     parser.add_argument("--systems", default="questdb,tidalite")
     parser.add_argument("--name", default="ingest")
     parser.add_argument("--sync-delay-ms", type=int, default=0)
+    parser.add_argument("--load-seconds", type=float, default=0, help="ack: push into tables in turns so long, in place of the file once")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="for Tidalite's server")
     parser.add_argument("--no-null", action="store_true", help="skip the clients' own ceiling")
     parser.add_argument("--touch-gib", type=int, default=0,

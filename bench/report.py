@@ -102,6 +102,7 @@ def write(stem, about, records):
              f"sequential write with sync {disk['sequential_write_mib_s']:.0f} MiB/s.", "",
              f"Commit {about['commit']}. Runs: {settings['runs']}, interleaved; median (lowest–highest). Fresh data folder and server each, warmed up with "
              f"{settings['warm_mib']} MiB into other tables, dropped before the clock. Added to every sync of Tidalite: {settings['sync_delay_ms']} ms. "
+             + (f"Load beside acknowledgements: {settings['load_seconds']:.0f} s, into four tables in turns. " if settings.get("load_seconds") else "") +
              f"Settings of Tidalite: {', '.join(settings['env']) or 'default'}. Python {about['python']}, {about['client']}.", ""]
     for name, s in about["systems"].items():
         lines.append(f"- **{name}**: {s['version']}; durability: {s['durability']}; settled: {s['settled']}.")
