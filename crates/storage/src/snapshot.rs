@@ -28,6 +28,22 @@ pub struct TableSnapshot {
 }
 
 impl TableSnapshot {
+    /// A table in which nothing was ever committed.
+    #[must_use]
+    pub fn empty(id: TableId, schema: Arc<TableSchema>) -> TableSnapshot {
+        TableSnapshot {
+            id,
+            schema,
+            txn: Txn(0),
+            segments: Arc::default(),
+            runs: Arc::default(),
+            symbols: Arc::default(),
+            dead: Arc::default(),
+            arrived: 0,
+            removals: 0,
+        }
+    }
+
     #[must_use]
     pub fn row_count(&self) -> u64 {
         let dead: u64 = self.dead.values().map(|mask| mask.dead() as u64).sum();

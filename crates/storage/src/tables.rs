@@ -190,17 +190,7 @@ impl Versions {
         segments: Vec<Arc<Segment>>,
     ) {
         self.names.insert(fold_name(&schema.name), id);
-        let version = TableSnapshot {
-            id,
-            schema,
-            txn,
-            segments: Arc::new(segments),
-            runs: Arc::default(),
-            symbols,
-            dead: Arc::default(),
-            arrived: 0,
-            removals: 0,
-        };
+        let version = TableSnapshot { txn, segments: Arc::new(segments), symbols, ..TableSnapshot::empty(id, schema) };
         self.tables.insert(id, Entry { version: Arc::new(version), frozen: Txn(0), holds: 0 });
     }
 

@@ -113,15 +113,10 @@ pub(crate) fn tables(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) 
         }
         let open = |meta: &_| Arc::new(Segment::open(store.clone(), id, Clone::clone(meta)));
         tables.push(Arc::new(TableSnapshot {
-            id,
-            schema: Arc::new(table.schema.clone()),
             txn: table.merged,
             segments: Arc::new(table.segments.values().map(open).collect()),
-            runs: Arc::default(),
             symbols,
-            dead: Arc::default(),
-            arrived: 0,
-            removals: 0,
+            ..TableSnapshot::empty(id, Arc::new(table.schema.clone()))
         }));
     }
     tables

@@ -118,10 +118,10 @@ impl Jobs {
     /// Makes the next file of the log when there is none. Without it the log goes on all the same, with slower syncs.
     fn make_spare(&self) {
         let shared = &self.shared;
-        // Commits want the disk, too. Where many rows wait for merges, they want the next file soon.
+        // Commits want the disk, too. Where many rows wait for merges, or somebody for this thread, that is more urgent.
         let pause = |took| {
             if shared.tables.read().staged().bytes < shared.config.staging_bytes / HURRY_PART {
-                std::thread::sleep(took);
+                shared.pause(took);
             }
         };
         if shared.log_wants_spare.load(Relaxed)

@@ -172,9 +172,17 @@ impl Shared {
 
     /// Waits until somebody asked, or the time is over; takes the wish with it.
     pub(crate) fn wait_for_wish(&self, timeout: Duration) {
-        let signal = lock(&self.merge);
-        let waited = self.wished.wait_timeout_while(signal, timeout, |s| !s.is_wanted);
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_wanted = false;
+        self.wait_until_wished(timeout).is_wanted = false;
+    }
+
+    /// As [`Shared::wait_for_wish`], and leaves the wish.
+    pub(crate) fn pause(&self, timeout: Duration) {
+        drop(self.wait_until_wished(timeout));
+    }
+
+    fn wait_until_wished(&self, timeout: Duration) -> MutexGuard<'_, MergeSignal> {
+        let waited = self.wished.wait_timeout_while(lock(&self.merge), timeout, |s| !s.is_wanted);
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Counts what a merge did for a table.

@@ -254,7 +254,6 @@ impl Writer {
         if let Err(error) = self.append(&mut group).and_then(|()| if flies { Ok(()) } else { self.sync(must_sync) }) {
             return fail(accepted, &Error::from(error));
         }
-        group.clear();
         self.group = group;
         if flies {
             self.flights.begin(self.log.unsynced(), accepted, has_streams);

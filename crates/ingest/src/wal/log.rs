@@ -4,8 +4,9 @@
 //! CRC32C) and then records, each at a multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
 //! are written full of zeros ahead ([`make_spare`]) and used again under a new number, so that a sync writes data and
 //! no metadata; what an old use left behind has another file number. Where every commit is synced they are written past
-//! the system's cache ([`LogWriter::bypass_cache`]): nobody reads them, and a sync has nothing left to write. The disk takes
-//! whole blocks then: the end of what was written is written again with what follows, and zeros behind it.
+//! the system's cache ([`LogWriter::bypass_cache`]): only recovery and backups read them, and a sync has nothing left to
+//! write. The disk takes whole blocks then: the end of what was written is written again with what follows, and zeros
+//! behind it.
 //!
 //! Epochs tell what was synced when. A record has at most the epoch of the one before it plus two, and whatever is two or
 //! more epochs before it was synced before it was written. So the first bad record ends the log when nothing later is

@@ -1,12 +1,11 @@
 //! What the examples that merge share: a table that has staged rows, and its merge.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite_storage::merge::{MergeOptions, Merged, Threads, merge};
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::{Run, TableSnapshot};
 use tidalite_types::{
-    Column, ColumnId, ColumnSchema, ColumnType, PartitionBy, SegmentId, TableId, TableSchema, TimeUnit, Txn, Values,
+    Column, ColumnId, ColumnSchema, ColumnType, PartitionBy, SegmentId, TableId, TableSchema, TimeUnit, Values,
 };
 
 /// Without rows: a designated timestamp and the other columns as named, numbered from 1.
@@ -27,17 +26,7 @@ pub fn empty(unit: TimeUnit, others: impl IntoIterator<Item = (String, ColumnTyp
         dedup: Vec::new(),
         view: None,
     };
-    TableSnapshot {
-        id: TableId(1),
-        schema: Arc::new(schema),
-        txn: Txn(0),
-        segments: Arc::default(),
-        runs: Arc::default(),
-        symbols: Arc::new(HashMap::new()),
-        dead: Arc::default(),
-        arrived: 0,
-        removals: 0,
-    }
+    TableSnapshot::empty(TableId(1), Arc::new(schema))
 }
 
 /// One run: its times and the values of the other columns, as numbered.

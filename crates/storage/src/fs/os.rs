@@ -2,7 +2,7 @@
 //!
 //! Always: `sync` is fdatasync, which also makes a changed length durable; `sync_dir` is fsync of the folder.
 
-use super::{DIRECT_UNIT, File, Fs};
+use super::{File, Fs};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 use std::fs::OpenOptions;
@@ -49,7 +49,7 @@ impl Fs for OsFs {
         match OpenOptions::new().read(true).write(true).custom_flags(flags).open(self.root.join(path)) {
             // Some file systems have nothing but their cache.
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => self.open_write(path),
-            file => Ok(Arc::new(OsFile { file: file?, unit: DIRECT_UNIT })),
+            file => Ok(Arc::new(OsFile { file: file?, unit: super::DIRECT_UNIT })),
         }
     }
 
@@ -160,6 +160,7 @@ impl OsFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fs::DIRECT_UNIT;
 
     #[test]
     fn what_is_written_past_the_cache_is_read_as_ever() {

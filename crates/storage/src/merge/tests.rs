@@ -4,7 +4,6 @@ use crate::fs::os::OsFs;
 use crate::late::late_groups;
 use crate::segment::to_column;
 use crate::{DeadRows, Run};
-use std::collections::HashMap;
 use tidalite_types::{Bitmap, Column, ColumnSchema, PartitionBy, TableId, TableSchema, TimeUnit, Txn, Values};
 
 const DAY: i64 = 86_400_000_000;
@@ -83,20 +82,9 @@ impl Table {
     fn new(has_timestamp: bool) -> Table {
         let dir = tempfile::tempdir().unwrap();
         let fs: Arc<dyn Fs> = Arc::new(OsFs::new(dir.path()));
-        let version = TableSnapshot {
-            id: TableId(1),
-            schema: Arc::new(schema(has_timestamp)),
-            txn: Txn(0),
-            segments: Arc::default(),
-            runs: Arc::default(),
-            symbols: Arc::new(HashMap::new()),
-            dead: Arc::default(),
-            arrived: 0,
-            removals: 0,
-        };
         Table {
             store: SegmentStore::new(fs, 64 << 20),
-            version,
+            version: TableSnapshot::empty(TableId(1), Arc::new(schema(has_timestamp))),
             next: 1,
             threads: 1,
             tail_from: None,

@@ -256,15 +256,9 @@ mod tests {
             })
         };
         Arc::new(TableSnapshot {
-            id: TableId(id),
-            schema: Arc::new(schema),
             txn: Txn(runs.len() as u64),
-            segments: Arc::default(),
             runs: Arc::new(runs.iter().enumerate().map(run).collect()),
-            symbols: Arc::default(),
-            dead: Arc::default(),
-            arrived: 0,
-            removals: 0,
+            ..TableSnapshot::empty(TableId(id), Arc::new(schema))
         })
     }
 
