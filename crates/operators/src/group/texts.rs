@@ -78,7 +78,7 @@ struct Places {
 impl Places {
     /// Where a hash is looked for first: the table is in the order of hashes.
     fn home(&self, hash: u64) -> usize {
-        (u64::from(hash as u32) * self.slots.len() as u64 >> 32) as usize
+        ((u64::from(hash as u32) * self.slots.len() as u64) >> 32) as usize
     }
 
     /// The place that `is_same` accepts.
@@ -461,7 +461,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(8);
         let hashes: [Box<dyn FnMut(u64) -> u64>; 4] = [
             Box::new(|_| u64::from(u32::MAX)),
-            Box::new(|n| n << 32 | n % 3),
+            Box::new(|n| (n << 32) | (n % 3)),
             Box::new(|n| u64::from(u32::MAX) - n / 5),
             Box::new(move |_| random.u64(..)),
         ];
@@ -483,7 +483,8 @@ mod tests {
     /// Whether rows share few texts or many of a batch, and whatever the batch before was, each text has one number.
     #[test]
     fn texts_that_rows_share_have_the_numbers_that_they_have_alone() {
-        let text = |n: u32| if n % 2 == 0 { format!("t{n}") } else { format!("a text longer than a view, {n}") };
+        let text =
+            |n: u32| if n.is_multiple_of(2) { format!("t{n}") } else { format!("a text longer than a view, {n}") };
         let shared: Arc<StringViewArray> = Arc::new((0..1000).map(|n| Some(text(n))).collect());
         let texts = Arc::new(Texts::default());
         let (mut of_shared, mut alone) = (TextNumbers::new(texts.clone()), TextNumbers::new(texts));

@@ -52,8 +52,8 @@ pub(super) struct Worker<W> {
     shared: Arc<Shared<W>>,
     numbers: Vec<Option<Numbers>>,
     own: GroupTable<W>,
-    /// Once it is known that not all groups are: those that are, and their part that is no number of a text or time.
-    asked: Option<(Arc<Asked<W>>, Arc<Asked<W>>)>,
+    /// Once it is known that not all groups are.
+    asked: Option<AskedTwice<W>>,
     /// Once groups are many.
     collected: Option<Vec<Collected<W>>>,
     words: Vec<W>,
@@ -61,6 +61,9 @@ pub(super) struct Worker<W> {
     order: Vec<u32>,
     starts: Vec<u32>,
 }
+
+/// The groups that are asked for, and their part that is no number of a text or time.
+type AskedTwice<W> = (Arc<Asked<W>>, Arc<Asked<W>>);
 
 /// Rows of one part.
 struct Collected<W> {

@@ -4,7 +4,7 @@ use crate::INLINE_BYTES;
 use arrow::array::{Array, Int32Array, StringViewArray};
 
 /// Of eight bytes.
-const HIGHEST: u64 = u64::MAX / 255 << 7;
+const HIGHEST: u64 = (u64::MAX / 255) << 7;
 
 /// Bytes, but for those that continue a character.
 #[must_use]
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn lengths_of_plain_texts_are_their_bytes() {
-        let text = |length: usize| (length % 7 > 0).then(|| "x".repeat(length));
+        let text = |length: usize| (!length.is_multiple_of(7)).then(|| "x".repeat(length));
         let plain: StringViewArray = (0..100).map(text).collect();
         assert!(is_plain(&plain));
         let expected: Int32Array = (0..100).map(|length| text(length).map(|_| length as i32)).collect();
