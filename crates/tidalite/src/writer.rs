@@ -33,6 +33,7 @@ use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::commit::command::{commit_command, is_view};
 use tidalite_ingest::commit::{commit_batches, truncate_at_line};
 use tidalite_ingest::dedup::Wins;
+use tidalite_ingest::order::by_line;
 use tidalite_ingest::wal::log::{Group, LogWriter};
 use tidalite_ingest::wal::record::Op;
 use tidalite_kernels::ask_for_short_turns;
@@ -467,15 +468,17 @@ impl Writer {
             };
             match decided {
                 Ok(ops) => return Ok((ops, refused)),
-                Err((error, all)) => match (mode, error.line) {
-                    // What is refused first by column may come after what is refused first by line: once more.
-                    (RowsMode::CreatePrefix, Some(line)) => {
-                        batches = all;
-                        truncate_at_line(&mut batches, line);
-                        refused = Some(error.into());
+                Err((error, all)) => {
+                    batches = all;
+                    // The first line that is refused is told among rows in the order of their lines.
+                    if by_line(&mut batches) {
+                        continue;
                     }
-                    _ => return Err(error.into()),
-                },
+                    // What is refused first by column may come after what is refused first by line: once more.
+                    let (RowsMode::CreatePrefix, Some(line)) = (mode, error.line) else { return Err(error.into()) };
+                    truncate_at_line(&mut batches, line);
+                    refused = Some(error.into());
+                }
             }
         }
     }

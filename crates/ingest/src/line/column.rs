@@ -244,7 +244,7 @@ impl ColumnBuilder {
         Some(id)
     }
 
-    /// The id of an entry of the symbol table in the present batch; `None` where there is no room for its text.
+    /// The id of an entry of the symbol table in the present dictionary; `None` where there is no room for its text.
     #[inline(always)]
     pub(super) fn entry_id(&mut self, column: u32, entry: u32, epoch: u32, undo: &mut Vec<Undo>) -> Option<u32> {
         if let Some(id) = self.symbols.id(entry, epoch) {
@@ -398,15 +398,20 @@ impl ColumnBuilder {
         self.data.byte_count(rows) + validity + self.dictionary.len() * 16 + self.dictionary.data().len()
     }
 
-    /// The finished column of `rows` rows; the builder is then without values.
-    pub(super) fn take(&mut self, rows: usize) -> BatchColumn {
+    /// The finished column of `rows` rows; the builder is then without values, and without dictionary unless it keeps it.
+    pub(super) fn take(&mut self, rows: usize, keeps_dictionary: bool) -> BatchColumn {
         self.fill(rows);
         let data = std::mem::take(&mut self.data);
+        let dictionary = match (&data, keeps_dictionary) {
+            (Data::Symbol(_), true) => self.dictionary.clone(),
+            (Data::Symbol(_), false) => std::mem::take(&mut self.dictionary),
+            _ => Views::new(),
+        };
         BatchColumn {
             name: self.name.clone(),
             column_type: data.column_type(),
             column: Column { values: data.into_values(), validity: self.validity.take() },
-            dictionary: std::mem::take(&mut self.dictionary),
+            dictionary,
             narrower: self.narrower.take().map(|data| (data.column_type(), data.into_values())),
         }
     }

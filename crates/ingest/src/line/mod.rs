@@ -140,8 +140,10 @@ pub struct LineParser {
     active: Vec<u32>,
     /// The table of the line before.
     last_table: u32,
-    /// Number of the present batch, see [`symbol`].
+    /// Number of the present dictionaries, see [`symbol`].
     epoch: u32,
+    /// Tables that went on with the dictionaries of a batch before.
+    kept: Vec<u32>,
     /// Lines finished.
     line: u64,
     /// So much of the next input was seen and does not complete a line.
@@ -166,6 +168,7 @@ impl LineParser {
             active: Vec::new(),
             last_table: u32::MAX,
             epoch: 1,
+            kept: Vec::new(),
             line: 0,
             scanned: 0,
             rows: 0,
@@ -230,19 +233,32 @@ impl LineParser {
     /// The rows parsed so far, a batch per table in order of first appearance; the parser goes on without them.
     pub fn take(&mut self) -> Vec<Batch> {
         let active = std::mem::take(&mut self.active);
-        let batches = active.into_iter().map(|t| self.tables[t as usize].take()).collect();
+        let keeps = active.iter().all(|&t| self.tables[t as usize].may_keep_dictionaries());
+        let batches = active.iter().map(|&t| self.tables[t as usize].take(keeps)).collect();
         self.rows = 0;
-        self.series.void_ids();
-        self.epoch = self.epoch.checked_add(1).unwrap_or(0);
+        if keeps {
+            let newly = active.into_iter().filter(|&t| !std::mem::replace(&mut self.tables[t as usize].is_kept, true));
+            self.kept.extend(newly);
+        } else {
+            self.void_dictionaries();
+        }
         if self.cache_bytes > self.options.cache_bytes_max || self.epoch == 0 {
             self.forget();
         }
         batches
     }
 
+    /// The next batches begin with empty dictionaries.
+    fn void_dictionaries(&mut self) {
+        self.kept.drain(..).for_each(|t| self.tables[t as usize].clear_dictionaries());
+        self.series.void_ids();
+        self.epoch = self.epoch.checked_add(1).unwrap_or(0);
+    }
+
     /// Drops rows not taken and counts lines from 1 again: for the next request or connection.
     pub fn reset(&mut self) {
         self.take();
+        self.void_dictionaries();
         self.line = 0;
         self.scanned = 0;
     }
@@ -267,6 +283,7 @@ impl LineParser {
         self.series.clear();
         self.last_table = u32::MAX;
         self.cache_bytes = 0;
+        self.kept.clear();
         self.epoch = 1;
     }
 

@@ -194,13 +194,13 @@ impl RowReader<'_> {
             Fields::Other { .. } => None,
             Fields::Unread => shape.read(self.input, at),
         };
-        let end = end.filter(|_| shape.is_taken(columns, self.epoch, *rows));
+        let end = end.filter(|_| shape.is_taken(columns, *rows));
         let Some(next) = end.and_then(|end| self.finish_quickly(end)) else {
             self.table.shape.miss();
             return None;
         };
         let TableBuilder { shape, columns, rows, .. } = &mut *self.table;
-        shape.add(columns, self.epoch, *rows);
+        shape.add(columns, *rows);
         Some(next)
     }
 

@@ -8,7 +8,7 @@
 //! that seem to follow; the text is compared after that.
 //!
 //! A series points at entries of its columns' symbol tables, which outlive batches as it does, and keeps the ids
-//! that they have in the present batch.
+//! that they have in the present dictionaries.
 
 use super::scan::{FIRST_BYTES, hash, hash_of_first};
 use super::table::StepId;
@@ -22,7 +22,7 @@ mod word {
     pub const KIND: usize = 1;
     /// The series that followed last time, as its place plus one; 0 is none.
     pub const NEXT: usize = 2;
-    /// The batch that the ids of its tags are of, as [`super::SeriesCache::stamp`].
+    /// The dictionaries that the ids of its tags are of, as [`super::SeriesCache::stamp`].
     pub const STAMP: usize = 3;
     pub const IDS: usize = 4;
     /// Of a line of memory.
@@ -52,7 +52,7 @@ pub(super) struct SeriesTags<'a> {
     pub columns: &'a [u32],
     /// In the symbol tables of the columns.
     pub entries: &'a [u32],
-    /// Of these entries in the batch that the series is stamped with.
+    /// Of these entries in the dictionaries that the series is stamped with.
     pub ids: &'a mut [u32],
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Known {
     pub last_step: StepId,
     /// Length of the text before the space.
     pub text_bytes: usize,
-    /// Whether the ids of its tags are those of the present batch.
+    /// Whether the ids of its tags are those of the present dictionaries.
     pub resolved: bool,
     /// What it has in common with others of its table.
     pub kind: u32,
@@ -139,7 +139,7 @@ impl SeriesCache {
         *self = SeriesCache::new(self.bytes_max, self.pause);
     }
 
-    /// The ids of the tags are void: another batch began, or a row was undone.
+    /// The ids of the tags are void: other dictionaries began, or a row was undone.
     pub(super) fn void_ids(&mut self) {
         match self.stamp.checked_add(1) {
             Some(stamp) => self.stamp = stamp,
@@ -260,7 +260,7 @@ impl SeriesCache {
         SeriesTags { columns, entries, ids }
     }
 
-    /// The tags of the series found last now have the ids of the present batch.
+    /// The tags of the series found last now have the ids of the present dictionaries.
     #[inline(always)]
     pub(super) fn resolve(&mut self, known: Known) {
         self.records[known.record + word::STAMP] = self.stamp;

@@ -35,8 +35,8 @@ pub(super) struct Shape {
     values: Vec<u64>,
     /// The steps of a line that is read the general way, to be learnt.
     seen: Vec<StepId>,
-    /// The batch and its number of rows for which the columns are known to take a row of this shape.
-    checked: Option<(u32, usize)>,
+    /// The number of rows of the batch for which the columns are known to take a row of this shape.
+    checked: Option<usize>,
     /// Falls with lines that differ, rises with those that do not; below zero no line is tried for a while.
     credit: i32,
 }
@@ -163,10 +163,15 @@ impl Shape {
         Some(end)
     }
 
-    /// Whether the columns take a row of this shape as row `rows` of the batch `epoch`.
+    /// Nothing is known of the columns any more.
+    pub(super) fn begin_batch(&mut self) {
+        self.checked = None;
+    }
+
+    /// Whether the columns take a row of this shape as row `rows` of the batch.
     #[inline(always)]
-    pub(super) fn is_taken(&mut self, columns: &[ColumnBuilder], epoch: u32, rows: usize) -> bool {
-        self.checked == Some((epoch, rows)) || self.check(columns, rows)
+    pub(super) fn is_taken(&mut self, columns: &[ColumnBuilder], rows: usize) -> bool {
+        self.checked == Some(rows) || self.check(columns, rows)
     }
 
     #[inline(never)]
@@ -192,7 +197,7 @@ impl Shape {
 
     /// Adds the values read last, for which [`Shape::is_taken`], as the last of what are now `rows` rows.
     #[inline(always)]
-    pub(super) fn add(&mut self, columns: &mut [ColumnBuilder], epoch: u32, rows: usize) {
+    pub(super) fn add(&mut self, columns: &mut [ColumnBuilder], rows: usize) {
         for (field, &value) in self.fields.iter().zip(&self.values) {
             let column = &mut columns[field.column as usize];
             match &mut column.data {
@@ -204,7 +209,7 @@ impl Shape {
                 validity.push(true);
             }
         }
-        self.checked = Some((epoch, rows));
+        self.checked = Some(rows);
         self.credit = (self.credit + 1).min(CREDIT_MAX);
     }
 

@@ -1,7 +1,7 @@
-//! The strings of one symbol column: which id each has in the present batch.
+//! The strings of one symbol column: which id each has in the present dictionary.
 //!
-//! Strings are kept from batch to batch, their ids are not: an entry is stamped with the batch (`epoch`) its id
-//! belongs to, so that a new batch starts without touching them.
+//! Strings are kept from batch to batch, their ids as long as the dictionary goes on: an entry is stamped with the
+//! dictionary (`epoch`) its id belongs to, so that a new one starts without touching them.
 
 use super::scan::Tag;
 use tidalite_types::Views;
@@ -14,7 +14,7 @@ struct Entry {
     len: u32,
     /// Where in `data` a longer one is.
     at: u32,
-    /// The batch that `id` is of; 0 is none.
+    /// The dictionary that `id` is of; 0 is none.
     epoch: u32,
     id: u32,
 }
@@ -38,7 +38,7 @@ pub(crate) struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// The id of `tag` in the batch `epoch`, if it has one there.
+    /// The id of `tag` in the dictionary `epoch`, if it has one there.
     #[inline(always)]
     pub(crate) fn find(&self, tag: &Tag<'_>, epoch: u32) -> Option<u32> {
         let entry = &self.entries[self.position(tag)?];
@@ -92,7 +92,7 @@ impl SymbolTable {
         self.position(tag).map(|position| position as u32)
     }
 
-    /// The id of an entry in the batch `epoch`, if it has one there.
+    /// The id of an entry in the dictionary `epoch`, if it has one there.
     #[inline(always)]
     pub(super) fn id(&self, entry: u32, epoch: u32) -> Option<u32> {
         let entry = self.entries.get(entry as usize)?;

@@ -10,9 +10,10 @@ use super::scan::{Prefix, hash};
 use super::shape::Shape;
 use super::value::unescape;
 use super::waiting::WaitingRows;
+use crate::order::by_time;
 use hashbrown::{HashMap, HashTable};
 use tidalite_types::schema::{column_name_problem, fold_name, table_name_problem};
-use tidalite_types::{Batch, BatchTimestamps, COLUMNS_MAX, TimeUnit};
+use tidalite_types::{Batch, BatchTimestamps, COLUMNS_MAX, TimeUnit, Views};
 
 /// Number of a step of a table.
 pub(super) type StepId = u32;
@@ -61,6 +62,8 @@ pub(super) struct TableBuilder {
     pub timestamp_unit: Option<TimeUnit>,
     pub timestamps: Vec<i64>,
     pub lines: Vec<u32>,
+    /// Whether it went on with the dictionaries of a batch before.
+    pub is_kept: bool,
 }
 
 /// About what a table, column or step takes beside its texts.
@@ -85,6 +88,7 @@ impl TableBuilder {
             timestamp_unit: None,
             timestamps: Vec::new(),
             lines: Vec::new(),
+            is_kept: false,
         }
     }
 
@@ -259,22 +263,37 @@ impl TableBuilder {
         columns + self.rows * 12
     }
 
-    /// The batch; the builder is then without rows.
-    pub(super) fn take(&mut self) -> Batch {
+    /// Whether the next batch may go on with the dictionaries of this one, so that rows with the same symbols find their ids
+    /// as they are. They come whole with every batch: not where they have more strings than half of its rows.
+    pub(super) fn may_keep_dictionaries(&self) -> bool {
+        self.live.iter().all(|&column| 2 * self.columns[column as usize].dictionary.len() <= self.rows)
+    }
+
+    pub(super) fn clear_dictionaries(&mut self) {
+        self.columns.iter_mut().for_each(|column| column.dictionary = Views::new());
+        self.is_kept = false;
+    }
+
+    /// The batch, in order of time where that is worth it; the builder is then without rows, and without dictionaries
+    /// unless it keeps them.
+    pub(super) fn take(&mut self, keeps_dictionaries: bool) -> Batch {
         self.settle();
+        self.shape.begin_batch();
         let rows = std::mem::take(&mut self.rows);
         let live = std::mem::take(&mut self.live);
         self.rows_hint = rows;
-        Batch {
+        let mut batch = Batch {
             table: self.name.clone(),
             rows,
-            columns: live.into_iter().map(|c| self.columns[c as usize].take(rows)).collect(),
+            columns: live.into_iter().map(|c| self.columns[c as usize].take(rows, keeps_dictionaries)).collect(),
             timestamps: Some(BatchTimestamps {
                 unit: self.timestamp_unit.take().unwrap_or(TimeUnit::Nanos),
                 values: std::mem::take(&mut self.timestamps),
             }),
             lines: std::mem::take(&mut self.lines),
-        }
+        };
+        by_time(&mut batch);
+        batch
     }
 }
 

@@ -627,6 +627,69 @@ fn series_in_no_order_keep_their_tags_over_batches_and_undone_rows() {
     }
 }
 
+/// What a batch says must not depend on the batches before it, whether its dictionaries began with it or went on.
+#[test]
+fn dictionaries_that_go_on_change_no_value() {
+    let mut went_on = 0;
+    for seed in 0..60 {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut parser = LineParser::new(LineOptions { seed, ..options() });
+        let mut goes_on = false;
+        for round in 0..12 {
+            // Few symbols or many for the rows; of a table that comes now and then, and of a tag that is a field elsewhere.
+            let (rows, hosts) = (dice.usize(1..300), [3, 20, 200][dice.usize(..3)]);
+            let mut text = String::new();
+            for _ in 0..rows {
+                let table = if dice.u8(..20) == 0 { "other" } else { "cpu" };
+                let rack = if dice.bool() { format!(",rack=r{}", dice.u8(..3)) } else { String::new() };
+                let field = if round % 5 == 4 { ",zone=\"z\"" } else { "" };
+                let zone = if round % 5 == 3 { ",zone=z" } else { "" };
+                text += &format!(
+                    "{table},host=h{}{rack}{zone} v={}i{field} {}\n",
+                    dice.usize(..hosts),
+                    dice.u8(..),
+                    dice.u32(..)
+                );
+            }
+            let bad = dice.u8(..6) == 0;
+            if bad {
+                text += "cpu,host=never_seen,rack=nowhere v=1z\n";
+            }
+            assert_eq!(feed(&mut parser, &[text.as_bytes()]).is_err(), bad);
+            let batches = parser.take();
+            let mut fresh = LineParser::new(LineOptions { seed, ..options() });
+            let _ = feed(&mut fresh, &[text.as_bytes()]);
+            let expected = fresh.take();
+            assert_eq!(show(&batches), show(&expected), "seed {seed} round {round}");
+            let strings =
+                |batches: &[Batch]| batches.iter().flat_map(|b| &b.columns).map(|c| c.dictionary.len()).sum::<usize>();
+            went_on += usize::from(strings(&batches) > strings(&expected));
+            assert!(strings(&batches) == strings(&expected) || goes_on, "they began anew");
+            let may_go_on = |b: &Batch| b.columns.iter().all(|c| 2 * c.dictionary.len() <= b.rows);
+            goes_on = batches.iter().all(may_go_on);
+            let texts = |b: &Batch| b.columns.iter().any(|c| c.dictionary.iter().any(|text| text == b"never_seen"));
+            assert!(!batches.iter().any(texts), "a string of a row that was refused");
+            if bad || dice.u8(..8) == 0 {
+                parser.reset();
+                goes_on = false;
+            }
+        }
+    }
+    assert!(went_on > 60, "{went_on} batches had strings of others");
+}
+
+#[test]
+fn nothing_of_a_request_is_in_the_dictionaries_of_the_next() {
+    let mut parser = LineParser::new(options());
+    let lines = |host: &str| format!("t,host={host} v=1i 1\n").repeat(10);
+    for host in ["a", "b"] {
+        parser.parse(lines(host).as_bytes(), NOW).expect("good lines");
+        let batches = parser.take();
+        assert!(batches[0].columns[0].dictionary.iter().eq([host.as_bytes()]), "{batches:?}");
+        parser.reset();
+    }
+}
+
 /// Rows of known series wait before they go to their columns: whatever comes between them, all are there in their order.
 #[test]
 fn rows_that_wait_keep_their_place_beside_others() {

@@ -67,6 +67,27 @@ fn rows_before_a_refused_one_are_kept() {
     server.wait_for_rows_or_none("t", 3);
 }
 
+/// Rows that come late are brought into order before they are committed: what is refused is the first line all the same.
+#[test]
+fn the_first_refused_line_is_the_one_named_whatever_the_times() {
+    let data = folder();
+    let mut server = Server::start(&data, &[]);
+    server.exec("CREATE TABLE t (ts TIMESTAMP_NS, v SHORT) TIMESTAMP(ts) PARTITION BY DAY");
+    // The latest first; two lines have a value that is no SHORT.
+    let line = |i: u64| format!("t v={}i {}\n", if i == 1000 || i == 2000 { 100_000 } else { i }, TS + 5000 - i);
+    let lines: String = (1..=3000).map(line).collect();
+    let reply = server.post("/write", lines.as_bytes());
+    assert_eq!((reply.status, reply.json()["line"].as_i64()), (400, Some(1000)), "{}", reply.body);
+    assert_eq!(server.value("select count(*) from t"), 0);
+    server.send_lines(lines.as_bytes());
+    let log = server.wait_for_log("line protocol: connection closed");
+    assert!(log.contains("\"line\":1000"), "{log}");
+    server.wait_for_rows_or_none("t", 999);
+    let rows = server.exec("select v from t");
+    let values: Vec<i64> = rows["dataset"].as_array().unwrap().iter().map(|row| row[0].as_i64().unwrap()).collect();
+    assert!(values.iter().copied().eq((1..1000).rev()), "{values:?}");
+}
+
 #[test]
 fn a_line_without_its_end_is_dropped_when_the_sender_closes() {
     let data = folder();
