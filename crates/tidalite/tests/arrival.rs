@@ -35,6 +35,20 @@ async fn check(database: &Database) {
             let last = rows(database, &format!("SELECT ts, id {of_filter} LIMIT -{limit}")).await;
             assert!(last == expected[expected.len().saturating_sub(limit)..], "{filter}: the last {limit}");
         }
+        // What is computed for the answer leaves them in it, with the time beside it or without.
+        let ids: Vec<&str> = expected.iter().filter_map(|row| row.split_once('|')).map(|(_, id)| id).collect();
+        for answer in [
+            format!("SELECT id + 0 {of_filter}"),
+            format!("SELECT CAST(id AS VARCHAR) || '' {of_filter}"),
+            format!("SELECT id + 0 FROM (SELECT * {of_filter} ORDER BY ts)"),
+            format!("SELECT v FROM (SELECT ts, id + 0 AS v {of_filter})"),
+        ] {
+            assert!(rows(database, &answer).await == ids, "{answer}");
+            let first = rows(database, &format!("{answer} LIMIT 70000")).await;
+            assert!(first == ids[..ids.len().min(70_000)], "{answer}: the first");
+        }
+        let beside = rows(database, &format!("SELECT ts, id + 0 AS id {of_filter}")).await;
+        assert!(beside == expected, "{filter}: computed beside the time");
         // Of a time that has rows the last one is taken.
         let last =
             format!("SELECT p.ts, r.id FROM p ASOF JOIN (SELECT * {of_filter}) r WHERE r.ts = p.ts ORDER BY p.ts");

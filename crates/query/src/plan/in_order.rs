@@ -2,7 +2,8 @@
 //! see [`crate::exec::in_order`].
 //!
 //! The stock rules deal the batches of a stream out to filters on several threads and merge what they leave by time, which
-//! tells nothing of rows of one time. Here, in the finished plan, both are taken out again.
+//! tells nothing of rows of one time; to what is computed for the answer they deal rows out as if nobody wanted an order,
+//! since no operator does. Here, in the finished plan, all of these are taken out again.
 
 use crate::exec::in_order::{InOrder, ahead_of};
 use crate::exec::merged_join::{MergedJoin, MergedWindows};
@@ -12,12 +13,14 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -27,6 +30,7 @@ type Plan = Arc<dyn ExecutionPlan>;
 
 impl PhysicalOptimizerRule for InOrderOfPieces {
     fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
+        let plan = undealt_answer(&plan)?.unwrap_or(plan);
         all_in_order(plan, config.execution.target_partitions)
     }
 
@@ -36,6 +40,25 @@ impl PhysicalOptimizerRule for InOrderOfPieces {
 
     fn schema_check(&self) -> bool {
         true
+    }
+}
+
+/// An answer whose rows have an order, without what deals them out to what is computed of them last; `None` where there is
+/// no such.
+fn undealt_answer(plan: &Plan) -> Result<Option<Plan>> {
+    if let Some(dealt) = plan.downcast_ref::<RepartitionExec>() {
+        let in_turns = matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_));
+        let is_ordered = dealt.input().properties().output_ordering().is_some();
+        return Ok((in_turns && is_ordered).then(|| dealt.input().clone()));
+    }
+    let is_passed = is_step(plan)
+        || plan.downcast_ref::<GlobalLimitExec>().is_some()
+        || plan.downcast_ref::<LocalLimitExec>().is_some()
+        || plan.downcast_ref::<CoalescePartitionsExec>().is_some();
+    let Some(input) = plan.children().into_iter().next().filter(|_| is_passed) else { return Ok(None) };
+    match undealt_answer(input)? {
+        Some(input) => replace_children_if_necessary(plan.clone(), vec![input]).map(Some),
+        None => Ok(None),
     }
 }
 
