@@ -67,17 +67,30 @@ pub fn push_fraction(out: &mut Vec<u8>, fraction: i64, per_second: i64, is_short
 /// `12.5` of 12,500,000: whole numbers with one zero behind the point, others without zeros at their end. Of at most 14
 /// digits.
 pub fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
-    let (whole, fraction) = ((millionths / 1_000_000) as u32, (millionths % 1_000_000) as u32);
-    let ([i, j], [k, l], [m, n], [o, p]) = (two(whole / 1_000_000), two(whole / 10_000), two(whole / 100), two(whole));
-    let ([b, c], [d, e], [f, g]) = (two(fraction / 10_000), two(fraction / 100), two(fraction));
-    // Of 8 and 6 digits, and room for a copy of 16 bytes from any of the 8.
-    let mut text = [0; 24];
-    text[..15].copy_from_slice(&[i, j, k, l, m, n, o, p, b'.', b, c, d, e, f, g]);
-    let from = text[..7].iter().position(|digit| *digit != b'0').unwrap_or(7);
-    let last = text[..15].iter().rposition(|digit| *digit != b'0').unwrap_or(8).max(9);
+    const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
+    let whole = eight_digits((millionths / 1_000_000) as u32);
+    let fraction = eight_digits((millionths % 1_000_000) as u32 * 100);
+    // Where the digits begin, of which there is at least one, and how many follow the point.
+    let from = (whole.trailing_zeros() / 8).min(7) as usize;
+    let decimals = (8 - fraction.leading_zeros() / 8).max(1) as usize;
+    // With room for a copy of 16 bytes from any of the first eight.
+    let mut text = [b'.'; 24];
+    text[..8].copy_from_slice(&(whole + ZEROS).to_le_bytes());
+    text[9..17].copy_from_slice(&(fraction + ZEROS).to_le_bytes());
     if let Some(shown) = text[from..].first_chunk::<16>() {
-        push_first(out, shown, last + 1 - from);
+        push_first(out, shown, 9 - from + decimals);
     }
+}
+
+/// Of a number of at most eight digits, zeros before it included: each a byte, the first the lowest. Halves are split in
+/// lanes of one word, as by division by 10^4, 100 and 10, of which the last two are multiplications that are exact for what
+/// the lanes hold.
+fn eight_digits(value: u32) -> u64 {
+    let fours = u64::from(value / 10_000) | (u64::from(value % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | ((fours - 100 * hundreds) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - 10 * tens) << 8)
 }
 
 pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
