@@ -76,7 +76,7 @@ fn line_of_column(batch: &Batch, column: &BatchColumn) -> Option<u32> {
     batch.lines.get(row).copied()
 }
 
-/// Keeps the rows that come before line `line` of the request.
+/// Keeps the rows that come before line `line` of the request. Rows are in order of their lines ([`crate::order::by_line`]).
 pub fn truncate_at_line(batches: &mut Vec<Batch>, line: u32) {
     for batch in batches.iter_mut() {
         let rows = batch.lines.partition_point(|&l| l < line);

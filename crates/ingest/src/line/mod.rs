@@ -230,7 +230,8 @@ impl LineParser {
         Ok(())
     }
 
-    /// The rows parsed so far, a batch per table in order of first appearance; the parser goes on without them.
+    /// The rows parsed so far, a batch per table in order of first appearance, many rows in order of time
+    /// ([`crate::order`]); the parser goes on without them.
     pub fn take(&mut self) -> Vec<Batch> {
         let active = std::mem::take(&mut self.active);
         let keeps = active.iter().all(|&t| self.tables[t as usize].may_keep_dictionaries());
@@ -242,7 +243,7 @@ impl LineParser {
         } else {
             self.void_dictionaries();
         }
-        if self.cache_bytes > self.options.cache_bytes_max || self.epoch == 0 {
+        if self.cache_bytes > self.options.cache_bytes_max {
             self.forget();
         }
         batches
@@ -252,7 +253,10 @@ impl LineParser {
     fn void_dictionaries(&mut self) {
         self.kept.drain(..).for_each(|t| self.tables[t as usize].clear_dictionaries());
         self.series.void_ids();
-        self.epoch = self.epoch.checked_add(1).unwrap_or(0);
+        match self.epoch.checked_add(1) {
+            Some(epoch) => self.epoch = epoch,
+            None => self.forget(),
+        }
     }
 
     /// Drops rows not taken and counts lines from 1 again: for the next request or connection.
