@@ -6,15 +6,14 @@
 
 use tidalite_kernels::gather::{gather_into, gather_slice};
 use tidalite_kernels::{is_sorted, sort_permutation};
+use tidalite_storage::staging::stays_alone;
 use tidalite_types::{Batch, Column};
 
-/// Fewer rows are joined with others of other times before they are merged.
-const ROWS_MIN: usize = 512;
-
-/// Rows of the same time stay in the order in which they came. Batches of few rows are left as they are, and those of which a
-/// column became wider ([`tidalite_types::BatchColumn::narrower`]).
+/// Rows of the same time stay in the order in which they came. Batches whose rows are joined with others before they are merged
+/// are left as they are, since that would lose the order, and those of which a column became wider
+/// ([`tidalite_types::BatchColumn::narrower`]).
 pub fn by_time(batch: &mut Batch) {
-    let Some(timestamps) = batch.timestamps.as_ref().filter(|_| batch.rows >= ROWS_MIN) else { return };
+    let Some(timestamps) = batch.timestamps.as_ref().filter(|_| stays_alone(batch.rows)) else { return };
     if is_sorted(&timestamps.values) || batch.columns.iter().any(|column| column.narrower.is_some()) {
         return;
     }
@@ -89,13 +88,13 @@ mod tests {
     #[test]
     fn rows_go_into_order_of_time_and_back_whole() {
         let mut dice = fastrand::Rng::with_seed(5);
-        for rows in [0, 1, 511, 512, 700, 3_000] {
+        for rows in [0, 1, 700, 4_095, 4_096, 9_000] {
             for range in [1, 3, 1_000, i64::MAX] {
                 let arrived: Vec<i64> = (0..rows).map(|_| dice.i64(-range..range)).collect();
                 let (mut ordered, before) = (batch(&arrived), batch(&arrived));
                 by_time(&mut ordered);
                 let mut expected: Vec<usize> = (0..rows).collect();
-                if rows >= ROWS_MIN {
+                if rows >= 4_096 {
                     expected.sort_by_key(|row| arrived[*row]);
                 }
                 assert!(times(&ordered).iter().eq(expected.iter().map(|row| &arrived[*row])));
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_column_that_became_wider_leaves_its_batch_as_it_came() {
-        let arrived: Vec<i64> = (0..1_000).rev().collect();
+        let arrived: Vec<i64> = (0..5_000).rev().collect();
         let mut widened = batch(&arrived);
         widened.columns[0].narrower = Some((ColumnType::Long, Values::I64(vec![1, 2, 3])));
         by_time(&mut widened);

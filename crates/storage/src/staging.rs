@@ -104,7 +104,7 @@ pub fn push_run(runs: &mut Vec<Arc<Run>>, run: Run, frozen: Txn) -> isize {
         let Some(last) = runs.last() else { return staged };
         let class = size_class(last.rows);
         let joinable = |r: &&Arc<Run>| size_class(r.rows) <= class && r.txns.0 > frozen;
-        if class >= size_class(JOIN_ROWS_MAX) {
+        if stays_alone(last.rows) {
             return staged;
         }
         let count = runs.iter().rev().take_while(joinable).count();
@@ -120,6 +120,12 @@ pub fn push_run(runs: &mut Vec<Arc<Run>>, run: Run, frozen: Txn) -> isize {
         runs.truncate(runs.len() - count);
         runs.push(Arc::new(joined));
     }
+}
+
+/// Whether a run of so many rows is left as it came until it is merged.
+#[must_use]
+pub fn stays_alone(rows: usize) -> bool {
+    size_class(rows) >= size_class(JOIN_ROWS_MAX)
 }
 
 fn size_class(rows: usize) -> u32 {

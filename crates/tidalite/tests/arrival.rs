@@ -47,6 +47,10 @@ async fn check(database: &Database) {
             let first = rows(database, &format!("{answer} LIMIT 70000")).await;
             assert!(first == ids[..ids.len().min(70_000)], "{answer}: the first");
         }
+        // So it is with another order that a sub-query has; no two rows have the same `h`.
+        let by_h = rows(database, &format!("SELECT id {of_filter} ORDER BY h DESC")).await;
+        let computed = rows(database, &format!("SELECT id + 0 FROM (SELECT * {of_filter} ORDER BY h DESC)")).await;
+        assert!(computed == by_h, "{filter}: computed of a sub-query in order");
         let beside = rows(database, &format!("SELECT ts, id + 0 AS id {of_filter}")).await;
         assert!(beside == expected, "{filter}: computed beside the time");
         // Of a time that has rows the last one is taken.

@@ -74,8 +74,8 @@ fn the_first_refused_line_is_the_one_named_whatever_the_times() {
     let mut server = Server::start(&data, &[]);
     server.exec("CREATE TABLE t (ts TIMESTAMP_NS, v SHORT) TIMESTAMP(ts) PARTITION BY DAY");
     // The latest first; two lines have a value that is no SHORT.
-    let line = |i: u64| format!("t v={}i {}\n", if i == 1000 || i == 2000 { 100_000 } else { i }, TS + 5000 - i);
-    let lines: String = (1..=3000).map(line).collect();
+    let line = |i: u64| format!("t v={}i {}\n", if i == 1000 || i == 2000 { 100_000 } else { i }, TS + 6000 - i);
+    let lines: String = (1..=6000).map(line).collect();
     let reply = server.post("/write", lines.as_bytes());
     assert_eq!((reply.status, reply.json()["line"].as_i64()), (400, Some(1000)), "{}", reply.body);
     assert_eq!(server.value("select count(*) from t"), 0);
