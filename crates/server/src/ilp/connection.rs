@@ -53,13 +53,12 @@ pub async fn run(socket: Socket, received: Vec<u8>, shared: &Shared, mut stop: S
         pace: Pace::new(shared.commit_interval, shared.batch_rows_max),
         under_way: None,
     };
-    let ended = connection.read_all(received, &mut stop).await;
-    // Also after an error: the rows before it are kept. If a commit failed, though, what follows it is not.
-    let committed = connection.commit_rest().await;
-    match ended {
+    match connection.read_all(received, &mut stop).await {
+        // What was parsed while a commit was under way that failed, or of which rows were refused, follows these.
         Err(Ended::Commit(error)) => Err(error),
-        Err(Ended::Other(error)) => committed.and(Err(error)),
-        Ok(()) => committed,
+        // The rows before a line that is bad are kept.
+        Err(Ended::Other(error)) => connection.commit_rest().await.and(Err(error)),
+        Ok(()) => connection.commit_rest().await,
     }
 }
 

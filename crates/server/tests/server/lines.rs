@@ -67,6 +67,21 @@ fn rows_before_a_refused_one_are_kept() {
     server.wait_for_rows_or_none("t", 3);
 }
 
+/// What was parsed while their commit was under way is not committed either, however much it is.
+#[test]
+fn nothing_behind_a_refused_row_is_kept() {
+    let data = folder();
+    let mut server = Server::start(&data, &["--ilp-batch-rows-max", "100"]);
+    server.exec("CREATE TABLE t (ts TIMESTAMP_NS, v SHORT) TIMESTAMP(ts) PARTITION BY DAY");
+    let line = |i: u64| format!("t v={}i {}\n", if i == 1000 { 100_000 } else { i }, TS + i);
+    server.send_lines((1..=20_000).map(line).collect::<String>().as_bytes());
+    let log = server.wait_for_log("line protocol: connection closed");
+    assert!(log.contains("\"line\":1000,"), "{log}");
+    // Who closes a connection commits nothing more: there is nothing to wait for.
+    assert_eq!(server.value("select count(*) from t"), 999);
+    assert_eq!(server.value("select max(v) from t"), 999);
+}
+
 /// Rows that come late are brought into order before they are committed: what is refused is the first line all the same.
 #[test]
 fn the_first_refused_line_is_the_one_named_whatever_the_times() {
