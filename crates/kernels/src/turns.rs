@@ -1,11 +1,22 @@
 //! How long a thread's turn is when others want its processor. A hint: results never depend on it.
+//!
+//! Who wakes runs at once if its turns are shorter than those of the thread that has the processor, or waits until the system
+//! next looks whether that one's turn is over, for up to four milliseconds. So threads that somebody waits for ask for short
+//! turns, and threads that are busy for long ask for long ones: every other thread of the machine, clients too, comes in between.
+//! Shares of a processor stay as they are. Linux from 6.12 on fulfils it; elsewhere, and where it is forbidden, nothing changes.
 
-/// The calling thread asks for short turns, and so comes soon after it wakes: on a processor that others keep busy it
-/// need not wait until their turn, some milliseconds, is over. For threads that somebody waits for and that have little
-/// to do at a time. Linux from 6.12 on fulfils it; elsewhere, and where it is forbidden, nothing changes.
+/// The calling thread asks for short turns, and so comes soon after it wakes. For threads that somebody waits for and that
+/// have little to do at a time.
 pub fn ask_for_short_turns() {
     #[cfg(target_os = "linux")]
-    linux::ask_for_turns_of(linux::TURN);
+    linux::ask_for_turns_of(linux::SHORT);
+}
+
+/// The calling thread, and those that it starts, ask for long turns: others that wake get its processor at once. For threads that
+/// have much to do at a time.
+pub fn ask_for_long_turns() {
+    #[cfg(target_os = "linux")]
+    linux::ask_for_turns_of(linux::LONG);
 }
 
 #[cfg(target_os = "linux")]
@@ -14,7 +25,9 @@ mod linux {
 
     /// What a small commit takes of a processor. The system's own turn is a millisecond or three, and it looks whether one
     /// is over only every few milliseconds.
-    pub(super) const TURN: Duration = Duration::from_micros(250);
+    pub(super) const SHORT: Duration = Duration::from_micros(250);
+    /// Longer than the system's own on any machine, and still no time to wait for among equals.
+    pub(super) const LONG: Duration = Duration::from_millis(20);
 
     const BYTES: u32 = size_of::<libc::sched_attr>() as u32;
 
@@ -57,11 +70,14 @@ mod linux {
         fn a_thread_has_the_turns_it_asked_for_and_its_priority() {
             std::thread::spawn(|| {
                 let before = get().expect("attributes");
-                assert!(ask_for_turns_of(TURN));
-                let after = get().expect("attributes");
-                assert_eq!((after.sched_policy, after.sched_nice), (before.sched_policy, before.sched_nice));
-                // Systems before Linux 6.12 take it and go on as before.
-                assert!(after.sched_runtime == 250_000 || after.sched_runtime == before.sched_runtime);
+                for turn in [SHORT, LONG] {
+                    assert!(ask_for_turns_of(turn));
+                    let after = get().expect("attributes");
+                    assert_eq!((after.sched_policy, after.sched_nice), (before.sched_policy, before.sched_nice));
+                    // Systems before Linux 6.12 take it and go on as before.
+                    let taken = [u64::try_from(turn.as_nanos()).expect("short"), before.sched_runtime];
+                    assert!(taken.contains(&after.sched_runtime), "{}", after.sched_runtime);
+                }
             })
             .join()
             .expect("asked");

@@ -58,6 +58,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
+use tidalite_kernels::ask_for_long_turns;
 use tidalite_storage::TableSnapshot;
 use tidalite_types::{ColumnType, ErrorKind};
 use tokio::sync::mpsc;
@@ -148,9 +149,9 @@ impl Engine {
     pub fn new(config: &EngineConfig) -> Result<Arc<Engine>> {
         functions::prepare();
         dialect::prepare();
-        let runtime = threads("query", config.threads)?;
-        let control = threads("query-control", config.threads.max(CONTROL_THREADS_MIN))?;
-        let planning = threads("query-plan", config.threads.max(PLANNING_THREADS_MIN))?;
+        let runtime = threads("query", config.threads, ask_for_long_turns)?;
+        let control = threads("query-control", config.threads.max(CONTROL_THREADS_MIN), || {})?;
+        let planning = threads("query-plan", config.threads.max(PLANNING_THREADS_MIN), || {})?;
         let mode = config
             .spill_folder
             .clone()
@@ -636,10 +637,11 @@ fn stoppable(state: &SessionState, cancel: &CancelToken) -> SessionState {
     state
 }
 
-fn threads(name: &str, count: usize) -> Result<tokio::runtime::Runtime> {
+fn threads(name: &str, count: usize, begin: fn()) -> Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let builder = builder.worker_threads(count.max(1)).thread_name(name).thread_stack_size(STACK_BYTES).enable_all();
     builder
+        .on_thread_start(begin)
         .build()
         .map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start the threads of queries: {e}")))
 }

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
 use tidalite_ingest::wal::log::make_spare;
 use tidalite_ingest::wal::record::Op;
+use tidalite_kernels::ask_for_long_turns;
 use tidalite_storage::dead::{DeadRows, ranges_of_mask};
 use tidalite_storage::expiry::expired_partitions;
 use tidalite_storage::late::late_of;
@@ -95,6 +96,7 @@ impl Jobs {
     pub(crate) fn run(jobs: &Mutex<Jobs>, shared: &Shared) {
         // Refused only where priorities do not exist: then merges compete like everybody.
         let _ = rustix::process::nice(MERGE_NICENESS);
+        ask_for_long_turns();
         while !shared.is_closing.load(SeqCst) {
             shared.wait_for_wish(TICK);
             let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,6 +6,7 @@
 
 use std::future::Future;
 use std::io;
+use tidalite::ask_for_long_turns;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -26,6 +27,7 @@ impl LineThreads {
             .on_thread_start(|| {
                 // Refused only where priorities do not exist: then all are served alike.
                 let _ = rustix::process::nice(NICENESS);
+                ask_for_long_turns();
             })
             .build()?;
         Ok(LineThreads(Some(runtime)))
