@@ -9,6 +9,7 @@ use crate::convert::{convert, type_of_new_column};
 use crate::error::{Error, Result};
 use crate::wal::record::Op;
 use std::sync::Arc;
+use tidalite_kernels::min_max;
 use tidalite_storage::Run;
 use tidalite_storage::symbol_file::Entries;
 use tidalite_types::schema::{column_name_problem, same_name, table_name_problem};
@@ -353,7 +354,9 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
                     entries: Arc::new(Entries { column: id, first: before as u32, strings }),
                 });
             }
-            if let Values::U32(codes) = &mut column.column.values {
+            if let Values::U32(codes) = &mut column.column.values
+                && !are_ids(codes, &ids)
+            {
                 // What lies under a NULL may be no index at all.
                 codes.iter_mut().for_each(|code| *code = ids.get(*code as usize).copied().unwrap_or(0));
             }
@@ -364,10 +367,16 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
     if let Some(id) = plan.designated {
         let timestamps = run.timestamps(id);
         let is_sorted = timestamps.is_sorted();
-        run.time_range = timestamps.iter().fold((i64::MAX, i64::MIN), |(lo, hi), &ts| (lo.min(ts), hi.max(ts)));
+        run.time_range = min_max(timestamps).unwrap_or((i64::MAX, i64::MIN));
         run.is_sorted = is_sorted;
     }
     ops.push(Op::Rows { table, run });
+}
+
+/// Whether the codes of a batch are the ids of their strings: who sends alone has met these in the same order.
+fn are_ids(codes: &[u32], ids: &[u32]) -> bool {
+    let are_known = min_max(codes).is_none_or(|(_, max)| (max as usize) < ids.len());
+    are_known && ids.iter().zip(0..).all(|(id, code)| *id == code)
 }
 
 /// The strings that got the ids `before..`, in order of id.

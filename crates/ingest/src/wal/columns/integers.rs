@@ -5,27 +5,22 @@
 use super::{
     BadColumn, DELTA, FRAME, PLAIN, SAMPLE, STEP, TOO_SHORT, encode_plain, take, take_array, take_plain, take_u8,
 };
+use tidalite_kernels::{Int, min_max, narrow_to_1, narrow_to_2, narrow_to_4};
 
 /// Bytes before the first `x`, tag included.
 const FRAME_HEAD: usize = 10;
 const STEP_HEAD: usize = 18;
 const DELTA_HEAD: usize = 26;
 
-pub(super) trait Integer: bytemuck::Pod + Ord {
-    /// `self - min` in the width of the type.
-    fn above(self, min: Self) -> u64;
+pub(super) trait Integer: bytemuck::Pod + Int {
     fn widen(self) -> i64;
     /// The low bits of `value`.
     fn wrap(value: u64) -> Self;
 }
 
 macro_rules! integer {
-    ($($t:ty => $unsigned:ty),*) => {$(
+    ($($t:ty),*) => {$(
         impl Integer for $t {
-            #[inline]
-            fn above(self, min: $t) -> u64 {
-                u64::from(self.wrapping_sub(min) as $unsigned)
-            }
             #[inline]
             fn widen(self) -> i64 {
                 i64::from(self)
@@ -37,46 +32,61 @@ macro_rules! integer {
         }
     )*};
 }
-integer!(i8 => u8, i16 => u16, i32 => u32, u32 => u32, i64 => u64);
+integer!(i8, i16, i32, u32, i64);
 
 /// PLAIN or FRAME, whichever is smaller.
 pub(super) fn encode_integers<T: Integer>(values: &[T], out: &mut Vec<u8>) {
-    match range(values) {
-        Some((min, max)) if frame_bytes(values.len(), min.widen(), max.widen()) < 1 + size_of_val(values) => {
-            put_frame(values, min.widen(), max.widen(), |v| v.above(min), out);
-        }
-        _ => encode_plain(values, out),
+    match min_max(values) {
+        Some((min, max)) => encode_between(values, min, max, out),
+        None => encode_plain(values, out),
+    }
+}
+
+/// As [`encode_integers`], of values whose least and greatest are known.
+fn encode_between<T: Integer>(values: &[T], min: T, max: T, out: &mut Vec<u8>) {
+    let width = width(max.distance(min));
+    if FRAME_HEAD + values.len() * width >= 1 + size_of_val(values) {
+        return encode_plain(values, out);
+    }
+    put_head(FRAME, width, &[min.widen() as u64], out);
+    let start = out.len();
+    out.resize(start + values.len() * width, 0);
+    let bytes = &mut out[start..];
+    match width {
+        0 => {}
+        1 => narrow_to_1(values, min, bytes.as_chunks_mut().0),
+        2 => narrow_to_2(values, min, bytes.as_chunks_mut().0),
+        // Eight bytes are not fewer than any has.
+        _ => narrow_to_4(values, min, bytes.as_chunks_mut().0),
     }
 }
 
 /// PLAIN, FRAME, STEP or DELTA, whichever is smaller.
 pub(super) fn encode_longs(values: &[i64], out: &mut Vec<u8>) {
-    let Some((min, max)) = range(values) else { return encode_plain(values, out) };
+    let Some((min, max)) = min_max(values) else { return encode_plain(values, out) };
     let n = values.len();
-    let framed = width(max.above(min));
+    let framed = width(max.distance(min));
     if framed <= 1 || n < SAMPLE {
-        return encode_integers(values, out);
+        return encode_between(values, min, max, out);
     }
     let step = Step::find(values, min, max).unwrap_or(Step::ONE);
-    let stepped = width(max.above(min) / step.size);
+    let stepped = width(max.distance(min) / step.size);
     // Further apart than that, a delta wraps around and the step need not divide it.
-    let delta = (max.above(min) <= i64::MAX as u64 && sampled_delta_width(values, step) < stepped)
+    let delta = (max.distance(min) <= i64::MAX as u64 && sampled_delta_width(values, step) < stepped)
         .then(|| Delta::of(values, step));
     let plain_bytes = 1 + 8 * n;
     let frame_bytes = frame_bytes(n, min, max);
     let step_bytes = STEP_HEAD + n * stepped;
     let delta_bytes = delta.as_ref().map_or(usize::MAX, |d| DELTA_HEAD + (n - 1) * d.width);
     let least = plain_bytes.min(frame_bytes).min(step_bytes).min(delta_bytes);
-    if least == plain_bytes {
-        encode_plain(values, out);
-    } else if least == frame_bytes {
-        put_frame(values, min, max, |v| v.above(min), out);
+    if least == plain_bytes || least == frame_bytes {
+        encode_between(values, min, max, out);
     } else if least == step_bytes {
         put_head(STEP, stepped, &[min as u64, step.size], out);
-        put_counts(stepped, values.iter().map(|v| v.above(min)), step, out);
+        put_counts(stepped, values.iter().map(|v| v.distance(min)), step, out);
     } else if let Some(delta) = delta {
         put_head(DELTA, delta.width, &[values[0] as u64, delta.min as u64, step.size], out);
-        put_counts(delta.width, deltas(values).map(|d| d.above(delta.min)), step, out);
+        put_counts(delta.width, deltas(values).map(|d| d.distance(delta.min)), step, out);
     }
 }
 
@@ -111,12 +121,6 @@ pub(super) fn decode_integers<T: Integer>(input: &mut &[u8], n: usize) -> Result
     }
 }
 
-/// Least and greatest; `None` without values.
-fn range<T: Integer>(values: &[T]) -> Option<(T, T)> {
-    let &first = values.first()?;
-    Some(values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v))))
-}
-
 fn deltas(values: &[i64]) -> impl ExactSizeIterator<Item = i64> {
     values[1..].iter().zip(values).map(|(b, a)| b.wrapping_sub(*a))
 }
@@ -148,16 +152,16 @@ impl Step {
     fn find(values: &[i64], min: i64, max: i64) -> Option<Step> {
         let sample = values.iter().step_by((values.len() / SAMPLE) | 1);
         let mut size =
-            sample.fold(max.above(min), |size, v| if size == 1 { 1 } else { common_divisor(v.above(min), size) });
+            sample.fold(max.distance(min), |size, v| if size == 1 { 1 } else { common_divisor(v.distance(min), size) });
         for _ in 0..4 {
             if size == 1 {
                 return None;
             }
             let step = Step::new(size);
             let most = u64::MAX / size;
-            match values.iter().find(|v| step.count(v.above(min)) > most) {
+            match values.iter().find(|v| step.count(v.distance(min)) > most) {
                 None => return Some(step),
-                Some(stray) => size = common_divisor(stray.above(min), size),
+                Some(stray) => size = common_divisor(stray.distance(min), size),
             }
         }
         None
@@ -197,7 +201,7 @@ impl Delta {
     fn of(values: &[i64], step: Step) -> Delta {
         let first = values[1].wrapping_sub(values[0]);
         let (min, max) = deltas(values).fold((first, first), |(min, max), d| (min.min(d), max.max(d)));
-        Delta { min, width: width(max.above(min) / step.size) }
+        Delta { min, width: width(max.distance(min) / step.size) }
     }
 }
 
@@ -206,17 +210,17 @@ fn sampled_delta_width(values: &[i64], step: Step) -> usize {
     let last = values.len() - 1;
     let sample = (0..last).step_by(last / SAMPLE + 1).map(|i| values[i + 1].wrapping_sub(values[i]));
     let (min, max) = sample.fold((i64::MAX, i64::MIN), |(min, max), d| (min.min(d), max.max(d)));
-    width(max.above(min) / step.size)
+    width(max.distance(min) / step.size)
 }
 
 /// What [`put_frame`] takes.
 pub(super) fn frame_bytes(n: usize, min: i64, max: i64) -> usize {
-    FRAME_HEAD + n * width(max.above(min))
+    FRAME_HEAD + n * width(max.distance(min))
 }
 
 /// FRAME over anything that maps to integers from `min` to `max`; `above` gives the difference to `min`.
 pub(super) fn put_frame<T: Copy>(values: &[T], min: i64, max: i64, above: impl Fn(T) -> u64, out: &mut Vec<u8>) {
-    let width = width(max.above(min));
+    let width = width(max.distance(min));
     put_head(FRAME, width, &[min as u64], out);
     put(width, values.iter().map(|&v| above(v)), out);
 }
