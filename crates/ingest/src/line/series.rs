@@ -14,9 +14,9 @@ use super::scan::{FIRST_BYTES, hash, hash_of_first};
 use super::table::StepId;
 use tidalite_kernels::{position_in_64, prefetch_slice};
 
-/// A series is a record of words: these, the ids of its tags, its text that ends with the space, the entries of its tags,
-/// and what fills it up to a whole line of memory. Together, since where sources report in no order each line of memory
-/// is one to wait for.
+/// A series is a record of words: these, the ids of its tags, its text that ends with the space, and what fills it up to a
+/// whole line of memory. Together, since where sources report in no order each line of memory is one to wait for. The
+/// entries of its tags, which are seldom read, lie elsewhere.
 mod word {
     pub const KEY_BYTES: usize = 0;
     pub const KIND: usize = 1;
@@ -24,7 +24,9 @@ mod word {
     pub const NEXT: usize = 2;
     /// The dictionaries that the ids of its tags are of, as [`super::SeriesCache::stamp`].
     pub const STAMP: usize = 3;
-    pub const IDS: usize = 4;
+    /// Where in the list of all entries those of its tags begin.
+    pub const ENTRIES: usize = 4;
+    pub const IDS: usize = 5;
     /// Of a line of memory.
     pub const LINE: usize = 16;
 }
@@ -73,6 +75,8 @@ pub(super) struct Known {
 #[derive(Debug)]
 pub(super) struct SeriesCache {
     records: Vec<u32>,
+    /// Of the tags of all series, in the symbol tables of their columns.
+    entries: Vec<u32>,
     count: usize,
     kinds: Vec<Kind>,
     slots: Vec<Slot>,
@@ -105,7 +109,7 @@ const KEY_BYTES_MAX: usize = 4096;
 /// What of a beginning is hashed at first.
 const HASHED_BYTES: usize = FIRST_BYTES;
 /// Words of a record that are asked for: about all that most have.
-const AHEAD_WORDS: usize = 5 * word::LINE;
+const AHEAD_WORDS: usize = 4 * word::LINE;
 /// Where more series than these have one hash, more is hashed.
 const ALIKE_MAX: usize = 4;
 /// Kinds that a new series is compared with: where there are more at a time, each has its own.
@@ -118,6 +122,7 @@ impl SeriesCache {
     pub(super) fn new(bytes_max: usize, pause: u32) -> SeriesCache {
         SeriesCache {
             records: Vec::new(),
+            entries: Vec::new(),
             count: 0,
             kinds: Vec::new(),
             slots: vec![Slot::default(); 64],
@@ -254,10 +259,9 @@ impl SeriesCache {
     #[inline(always)]
     pub(super) fn tags(&mut self, known: Known) -> SeriesTags<'_> {
         let columns = &*self.kinds[known.kind as usize].columns;
-        let record = &mut self.records[known.record + word::IDS..];
-        let (ids, rest) = record.split_at_mut(columns.len());
-        let entries = &rest[key_words(known.text_bytes + 1)..][..columns.len()];
-        SeriesTags { columns, entries, ids }
+        let (head, rest) = self.records[known.record..].split_at_mut(word::IDS);
+        let entries = &self.entries[head[word::ENTRIES] as usize..][..columns.len()];
+        SeriesTags { columns, entries, ids: &mut rest[..columns.len()] }
     }
 
     /// The tags of the series found last now have the ids of the present dictionaries.
@@ -273,7 +277,7 @@ impl SeriesCache {
 
     /// Whether a series with so long a text can be learnt.
     pub(super) fn has_room(&self, key_bytes: usize) -> bool {
-        let used = size_of_val(&self.records[..]) + size_of_val(&self.slots[..]);
+        let used = size_of_val(&self.records[..]) + size_of_val(&self.entries[..]) + size_of_val(&self.slots[..]);
         key_bytes <= KEY_BYTES_MAX && used + key_bytes < self.bytes_max
     }
 
@@ -298,9 +302,9 @@ impl SeriesCache {
         self.records.resize(record + record_words(count, key.len()), 0);
         let words = &mut self.records[record..];
         (words[word::KEY_BYTES], words[word::KIND]) = (key.len() as u32, kind);
-        let (text, entries) = words[word::IDS + count..].split_at_mut(key_words(key.len()));
-        bytemuck::cast_slice_mut(text)[..key.len()].copy_from_slice(key);
-        entries.iter_mut().zip(tags).for_each(|(to, (_, entry))| *to = entry);
+        words[word::ENTRIES] = self.entries.len() as u32;
+        bytemuck::cast_slice_mut(&mut words[word::IDS + count..])[..key.len()].copy_from_slice(key);
+        self.entries.extend(tags.map(|(_, entry)| entry));
         self.count += 1;
         if let Some(last) = record_at(self.last) {
             self.records[last + word::NEXT] = place;
@@ -365,12 +369,7 @@ fn record_at(place: u32) -> Option<usize> {
 
 #[inline(always)]
 fn record_words(tags: usize, key_bytes: usize) -> usize {
-    (word::IDS + 2 * tags + key_words(key_bytes)).next_multiple_of(word::LINE)
-}
-
-#[inline(always)]
-fn key_words(key_bytes: usize) -> usize {
-    key_bytes.div_ceil(size_of::<u32>())
+    (word::IDS + tags + key_bytes.div_ceil(size_of::<u32>())).next_multiple_of(word::LINE)
 }
 
 /// The hash of a beginning's first bytes, or of those up to its first space; `None` where it ends before.
