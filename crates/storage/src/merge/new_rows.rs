@@ -53,6 +53,9 @@ pub(super) struct NewInOrder {
     deal: Deal,
 }
 
+/// Runs in order of time: which of their rows comes where, and the timestamps then.
+type Ordered = HashMap<u32, (Vec<u32>, Vec<i64>)>;
+
 /// Rows are far apart when among so many that lie one after the other there is one of a block.
 const FAR_APART: usize = 2;
 /// For fewer rows it is not worth knowing in which order they lie.
@@ -118,9 +121,8 @@ impl NewRows {
         true
     }
 
-    /// Of the runs in no order, which row comes where and the timestamps then; `None` where they are too many rows, or some of
-    /// them dead.
-    fn ordered(&self, designated: ColumnId) -> Option<HashMap<u32, (Vec<u32>, Vec<i64>)>> {
+    /// The runs in no order; `None` where they have too many rows, or some of them are dead.
+    fn ordered(&self, designated: ColumnId) -> Option<Ordered> {
         let unordered: Vec<usize> = (0..self.runs.len()).filter(|run| !self.runs[*run].is_sorted).collect();
         let rows: usize = unordered.iter().map(|run| self.runs[*run].rows).sum();
         if rows * UNORDERED_PART > self.rows || unordered.iter().any(|run| self.runs[*run].dead.is_some()) {

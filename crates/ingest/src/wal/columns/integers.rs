@@ -45,7 +45,8 @@ pub(super) fn encode_integers<T: Integer>(values: &[T], out: &mut Vec<u8>) {
 /// As [`encode_integers`], of values whose least and greatest are known.
 fn encode_between<T: Integer>(values: &[T], min: T, max: T, out: &mut Vec<u8>) {
     let width = width(max.distance(min));
-    if FRAME_HEAD + values.len() * width >= 1 + size_of_val(values) {
+    // PLAIN has one byte besides its values.
+    if FRAME_HEAD + values.len() * width > size_of_val(values) {
         return encode_plain(values, out);
     }
     put_head(FRAME, width, &[min.widen() as u64], out);
