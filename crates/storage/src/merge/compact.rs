@@ -206,7 +206,7 @@ impl Compacted {
             let runs = runs(table, &self.sources, &old, &columns, &slice.rows, Threads::ONE)?;
             let new = NewRows::of(&TableSnapshot { runs: Arc::new(runs), ..table.clone() }, None)?;
             let has_died = |row| {
-                let place = new.origin(row);
+                let place = new.place(row);
                 died[place.run as usize].as_ref().is_some_and(|mask| mask.is_dead(place.row as usize))
             };
             masks.extend(masks_of((0..new.rows).map(has_died), &added[slice.added.clone()]));

@@ -2,11 +2,10 @@
 
 use super::pieces::{BlockPlan, Piece};
 use crate::{Error, Result, Run, TableSnapshot};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite_kernels::gather::{Deal, Place, gather_places, row_spans, scatter_places};
-use tidalite_kernels::{gather, gather_slice, is_sorted, merge_many, sort_permutation};
+use tidalite_kernels::{is_sorted, merge_many, sort_permutation};
 use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnId, Values};
 
 #[derive(Debug)]
@@ -21,8 +20,6 @@ pub(super) struct NewRows {
     places: Option<Vec<Place>>,
     /// Rows that lie one after the other, in order.
     spans: Vec<Span>,
-    /// Of runs that are copies in order of time, which row each was.
-    orders: HashMap<u32, Vec<u32>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +31,6 @@ struct Span {
 
 /// Rows of a run are taken as parts of it where there are at least so many for each on average.
 const PART_ROWS_MIN: usize = 256;
-/// Runs in no order are brought into it first while their rows are at most this part of all: a few small ones, joined from
-/// pieces of their own, among many in order.
-const UNORDERED_PART: usize = 8;
 
 /// The rows of a piece as they lie in their runs, and which row of the piece each becomes.
 #[derive(Debug)]
@@ -52,9 +46,6 @@ pub(super) struct NewInOrder {
     pub first: usize,
     deal: Deal,
 }
-
-/// Runs in order of time: which of their rows comes where, and the timestamps then.
-type Ordered = HashMap<u32, (Vec<u32>, Vec<i64>)>;
 
 /// Rows are far apart when among so many that lie one after the other there is one of a block.
 const FAR_APART: usize = 2;
@@ -72,8 +63,7 @@ impl NewRows {
         }
         let whole = |(run, at): (usize, &usize)| Span { at: *at, place: Place { run: run as u32, row: 0 } };
         let spans = starts.iter().enumerate().filter(|(run, _)| runs[*run].rows > 0).map(whole).collect();
-        let mut new =
-            NewRows { rows, timestamps: Vec::new(), runs, starts, places: None, spans, orders: HashMap::new() };
+        let mut new = NewRows { rows, timestamps: Vec::new(), runs, starts, places: None, spans };
         let Some(designated) = table.schema.designated else { return Ok(new) };
         if new.weave(designated, kept_from) {
             return Ok(new);
@@ -94,13 +84,10 @@ impl NewRows {
     /// Where the rows of each run are in order and lie together, as those of a connection do: finds the spans, which
     /// columns are copied by. `false` where they are not, and nothing was done.
     fn weave(&mut self, designated: ColumnId, kept_from: Option<i64>) -> bool {
-        let Some(ordered) = self.ordered(designated) else { return false };
-        let keys_of = |run: usize| match ordered.get(&(run as u32)) {
-            Some((_, keys)) => &keys[..],
-            None => self.runs[run].timestamps(designated),
+        let Some(parts) = self.parts(designated, kept_from) else { return false };
+        let keys = |(place, count): &(Place, usize)| {
+            &self.runs[place.run as usize].timestamps(designated)[place.row as usize..][..*count]
         };
-        let Some(parts) = self.parts(keys_of, kept_from) else { return false };
-        let keys = |(place, count): &(Place, usize)| &keys_of(place.run as usize)[place.row as usize..][..*count];
         let slices: Vec<&[i64]> = parts.iter().map(keys).collect();
         let Some(found) = merge_many(&slices) else { return false };
         let (mut timestamps, mut spans) = (Vec::with_capacity(slices.iter().map(|s| s.len()).sum()), Vec::new());
@@ -110,38 +97,14 @@ impl NewRows {
             timestamps.extend_from_slice(&slices[span.part as usize][span.from..][..span.count]);
         }
         (self.rows, self.timestamps, self.spans) = (timestamps.len(), timestamps, spans);
-        if !ordered.is_empty() {
-            let runs = Arc::make_mut(&mut self.runs);
-            for (run, (order, _)) in ordered {
-                let run_in_order = in_order_of(&runs[run as usize], &order);
-                runs[run as usize] = Arc::new(run_in_order);
-                self.orders.insert(run, order);
-            }
-        }
         true
     }
 
-    /// The runs in no order; `None` where they have too many rows, or some of them are dead.
-    fn ordered(&self, designated: ColumnId) -> Option<Ordered> {
-        let unordered: Vec<usize> = (0..self.runs.len()).filter(|run| !self.runs[*run].is_sorted).collect();
-        let rows: usize = unordered.iter().map(|run| self.runs[*run].rows).sum();
-        if rows * UNORDERED_PART > self.rows || unordered.iter().any(|run| self.runs[*run].dead.is_some()) {
-            return None;
-        }
-        let of = |run: usize| {
-            let timestamps = self.runs[run].timestamps(designated);
-            let order = sort_permutation(timestamps);
-            let keys = gather_slice(timestamps, &order);
-            (run as u32, (order, keys))
-        };
-        Some(unordered.into_iter().map(of).collect())
-    }
-
     /// The rows before `kept_from` that are not dead, in order of arrival, as ranges that are in order of time.
-    fn parts<'a>(&self, keys_of: impl Fn(usize) -> &'a [i64], kept_from: Option<i64>) -> Option<Vec<(Place, usize)>> {
+    fn parts(&self, designated: ColumnId, kept_from: Option<i64>) -> Option<Vec<(Place, usize)>> {
         let mut parts = Vec::new();
         for (index, run) in self.runs.iter().enumerate() {
-            let timestamps = keys_of(index);
+            let timestamps = run.timestamps(designated);
             let dead = run.dead.as_ref().map_or_else(Vec::new, |mask| mask.ranges());
             if dead.len() * PART_ROWS_MIN > run.rows {
                 return None;
@@ -213,14 +176,8 @@ impl NewRows {
 
     /// How many staged rows arrived before a row.
     pub fn arrival(&self, row: usize) -> usize {
-        let place = self.origin(row);
+        let place = self.place(row);
         self.starts[place.run as usize] + place.row as usize
-    }
-
-    /// Where a row lies in the runs of the table.
-    pub fn origin(&self, row: usize) -> Place {
-        let Place { run, row } = self.place(row);
-        Place { run, row: self.orders.get(&run).map_or(row, |order| order[row as usize]) }
     }
 
     /// Whether some of these rows may be dead.
@@ -269,8 +226,7 @@ impl NewRows {
         rows.deal.gather(&columns, spare, out);
     }
 
-    /// As [`NewRows::origin`], in `self.runs`.
-    fn place(&self, row: usize) -> Place {
+    pub fn place(&self, row: usize) -> Place {
         match &self.places {
             Some(places) => places[row],
             None => {
@@ -328,10 +284,4 @@ impl NewRows {
             }
         }
     }
-}
-
-/// A copy of a run without dead rows, its rows in this order, which is that of time.
-fn in_order_of(run: &Run, order: &[u32]) -> Run {
-    let columns = run.columns.iter().map(|(id, column)| (*id, Arc::new(gather(column, order)))).collect();
-    Run { columns, is_sorted: true, dead: None, ..*run }
 }

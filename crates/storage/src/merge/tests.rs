@@ -331,31 +331,6 @@ fn rows_of_many_runs_fall_between_old_ones_in_stretches() {
 }
 
 #[test]
-fn a_few_runs_in_no_order_are_woven_in_among_many_in_order() {
-    for seed in 0..8 {
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut table = Table::new(true);
-        for round in 0..4 {
-            // Hundreds of rows of a time in each run, as of sources that report together.
-            let mut times = |rows: usize| -> Vec<i64> { (0..rows).map(|_| random.i64(0..60) * 10_000_000).collect() };
-            for size in [20_000, 700, 30_000, 1, 25_000, 2_500, 20_000] {
-                let mut times = times(size);
-                if size >= 20_000 {
-                    times.sort_unstable();
-                }
-                table.stage(times);
-            }
-            table.kept_from = (round % 2 == 1).then_some(400_000_000);
-            let mut later = random.fork();
-            table.merge_while(&[], |table| table.kill(&mut later, 3));
-        }
-        table.kept_from = None;
-        table.merge();
-        table.check();
-    }
-}
-
-#[test]
 fn a_table_without_timestamps_keeps_the_order_of_arrival() {
     let mut table = Table::new(false);
     for rows in [10, 100_000, 1, 70_000] {
