@@ -10,8 +10,8 @@ usage: ingest.py [--runs 3] [--systems questdb,tidalite] [--name ingest] CASE...
 environment: PEERS, TSBS_BIN, TIDALITE_BIN, QDB_JAR, JAVA, QDB_HEAP; with --sync-delay-ms 5 Tidalite and
 the server that only syncs add that to every sync.
 
-Every run has a fresh data folder and a fresh server that was warmed up with other tables first. Cases are
-interleaved: each run of a case measures all systems, in turns, before the next. Clocks start with the first byte:
+Every run has a fresh data folder and a fresh server that was warmed up with other tables first. Each run of a case
+measures all systems, in turns, before the next; with --in-turns each run measures all cases, too. Clocks start with the first byte:
 sent = the client is done, visible = count(*) shows all rows, settled = the system has no work left (see the table's notes).
 `count(*)` is polled only after sending, so that polling costs the load nothing.
 """
@@ -327,6 +327,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--systems", default="questdb,tidalite")
     parser.add_argument("--name", default="ingest")
+    parser.add_argument("--in-turns", action="store_true", help="all cases in each run, for ratios between them: what slows the machine for minutes slows all")
     parser.add_argument("--sync-delay-ms", type=int, default=0)
     parser.add_argument("--load-seconds", type=float, default=0, help="ack: push into tables in turns so long, in place of the file once")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="for Tidalite's server")
@@ -351,18 +352,18 @@ def main():
         print(json.dumps(record), flush=True)
         report.write(stem, about, records)
 
-    for case in args.cases:
+    runs = range(args.runs)
+    for case, run in ((case, run) for run in runs for case in args.cases) if args.in_turns else ((case, run) for case in args.cases for run in runs):
         is_ack = case.split(":")[0] == "ack"
-        if not args.no_null and case.split(":")[0] != "raw":
+        if run == 0 and not args.no_null and case.split(":")[0] != "raw":
             keep((measure_null_ack if is_ack else measure_null)(case, args) | {"run": 0})
-        for run in range(args.runs):
-            for system in systems if run % 2 == 0 else reversed(systems):
-                try:
-                    keep((measure_ack if is_ack else measure)(system, case, args) | {"run": run})
-                    if is_ack and not args.no_null:
-                        keep(measure_floor_ack(system, case, args) | {"run": run})
-                except (RuntimeError, OSError, AssertionError, KeyError, ValueError) as error:
-                    keep(dict(case=case, system=system.name, run=run, error=f"{type(error).__name__}: {error}"[:400]))
+        for system in systems if run % 2 == 0 else reversed(systems):
+            try:
+                keep((measure_ack if is_ack else measure)(system, case, args) | {"run": run})
+                if is_ack and not args.no_null:
+                    keep(measure_floor_ack(system, case, args) | {"run": run})
+            except (RuntimeError, OSError, AssertionError, KeyError, ValueError) as error:
+                keep(dict(case=case, system=system.name, run=run, error=f"{type(error).__name__}: {error}"[:400]))
     print(f"{stem}.md")
 
 

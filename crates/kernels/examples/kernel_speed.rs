@@ -2,7 +2,9 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use tidalite_kernels::{gather_slice, is_sorted, merge, merge_slices, min_max, min_max_f64, sort_permutation};
+use tidalite_kernels::{
+    DECIMAL_BYTES, gather_slice, is_sorted, merge, merge_slices, min_max, min_max_f64, short_decimals, sort_permutation,
+};
 
 const ROWS: usize = 1 << 20;
 
@@ -36,6 +38,10 @@ fn main() {
     measure("is_sorted", ROWS * 8, || is_sorted(&sorted));
     measure("min_max i64", ROWS * 8, || min_max(&random));
     measure("min_max f64", ROWS * 8, || min_max_f64(&doubles));
+    let places: Vec<f64> = (0..ROWS).map(|_| f64::from(rng.i32(-18_000_000..18_000_000)) / 1e5).collect();
+    let (mut texts, mut lens) = (vec![[0; DECIMAL_BYTES]; ROWS], vec![0; ROWS]);
+    measure("short_decimals, five decimals", ROWS * 8, || short_decimals(&places, &mut texts, &mut lens));
+    measure("short_decimals, none is one", ROWS * 8, || short_decimals(&doubles, &mut texts, &mut lens));
     measure("sort_permutation, in order", ROWS * 8, || sort_permutation(&sorted));
     measure("sort_permutation, shuffled within 10 minutes", ROWS * 8, || sort_permutation(&shuffled));
     measure("sort_permutation, random i64", ROWS * 8, || sort_permutation(&random));

@@ -3,15 +3,17 @@
 //! [`min_max()`] bounds; [`sum`] sums; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
 //! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
 //! [`group`] rows by key; [`program`] conditions on several columns; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols;
-//! [`mod@find`] bytes; [`mod@prefetch`] and [`turns`] hints.
+//! [`mod@find`] bytes; [`decimals`] floating point as text; [`mod@prefetch`] and [`turns`] hints.
 //!
 //! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], for memory that
-//! is written before it is read, and for what only the system can be asked in [`turns`].
+//! is written before it is read, for conversions of numbers that are known to fit, and for what only the system can be
+//! asked in [`turns`].
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod alp;
 pub mod alp_rd;
 pub mod bitpack;
+pub mod decimals;
 pub mod delta;
 pub mod find;
 pub mod fsst;
@@ -31,6 +33,7 @@ pub mod turns;
 pub mod widths;
 
 pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack, unpack_distances, unpack_narrow};
+pub use decimals::{DECIMAL_BYTES, eight_digits, short_decimals};
 pub use delta::{deltas, extend_steps, sum_up};
 pub use find::{position_in_32, position_in_64};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};

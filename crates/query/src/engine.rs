@@ -403,7 +403,7 @@ impl Engine {
         let answered = self.answered(logical.clone(), &state, catalog, query).await?;
         let physical = self.physical(&answered, &with_tables).await?;
         let physical = self.finished(physical, with_tables.config_options())?;
-        if !text.is_empty() && own.is_empty() && about.names_any && about.names_only_tables {
+        if !text.is_empty() && own.is_empty() && about.names_only_tables && !is_about_system {
             self.keep(text, query, &logical, &logical_schema);
         }
         Ok(Planned { config: state.config().clone(), logical_schema, is_about_system, physical })

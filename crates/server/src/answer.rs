@@ -1,23 +1,24 @@
 //! The rows of a query as a stream of text: QuestDB's JSON or CSV.
 //!
-//! In: record batches as they are computed. Out: chunks of about [`CHUNK_BYTES`]; the next batch is asked for when
+//! In: record batches as they are computed. Out: chunks of [`CHUNK_BYTES`] or a few times as much; the next batch is asked for when
 //! the last chunk was taken, so a slow reader slows the query, and dropping the answer stops it.
 //! An error after the first chunk ends the text with its `error` and the stream with an error, so that a reader of
 //! the text and a reader of the transport both notice.
 
-use crate::cells::{Cells, Style, prepared, push_csv};
+mod batch;
+
+use crate::cells::{Marks, Strips, Style, prepared, push_csv};
 use crate::errors::{position, with_hint};
 use crate::json::push_str;
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::RecordBatch;
+use batch::{Batch, TEXT_BYTES};
 use bytes::Bytes;
 use futures::StreamExt;
 use std::time::{Duration, Instant};
 use tidalite::{Error, ErrorKind, OutputColumn, Result, Rows};
 
-const CHUNK_BYTES: usize = 128 << 10;
-
-/// Rows written between two looks at the size of the chunk.
-const STRIDE_ROWS: usize = 256;
+/// What less than this is there to be sent waits for more.
+const CHUNK_BYTES: usize = 32 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -38,6 +39,16 @@ pub struct JsonForm {
     pub long_quotes: bool,
     /// NaN and the infinities as text in quotes, for which JSON has no number; else they are null.
     pub not_finite_quotes: bool,
+}
+
+impl Form {
+    /// How values are written, and what stands around them in a row.
+    fn style_and_marks(&self) -> (Style, Marks) {
+        match self {
+            Form::Json(form) => (form.style(), Marks { open: *b",[", between: b',', close: *b"]\0" }),
+            Form::Csv { delimiter, .. } => (Style::Csv, Marks { open: [0; 2], between: *delimiter, close: *b"\r\n" }),
+        }
+    }
 }
 
 impl JsonForm {
@@ -85,8 +96,9 @@ pub struct Answer {
     rows: Rows,
     /// Columns of the result that are shown, by index.
     shown: Vec<usize>,
-    /// The batch being written and its next row; its columns are the shown ones.
-    batch: Option<(Vec<ArrayRef>, usize, usize)>,
+    /// The batch being written.
+    batch: Option<Batch>,
+    strips: Strips,
     stage: Stage,
     /// The query has ended: its stream may not be asked again.
     exhausted: bool,
@@ -112,6 +124,7 @@ impl Answer {
             rows,
             shown,
             batch: None,
+            strips: Strips::default(),
             stage: Stage::Head,
             exhausted: false,
             seen: 0,
@@ -132,7 +145,7 @@ impl Answer {
 
     /// The next piece of text; `None` at the end.
     pub async fn next_chunk(&mut self) -> Option<Result<Bytes>> {
-        let mut out = Vec::with_capacity(CHUNK_BYTES + (CHUNK_BYTES >> 2));
+        let mut out = Vec::with_capacity(TEXT_BYTES);
         loop {
             match std::mem::replace(&mut self.stage, Stage::End) {
                 Stage::Head => {
@@ -140,9 +153,12 @@ impl Answer {
                     self.stage = Stage::Rows;
                 }
                 Stage::Rows => {
-                    self.write_batch(&mut out);
-                    let finished = self.batch.is_none();
-                    if finished && let Err(error) = self.next_batch().await {
+                    let written = self.write_piece(&mut out).await;
+                    let next = match &self.batch {
+                        None if written.is_ok() => self.next_batch().await,
+                        _ => written,
+                    };
+                    if let Err(error) = next {
                         self.write_failure(&mut out, &error);
                         self.stage = Stage::Failed(error);
                         return Some(Ok(out.into()));
@@ -183,34 +199,35 @@ impl Answer {
             let from = self.limit.skip.saturating_sub(before) as usize;
             let left = self.limit.take - self.written;
             let until = (batch.num_rows() as u64).min((from as u64).saturating_add(left)) as usize;
-            self.batch = Some((self.shown_columns(&batch), from, until));
+            self.batch = Some(self.shown(&batch, (from, until)));
             return Ok(());
         }
         Ok(())
     }
 
-    fn shown_columns(&self, batch: &RecordBatch) -> Vec<ArrayRef> {
-        self.shown.iter().map(|i| prepared(batch.column(*i))).collect()
+    fn shown(&self, batch: &RecordBatch, rows: (usize, usize)) -> Batch {
+        let arrays = self.shown.iter().map(|i| prepared(batch.column(*i))).collect();
+        let type_names = self.shown.iter().map(|i| self.rows.columns[*i].type_name.clone()).collect();
+        Batch::new(arrays, type_names, rows, self.form.style_and_marks())
     }
 
-    fn write_batch(&mut self, out: &mut Vec<u8>) {
-        let Some((columns, from, until)) = self.batch.take() else { return };
-        let types = self.shown.iter().map(|i| self.rows.columns[*i].type_name.as_str());
-        let cells: Vec<Cells<'_>> = columns.iter().zip(types).map(|(c, t)| Cells::new(c.as_ref(), t)).collect();
-        let mut row = from;
-        while row < until && out.len() < CHUNK_BYTES {
-            let end = until.min(row + STRIDE_ROWS);
-            match &self.form {
-                Form::Json(form) => write_json_rows(out, &cells, row..end, self.written > 0, form.style()),
-                Form::Csv { delimiter, .. } => write_csv_rows(out, &cells, row..end, *delimiter),
-            }
-            self.written += (end - row) as u64;
-            row = end;
+    /// Of the batch, if there is one; leaves none when all is written.
+    async fn write_piece(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        let Some(batch) = &mut self.batch else { return Ok(()) };
+        let from = out.len();
+        let rows = batch.write(&mut self.strips, out).await?;
+        if batch.is_written() {
+            self.batch = None;
         }
-        drop(cells);
-        if row < until {
-            self.batch = Some((columns, row, until));
+        if self.written == 0
+            && rows > 0
+            && let Form::Json(_) = self.form
+        {
+            // No comma before the first row.
+            out.remove(from);
         }
+        self.written += rows as u64;
+        Ok(())
     }
 
     fn write_head(&mut self, out: &mut Vec<u8>) {
@@ -298,35 +315,6 @@ fn push_column(out: &mut Vec<u8>, column: &OutputColumn) {
         push_str(out, if element == "IPV4" { "IPv4" } else { element });
     }
     out.push(b'}');
-}
-
-fn write_json_rows(out: &mut Vec<u8>, cells: &[Cells<'_>], rows: std::ops::Range<usize>, more: bool, style: Style) {
-    let first = rows.start;
-    for row in rows {
-        if more || row > first {
-            out.push(b',');
-        }
-        out.push(b'[');
-        for (i, column) in cells.iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            column.write(row, style, out);
-        }
-        out.push(b']');
-    }
-}
-
-fn write_csv_rows(out: &mut Vec<u8>, cells: &[Cells<'_>], rows: std::ops::Range<usize>, delimiter: u8) {
-    for row in rows {
-        for (i, column) in cells.iter().enumerate() {
-            if i > 0 {
-                out.push(delimiter);
-            }
-            column.write(row, Style::Csv, out);
-        }
-        out.extend_from_slice(b"\r\n");
-    }
 }
 
 #[cfg(test)]

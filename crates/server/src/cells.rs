@@ -4,7 +4,10 @@
 //! NaN and infinities, which JSON has no words for, are `null` there, as in QuestDB.
 
 mod number;
+mod strip;
 mod time;
+
+pub use strip::{Marks, Strips};
 
 use crate::digits::{push_hex, push_i64, push_uuid};
 use crate::json::push_str;
@@ -20,7 +23,7 @@ use arrow::datatypes::{
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use number::{push_f32, push_f64};
 use tidalite::types::TimeUnit as Unit;
-use time::Day;
+use time::Minute;
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +59,8 @@ enum Values<'a> {
     U64(&'a [u64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
-    Timestamp(&'a [i64], Unit, Day),
-    Seconds(&'a [i64], Day),
+    Timestamp(&'a [i64], Unit, Minute),
+    Seconds(&'a [i64], Minute),
     Date(&'a [i32]),
     Text(&'a StringViewArray),
     Binary(&'a BinaryViewArray),
@@ -125,6 +128,14 @@ impl<'a> Cells<'a> {
         matches!(self.values, Values::Null) || self.nulls && self.array.is_null(row)
     }
 
+    /// Whether a row has the timestamp of the one before it; of other types it is not told.
+    fn is_time_of_row_before(&self, row: usize) -> bool {
+        match &self.values {
+            Values::Timestamp(values, ..) => !self.nulls && row > 0 && values[row - 1] == values[row],
+            _ => false,
+        }
+    }
+
     /// # Panics
     /// When the column has no such row.
     pub fn write(&self, row: usize, style: Style, out: &mut Vec<u8>) {
@@ -151,9 +162,11 @@ impl<'a> Cells<'a> {
             Values::U64(v) => out.extend_from_slice(itoa::Buffer::new().format(v[row]).as_bytes()),
             Values::F32(v) => push_f32(out, v[row], style),
             Values::F64(v) => push_f64(out, v[row], style),
-            Values::Timestamp(v, unit, day) => quoted(out, style, |out| time::push_timestamp(out, v[row], *unit, day)),
-            Values::Seconds(v, day) => {
-                quoted(out, style, |out| time::push_timestamp(out, v[row].saturating_mul(1000), Unit::Millis, day));
+            Values::Timestamp(v, unit, minute) => {
+                quoted(out, style, |out| time::push_timestamp(out, v[row], *unit, minute))
+            }
+            Values::Seconds(v, minute) => {
+                quoted(out, style, |out| time::push_timestamp(out, v[row].saturating_mul(1000), Unit::Millis, minute));
             }
             Values::Date(v) => quoted(out, style, |out| time::push_date(out, v[row], style)),
             Values::Text(v) => push_text(out, v.value(row), style),
@@ -183,13 +196,13 @@ impl<'a> Cells<'a> {
 fn timestamps(array: &dyn Array, unit: TimeUnit) -> Values<'_> {
     let (values, unit) = match unit {
         TimeUnit::Second => {
-            return Values::Seconds(array.as_primitive::<TimestampSecondType>().values(), Day::default());
+            return Values::Seconds(array.as_primitive::<TimestampSecondType>().values(), Minute::default());
         }
         TimeUnit::Millisecond => (array.as_primitive::<TimestampMillisecondType>().values(), Unit::Millis),
         TimeUnit::Microsecond => (array.as_primitive::<TimestampMicrosecondType>().values(), Unit::Micros),
         TimeUnit::Nanosecond => (array.as_primitive::<TimestampNanosecondType>().values(), Unit::Nanos),
     };
-    Values::Timestamp(values, unit, Day::default())
+    Values::Timestamp(values, unit, Minute::default())
 }
 
 fn list(array: &ListArray) -> Values<'_> {

@@ -1,6 +1,8 @@
 //! Digits as every protocol writes them: whole numbers, days, times of day, bytes in hex; and what is significant of
 //! a double. What protocols write differently (eras, exponents, how many decimals) is theirs.
 
+use tidalite_kernels::eight_digits;
+
 pub fn push_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
@@ -24,16 +26,16 @@ const PAIRS: [[u8; 2]; 100] = {
 };
 
 /// The last two digits.
-fn two(value: u32) -> [u8; 2] {
+pub fn two_digits(value: u32) -> [u8; 2] {
     PAIRS[(value % 100) as usize]
 }
 
 /// `2016-01-31`; a year has at least four digits.
 pub fn push_day(out: &mut Vec<u8>, (year, month, day): (i64, u32, u32)) {
-    let ([m, n], [d, e]) = (two(month), two(day));
+    let ([m, n], [d, e]) = (two_digits(month), two_digits(day));
     match u32::try_from(year) {
         Ok(short) if short < 10_000 => {
-            let ([c, b], [y, z]) = (two(short / 100), two(short));
+            let ([c, b], [y, z]) = (two_digits(short / 100), two_digits(short));
             out.extend_from_slice(&[c, b, y, z, b'-', m, n, b'-', d, e]);
         }
         _ => {
@@ -46,7 +48,7 @@ pub fn push_day(out: &mut Vec<u8>, (year, month, day): (i64, u32, u32)) {
 /// `23:59:59` of a second of the day.
 pub fn push_clock(out: &mut Vec<u8>, second: i64) {
     let second = second as u32;
-    let ([h, i], [m, n], [s, t]) = (two(second / 3600), two(second / 60 % 60), two(second % 60));
+    let ([h, i], [m, n], [s, t]) = (two_digits(second / 3600), two_digits(second / 60 % 60), two_digits(second % 60));
     out.extend_from_slice(&[h, i, b':', m, n, b':', s, t]);
 }
 
@@ -58,7 +60,8 @@ pub fn push_fraction(out: &mut Vec<u8>, fraction: i64, per_second: i64, is_short
     }
     let digits = per_second.ilog10() as usize;
     let nanos = fraction as u32 * 10_u32.pow(9 - digits as u32);
-    let ([b, c], [d, e], [f, g], [h, i]) = (two(nanos / 1_000_000), two(nanos / 10_000), two(nanos / 100), two(nanos));
+    let ([b, c], [d, e], [f, g], [h, i]) =
+        (two_digits(nanos / 1_000_000), two_digits(nanos / 10_000), two_digits(nanos / 100), two_digits(nanos));
     let text = [b'.', b'0' + (nanos / 100_000_000 % 10) as u8, b, c, d, e, f, g, h, i];
     let shown = if is_short { text.iter().rposition(|digit| *digit != b'0').unwrap_or(0) } else { digits };
     push_first(out, &text, shown + 1);
@@ -80,17 +83,6 @@ pub fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
     if let Some(shown) = text[from..].first_chunk::<16>() {
         push_first(out, shown, 9 - from + decimals);
     }
-}
-
-/// Of a number of at most eight digits, zeros before it included: each a byte, the first the lowest. Halves are split in
-/// lanes of one word, as by division by 10^4, 100 and 10, of which the last two are multiplications that are exact for what
-/// the lanes hold.
-fn eight_digits(value: u32) -> u64 {
-    let fours = u64::from(value / 10_000) | (u64::from(value % 10_000) << 32);
-    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
-    let twos = hundreds | ((fours - 100 * hundreds) << 16);
-    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | ((twos - 10 * tens) << 8)
 }
 
 pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -198,6 +198,29 @@ async fn what_is_known_of_a_table_is_told_as_it_is_now() {
     asked([Some(0), None, Some(0)]).await;
 }
 
+/// What names no table is planned once, but for what changes by itself.
+#[tokio::test]
+async fn what_needs_no_table_is_told_again() {
+    let db = open();
+    for _ in 0..4 {
+        for (sql, expected) in [("SELECT 1", 1), ("select 6 * 7", 42), ("SELECT count(*) FROM (VALUES (1), (2))", 2)] {
+            assert_eq!(db.number(sql).await, expected, "{sql}");
+        }
+        assert_eq!(db.error("SELECT 1 / 0").await.kind, ErrorKind::Invalid);
+        assert_eq!(db.number("SELECT count(*) FROM query_activity()").await, 1);
+    }
+    let mut clock = Vec::new();
+    while clock.first() == clock.last() {
+        clock.push(db.number("SELECT now()::LONG").await);
+    }
+    db.run("CREATE TABLE one (x LONG)").await;
+    db.run("INSERT INTO one SELECT 1").await;
+    for rows in 1..4 {
+        assert_eq!(db.number("SELECT (SELECT count(*) FROM one)").await, rows);
+        db.run("INSERT INTO one SELECT 1").await;
+    }
+}
+
 /// What was planned on a large stack is begun on that of whoever asks again.
 #[tokio::test]
 async fn a_deep_statement_is_asked_again_on_a_small_stack() {

@@ -21,7 +21,7 @@ use crate::{Catalog, Result};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
@@ -67,8 +67,9 @@ enum Kept {
         /// The latest last.
         shapes: Vec<Shape>,
     },
-    /// Nothing is read: what the table was known to have is in them, and holds as long as it is the same.
-    Told { scan: Arc<Scan>, table: Weak<TableSnapshot>, plan: Arc<dyn ExecutionPlan> },
+    /// Nothing is read: what the table was known to have is in them, and holds as long as it is the same. Without a table
+    /// they always hold.
+    Told { of: Option<(Arc<Scan>, Weak<TableSnapshot>)>, plan: Arc<dyn ExecutionPlan> },
 }
 
 /// The scan as the plan has it.
@@ -110,13 +111,7 @@ impl Operators {
             return;
         }
         if is_told(stock) {
-            let told = Scan::of(logical).filter(|scan| scan.filters.is_empty() && scan.above.is_empty());
-            let told = told.zip(table_of(pinned));
-            *kept = told.map_or(Kept::None, |(scan, table)| Kept::Told {
-                scan: Arc::new(scan),
-                table: Arc::downgrade(&table),
-                plan: stock.clone(),
-            });
+            *kept = told(logical, pinned).map_or(Kept::None, |of| Kept::Told { of, plan: stock.clone() });
             return;
         }
         let scan = match &*kept {
@@ -149,28 +144,11 @@ impl Operators {
 impl Scan {
     /// The only one of a plan.
     fn of(plan: &LogicalPlan) -> Option<Scan> {
-        let (mut scans, mut above) = (Vec::new(), Vec::new());
-        let walked = plan.apply_with_subqueries(|node| {
-            match node {
-                LogicalPlan::TableScan(scan) => scans.push(scan.clone()),
-                other => other
-                    .apply_expressions(|expr| {
-                        expr.apply(|e| {
-                            above.extend(super::bound::parameter_of(e));
-                            Ok(TreeNodeRecursion::Continue)
-                        })
-                    })
-                    .map(|_| ())?,
-            }
-            Ok(TreeNodeRecursion::Continue)
-        });
-        let [scan] = scans.as_slice() else { return None };
-        walked.ok()?;
-        above.sort_unstable();
-        above.dedup();
+        let (mut scans, above) = scans_of(plan)?;
+        let scan = scans.pop().filter(|_| scans.is_empty())?;
         let table = source_as_provider(&scan.source).ok()?;
         table.downcast_ref::<Unpinned>()?;
-        Some(Scan { table, filters: scan.filters.clone(), fetch: scan.fetch, above })
+        Some(Scan { table, filters: scan.filters, fetch: scan.fetch, above })
     }
 
     /// The values of those parameters that are elsewhere.
@@ -184,6 +162,39 @@ impl Scan {
         let now = catalog.snapshots(&[table.name()]).pop().flatten()?;
         table.is_of(&now).then_some(now)
     }
+}
+
+/// The scans of a plan, and which parameters are elsewhere, by number from 0.
+fn scans_of(plan: &LogicalPlan) -> Option<(Vec<TableScan>, Vec<usize>)> {
+    let (mut scans, mut above) = (Vec::new(), Vec::new());
+    let walked = plan.apply_with_subqueries(|node| {
+        match node {
+            LogicalPlan::TableScan(scan) => scans.push(scan.clone()),
+            other => other
+                .apply_expressions(|expr| {
+                    expr.apply(|e| {
+                        above.extend(super::bound::parameter_of(e));
+                        Ok(TreeNodeRecursion::Continue)
+                    })
+                })
+                .map(|_| ())?,
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.ok()?;
+    above.sort_unstable();
+    above.dedup();
+    Some((scans, above))
+}
+
+/// What operators that read nothing hold for; `None` when only once.
+fn told(logical: &LogicalPlan, pinned: &LogicalPlan) -> Option<Option<(Arc<Scan>, Weak<TableSnapshot>)>> {
+    let (scans, above) = scans_of(logical)?;
+    if scans.is_empty() {
+        return above.is_empty().then_some(None);
+    }
+    let scan = Scan::of(logical).filter(|scan| scan.filters.is_empty() && scan.above.is_empty())?;
+    Some(Some((Arc::new(scan), Arc::downgrade(&table_of(pinned)?))))
 }
 
 /// The first table of a plan.
@@ -282,9 +293,12 @@ impl Engine {
     ) -> Option<Result<Arc<dyn ExecutionPlan>>> {
         let (scan, first) = match &*plan.operators.lock() {
             Kept::Some { scan, shapes } => (scan.clone(), shapes.first()?.place.clone()),
-            Kept::Told { scan, table, plan } => {
-                let (now, before) = (scan.table_now(catalog)?, table.upgrade()?);
-                return Arc::ptr_eq(&now, &before).then(|| told_again(plan).map_err(Into::into));
+            Kept::Told { of, plan } => {
+                if let Some((scan, table)) = of {
+                    let (now, before) = (scan.table_now(catalog)?, table.upgrade()?);
+                    Arc::ptr_eq(&now, &before).then_some(())?;
+                }
+                return Some(told_again(plan).map_err(Into::into));
             }
             _ => return None,
         };

@@ -6,8 +6,8 @@
 //! segment from [`SymbolsBeside`]. A block is unpacked vector by vector from its end, until every symbol has a row. Then
 //! the rows found are read.
 
+use super::sliced;
 use super::symbols_beside::SymbolsBeside;
-use super::{by_time, sliced};
 use crate::cancel::CancelToken;
 use crate::scan::exec::ScanExec;
 use crate::scan::filters::Wanted;
@@ -21,14 +21,14 @@ use datafusion::common::Result as DFResult;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
 use std::collections::BinaryHeap;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite_kernels::{count_picked, picked};
@@ -56,22 +56,21 @@ pub(crate) struct LatestScan {
 impl LatestScan {
     pub const NAME: &str = "TidaliteLatest";
 
-    /// Of a scan, if its columns are the designated timestamp and a symbol.
-    pub fn of(scan: Arc<dyn ExecutionPlan>, time: usize, key: usize) -> Option<LatestScan> {
+    /// Of a scan, if its columns are the designated timestamp and a symbol. `properties` are those of [`LatestOn`], which are
+    /// known to operators above.
+    ///
+    /// [`LatestOn`]: super::latest_on::LatestOn
+    pub fn of(
+        scan: Arc<dyn ExecutionPlan>,
+        (time, key): (usize, usize),
+        properties: Arc<PlanProperties>,
+    ) -> Option<LatestScan> {
         let own = scan.downcast_ref::<ScanExec>()?;
         if !own.is_designated(time) || !own.is_symbol(key) {
             return None;
         }
-        let (reader, pieces) = (own.reader().clone(), own.pieces()?.into());
-        let schema = scan.schema();
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new_with_orderings(schema.clone(), [[by_time(&schema, time)]]),
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Final,
-            Boundedness::Bounded,
-        );
-        let metrics = ExecutionPlanMetricsSet::new();
-        Some(LatestScan { scan, reader, pieces, time, key, properties: Arc::new(properties), metrics })
+        let (reader, pieces) = (own.reader().clone(), own.pieces()?);
+        Some(LatestScan { scan, reader, pieces, time, key, properties, metrics: ExecutionPlanMetricsSet::new() })
     }
 
     /// One for each symbol, at most; `None` where they cannot be read.
@@ -266,9 +265,21 @@ impl<'a> FromTheEnd<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     time: i64,
-    /// The segment or, behind all segments, the run.
-    source: u32,
+    /// One more than the number of the segment or, behind all segments, of the run: never 0, so
+    /// that there may be no place in the room of one.
+    source: NonZeroU32,
     row: u32,
+}
+
+impl Place {
+    #[inline]
+    fn new(time: i64, source: u32, row: u32) -> Place {
+        Place { time, source: NonZeroU32::MIN.saturating_add(source), row }
+    }
+
+    fn source(&self) -> usize {
+        self.source.get() as usize - 1
+    }
 }
 
 struct Latest {
@@ -300,7 +311,7 @@ impl Latest {
     /// Of some of so many codes, given as bits.
     fn of(open: Vec<u64>, codes: usize, has_null: bool) -> Latest {
         let wanted = count_picked(&open) + usize::from(has_null);
-        let (found, recent) = (vec![None; codes + 1], Vec::new());
+        let (found, recent) = (vec![None; codes + 1], Vec::with_capacity(wanted));
         let (here, before) = (None, None);
         Latest { found, missing: wanted, recent, open, here, missing_here: wanted, before, has_null, wanted }
     }
@@ -434,10 +445,14 @@ impl Latest {
             }
             let (codes, present) = codes.as_mut().map_or((&[][..], None), |codes| codes.vector(i));
             let first = (block * BLOCK_ROWS + i * VECTOR_ROWS) as u32;
+            if let (None, None, None, Some(codes)) = (picked, present, self.before, codes.get(..times.len())) {
+                self.add_vector((times, codes), index as u32, first).map_err(|code| unknown(reader, code))?;
+                continue;
+            }
             let mut add = |row: usize| {
                 let is_there = present.is_none_or(|present| present[row] == 1);
                 let code = codes.get(row).filter(|_| is_there).map_or(null, |code| *code as usize);
-                let place = Place { time: times[row], source: index as u32, row: first + row as u32 };
+                let place = Place::new(times[row], index as u32, first + row as u32);
                 self.add_row(code, place).map_err(|code| unknown(reader, code))
             };
             match picked {
@@ -445,6 +460,32 @@ impl Latest {
                 Some(words) => picked_from_the_end(words).try_for_each(&mut add)?,
             }
         }
+        Ok(())
+    }
+
+    /// Rows as [`Latest::add_row`] does, from the last back; all of them have a symbol.
+    fn add_vector(
+        &mut self,
+        (times, codes): (&[i64], &[u32]),
+        source: u32,
+        first: u32,
+    ) -> std::result::Result<(), usize> {
+        let Latest { found, open, recent, .. } = self;
+        let (symbols, met) = (found.len() - 1, recent.len());
+        for (row, (time, code)) in times.iter().zip(codes).enumerate().rev() {
+            let at = *code as usize;
+            let Some(known) = found[..symbols].get_mut(at) else { return Err(at) };
+            let place = Some(Place::new(*time, source, first + row as u32));
+            if is_among(open, at) && place > *known {
+                if known.is_none() {
+                    recent.push(*code);
+                }
+                *known = place;
+            }
+        }
+        let fresh = self.recent.len() - met;
+        self.missing -= fresh;
+        self.missing_here = self.missing_here.saturating_sub(fresh);
         Ok(())
     }
 
@@ -456,7 +497,7 @@ impl Latest {
             return Ok(());
         }
         match self.found.get_mut(code) {
-            Some(found) if found.is_none_or(|found| place > found) => {
+            Some(found) if Some(place) > *found => {
                 if found.replace(place).is_none() {
                     self.missing -= 1;
                     self.missing_here = self.missing_here.saturating_sub(1);
@@ -478,7 +519,7 @@ impl Latest {
                 Some(codes) if codes.is_valid(row) => codes.value(row) as usize,
                 _ => null,
             };
-            let place = Place { time: rows.times.value(row), source, row: first + row as u32 };
+            let place = Place::new(rows.times.value(row), source, first + row as u32);
             self.add_row(code, place).map_err(|code| unknown(rows.reader, code))?;
         }
         Ok(())
@@ -486,12 +527,13 @@ impl Latest {
 
     /// The rows found, in order of time.
     fn rows(self, reader: &Reader) -> Result<RecordBatch> {
-        let mut places: Vec<Place> = self.found.into_iter().flatten().collect();
+        let mut places = Vec::with_capacity(self.found.len());
+        places.extend(self.found.into_iter().flatten());
         places.sort_unstable_by_key(|place| (place.source, place.row));
         let mut batches = Vec::new();
         for of_source in places.chunk_by(|a, b| a.source == b.source) {
             let rows: Vec<u32> = of_source.iter().map(|place| place.row).collect();
-            batches.extend(reader.rows(of_source[0].source as usize, &rows)?);
+            batches.extend(reader.rows(of_source[0].source(), &rows)?);
         }
         if places.is_sorted() {
             // Of one source; or each has later rows than those before it.

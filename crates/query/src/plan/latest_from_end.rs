@@ -40,5 +40,5 @@ fn from_end(node: &Arc<dyn ExecutionPlan>) -> Option<LatestScan> {
     if let Some(merge) = input.downcast_ref::<SortPreservingMergeExec>().filter(|merge| merge.fetch().is_none()) {
         input = merge.input().clone();
     }
-    LatestScan::of(input, *time, key)
+    LatestScan::of(input, (*time, key), node.properties().clone())
 }

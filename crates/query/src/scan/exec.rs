@@ -57,7 +57,14 @@ enum Work {
 }
 
 impl ScanExec {
-    pub fn new(spec: ScanSpec, reader: Reader, pruned: Pruned, partitions: usize) -> Result<ScanExec> {
+    /// `known` are the properties of a scan like it, which it has if as many streams come out.
+    pub fn new(
+        spec: ScanSpec,
+        reader: Reader,
+        pruned: Pruned,
+        partitions: usize,
+        known: Option<&Arc<PlanProperties>>,
+    ) -> Result<ScanExec> {
         let work = work_of(&spec, &reader, pruned.sources.iter().flat_map(|source| &source.pieces));
         let is_near = reader.expected_share().is_some() && work <= ROWS_NEAR;
         let partitions = if is_near { 1 } else { partitions };
@@ -68,7 +75,11 @@ impl ScanExec {
             let partitions = partitions.min(pieces.len()).max(1);
             Work::shared(pieces, partitions)
         };
-        let properties = Arc::new(properties(&spec, &reader, work.partitions()));
+        let known = known.filter(|known| known.output_partitioning().partition_count() == work.partitions());
+        let properties = match known {
+            Some(known) => known.clone(),
+            None => Arc::new(properties(&spec, &reader, work.partitions())),
+        };
         Ok(ScanExec {
             spec,
             reader: Arc::new(reader),
@@ -211,13 +222,16 @@ impl ScanExec {
     }
 
     /// Every piece; `None` where some of their rows will do.
-    pub fn pieces(&self) -> Option<Vec<Piece>> {
+    pub fn pieces(&self) -> Option<Arc<[Piece]>> {
         if self.spec.limit.is_some() {
             return None;
         }
         Some(match &self.work {
-            Work::Shared { queue, .. } => queue.pieces().to_vec(),
-            Work::PerPartition(lists) => lists.iter().flat_map(|list| list.iter().copied()).collect(),
+            Work::Shared { queue, .. } => queue.pieces().clone(),
+            Work::PerPartition(lists) => match lists.as_slice() {
+                [only] => only.clone(),
+                _ => lists.iter().flat_map(|list| list.iter().copied()).collect(),
+            },
         })
     }
 
@@ -483,7 +497,9 @@ fn chains(spec: &ScanSpec, reader: &Reader, sources: &[Source]) -> Result<Vec<Ve
         // Going down, times are counted from the end: what follows is written once.
         let (first, last) = if is_descending { (!max, !min) } else { (min, max) };
         if chains.last().is_none_or(|(end, _)| *end > first) {
-            chains.push((first, Vec::new()));
+            // Mostly there is one.
+            let most = if chains.is_empty() { sources.iter().map(|source| source.pieces.len()).sum() } else { 0 };
+            chains.push((first, Vec::with_capacity(most)));
         }
         let index = chains.len() - 1;
         let (end, pieces) = &mut chains[index];

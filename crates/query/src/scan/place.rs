@@ -58,7 +58,8 @@ impl ScanPlace {
         if !wanted.is_exact {
             return Ok(None);
         }
-        scan_of(snapshot, (self.columns.clone(), self.schema.clone()), wanted, limit, self.order, config).map(Some)
+        let columns = (self.columns.clone(), self.schema.clone());
+        scan_of(snapshot, columns, wanted, limit, self.order, (config, Some(&self.properties))).map(Some)
     }
 
     /// A scan of this place with as many streams, which has the properties that were known to the operators above.

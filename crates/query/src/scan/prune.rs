@@ -108,6 +108,10 @@ fn segment_source(
     several: &[Several],
 ) -> tidalite_storage::Result<Source> {
     let (time_range, has_dead) = (segment.time_range(), mask.is_some());
+    if predicates.is_empty() && several.is_empty() && mask.is_none() {
+        let pieces = (0..segment.block_count()).map(|block| Piece::Block { segment: index, block });
+        return Ok(Source { time_range, pieces: pieces.collect(), rows: segment.rows() as usize, has_dead });
+    }
     let mut source = Source { time_range, pieces: Vec::new(), rows: 0, has_dead };
     let zones = if predicates.is_empty() { None } else { Some(segment.zones()?) };
     let of_columns = predicates.iter().zip(zones.iter().cycle());

@@ -15,7 +15,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, ScalarValue, Statistics};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
@@ -186,18 +186,18 @@ impl TableProvider for NativeTable {
         let schema = Arc::new(self.schema.project(&indexes)?);
         let wanted = self.wanted(filters);
         let limit = limit.filter(|_| wanted.is_exact);
-        Ok(Arc::new(scan_of(&self.snapshot, (columns, schema), wanted, limit, order, state.config())?))
+        Ok(Arc::new(scan_of(&self.snapshot, (columns, schema), wanted, limit, order, (state.config(), None))?))
     }
 }
 
-/// A scan of columns, which come out as the fields of `schema`.
+/// A scan of columns, which come out as the fields of `schema`; for `known` see [`ScanExec::new`].
 pub(super) fn scan_of(
     snapshot: &Arc<TableSnapshot>,
     (columns, schema): (Vec<ColumnSchema>, SchemaRef),
     wanted: Asked,
     limit: Option<usize>,
     order: Order,
-    config: &SessionConfig,
+    (config, known): (&SessionConfig, Option<&Arc<PlanProperties>>),
 ) -> Result<ScanExec> {
     let Asked { predicates, several, .. } = wanted;
     let pruned = prune(snapshot, &predicates, &several)?;
@@ -214,7 +214,7 @@ pub(super) fn scan_of(
     };
     let columns = columns.into_iter().map(|column| Output { column, form: Form::Values }).collect();
     let reader = Reader::new(snapshot.clone(), columns, schema, &spec);
-    ScanExec::new(spec, reader, pruned, config.target_partitions())
+    ScanExec::new(spec, reader, pruned, config.target_partitions(), known)
 }
 
 /// What a scan of the whole table answers of filters.

@@ -110,6 +110,31 @@ fn many_rows_come_in_many_chunks_and_are_all_there() {
 }
 
 #[test]
+fn two_threads_write_what_one_does() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let csv = Form::Csv { delimiter: b';', header: true };
+    let limits = ["100000", "1025", "4096", "777,26123"];
+    for (form, limit) in [json(), csv].iter().flat_map(|form| limits.map(|limit| (form, limit))) {
+        let limit = Limit::parse(limit).unwrap();
+        let (alone, end) = text(rows(3, 10_000, true), form.clone(), limit, &[]);
+        let chunks = runtime.block_on(runtime.spawn({
+            let form = form.clone();
+            async move {
+                let mut answer = Answer::start("q".to_owned(), rows(3, 10_000, true), form, limit, &[]).await.unwrap();
+                let mut chunks = Vec::new();
+                while let Some(chunk) = answer.next_chunk().await {
+                    chunks.push(chunk);
+                }
+                chunks
+            }
+        }));
+        let (chunks, errors): (Vec<_>, Vec<_>) = chunks.unwrap().into_iter().partition(Result::is_ok);
+        assert_eq!(errors.len(), usize::from(end.is_err()));
+        assert!(chunks.into_iter().flat_map(Result::unwrap).eq(alone.into_bytes()), "{form:?} {limit:?}");
+    }
+}
+
+#[test]
 fn chosen_columns_move_the_timestamp() {
     let names = ["ts".to_owned(), "S".to_owned()];
     let (text, _) = text(rows(1, 1, false), json(), Limit::ALL, &names);

@@ -133,7 +133,8 @@ fn times_of(side: &Side, batch: &RecordBatch) -> Result<Vec<i64>> {
 pub(super) fn chains(scan: &ScanExec, scale: Scale) -> Result<Vec<Chain>> {
     let reader = scan.reader();
     let runs_from = reader.snapshot.segments.len();
-    let mut pieces = scan.pieces().ok_or_else(|| Error::internal("pieces of a scan that ends before its rows"))?;
+    let pieces = scan.pieces().ok_or_else(|| Error::internal("pieces of a scan that ends before its rows"))?;
+    let mut pieces = pieces.to_vec();
     let place = |piece: &Piece| match *piece {
         Piece::Block { segment, block } => (segment, block),
         Piece::Run { run, from, .. } => (runs_from + run, from),

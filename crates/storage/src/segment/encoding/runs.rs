@@ -16,8 +16,8 @@ use crate::BlockData;
 use crate::segment::buffer::{collect, share, values_in};
 use crate::segment::format::{ALIGNMENT, Encoding};
 use std::borrow::Cow;
-use tidalite_types::Bitmap;
 use tidalite_types::column_type::Physical;
+use tidalite_types::{Bitmap, VECTOR_ROWS};
 
 /// Where there are this many times as many runs as rows, that of each row is searched for: a search is sixteen steps at most.
 const RUNS_A_ROW: usize = 16;
@@ -159,6 +159,27 @@ fn values<T: bytemuck::Pod>(payload: &[u8], validity: &[u8], block: &EncodedBloc
     }
     super::nulls::zero_nulls(&mut out, validity);
     Ok(out)
+}
+
+/// What appends the values of a vector, NULLs as whatever is there for them.
+pub(super) fn vectors<'a, T: Fixed>(
+    payload: &'a [u8],
+    block: &'a EncodedBlock,
+) -> Result<impl FnMut(usize, &mut Vec<T>) + 'a, String> {
+    let (distinct, lasts) = split(payload, block)?;
+    let (distinct, rows) = (values_in::<T>(distinct), block.rows);
+    Ok(move |i: usize, out: &mut Vec<T>| {
+        let (mut from, end) = (i * VECTOR_ROWS, rows.min((i + 1) * VECTOR_ROWS));
+        let first = lasts.partition_point(|last| usize::from(*last) < from);
+        for (value, last) in distinct[first..].iter().zip(&lasts[first..]) {
+            let to = end.min(usize::from(*last) + 1);
+            out.resize(out.len() + to - from, *value);
+            from = to;
+            if from == end {
+                break;
+            }
+        }
+    })
 }
 
 pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) -> Result<BlockData, String> {

@@ -3,7 +3,7 @@
 use super::chunk::Layout;
 use super::fixed::Fixed;
 use super::frames::Framed;
-use super::{EncodedBlock, alp, dict, packed};
+use super::{EncodedBlock, alp, dict, packed, runs};
 use crate::BlockData;
 use crate::segment::buffer::{collect, values_in};
 use crate::segment::format::Encoding;
@@ -157,6 +157,10 @@ impl EncodedBlock {
                 out.extend(codes.vector(i).iter().map(|code| distinct[usize::from(*code)]));
             }));
         }
+        if self.entry.encoding == Encoding::Runs {
+            let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+            return Ok(Box::new(runs::vectors(layout.payload(&self.bytes), self)?));
+        }
         match self.decode()?.data {
             BlockData::Fixed(bytes) => Ok(Box::new(move |i, out| {
                 let at = (i * VECTOR_ROWS * size_of::<T>()).min(bytes.len());
@@ -245,7 +249,7 @@ mod tests {
             let expected: Vec<u64> = ints.iter().map(|v| (*v as f64).to_bits()).collect();
             check(&mut block.floats().unwrap(), &rows, &expected, f64::to_bits);
         }
-        for encoding in ["Packed", "PackedDict", "Alp", "Plain"] {
+        for encoding in ["Packed", "PackedDict", "Alp", "Plain", "Runs"] {
             assert!(seen.contains(encoding), "{seen:?}");
         }
     }
