@@ -84,7 +84,15 @@ impl SymbolMap {
     pub fn intern_all<'a>(&self, values: impl Iterator<Item = &'a [u8]>) -> (Vec<u32>, usize) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         let before = inner.strings.len();
-        (values.map(|value| inner.intern(value)).collect(), before)
+        // Mostly they came together before, one after the other.
+        let mut next = 0;
+        let id_of = |value| {
+            let is_next = (next as usize) < inner.strings.len() && inner.strings.get(next as usize) == value;
+            let id = if is_next { next } else { inner.intern(value) };
+            next = id + 1;
+            id
+        };
+        (values.map(id_of).collect(), before)
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
@@ -114,6 +122,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashMap;
 
     #[test]
     fn ids_are_dense_and_stay() {
@@ -127,5 +136,26 @@ mod tests {
         assert_eq!(map.strings().get(4), b"c");
         assert_eq!(map.id_of(b""), Some(SymbolId(3)));
         assert_eq!(map.id_of(b"d"), None);
+    }
+
+    #[test]
+    fn ids_do_not_depend_on_what_is_asked_with_them() {
+        let (map, mut ids) = (SymbolMap::new(), HashMap::new());
+        let mut dice = fastrand::Rng::with_seed(4);
+        for _ in 0..300 {
+            let from = dice.usize(0..60);
+            let mut values: Vec<String> =
+                (from..from + dice.usize(0..40)).map(|i| format!("{}{i}", "x".repeat(i % 14))).collect();
+            if dice.bool() {
+                dice.shuffle(&mut values);
+            }
+            let known = ids.len();
+            for value in &values {
+                let next = ids.len() as u32;
+                ids.entry(value.clone()).or_insert(next);
+            }
+            let found = map.intern_all(values.iter().map(String::as_bytes));
+            assert_eq!(found, (values.iter().map(|value| ids[value]).collect(), known));
+        }
     }
 }
