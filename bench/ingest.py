@@ -352,8 +352,10 @@ def main():
         print(json.dumps(record), flush=True)
         report.write(stem, about, records)
 
-    runs = range(args.runs)
-    for case, run in ((case, run) for run in runs for case in args.cases) if args.in_turns else ((case, run) for case in args.cases for run in runs):
+    turns = [(case, run) for case in args.cases for run in range(args.runs)]
+    if args.in_turns:
+        turns.sort(key=lambda turn: turn[1])
+    for case, run in turns:
         is_ack = case.split(":")[0] == "ack"
         if run == 0 and not args.no_null and case.split(":")[0] != "raw":
             keep((measure_null_ack if is_ack else measure_null)(case, args) | {"run": 0})

@@ -39,7 +39,7 @@ const ROOMS: &[Room] = &[
     Room { folder: "frames", rooms: &["tidalite-types"], never: KNOWS_ARROW },
     Room {
         folder: "server",
-        rooms: &["tidalite", "tidalite-types", "tidalite-kernels", "tidalite-frames"],
+        rooms: &["tidalite", "tidalite-types", "tidalite-frames"],
         never: &["datafusion", "sqlparser"],
     },
     Room {

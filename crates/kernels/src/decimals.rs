@@ -20,60 +20,89 @@ pub fn short_decimals(values: &[f64], texts: &mut [[u8; DECIMAL_BYTES]], lens: &
     for (own, (texts, lens)) in values.chunks(LANES).zip(lines) {
         let mut line = [0.0_f64; LANES];
         line[..own.len()].copy_from_slice(own);
-        let (mut whole, mut fraction, mut is_one) = ([0_u32; LANES], [0_u32; LANES], [0_u8; LANES]);
+        let (mut whole, mut fraction, mut is_one) = ([0; LANES], [0; LANES], [false; LANES]);
         for i in 0..LANES {
-            let magnitude = line[i].abs();
-            let bounded = magnitude.min(1e7);
-            // SAFETY: `min` gives the bound where there is no number, so that it is one from 0 to 10⁷; its rest is below 1.
-            let (full, rest) = unsafe {
-                let full: i32 = bounded.to_int_unchecked();
-                (full, ((bounded - f64::from(full)) * 1e6 + 0.5).to_int_unchecked::<i32>())
-            };
-            let carry = i32::from(rest == 1_000_000);
-            let (full, rest) = (full + carry, rest - carry * 1_000_000);
-            // One division of two exact numbers rounds as reading the text would.
-            let is_exact = (f64::from(full) * 1e6 + f64::from(rest)) / 1e6 == magnitude;
-            is_one[i] = u8::from(is_exact & (magnitude < 1e7) & ((magnitude >= 1e-3) | (magnitude == 0.0)));
-            (whole[i], fraction[i]) = (full as u32, rest as u32 * 100);
+            (whole[i], fraction[i], is_one[i]) = parts(line[i].abs());
         }
-        let (mut front, mut back) = ([0_u64; LANES], [0_u64; LANES]);
+        let (mut front, mut back) = ([0; LANES], [0; LANES]);
         for i in 0..LANES {
             front[i] = eight_digits(whole[i]);
         }
         for i in 0..LANES {
             back[i] = eight_digits(fraction[i]);
         }
-        let (mut point, mut len) = ([0_u8; LANES], [0_u8; LANES]);
+        let (mut point, mut len) = ([0; LANES], [0; LANES]);
         for i in 0..LANES {
-            let minus = line[i].to_bits() >> 63;
-            // Bits of zeros before the first digit, of which one stays; how many digits follow the point.
-            let first = front[i] & front[i].wrapping_neg();
-            let zeros = if front[i] == 0 { 56 } else { (63 - u64::from(first.leading_zeros())) & 56 };
-            let decimals = (8 - u64::from(back[i].leading_zeros() / 8)).max(1);
-            front[i] = (((front[i] + ZEROS) >> zeros) << (8 * minus)) | (u64::from(b'-') * minus);
-            back[i] = ((back[i] + ZEROS) << 8) | u64::from(b'.');
-            let digits = 8 - zeros / 8 + minus;
-            point[i] = digits as u8;
-            len[i] = (digits + 1 + decimals) as u8 * is_one[i];
+            (front[i], back[i], point[i], len[i]) = shown(front[i], back[i], line[i].to_bits() >> 63);
+            len[i] *= u8::from(is_one[i]);
         }
         for (i, text) in texts.iter_mut().enumerate() {
-            let (before, behind) = (front[i].to_le_bytes(), back[i].to_le_bytes());
-            text[..8].copy_from_slice(&before);
-            let at = usize::from(point[i]).min(8);
-            text[at..at + 8].copy_from_slice(&behind);
+            join(front[i], back[i], point[i], text);
         }
-        let shown = lens.len();
-        lens.copy_from_slice(&len[..shown]);
+        let count = lens.len();
+        lens.copy_from_slice(&len[..count]);
     }
 }
+}
+
+/// The same of one value: the text and how many bytes it has, if it is one.
+#[inline]
+#[must_use]
+pub fn short_decimal(value: f64) -> Option<([u8; DECIMAL_BYTES], usize)> {
+    let (whole, fraction, is_one) = parts(value.abs());
+    if !is_one {
+        return None;
+    }
+    let (front, back, point, len) = shown(eight_digits(whole), eight_digits(fraction), value.to_bits() >> 63);
+    let mut text = [0; DECIMAL_BYTES];
+    join(front, back, point, &mut text);
+    Some((text, usize::from(len)))
+}
+
+/// What stands before the point, a hundred times the millionths behind it, and whether that is all.
+#[inline(always)]
+fn parts(magnitude: f64) -> (u32, u32, bool) {
+    let bounded = magnitude.min(1e7);
+    // SAFETY: `min` gives the bound where there is no number, so that it is one from 0 to 10⁷; its rest is below 1.
+    let (full, rest) = unsafe {
+        let full: i32 = bounded.to_int_unchecked();
+        (full, ((bounded - f64::from(full)) * 1e6 + 0.5).to_int_unchecked::<i32>())
+    };
+    let carry = i32::from(rest == 1_000_000);
+    let (full, rest) = (full + carry, rest - carry * 1_000_000);
+    // One division of two exact numbers rounds as reading the text would.
+    let is_exact = (f64::from(full) * 1e6 + f64::from(rest)) / 1e6 == magnitude;
+    let is_one = is_exact & (magnitude < 1e7) & ((magnitude >= 1e-3) | (magnitude == 0.0));
+    (full as u32, rest as u32 * 100, is_one)
+}
+
+/// Of digits before and behind the point, `minus` being 1 or 0: the bytes before it, those from it on, where it stands, and
+/// how many they are.
+#[inline(always)]
+fn shown(front: u64, back: u64, minus: u64) -> (u64, u64, u8, u8) {
+    // Bits of zeros before the first digit, of which one stays; how many digits follow the point.
+    let first = front & front.wrapping_neg();
+    let zeros = if front == 0 { 56 } else { (63 - u64::from(first.leading_zeros())) & 56 };
+    let decimals = (8 - u64::from(back.leading_zeros() / 8)).max(1);
+    let point = 8 - zeros / 8 + minus;
+    let before = (((front + ZEROS) >> zeros) << (8 * minus)) | (u64::from(b'-') * minus);
+    let behind = ((back + ZEROS) << 8) | u64::from(b'.');
+    (before, behind, point as u8, (point + 1 + decimals) as u8)
+}
+
+/// Where the text belongs: made elsewhere and copied it takes three times as long.
+#[inline(always)]
+fn join(before: u64, behind: u64, point: u8, text: &mut [u8; DECIMAL_BYTES]) {
+    let at = usize::from(point).min(8);
+    text[..8].copy_from_slice(&before.to_le_bytes());
+    text[at..at + 8].copy_from_slice(&behind.to_le_bytes());
 }
 
 /// Of a number of at most eight digits, zeros before it included: each a byte, the first the lowest. Halves are split in
 /// lanes of one word, as by division by 10⁴, 100 and 10, of which the last two are multiplications that are exact for what
 /// the lanes hold.
 #[inline(always)]
-#[must_use]
-pub fn eight_digits(value: u32) -> u64 {
+fn eight_digits(value: u32) -> u64 {
     let fours = u64::from(value / 10_000) | (u64::from(value % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let twos = hundreds | ((fours - 100 * hundreds) << 16);
@@ -88,9 +117,12 @@ mod tests {
     fn texts(values: &[f64]) -> Vec<Option<String>> {
         let (mut texts, mut lens) = (vec![[7; DECIMAL_BYTES]; values.len()], vec![9; values.len()]);
         short_decimals(values, &mut texts, &mut lens);
-        let text =
-            |(text, len): (&[u8; DECIMAL_BYTES], &u8)| String::from_utf8(text[..usize::from(*len)].to_vec()).ok();
-        texts.iter().zip(&lens).map(text).map(|text| text.filter(|text| !text.is_empty())).collect()
+        let text = |text: &[u8], len: usize| String::from_utf8(text[..len].to_vec()).unwrap();
+        let many = texts.iter().zip(&lens).map(|(own, len)| (*len > 0).then(|| text(own, usize::from(*len))));
+        let many: Vec<_> = many.collect();
+        let alone = values.iter().map(|value| short_decimal(*value).map(|(own, len)| text(&own, len)));
+        assert_eq!(alone.collect::<Vec<_>>(), many);
+        many
     }
 
     /// As it is defined: the shortest text that means the value, if it has few digits.

@@ -33,7 +33,7 @@ pub mod turns;
 pub mod widths;
 
 pub use bitpack::{LINE_BYTES, Line, Unpacker, line_count, pack, unpack_distances, unpack_narrow};
-pub use decimals::{DECIMAL_BYTES, eight_digits, short_decimals};
+pub use decimals::{DECIMAL_BYTES, short_decimal, short_decimals};
 pub use delta::{deltas, extend_steps, sum_up};
 pub use find::{position_in_32, position_in_64};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};

@@ -1,7 +1,7 @@
 //! The rows of a query as a stream of text: QuestDB's JSON or CSV.
 //!
-//! In: record batches as they are computed. Out: chunks of [`CHUNK_BYTES`] or a few times as much; the next batch is asked for when
-//! the last chunk was taken, so a slow reader slows the query, and dropping the answer stops it.
+//! In: record batches as they are computed. Out: chunks of [`CHUNK_BYTES`] or a few times as much; the next batch is asked
+//! for when the last chunk was taken, so a slow reader slows the query, and dropping the answer stops it.
 //! An error after the first chunk ends the text with its `error` and the stream with an error, so that a reader of
 //! the text and a reader of the transport both notice.
 
@@ -11,7 +11,7 @@ use crate::cells::{Marks, Strips, Style, prepared, push_csv};
 use crate::errors::{position, with_hint};
 use crate::json::push_str;
 use arrow::array::RecordBatch;
-use batch::{Batch, TEXT_BYTES};
+use batch::Batch;
 use bytes::Bytes;
 use futures::StreamExt;
 use std::time::{Duration, Instant};
@@ -145,7 +145,7 @@ impl Answer {
 
     /// The next piece of text; `None` at the end.
     pub async fn next_chunk(&mut self) -> Option<Result<Bytes>> {
-        let mut out = Vec::with_capacity(TEXT_BYTES);
+        let mut out = Vec::new();
         loop {
             match std::mem::replace(&mut self.stage, Stage::End) {
                 Stage::Head => {

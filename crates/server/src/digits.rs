@@ -1,8 +1,6 @@
 //! Digits as every protocol writes them: whole numbers, days, times of day, bytes in hex; and what is significant of
 //! a double. What protocols write differently (eras, exponents, how many decimals) is theirs.
 
-use tidalite_kernels::eight_digits;
-
 pub fn push_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
@@ -65,24 +63,6 @@ pub fn push_fraction(out: &mut Vec<u8>, fraction: i64, per_second: i64, is_short
     let text = [b'.', b'0' + (nanos / 100_000_000 % 10) as u8, b, c, d, e, f, g, h, i];
     let shown = if is_short { text.iter().rposition(|digit| *digit != b'0').unwrap_or(0) } else { digits };
     push_first(out, &text, shown + 1);
-}
-
-/// `12.5` of 12,500,000: whole numbers with one zero behind the point, others without zeros at their end. Of at most 14
-/// digits.
-pub fn push_millionths(out: &mut Vec<u8>, millionths: u64) {
-    const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
-    let whole = eight_digits((millionths / 1_000_000) as u32);
-    let fraction = eight_digits((millionths % 1_000_000) as u32 * 100);
-    // Where the digits begin, of which there is at least one, and how many follow the point.
-    let from = (whole.trailing_zeros() / 8).min(7) as usize;
-    let decimals = (8 - fraction.leading_zeros() / 8).max(1) as usize;
-    // With room for a copy of 16 bytes from any of the first eight.
-    let mut text = [b'.'; 24];
-    text[..8].copy_from_slice(&(whole + ZEROS).to_le_bytes());
-    text[9..17].copy_from_slice(&(fraction + ZEROS).to_le_bytes());
-    if let Some(shown) = text[from..].first_chunk::<16>() {
-        push_first(out, shown, 9 - from + decimals);
-    }
 }
 
 pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -166,30 +146,6 @@ mod tests {
         assert_eq!(text(|out| push_fraction(out, 987_654_321, 1_000_000_000, false)), ".987654321");
         assert_eq!(text(|out| push_fraction(out, 100_000_000, 1_000_000_000, true)), ".1");
         assert_eq!(text(|out| push_fraction(out, 1, 1_000_000_000, true)), ".000000001");
-    }
-
-    #[test]
-    fn millionths_are_decimals() {
-        for (millionths, decimal) in [
-            (0, "0.0"),
-            (1, "0.000001"),
-            (500_000, "0.5"),
-            (10_000_000, "10.0"),
-            (12_500_000, "12.5"),
-            (100_000_010, "100.00001"),
-            (9_999_999_999_999, "9999999.999999"),
-            (99_999_999_000_000, "99999999.0"),
-        ] {
-            assert_eq!(text(|out| push_millionths(out, millionths)), decimal);
-        }
-        for i in 0..20_000_u64 {
-            // Numbers of 46 bits and fewer.
-            let millionths = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (18 + i % 46);
-            let shown = text(|out| push_millionths(out, millionths));
-            assert_eq!(shown.parse::<f64>().unwrap().to_bits(), (millionths as f64 / 1e6).to_bits(), "{shown}");
-            assert!(shown.ends_with(".0") || !shown.ends_with('0'), "{shown}");
-            assert!(shown.starts_with("0.") || !shown.starts_with('0'), "{shown}");
-        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use metrics::Metrics;
 pub use session::{Activity, Described, Frame, OutputColumn, Parameter, QueryOptions, Response, Rows};
 pub use tidalite_ingest::line;
-pub use tidalite_kernels::{ask_for_long_turns, ask_for_short_turns};
+pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};
 pub use tidalite_types as types;
 
 #[cfg(test)]

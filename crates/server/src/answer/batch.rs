@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 /// About what a piece has: a tenth of a millisecond of work, and a hundred kilobytes.
 const CELLS: usize = 8192;
 /// Room for the text of one, mostly.
-pub const TEXT_BYTES: usize = 128 << 10;
+const TEXT_BYTES: usize = 128 << 10;
 /// To wake another thread for less takes longer.
 const CELLS_AHEAD_MIN: usize = 2048;
 /// A piece ends behind so many bytes, whatever is left of its rows.
@@ -90,7 +90,7 @@ impl Batch {
         };
         let columns = self.columns.clone();
         let ahead = runtime.spawn_blocking(move || {
-            let mut text = Vec::with_capacity(TEXT_BYTES);
+            let mut text = Vec::new();
             let next = columns.write((first, until), &mut Strips::default(), &mut text);
             (text, next)
         });
@@ -104,6 +104,7 @@ impl Columns {
     fn write(&self, (from, until): (usize, usize), strips: &mut Strips, out: &mut Vec<u8>) -> usize {
         let of_type = self.arrays.iter().zip(&self.type_names);
         let cells: Vec<Cells<'_>> = of_type.map(|(array, name)| Cells::new(array.as_ref(), name)).collect();
+        out.reserve(TEXT_BYTES);
         let bytes_max = out.len() + BYTES_MAX;
         let mut next = from;
         while next < until && out.len() < bytes_max {

@@ -2,32 +2,18 @@
 //! `1.0`, `1.0E300` and `1.23456789E7` compare equal as text too.
 
 use super::Style;
-use crate::digits::{Significant, push_i64, push_millionths};
+use crate::digits::{Significant, push_first, push_i64};
+use tidalite::short_decimal;
 
 pub fn push_f64(out: &mut Vec<u8>, value: f64, style: Style) {
-    if let Some(millionths) = millionths(value.abs()) {
-        if value.is_sign_negative() {
-            out.push(b'-');
-        }
-        return push_millionths(out, millionths);
+    if let Some((text, bytes)) = short_decimal(value) {
+        return push_first(out, &text, bytes);
     }
     if !value.is_finite() {
         return push_not_finite(out, value, style);
     }
     let mut buffer = zmij::Buffer::new();
     push_decimal(out, buffer.format_finite(value), value.abs());
-}
-
-/// Of a value that is written without an exponent and has at most six decimals, as most that are measured or priced: how
-/// many millionths it is. These are at most 13 digits, and no two numbers of up to 15 digits mean the same double: so there
-/// is no shorter text for it.
-fn millionths(magnitude: f64) -> Option<u64> {
-    if !(1e-3..1e7).contains(&magnitude) {
-        return None;
-    }
-    let scaled = (magnitude * 1e6 + 0.5) as u64;
-    // One division of two exact numbers rounds as reading the text would.
-    (scaled as f64 / 1e6 == magnitude).then_some(scaled)
 }
 
 pub fn push_f32(out: &mut Vec<u8>, value: f32, style: Style) {

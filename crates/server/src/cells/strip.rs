@@ -6,7 +6,7 @@
 use super::{Cells, Style, Values};
 use crate::json::special_bits;
 use std::ops::Range;
-use tidalite_kernels::{DECIMAL_BYTES, short_decimals};
+use tidalite::{DECIMAL_BYTES, short_decimals};
 
 /// Cells are copied in pieces of so many bytes, of which the last may be less.
 const PIECE: usize = DECIMAL_BYTES;
