@@ -103,7 +103,6 @@ impl Buffer {
     /// Adds one row. `at` is in nanoseconds, None for the time of the server; `columns` may have (tag, value) pairs of
     /// what Python has no plain type for.
     #[pyo3(signature = (table, symbols, columns, at, at_suffix))]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
     fn row(
         &self,
         py: Python<'_>,
@@ -161,7 +160,6 @@ impl Buffer {
 }
 
 /// The rows of a frame, and how they become lines.
-#[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
 pub fn planned(
     version: u8,
     frame: &Bound<'_, PyAny>,
@@ -193,6 +191,7 @@ enum Failed {
     Frame(tidalite_frames::Error),
 }
 
+#[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
 fn push_row(
     py: Python<'_>,
     out: &mut Vec<u8>,

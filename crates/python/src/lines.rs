@@ -26,7 +26,6 @@ struct State {
 impl Lines {
     #[new]
     #[pyo3(signature = (protocol_version, frame, table=None, table_column=None, at=None, at_nanos=None, symbols=None))]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
     fn new(
         protocol_version: u8,
         frame: &Bound<'_, PyAny>,

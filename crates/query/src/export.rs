@@ -175,9 +175,7 @@ impl Texts<'_> {
 /// In quotes when it would be misread without.
 fn push_text(out: &mut String, text: &str, style: &CsvStyle) {
     let delimiter = char::from(style.delimiter);
-    let is_plain = !text.is_empty()
-        && text != style.null
-        && !text.contains(|c: char| c == delimiter || matches!(c, '"' | '\n' | '\r'));
+    let is_plain = !text.is_empty() && text != style.null && !text.contains([delimiter, '"', '\n', '\r']);
     if is_plain {
         return out.push_str(text);
     }

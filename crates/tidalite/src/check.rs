@@ -200,7 +200,7 @@ fn check_segments(tables: &[Arc<TableSnapshot>], report: &mut CheckReport, go_on
                 stopped = go_on(done + bytes, total);
                 done += bytes;
                 let why = |e: &Error| tidalite_storage::Error::new(e.kind, e.message.clone());
-                stopped.as_ref().map_err(why).map(|()| ())
+                stopped.as_ref().map_err(why).copied()
             };
             let verified = verify(segment, Some(expected), &mut step);
             stopped.clone()?;

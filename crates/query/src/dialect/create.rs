@@ -132,9 +132,7 @@ impl Input<'_> {
     /// Options that QuestDB needs and we do not: dictionaries size themselves, and no column needs an index.
     pub(super) fn column_options(&mut self) -> Result<()> {
         loop {
-            if self.take("capacity") {
-                self.number("a capacity")?;
-            } else if self.take_all(&["index", "capacity"]) {
+            if self.take("capacity") || self.take_all(&["index", "capacity"]) {
                 self.number("a capacity")?;
             } else if self.take_all(&["not", "null"]) {
                 return self.error("NOT NULL is not supported: every column but the designated timestamp may be NULL");

@@ -76,7 +76,7 @@ fn selected(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     // Whether each parenthesis that is open can only hold a query or a table.
     let mut holds_query: Vec<bool> = Vec::new();
     // Behind AS stands a query once, in CREATE … AS; else a name, which may have WHERE behind it.
-    let mut names = !tokens.first().is_some_and(|t| keyword(&t.token) == Some(Keyword::CREATE));
+    let mut names = tokens.first().is_none_or(|t| keyword(&t.token) != Some(Keyword::CREATE));
     let mut is_named = false;
     for (at, token) in tokens.iter().enumerate() {
         let keyword = keyword(&token.token);

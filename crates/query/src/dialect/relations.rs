@@ -146,12 +146,12 @@ pub(super) fn has_window_join(select: &Select) -> bool {
     select.from.iter().any(|table| table.joins.iter().any(|join| window_join(join).is_some()))
 }
 
+/// A column of a PIVOT, and the values that become columns.
+type Dimension = (Expr, Vec<ExprWithAlias>);
+
 /// The dimensions and the GROUP BY that [`super::pivot`] put into one list.
-fn pivot_lists(
-    columns: Vec<Expr>,
-    list: Vec<ExprWithAlias>,
-) -> Option<(Vec<(Expr, Vec<ExprWithAlias>)>, Option<Vec<Expr>>)> {
-    let mut dimensions: Vec<(Expr, Vec<ExprWithAlias>)> = Vec::new();
+fn pivot_lists(columns: Vec<Expr>, list: Vec<ExprWithAlias>) -> Option<(Vec<Dimension>, Option<Vec<Expr>>)> {
+    let mut dimensions: Vec<Dimension> = Vec::new();
     let mut columns = columns.into_iter();
     let mut group_by = None;
     for item in list {

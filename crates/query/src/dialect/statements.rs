@@ -205,9 +205,9 @@ impl Input<'_> {
         } else if self.take_all(&["materialized", "views"]) {
             "SELECT * FROM materialized_views() ORDER BY lower(view_name)".to_owned()
         } else if self.take("columns") {
-            format!("SELECT * FROM table_columns({})", self.from_table()?)
+            format!("SELECT * FROM table_columns({})", self.table_behind_from()?)
         } else if self.take("partitions") {
-            format!("SELECT * FROM table_partitions({})", self.from_table()?)
+            format!("SELECT * FROM table_partitions({})", self.table_behind_from()?)
         } else if ["table", "view"].iter().any(|what| self.take_all(&["create", what]))
             || self.take_all(&["create", "materialized", "view"])
         {
@@ -241,7 +241,7 @@ impl Input<'_> {
         Some((name, value))
     }
 
-    fn from_table(&mut self) -> Result<String> {
+    fn table_behind_from(&mut self) -> Result<String> {
         if !self.take("from") && !self.take("in") {
             return Err(self.expected("FROM"));
         }

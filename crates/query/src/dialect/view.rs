@@ -366,7 +366,7 @@ impl NewMaterialized {
     pub fn partitioned(&self, bucket_seconds: i64) -> PartitionBy {
         self.partition_by.unwrap_or(match bucket_seconds {
             ..=60 => PartitionBy::Day,
-            ..=3_600 => PartitionBy::Month,
+            61..=3_600 => PartitionBy::Month,
             _ => PartitionBy::Year,
         })
     }

@@ -228,17 +228,14 @@ fn symbols(array: &ArrayRef, target: &Target, rows_before: u64, dictionary: &mut
 }
 
 /// Values that text stands for, or that come in their own form already.
-fn parsed<T: Default>(
+fn parsed<T: Default + FromBytes>(
     array: &ArrayRef,
     target: &Target,
     rows_before: u64,
     width: i32,
     parse: fn(&str) -> Option<T>,
     wrap: fn(Vec<T>) -> Values,
-) -> Result<Column>
-where
-    T: FromBytes,
-{
+) -> Result<Column> {
     let own = match array.data_type() {
         DataType::FixedSizeBinary(n) if *n == width && target.column_type == ColumnType::Uuid => Some(array.clone()),
         t if t.is_integer() && target.column_type == ColumnType::Ipv4 => {

@@ -169,6 +169,7 @@ impl Engine {
         Ok(())
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a change of rows, where it is and what is learnt of it")]
     async fn describe_addressed(
         self: &Arc<Self>,
         catalog: &Arc<dyn Catalog>,

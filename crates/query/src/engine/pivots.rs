@@ -99,6 +99,7 @@ fn add(batch: &RecordBatch, values: &mut Vec<Expr>) -> Result<()> {
 
 /// Finds the queries, and once there are answers, puts these into their places; the first answer is the last.
 struct Finder {
+    #[expect(clippy::vec_box, reason = "as trees of queries are held everywhere")]
     queries: Vec<Box<ast::Query>>,
     answers: Option<Vec<Vec<Expr>>>,
 }

@@ -116,9 +116,8 @@ impl Plans {
 
     /// Whether a statement with parameters is met for the second time.
     pub(super) fn meet(&self, text: &str) -> bool {
-        match self.lock().plans.get(text) {
-            Some(entry) => return matches!(entry, Entry::Met),
-            None => {}
+        if let Some(entry) = self.lock().plans.get(text) {
+            return matches!(entry, Entry::Met);
         }
         self.enter(text.to_owned(), Entry::Met);
         false

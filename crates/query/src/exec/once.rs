@@ -18,7 +18,7 @@ pub(super) struct Once {
 
 impl Once {
     /// Rows that are in these orders.
-    pub fn new(rows: SendableRecordBatchStream, orders: Vec<LexOrdering>) -> Arc<dyn ExecutionPlan> {
+    pub fn plan(rows: SendableRecordBatchStream, orders: Vec<LexOrdering>) -> Arc<dyn ExecutionPlan> {
         let properties = PlanProperties::new(
             EquivalenceProperties::new_with_orderings(rows.schema(), orders),
             Partitioning::UnknownPartitioning(1),

@@ -109,7 +109,7 @@ impl Made {
         while out.len() < BATCH_ROWS {
             let Some(value) = *next else { break };
             let is_before = if is_ascending { value < self.end } else { value > self.end };
-            if !is_before && !(self.takes_end && value == self.end) {
+            if !(is_before || self.takes_end && value == self.end) {
                 *next = None;
                 break;
             }

@@ -241,7 +241,7 @@ impl What {
         };
         let rows = futures::stream::iter(batches.into_iter().map(Ok)).chain(rest);
         let rows = rows.map(move |batch| batch.and_then(&with_texts));
-        let rows = Once::new(Box::pin(RecordBatchStreamAdapter::new(schema, rows)), Vec::new());
+        let rows = Once::plan(Box::pin(RecordBatchStreamAdapter::new(schema, rows)), Vec::new());
         let key = |(key, (column, _)): (&PhysicalSortExpr, &(usize, Option<StringViewArray>))| {
             let text = at.iter().position(|own| own == column).map_or(*column, |text| columns + text);
             PhysicalSortExpr::new(Arc::new(Column::new("key", text)), key.options)

@@ -46,8 +46,11 @@ pub(crate) struct Windows {
     metrics: ExecutionPlanMetricsSet,
 }
 
+/// What a stock operator for windows computes, and over which rows.
+type FunctionsOver<'a> = (&'a [Arc<dyn WindowExpr>], &'a Arc<dyn ExecutionPlan>);
+
 /// The functions of a stock operator for windows, and what it reads.
-pub(crate) fn functions_of(plan: &Arc<dyn ExecutionPlan>) -> Option<(&[Arc<dyn WindowExpr>], &Arc<dyn ExecutionPlan>)> {
+pub(crate) fn functions_of(plan: &Arc<dyn ExecutionPlan>) -> Option<FunctionsOver<'_>> {
     if let Some(bounded) = plan.downcast_ref::<BoundedWindowAggExec>() {
         return Some((bounded.window_expr(), bounded.input()));
     }
@@ -285,7 +288,7 @@ impl Pending {
         let orders = input.output_ordering().cloned().into_iter().collect();
         let schema = self.rows.schema();
         let rows = futures::stream::iter(self.batches.into_iter().map(Ok)).chain(self.rows);
-        let once = Once::new(Box::pin(RecordBatchStreamAdapter::new(schema, rows)), orders);
+        let once = Once::plan(Box::pin(RecordBatchStreamAdapter::new(schema, rows)), orders);
         replace_children_if_necessary(self.stock, vec![once])?.execute(0, self.context)
     }
 }

@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn what_a_call_gives_is_known_before_it_is_made() {
         let text = ColumnarValue::Scalar(ScalarValue::from("abc"));
-        assert_eq!(bytes(&[text.clone()], 0, 0) * count(&[text.clone(), long(4)], 1, 0), 12);
+        assert_eq!(bytes(std::slice::from_ref(&text), 0, 0) * count(&[text.clone(), long(4)], 1, 0), 12);
         assert_eq!(count(&[text.clone(), long(-4)], 1, 0), 0);
         assert_eq!(steps(&[long(i64::MIN), long(i64::MAX)], 0), 8 << 64);
         assert_eq!(steps(&[long(1), long(10), long(-3)], 0), 32);

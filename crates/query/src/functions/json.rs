@@ -70,8 +70,8 @@ fn parts(call: &Call, find: Find) -> Result<ArrayRef> {
 
 /// `$.a[0].b`, `a.b`, `.a`, `$['a']`, and as a JSON pointer `/a/0`.
 fn path(text: &str) -> Option<Vec<Step>> {
-    if text.starts_with('/') {
-        let parts = text[1..].split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
+    if let Some(pointer) = text.strip_prefix('/') {
+        let parts = pointer.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
         return Some(parts.map(Step::Name).collect());
     }
     let mut rest = text.trim().strip_prefix('$').unwrap_or(text.trim());

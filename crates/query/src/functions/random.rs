@@ -51,7 +51,7 @@ pub(crate) const NAMES: &[&str] = &[
 ];
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    let own = NAMES.iter().map(|name| Random { name: *name, is_seeded: false });
+    let own = NAMES.iter().map(|name| Random { name, is_seeded: false });
     let all = own.chain([Random { name: SEEDED, is_seeded: true }]);
     all.map(|of| ScalarUDF::new_from_impl(Function { of, signature: of.signature() })).collect()
 }

@@ -163,7 +163,7 @@ pub(super) fn unpivoted(unpivot: Unpivot, context: &mut dyn RelationPlannerConte
     let values: Vec<Expr> = values.into_iter().map(|value| cast(value, common.clone())).collect();
     let lists = [make_array(names).alias(&name), make_array(values).alias(&value.value)];
     let plan = LogicalPlanBuilder::from(input).project(kept.into_iter().chain(lists))?;
-    let unnested = [&name, &value.value].map(|name| Column::new_unqualified(name)).to_vec();
+    let unnested = [&name, &value.value].map(Column::new_unqualified).to_vec();
     let plan = plan.unnest_columns_with_options(unnested, UnnestOptions::default())?;
     if keeps_nulls {
         return Ok(plan.build()?);

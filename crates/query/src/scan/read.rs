@@ -239,7 +239,7 @@ impl Reader {
             if let Form::Rising(expr) = &output.form
                 && let Some(one) = self.risen(segment, block, column, expr)?
             {
-                return Ok(one.to_array_of_size(rows).map_err(|e| Error::internal(e.to_string()))?);
+                return one.to_array_of_size(rows).map_err(|e| Error::internal(e.to_string()));
             }
             if column.id == ADDRESS_COLUMN {
                 let at = block * BLOCK_ROWS;

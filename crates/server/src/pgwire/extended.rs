@@ -143,7 +143,7 @@ impl Session<'_> {
         self.out.parameter_description(&prepared.all_oids());
         let columns = match &prepared.what {
             What::Command(command) => shown(command),
-            What::Execute(asked) => self.to_execute(asked).await?.columns(),
+            What::Execute(asked) => self.statement_asked_for(asked).await?.columns(),
             _ => prepared.columns(),
         };
         self.announce(columns.as_deref(), &[]);

@@ -281,9 +281,9 @@ impl Body {
     }
 
     fn object(&mut self) -> Result<Object, Malformed> {
-        match (self.0.has_remaining().then(|| self.0.get_u8())).unwrap_or_default() {
-            b'S' => Ok(Object::Statement),
-            b'P' => Ok(Object::Portal),
+        match self.0.try_get_u8() {
+            Ok(b'S') => Ok(Object::Statement),
+            Ok(b'P') => Ok(Object::Portal),
             _ => Err(invalid()),
         }
     }

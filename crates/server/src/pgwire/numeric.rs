@@ -137,8 +137,8 @@ pub fn text_of(bytes: &[u8]) -> Option<String> {
     let mut parts = bytes.chunks_exact(2).map(|b| u16::from_be_bytes([b[0], b[1]]));
     let (count, weight, sign, scale) = (parts.next()?, parts.next()? as i16, parts.next()?, parts.next()?);
     let groups: Vec<u16> = parts.collect();
-    if bytes.len() % 2 != 0 || groups.len() != usize::from(count) || groups.iter().any(|g| *g > 9999) || scale > 0x3fff
-    {
+    let is_whole = bytes.len().is_multiple_of(2);
+    if !is_whole || groups.len() != usize::from(count) || groups.iter().any(|g| *g > 9999) || scale > 0x3fff {
         return None;
     }
     let mut out = match sign {

@@ -121,7 +121,7 @@ impl Session<'_> {
     /// The statement that is run, and its values.
     pub(super) async fn executed(&mut self, asked: &Execute) -> Step<(Arc<Prepared>, Vec<Parameter>)> {
         self.check_transaction()?;
-        let prepared = self.to_execute(asked).await?;
+        let prepared = self.statement_asked_for(asked).await?;
         let oids = prepared.all_oids();
         let given = asked.values.len();
         if given != oids.len() {
@@ -137,7 +137,7 @@ impl Session<'_> {
     }
 
     /// The statement that is run, described.
-    pub(super) async fn to_execute(&mut self, asked: &Execute) -> Step<Arc<Prepared>> {
+    pub(super) async fn statement_asked_for(&mut self, asked: &Execute) -> Step<Arc<Prepared>> {
         let prepared = self.prepared(&asked.name)?;
         if !matches!(prepared.what, What::Statement) {
             return Err(Report::error("42601", "only queries and changes of rows can be executed").into());

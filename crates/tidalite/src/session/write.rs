@@ -81,7 +81,8 @@ fn manner<'a>(insert: &'a Insert, schema: &TableSchema) -> Result<Manner<'a>> {
         schema.dedup.iter().filter_map(|id| schema.column_by_id(*id)).map(|c| c.name.as_str()).collect();
     let has = |names: &[Name], name: &str| names.iter().any(|n| same_name(&n.text, name));
     let is_key = |name: &Name| keys.iter().any(|key| same_name(key, &name.text));
-    if !conflict.keys.is_empty() && !(conflict.keys.iter().all(is_key) && keys.iter().all(|k| has(&conflict.keys, k))) {
+    let names_all = || conflict.keys.iter().all(is_key) && keys.iter().all(|k| has(&conflict.keys, k));
+    if !(conflict.keys.is_empty() || names_all()) {
         return refused(
             format!("the upsert keys of table \"{}\" are ({})", schema.name, keys.join(", ")),
             "ON CONFLICT has to name all of them, or none",
