@@ -119,6 +119,7 @@ def main():
     # Each workload's options name it from here on, so whose it is must be known before.
     passing = not options.scratch
     scratch = options.scratch or tempfile.mkdtemp(prefix="tidalite-bench-")
+    Path(scratch).mkdir(parents=True, exist_ok=True)
     described = machine.describe(scratch)
     plan, sections, failed = planned(parser, options), [], []
     began, other_host = monotonic(), None

@@ -51,7 +51,7 @@ pub use merge::{Span, Stretch, merge, merge_columns, merge_many, merge_slices};
 pub use min_max::{min_max, min_max_f32, min_max_f64};
 pub use narrow::{narrow_to_1, narrow_to_2, narrow_to_4};
 pub use prefetch::{prefetch, prefetch_slice};
-pub use select::{count_picked, keep_bits, picked, select, select_bits};
+pub use select::{count_picked, keep_bits, picked, picked_numbers, select, select_bits};
 pub use sort::{is_sorted, sort_permutation};
 pub use sum::{sum_floats, sum_ints};
 pub use turns::{ask_for_long_turns, ask_for_short_turns};

@@ -21,6 +21,39 @@ pub fn picked(mask: &[u64]) -> impl Iterator<Item = usize> {
     mask.iter().enumerate().flat_map(|(at, word)| Bits(*word).map(move |bit| at * 64 + bit))
 }
 
+dispatch! {
+    /// As [`picked`], of a mask of at most 65,536 rows that picks `count`: the first so many.
+    #[must_use]
+    pub fn picked_numbers(mask: &[u64], count: usize) -> Vec<u16> {
+        // One more: the first row of a word is written whether it has one or not, since where few rows are picked it cannot
+        // be foretold which words have one.
+        let mut numbers = vec![0; count + 1];
+        let mut at = 0;
+        for (i, words) in mask.chunks(8).enumerate() {
+            if words.iter().fold(0, |any, word| any | word) == 0 {
+                continue;
+            }
+            for (j, &word) in words.iter().enumerate() {
+                let base = (64 * (8 * i + j)) as u16;
+                numbers[at] = base | (word.trailing_zeros() & 63) as u16;
+                at += usize::from(word != 0);
+                let mut rest = word & word.wrapping_sub(1);
+                while rest != 0 && at < count {
+                    numbers[at] = base | rest.trailing_zeros() as u16;
+                    rest &= rest - 1;
+                    at += 1;
+                }
+                if at >= count {
+                    numbers.truncate(count);
+                    return numbers;
+                }
+            }
+        }
+        numbers.truncate(at);
+        numbers
+    }
+}
+
 /// The places of the bits that are set.
 struct Bits(u64);
 
@@ -139,6 +172,10 @@ mod tests {
                 let expected: Vec<usize> = (0..rows).filter(is_set).collect();
                 assert_eq!(picked(&mask).collect::<Vec<_>>(), expected);
                 assert_eq!(count_picked(&mask), expected.len());
+                let numbers: Vec<u16> = expected.iter().map(|row| *row as u16).collect();
+                assert_eq!(picked_numbers(&mask, numbers.len()), numbers);
+                assert_eq!(picked_numbers(&mask, numbers.len() + 1), numbers);
+                assert_eq!(picked_numbers(&mask, numbers.len() / 2), numbers[..numbers.len() / 2]);
                 let values: Vec<u32> = (0..rows).map(|_| rng.u32(..)).collect();
                 let mut out = vec![7];
                 select(&values, &mask, &mut out);

@@ -140,6 +140,11 @@ impl GroupExec {
         self.what.inputs.iter().flat_map(|input| input.argument.iter().chain(&input.filter)).cloned()
     }
 
+    /// Whether nothing is asked of groups but their keys.
+    pub fn has_only_keys(&self) -> bool {
+        self.what.outputs.is_empty()
+    }
+
     /// The same groups from an input whose keys come in another form.
     pub fn coded(&self, input: Arc<dyn ExecutionPlan>, keys: Vec<(Arc<dyn PhysicalExpr>, KeyKind)>) -> GroupExec {
         let (keys, kinds) = keys.into_iter().unzip();

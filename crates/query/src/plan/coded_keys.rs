@@ -79,6 +79,12 @@ fn coded(group: &GroupExec) -> Result<Option<GroupExec>> {
             is_coded = true;
         }
     }
+    if let ([_], Some(scan)) = (&keys[..], input.downcast_ref::<ScanExec>())
+        && group.has_only_keys()
+        && let Some(once) = scan.with_texts_once()
+    {
+        input = Arc::new(once);
+    }
     Ok(is_coded.then(|| group.coded(input, keys)))
 }
 

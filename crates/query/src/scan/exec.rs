@@ -130,6 +130,16 @@ impl ScanExec {
         self.with_reader(self.reader.with_form(index, form, Arc::new(Schema::new(fields)), &self.spec))
     }
 
+    /// With rows left out that have the text of another; `None` where something else of its rows is asked for.
+    pub fn with_texts_once(&self) -> Option<ScanExec> {
+        let ScanSpec { limit: None, order: Order::Free, .. } = self.spec else { return None };
+        let [field] = &self.reader.schema.fields()[..] else { return None };
+        if self.groups.is_some() || self.bound.is_some() || !matches!(self.reader.form(0), Form::Texts) {
+            return None;
+        }
+        Some(self.with_form(0, Form::TextsOnce, field.data_type().clone()))
+    }
+
     /// With totals of columns instead of their rows, see [`super::totals`].
     pub fn with_totals(&self, totals: Vec<Total>) -> ScanExec {
         self.with_reader(self.reader.with_totals(totals, &self.spec))
@@ -701,6 +711,9 @@ impl DisplayAs for ScanExec {
         let codes = self.reader.in_codes();
         if !codes.is_empty() {
             write!(f, ", codes=[{}]", codes.join(", "))?;
+        }
+        if fields.len() == 1 && matches!(self.reader.form(0), Form::TextsOnce) {
+            write!(f, ", each text once a block")?;
         }
         if self.groups.is_some() {
             write!(f, ", grouped")?;

@@ -222,7 +222,10 @@ impl Reader {
         if rows == 0 {
             return Ok((Vec::new(), 0));
         }
-        Ok((self.columns_of_block(index, block, selection.as_ref(), rows)?, rows))
+        let columns = self.columns_of_block(index, block, selection.as_ref(), rows)?;
+        // Fewer, where each text comes once.
+        let rows = columns.first().map_or(rows, |column| column.len());
+        Ok((columns, rows))
     }
 
     /// Of the selected rows of a block, which are so many; without a selection of all.
@@ -248,10 +251,15 @@ impl Reader {
                     Some(some) => addresses(index, picked(some.mask()).map(|row| at + row)),
                 });
             }
+            if let (Form::TextsOnce, None) = (&output.form, selection)
+                && let Some(texts) = segment.texts_once(column.id, block).map_err(|e| self.snapshot.named(e))?
+            {
+                return text_dictionary(texts);
+            }
             if column.column_type.is_text() {
                 let texts = segment.texts(column.id, block, selection).map_err(|e| self.snapshot.named(e))?;
                 return match (texts, &output.form) {
-                    (Some(texts), Form::Texts) => text_dictionary(texts),
+                    (Some(texts), Form::Texts | Form::TextsOnce) => text_dictionary(texts),
                     (Some(texts), _) => text_array(texts),
                     (None, _) => nulls(output, rows),
                 };
@@ -378,7 +386,7 @@ impl Reader {
         let array = raw.into_array(column.column_type, dictionary)?;
         match &output.form {
             Form::Rising(expr) => computed(expr, array),
-            Form::Texts => as_dictionary(array),
+            Form::Texts | Form::TextsOnce => as_dictionary(array),
             _ => Ok(array),
         }
     }
@@ -589,7 +597,7 @@ fn nulls(output: &Output, rows: usize) -> Result<ArrayRef> {
     match &output.form {
         Form::Values => Ok(plain()),
         Form::Codes => Ok(new_null_array(&DataType::UInt32, rows)),
-        Form::Texts => as_dictionary(plain()),
+        Form::Texts | Form::TextsOnce => as_dictionary(plain()),
         Form::Rising(expr) => computed(expr, plain()),
     }
 }

@@ -53,6 +53,8 @@ pub(crate) enum Form {
     Codes,
     /// Of text a dictionary, in which rows may share a text.
     Texts,
+    /// As these; where nothing else comes out, rows may be left out that have the text of another.
+    TextsOnce,
     /// What is computed of it: an expression over column 0 that never falls while the column rises.
     Rising(Arc<dyn PhysicalExpr>),
 }

@@ -294,6 +294,19 @@ impl Segment {
         texts.map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
+    /// The texts that the rows of a column's block have, each once; `None` where it is not known without looking at each row,
+    /// and where some are NULL.
+    pub fn texts_once(&self, column: ColumnId, block: usize) -> Result<Option<TextRows>> {
+        let described = self.described(column, block)?.filter(|described| described.zone().null_count == 0);
+        let Some(described) = described else { return Ok(None) };
+        let (encoded, made) = self.opened_with(column, block, described, shared)?;
+        let texts = TextRows::once(&encoded, made);
+        if let Ok(Some(_)) = &texts {
+            count(&encoded, 0);
+        }
+        texts.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))
+    }
+
     /// The rows of a block were told apart without their values; so many vectors, or all, have none that is wanted.
     pub(super) fn decided(&self, block: usize, skipped: u64) {
         let vectors = tally::vectors(self.block_rows(block));

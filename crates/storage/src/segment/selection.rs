@@ -2,22 +2,22 @@
 
 use crate::tally;
 use std::sync::OnceLock;
-use tidalite_kernels::{count_picked, picked};
+use tidalite_kernels::{count_picked, picked_numbers};
 use tidalite_types::VECTOR_ROWS;
 
 /// Where at most one row in so many is wanted, rows are found by their numbers, not by going over a mask.
 const SPARSE: usize = 32;
 
-/// Rows of a block, found once and read of several columns.
+/// Rows of a block, found once and read of several columns. Each form of them is made when it is first asked for: who only
+/// counts them asks for none.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// Made when it is first asked for, where rows came as numbers.
     mask: OnceLock<Vec<u64>>,
     words: usize,
     rows: usize,
     /// Their numbers in the block, where they are few.
-    numbers: Option<Vec<u16>>,
-    empty_vectors: u64,
+    numbers: OnceLock<Option<Vec<u16>>>,
+    empty_vectors: OnceLock<u64>,
 }
 
 impl Selection {
@@ -32,10 +32,8 @@ impl Selection {
     #[must_use]
     pub fn of_mask(mask: Vec<u64>, rows: usize) -> Selection {
         debug_assert_eq!(count_picked(&mask), rows);
-        // A block has at most 65,536 rows.
-        let numbers = are_few(rows, mask.len()).then(|| picked(&mask).map(|row| row as u16).collect());
-        let (words, empty_vectors) = (mask.len(), tally::empty_vectors(&mask));
-        Selection { mask: mask.into(), words, rows, numbers, empty_vectors }
+        let words = mask.len();
+        Selection { mask: mask.into(), words, rows, numbers: OnceLock::new(), empty_vectors: OnceLock::new() }
     }
 
     /// Those of these numbers, which ascend, of a block of so many rows.
@@ -48,18 +46,25 @@ impl Selection {
         let vector = |number: &u16| usize::from(*number) / VECTOR_ROWS;
         let with_rows = numbers.chunk_by(|a, b| vector(a) == vector(b)).count() as u64;
         let empty_vectors = tally::vectors(rows_of_block).saturating_sub(with_rows);
-        Selection { mask: OnceLock::new(), words, rows: numbers.len(), numbers: Some(numbers), empty_vectors }
+        let rows = numbers.len();
+        Selection {
+            mask: OnceLock::new(),
+            words,
+            rows,
+            numbers: Some(numbers).into(),
+            empty_vectors: empty_vectors.into(),
+        }
     }
 
     #[must_use]
     pub fn mask(&self) -> &[u64] {
-        self.mask.get_or_init(|| mask_of(self.numbers.as_deref().unwrap_or_default(), self.words))
+        self.mask.get_or_init(|| mask_of(self.numbers().unwrap_or_default(), self.words))
     }
 
     #[must_use]
     pub fn into_mask(self) -> Vec<u64> {
         let Selection { mask, words, numbers, .. } = self;
-        mask.into_inner().unwrap_or_else(|| mask_of(&numbers.unwrap_or_default(), words))
+        mask.into_inner().unwrap_or_else(|| mask_of(&numbers.into_inner().flatten().unwrap_or_default(), words))
     }
 
     /// How many they are.
@@ -68,12 +73,17 @@ impl Selection {
         self.rows
     }
 
+    /// Without numbers there is a mask, and the other way around.
     pub(super) fn numbers(&self) -> Option<&[u16]> {
-        self.numbers.as_deref()
+        let found = || {
+            let mask = self.mask.get().filter(|_| are_few(self.rows, self.words))?;
+            Some(picked_numbers(mask, self.rows))
+        };
+        self.numbers.get_or_init(found).as_deref()
     }
 
     pub(super) fn empty_vectors(&self) -> u64 {
-        self.empty_vectors
+        *self.empty_vectors.get_or_init(|| tally::empty_vectors(self.mask()))
     }
 }
 
@@ -95,6 +105,7 @@ pub(super) fn set(mask: &mut [u64], numbers: &[u16]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidalite_kernels::picked;
 
     #[test]
     fn rows_by_number_are_those_of_their_mask() {

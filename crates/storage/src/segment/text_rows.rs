@@ -45,6 +45,15 @@ impl TextRows {
         }
     }
 
+    /// Each text once, where rows share the texts of a dictionary, each of which some row has.
+    pub(super) fn once(block: &EncodedBlock, made: Made) -> Result<Option<TextRows>, String> {
+        if block.entry.encoding != Encoding::PackedDict {
+            return Ok(None);
+        }
+        let (views, data) = block.distinct_texts()?;
+        Ok(Some(TextRows { rows: block.entry.parameter as usize, validity: None, views, data, places: None, made }))
+    }
+
     fn decoded(block: Block, made: Made) -> Result<TextRows, String> {
         let Block { rows, physical, null_count, validity, data } = block;
         let validity = validity.filter(|_| null_count > 0);
@@ -78,9 +87,12 @@ mod tests {
     #[test]
     fn rows_have_the_texts_that_decoding_gives() {
         let mut rng = fastrand::Rng::with_seed(3);
-        let mut shared = 0;
+        let (mut shared, mut without_nulls) = (0, 0);
         for round in 0..60 {
-            let column = random_column(&mut rng, ColumnType::Varchar, [70, 3_000, 9_000][round % 3]);
+            let mut column = random_column(&mut rng, ColumnType::Varchar, [70, 3_000, 9_000][round % 3]);
+            if round % 5 == 0 {
+                column.validity = None;
+            }
             let effort = if round % 2 == 0 { Effort::Fresh } else { Effort::Sealed };
             let mut block = encode(ColumnType::Varchar, &column, 0, column.len(), effort);
             if opened::is_opened(block.entry.encoding) {
@@ -94,6 +106,17 @@ mod tests {
             let texts = TextRows::of(&block, Made::default(), None).unwrap();
             assert_eq!(texts_of(&texts), all, "{:?}", block.entry.encoding);
             shared += usize::from(texts.views.len() < 16 * texts.rows);
+            let once = TextRows::once(&block, Made::default()).unwrap();
+            assert_eq!(once.is_some(), block.entry.encoding == Encoding::PackedDict);
+            if let Some(once) = once.filter(|_| all.iter().all(Option::is_some)) {
+                let mut distinct = all.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                let mut once = texts_of(&once);
+                once.sort_unstable();
+                assert_eq!(once, distinct);
+                without_nulls += 1;
+            }
             let mask: Vec<u64> = (0..block.rows.div_ceil(64)).map(|_| rng.u64(..) & rng.u64(..)).collect();
             let mut mask = tidalite_types::Bitmap::from_words(mask, block.rows).words().to_vec();
             let last = mask.len() - 1;
@@ -104,6 +127,6 @@ mod tests {
                 expected
             );
         }
-        assert!(shared > 5, "{shared} dictionaries");
+        assert!(shared > 5 && without_nulls > 2, "{shared} dictionaries, {without_nulls} without NULLs");
     }
 }

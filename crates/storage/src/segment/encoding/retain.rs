@@ -13,7 +13,7 @@ use crate::segment::format::Encoding;
 use crate::segment::selection::Selection;
 use crate::text_pattern::TextMatcher;
 use crate::{TextPattern, ValueSet};
-use tidalite_kernels::{RANGES_MAX, count_picked, f64_in_range, keep_bits, picked};
+use tidalite_kernels::{RANGES_MAX, count_picked, f64_in_range, keep_bits, picked_numbers};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, Column, VECTOR_ROWS, Values, ViewsRef};
 
@@ -187,7 +187,7 @@ impl EncodedBlock {
 
     /// `None` where rows are not read one by one.
     fn by_row(&self, set: &ValueSet, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
-        let numbers: Vec<u16> = picked(mask).map(|row| row as u16).collect();
+        let numbers = picked_numbers(mask, count_picked(mask));
         let mut found = vec![0; mask.len()];
         let mut keep = |row: u16, is_inside: bool| found[usize::from(row) / 64] |= u64::from(is_inside) << (row % 64);
         if self.physical == Physical::F64 {

@@ -225,6 +225,12 @@ impl EncodedBlock {
         Ok((layout.first_bytes(&self.bytes), layout.data_bytes(&self.bytes), places))
     }
 
+    /// The views and the data of the texts of a dictionary, each of which some row has.
+    pub(in crate::segment) fn distinct_texts(&self) -> Result<(Bytes, Bytes), String> {
+        let layout = Layout::of(&self.entry, self.physical, self.rows)?;
+        Ok((layout.first_bytes(&self.bytes), layout.data_bytes(&self.bytes)))
+    }
+
     fn take_data(&self, layout: &Layout, picked: &Picked<'_>) -> Result<BlockData, String> {
         let (payload, first) = (layout.payload(&self.bytes), layout.first(&self.bytes));
         let is_text = self.physical == Physical::Views;
