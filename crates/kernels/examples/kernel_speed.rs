@@ -44,6 +44,8 @@ fn main() {
     measure("short_decimals, none is one", ROWS * 8, || short_decimals(&doubles, &mut texts, &mut lens));
     measure("sort_permutation, in order", ROWS * 8, || sort_permutation(&sorted));
     measure("sort_permutation, shuffled within 10 minutes", ROWS * 8, || sort_permutation(&shuffled));
+    let few: Vec<i64> = (0..ROWS).map(|_| start + rng.i64(0..60) * 10_000_000_000).collect();
+    measure("sort_permutation, 60 times", ROWS * 8, || sort_permutation(&few));
     measure("sort_permutation, random i64", ROWS * 8, || sort_permutation(&random));
     measure("  std stable sort_by_key", ROWS * 8, || tidalite_kernels::sort::sort_permutation_plain(&shuffled));
     let permutation = sort_permutation(&shuffled);

@@ -133,11 +133,10 @@ impl ScanExec {
     /// With rows left out that have the text of another; `None` where something else of its rows is asked for.
     pub fn with_texts_once(&self) -> Option<ScanExec> {
         let ScanSpec { limit: None, order: Order::Free, .. } = self.spec else { return None };
-        let [field] = &self.reader.schema.fields()[..] else { return None };
-        if self.groups.is_some() || self.bound.is_some() || !matches!(self.reader.form(0), Form::Texts) {
+        if self.groups.is_some() || self.bound.is_some() || !matches!(self.reader.only_form(), Some(Form::Texts)) {
             return None;
         }
-        Some(self.with_form(0, Form::TextsOnce, field.data_type().clone()))
+        Some(self.with_form(0, Form::TextsOnce, self.reader.schema.field(0).data_type().clone()))
     }
 
     /// With totals of columns instead of their rows, see [`super::totals`].
@@ -712,7 +711,7 @@ impl DisplayAs for ScanExec {
         if !codes.is_empty() {
             write!(f, ", codes=[{}]", codes.join(", "))?;
         }
-        if fields.len() == 1 && matches!(self.reader.form(0), Form::TextsOnce) {
+        if let Some(Form::TextsOnce) = self.reader.only_form() {
             write!(f, ", each text once a block")?;
         }
         if self.groups.is_some() {

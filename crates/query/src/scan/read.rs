@@ -22,7 +22,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tidalite_kernels::{gather, picked};
-use tidalite_storage::segment::Selection;
+use tidalite_storage::segment::{Selection, TextsOf};
 use tidalite_storage::{Bounds, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ColumnSchema, ColumnType};
 
@@ -251,13 +251,13 @@ impl Reader {
                     Some(some) => addresses(index, picked(some.mask()).map(|row| at + row)),
                 });
             }
-            if let (Form::TextsOnce, None) = (&output.form, selection)
-                && let Some(texts) = segment.texts_once(column.id, block).map_err(|e| self.snapshot.named(e))?
-            {
-                return text_dictionary(texts);
-            }
             if column.column_type.is_text() {
-                let texts = segment.texts(column.id, block, selection).map_err(|e| self.snapshot.named(e))?;
+                let wanted = match (selection, &output.form) {
+                    (Some(selection), _) => TextsOf::Some(selection),
+                    (None, Form::TextsOnce) => TextsOf::Each,
+                    (None, _) => TextsOf::All,
+                };
+                let texts = segment.texts(column.id, block, wanted).map_err(|e| self.snapshot.named(e))?;
                 return match (texts, &output.form) {
                     (Some(texts), Form::Texts | Form::TextsOnce) => text_dictionary(texts),
                     (Some(texts), _) => text_array(texts),
@@ -519,6 +519,11 @@ impl Reader {
         let mut columns = self.columns.clone();
         columns[index].form = form;
         Reader::new(self.snapshot.clone(), columns, schema, spec)
+    }
+
+    /// The form of the column that is all that is read, if one is.
+    pub fn only_form(&self) -> Option<&Form> {
+        if let [only] = self.columns.as_slice() { Some(&only.form) } else { None }
     }
 
     pub fn totals(&self) -> Option<&[Total]> {

@@ -35,7 +35,7 @@ pub use present::{CODES_MAX, CodesPresent, few_codes};
 pub use reader::{Segment, SegmentMeta};
 pub use selection::Selection;
 pub use store::{SegmentStore, StoreStats};
-pub use text_rows::TextRows;
+pub use text_rows::{TextRows, TextsOf};
 pub use vectors::{DigitVectors, OpenBlock, Vectors};
 pub use writer::{BlockSource, SegmentSummary, SegmentWriter};
 pub use zones::{ColumnZones, Zones};

@@ -10,7 +10,7 @@ use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::selection::Selection;
 use super::store::SegmentStore;
-use super::text_rows::TextRows;
+use super::text_rows::{TextRows, TextsOf};
 use super::{present, rows_by_value};
 use crate::cache::{BlockKey, Cached, Made, lock};
 use crate::fs::File;
@@ -283,28 +283,14 @@ impl Segment {
         Ok(())
     }
 
-    /// The rows of a column's block of text, those of `selection` if there is one; `None` when the segment has no such
-    /// column.
-    pub fn texts(&self, column: ColumnId, block: usize, selection: Option<&Selection>) -> Result<Option<TextRows>> {
+    /// Rows of a column's block of text; `None` when the segment has no such column.
+    pub fn texts(&self, column: ColumnId, block: usize, wanted: TextsOf<'_>) -> Result<Option<TextRows>> {
         let Some(described) = self.described(column, block)? else { return Ok(None) };
         let (encoded, made) = self.opened_with(column, block, described, shared)?;
         let offset = encoded.entry.offset;
-        count(&encoded, selection.map_or(0, Selection::empty_vectors));
-        let texts = TextRows::of(&encoded, made, selection);
+        count(&encoded, wanted.selection().map_or(0, Selection::empty_vectors));
+        let texts = TextRows::of(&encoded, made, wanted);
         texts.map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
-    }
-
-    /// The texts that the rows of a column's block have, each once; `None` where it is not known without looking at each row,
-    /// and where some are NULL.
-    pub fn texts_once(&self, column: ColumnId, block: usize) -> Result<Option<TextRows>> {
-        let described = self.described(column, block)?.filter(|described| described.zone().null_count == 0);
-        let Some(described) = described else { return Ok(None) };
-        let (encoded, made) = self.opened_with(column, block, described, shared)?;
-        let texts = TextRows::once(&encoded, made);
-        if let Ok(Some(_)) = &texts {
-            count(&encoded, 0);
-        }
-        texts.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))
     }
 
     /// The rows of a block were told apart without their values; so many vectors, or all, have none that is wanted.

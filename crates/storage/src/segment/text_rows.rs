@@ -23,16 +23,35 @@ pub struct TextRows {
     pub made: Made,
 }
 
+/// Which rows of a block are read.
+#[derive(Clone, Copy, Debug)]
+pub enum TextsOf<'a> {
+    All,
+    Some(&'a Selection),
+    /// All, and those may be left out that have the text of another: what a dictionary tells of them without looking at each.
+    Each,
+}
+
+impl<'a> TextsOf<'a> {
+    pub(super) fn selection(self) -> Option<&'a Selection> {
+        if let TextsOf::Some(selection) = self { Some(selection) } else { None }
+    }
+}
+
 impl TextRows {
-    /// The rows of `selection`, or all.
-    pub(super) fn of(block: &EncodedBlock, made: Made, selection: Option<&Selection>) -> Result<TextRows, String> {
-        match (block.entry.encoding, selection) {
+    pub(super) fn of(block: &EncodedBlock, made: Made, wanted: TextsOf<'_>) -> Result<TextRows, String> {
+        match (block.entry.encoding, wanted.selection()) {
             (Encoding::Plain, None) => TextRows::decoded(block.decode()?, made),
             (Encoding::Plain, Some(selection)) => {
                 let TextRows { views, data, made, .. } = TextRows::decoded(block.decode()?, made)?;
                 let places: Vec<u32> = tidalite_kernels::picked(selection.mask()).map(|row| row as u32).collect();
                 let validity = block.picked_validity(Some(selection))?;
                 Ok(TextRows { rows: places.len(), validity, views, data, places: Some(places), made })
+            }
+            // Every text of a dictionary is that of a row, but maybe of one that is NULL.
+            (Encoding::PackedDict, _) if matches!(wanted, TextsOf::Each) && block.zone().null_count == 0 => {
+                let (views, data) = block.distinct_texts()?;
+                Ok(TextRows { rows: block.entry.parameter as usize, validity: None, views, data, places: None, made })
             }
             (Encoding::PackedDict, selection) => {
                 let (views, data, places) = block.dictionary(selection)?;
@@ -43,15 +62,6 @@ impl TextRows {
             (_, None) => TextRows::decoded(block.decode()?, Made::default()),
             (_, Some(selection)) => TextRows::decoded(block.take(selection)?, Made::default()),
         }
-    }
-
-    /// Each text once, where rows share the texts of a dictionary, each of which some row has.
-    pub(super) fn once(block: &EncodedBlock, made: Made) -> Result<Option<TextRows>, String> {
-        if block.entry.encoding != Encoding::PackedDict {
-            return Ok(None);
-        }
-        let (views, data) = block.distinct_texts()?;
-        Ok(Some(TextRows { rows: block.entry.parameter as usize, validity: None, views, data, places: None, made }))
     }
 
     fn decoded(block: Block, made: Made) -> Result<TextRows, String> {
@@ -103,19 +113,19 @@ mod tests {
             let Values::Views(views) = &decoded.values else { panic!("text is kept in views") };
             let all: Vec<_> =
                 (0..block.rows).map(|row| decoded.is_valid(row).then(|| views.get(row).to_vec())).collect();
-            let texts = TextRows::of(&block, Made::default(), None).unwrap();
+            let texts = TextRows::of(&block, Made::default(), TextsOf::All).unwrap();
             assert_eq!(texts_of(&texts), all, "{:?}", block.entry.encoding);
             shared += usize::from(texts.views.len() < 16 * texts.rows);
-            let once = TextRows::once(&block, Made::default()).unwrap();
-            assert_eq!(once.is_some(), block.entry.encoding == Encoding::PackedDict);
-            if let Some(once) = once.filter(|_| all.iter().all(Option::is_some)) {
+            let mut each = texts_of(&TextRows::of(&block, Made::default(), TextsOf::Each).unwrap());
+            if block.entry.encoding == Encoding::PackedDict && all.iter().all(Option::is_some) {
                 let mut distinct = all.clone();
                 distinct.sort_unstable();
                 distinct.dedup();
-                let mut once = texts_of(&once);
-                once.sort_unstable();
-                assert_eq!(once, distinct);
+                each.sort_unstable();
+                assert_eq!(each, distinct);
                 without_nulls += 1;
+            } else {
+                assert_eq!(each, all);
             }
             let mask: Vec<u64> = (0..block.rows.div_ceil(64)).map(|_| rng.u64(..) & rng.u64(..)).collect();
             let mut mask = tidalite_types::Bitmap::from_words(mask, block.rows).words().to_vec();
@@ -123,7 +133,7 @@ mod tests {
             mask[last] &= u64::MAX >> (last * 64 + 64 - block.rows);
             let expected: Vec<_> = tidalite_kernels::picked(&mask).map(|row| all[row].clone()).collect();
             assert_eq!(
-                texts_of(&TextRows::of(&block, Made::default(), Some(&Selection::new(mask))).unwrap()),
+                texts_of(&TextRows::of(&block, Made::default(), TextsOf::Some(&Selection::new(mask))).unwrap()),
                 expected
             );
         }
