@@ -8,7 +8,7 @@ usage: ingest.py [--runs 3] [--systems questdb,tidalite] [--name ingest] CASE...
   ack[:FILE:CONNECTIONS]          HTTP acknowledgement of 1,000 rows, alone, then while FILE is pushed (default cpu.ilp:1; --load-seconds); beside
                                   it that of a server which only writes and syncs, while FILE is pushed into the system
 environment: PEERS, TSBS_BIN, TIDALITE_BIN, QDB_JAR, JAVA, QDB_HEAP; with --sync-delay-ms 5 Tidalite and
-the server that only syncs add that to every sync.
+the server that only syncs add that to every sync. CASE@N: the server runs on the first N processors, the client on any.
 
 Every run has a fresh data folder and a fresh server that was warmed up with other tables first. Each run of a case
 measures all systems, in turns, before the next; with --in-turns each run measures all cases, too. Clocks start with the first byte:
@@ -145,12 +145,16 @@ def load(case, args):
 
 
 def measure(system, case, args):
+    case, _, processors = case.partition("@")
     expected, size, send, warm = load(case, args)
-    system.start()
+    if processors:
+        case += f" on {processors}"
+    with systems.on_processors(int(processors or 0)):
+        system.start()
     try:
         warm_up(system, warm)
         machine.touch_memory(args.touch_gib)
-        busy, own, server = busy_seconds(), own_seconds(), system.cpu_seconds()
+        busy, own, server, threads = busy_seconds(), own_seconds(), system.cpu_seconds(), system.thread_seconds()
         start = time.monotonic()
         sent = send(system)
         done = time.monotonic()
@@ -158,6 +162,7 @@ def measure(system, case, args):
         visible = max(0.0, wait_visible(system, expected) - done) + sent
         settled = max(visible, system.wait_settled(expected) - done + sent)
         busy, own, server = busy_seconds() - busy, own_seconds() - own, system.cpu_seconds() - server
+        threads = busiest(threads, system.thread_seconds())
         start = time.monotonic()
         os.sync()
         synced = time.monotonic() - start
@@ -166,11 +171,20 @@ def measure(system, case, args):
         record = dict(case=case, system=system.name, rows=rows, sent_s=sent, visible_s=visible, settled_s=settled,
                       visible_rows_s=rows / visible, settled_rows_s=rows / settled,
                       visible_mib_s=size and size / visible / 2**20, disk_bytes=disk, disk_parts=parts,
-                      server_cpu_s=server, client_cpu_s=own, other_cpu_s=busy - own - server, sync_after_s=synced,
+                      server_cpu_s=server, threads_cpu_s=threads, client_cpu_s=own, other_cpu_s=busy - own - server, sync_after_s=synced,
                       resident_mib=system.resident_mib(), checksum=checksum(system, expected))
     finally:
         system.stop()
     return record
+
+
+def busiest(before, after):
+    """Of threads of one name the number, the seconds of all and of the busiest; the ten names with the most."""
+    spent = {}
+    for thread, (name, seconds) in after.items():
+        spent.setdefault(name.rstrip("0123456789-"), []).append(seconds - before.get(thread, (name, 0))[1])
+    most = sorted(spent.items(), key=lambda item: -sum(item[1]))[:10]
+    return {name: [len(values), round(sum(values), 2), round(max(values), 2)] for name, values in most}
 
 
 def until(seconds):

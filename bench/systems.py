@@ -4,6 +4,7 @@ In: where their binaries are (environment). Out: a `System` with the same face f
 Always: servers bind to loopback (or to a network namespace of ours, `HOST`) on free ports, live in a scratch folder, and are stopped by their own process id.
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -46,6 +47,30 @@ def cpu_seconds_of(pid):
     """Of all its threads since it began."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def thread_seconds_of(pid):
+    """{thread: (name, seconds)} of those that live."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            head, fields = (task / "stat").read_text().rsplit(")", 1)
+        except OSError:  # it has ended meanwhile
+            continue
+        ticks = fields.split()[11:13]
+        found[task.name] = head.split("(", 1)[1], sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+@contextlib.contextmanager
+def on_processors(count):
+    """What is started within runs on the first `count` of them; 0 for all."""
+    bound = ["taskset", "--cpu-list", f"0-{count - 1}"] if count else []
+    BEFORE.extend(bound)
+    try:
+        yield
+    finally:
+        del BEFORE[len(BEFORE) - len(bound):]
 
 
 class System:
@@ -125,6 +150,9 @@ class System:
 
     def cpu_seconds(self):
         return cpu_seconds_of(self.process.pid)
+
+    def thread_seconds(self):
+        return thread_seconds_of(self.process.pid)
 
     def resident_mib(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()

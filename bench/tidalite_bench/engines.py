@@ -107,6 +107,13 @@ class Engine(System):
         self.start()
         return how
 
+    def go_on_with(self, threads):
+        """A new process with so many, if it has others."""
+        if threads != self.threads:
+            self.end()
+            self.threads = threads
+            self.start()
+
     def close(self):
         self.end()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -194,6 +201,18 @@ class Server(System):
         self.threads = threads
         self.system = self.kind(scratch)
         self.durability = self.system.durability
+        self.use(threads)
+
+    def use(self, threads):
+        """From the next start on."""
+
+    def go_on_with(self, threads):
+        """Started again with so many, if it has others."""
+        if threads != self.threads:
+            self.system.stop(keep=True)
+            self.threads = threads
+            self.use(threads)
+            self.system.start(fresh=False)
 
     def open(self):
         self.system.start()
@@ -282,8 +301,10 @@ class TidaliteServer(Server):
         self.system.name = "tidalite-server"
         self.system.binary = str(install.binary("tidalite"))
         self.system.extra_env.pop("TIDALITE_STAGING_BYTES", None)
-        self.system.extra_env |= {"TIDALITE_QUERY_THREADS": str(threads), "TIDALITE_MERGE_THREADS": str(threads)}
         self.durability = "every commit synced before the answer"
+
+    def use(self, threads):
+        self.system.extra_env |= {"TIDALITE_QUERY_THREADS": str(threads), "TIDALITE_MERGE_THREADS": str(threads)}
 
     def import_csv(self, table, path, columns):
         self.warm()
@@ -322,9 +343,12 @@ class QuestDbServer(Server):
     def __init__(self, scratch, threads):
         super().__init__(scratch, threads)
         self.system.jar = str(install.questdb_jar())
+        self.durability = "never synced (its default)"
+
+    def use(self, threads):
+        self.system.extra_env.pop("QDB_SHARED_WORKER_COUNT", None)
         if threads < (os.cpu_count() or 1):
             self.system.extra_env["QDB_SHARED_WORKER_COUNT"] = str(threads)
-        self.durability = "never synced (its default)"
 
     def import_csv(self, table, path, columns):
         """/imp with curl, as its documentation has it, until all rows are seen."""

@@ -9,8 +9,6 @@ what is asked of such data daily: sums, groups, buckets of time, the first of an
 some.
 """
 
-import itertools
-
 from . import answers as answers_of
 from . import data, dialects, engines
 from .measure import beside, middle, spread, turns
@@ -56,14 +54,18 @@ def arguments(parser):
 def run(options, out):
     path = data.readings(options.rows, silent=options.silent_truck)
     asked = {case: text for case, text in (FILTERS | SHAPES if options.shapes else FILTERS).items() if (options.only or "") in case}
-    records, variants = [], list(itertools.product(options.threads.split(","), options.jit.split(",")))
-    for threads, jit in variants:
-        # Said where there is more than one.
-        variant = [f"{threads} thread{'s' * (threads != '1')}"] * ("," in options.threads) + [f"JIT {jit}"] * ("," in options.jit)
-        with engines.loaded("filters", "readings", path, options, out, threads=int(threads), compiles={"on": True, "off": False}[jit]) as opened:
-            for done, (case, text) in enumerate(asked.items()):
-                out.progress(case, done, len(asked))
-                records += measure(", ".join([case, *variant]), text, opened, options, out)
+    records, counts = [], options.threads.split(",")
+    for jit in options.jit.split(","):
+        # Loaded with the most threads, then asked with each number of them.
+        with engines.loaded("filters", "readings", path, options, out, threads=max(map(int, counts)), compiles={"on": True, "off": False}[jit]) as opened:
+            for threads in counts:
+                # Said where there is more than one.
+                variant = [f"{threads} thread{'s' * (threads != '1')}"] * (len(counts) > 1) + [f"JIT {jit}"] * ("," in options.jit)
+                for system in opened:
+                    system.go_on_with(int(threads))
+                for done, (case, text) in enumerate(asked.items()):
+                    out.progress(case, done, len(asked))
+                    records += measure(", ".join([case, *variant]), text, opened, options, out)
     return records
 
 
