@@ -22,11 +22,12 @@ use tidalite_types::{
 /// What the designated timestamp of a table created by line protocol is called.
 pub const TIMESTAMP_NAME: &str = "timestamp";
 
-/// Makes the operations of one commit of rows. `may_create` lets it create tables and columns that are not there.
-/// A refusal gives the batches back as they were.
+/// Makes the operations of one commit of rows. `prepared`: what [`prepare`] made of these batches, or nothing. `may_create`
+/// lets it create tables and columns that are not there. A refusal gives the batches back as they were.
 pub fn commit_batches(
     catalog: &mut Catalog,
     batches: Vec<Batch>,
+    prepared: Vec<Option<Prepared>>,
     may_create: bool,
     txn: Txn,
 ) -> Result<Vec<Op>, (Error, Vec<Batch>)> {
@@ -42,9 +43,11 @@ pub fn commit_batches(
         catalog.put(table, schema.clone());
         ops.push(if is_new { Op::CreateTable { table, schema } } else { Op::SetSchema { table, schema } });
     }
-    for (batch, plan) in batches.into_iter().zip(planned) {
+    let prepared = prepared.into_iter().chain(std::iter::repeat_with(|| None));
+    for ((batch, plan), prepared) in batches.into_iter().zip(planned).zip(prepared) {
         if batch.rows > 0 {
-            finish(catalog, batch, plan, txn, &mut ops);
+            let prepared = prepared.filter(|prepared| prepared.table == plan.table);
+            finish(catalog, batch, plan, prepared, txn, &mut ops);
         }
     }
     Ok(ops)
@@ -336,17 +339,24 @@ fn years(unit: TimeUnit) -> std::ops::RangeInclusive<i64> {
 }
 
 /// Second pass: gives ids to symbols and makes the run.
-fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<Op>) {
+fn finish(catalog: &Catalog, batch: Batch, plan: Plan, mut prepared: Option<Prepared>, txn: Txn, ops: &mut Vec<Op>) {
     let table = plan.table;
     let symbols = catalog.symbols(table);
     let mut columns = Vec::with_capacity(plan.columns.len() + 1);
+    let mut encoded = Vec::with_capacity(columns.capacity());
     if let (Some(id), Some(timestamps)) = (plan.designated, batch.timestamps) {
+        let is_as_given = plan.timestamps.is_none();
+        encoded.push(prepared.as_ref().filter(|_| is_as_given).and_then(|prepared| prepared.timestamps(id)));
         let values = plan.timestamps.unwrap_or(timestamps.values);
         columns.push((id, Arc::new(Column::new(Values::I64(values)))));
     }
-    for (column, (id, converted)) in batch.columns.into_iter().zip(plan.columns) {
+    for (at, (column, (id, converted))) in batch.columns.into_iter().zip(plan.columns).enumerate() {
+        let is_as_given = converted.is_none();
         let mut column = converted.unwrap_or(column);
-        if let Some(map) = symbols.get(&id) {
+        let ready = prepared.as_mut().filter(|_| is_as_given).and_then(|p| p.take(at, id, &mut column.column));
+        let is_ready = ready.is_some();
+        encoded.push(ready);
+        if let Some(map) = symbols.get(&id).filter(|_| !is_ready) {
             let (ids, before) = map.intern_all(column.dictionary.iter());
             if let Some(strings) = new_strings(&ids, before, &column.dictionary) {
                 ops.push(Op::Symbols {
@@ -357,8 +367,7 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
             if let Values::U32(codes) = &mut column.column.values
                 && !are_ids(codes, &ids)
             {
-                // What lies under a NULL may be no index at all.
-                codes.iter_mut().for_each(|code| *code = ids.get(*code as usize).copied().unwrap_or(0));
+                put_ids(codes, &ids);
             }
         }
         columns.push((id, Arc::new(column.column)));
@@ -370,13 +379,19 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
         run.time_range = min_max(timestamps).unwrap_or((i64::MAX, i64::MIN));
         run.is_sorted = is_sorted;
     }
-    ops.push(Op::Rows { table, run });
+    let encoded = prepared.map(|prepared| prepared.into_encoded(encoded)).unwrap_or_default();
+    ops.push(Op::Rows { table, run, encoded });
 }
 
 /// Whether the codes of a batch are the ids of their strings: who sends alone has met these in the same order.
 fn are_ids(codes: &[u32], ids: &[u32]) -> bool {
     let are_known = min_max(codes).is_none_or(|(_, max)| (max as usize) < ids.len());
     are_known && ids.iter().zip(0..).all(|(id, code)| *id == code)
+}
+
+fn put_ids(codes: &mut [u32], ids: &[u32]) {
+    // What lies under a NULL may be no index at all.
+    codes.iter_mut().for_each(|code| *code = ids.get(*code as usize).copied().unwrap_or(0));
 }
 
 /// The strings that got the ids `before..`, in order of id.
@@ -391,6 +406,9 @@ fn new_strings(ids: &[u32], before: usize, dictionary: &Views) -> Option<Views> 
 }
 
 pub mod command;
+mod prepared;
+
+pub use prepared::{Prepared, prepare};
 
 #[cfg(test)]
 mod tests;

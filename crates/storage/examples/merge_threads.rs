@@ -15,6 +15,10 @@ use tidalite_storage::merge::{Merged, Threads};
 use tidalite_storage::segment::SegmentStore;
 use tidalite_types::{ColumnType, TimeUnit, Values};
 
+/// The server's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const DOUBLES: u32 = 10;
 const ROUNDS: usize = 5;
 const DAY: i64 = 86_400_000_000;

@@ -105,7 +105,7 @@ pub fn merge(
         let job = Job {
             table,
             reclaim,
-            new: NewRows::of(table, options.kept_from)?,
+            new: NewRows::of(table, options.kept_from, options.threads)?,
             tail_from: options.tail_from,
             late_rows_min: options.late_rows_min,
             damaged: &damaged,
@@ -174,8 +174,8 @@ impl SegmentDraft {
 
 impl<'a> Job<'a> {
     /// Over all runs of a version, with nothing that a merge decides.
-    fn of(table: &'a TableSnapshot) -> Result<Job<'a>> {
-        let new = NewRows::of(table, None)?;
+    fn of(table: &'a TableSnapshot, threads: Threads<'_>) -> Result<Job<'a>> {
+        let new = NewRows::of(table, None, threads)?;
         Ok(Job { table, reclaim: &[], new, tail_from: None, late_rows_min: usize::MAX, damaged: &[] })
     }
 
@@ -192,7 +192,9 @@ impl<'a> Job<'a> {
             let parent = Path::new(SEGMENTS_FOLDER);
             store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
         }
-        let drafts = for_each(clusters.len(), writing.threads, |i| self.draft(&clusters[i]))?;
+        // Mostly there are many clusters or one.
+        let threads = Threads { count: writing.threads.count / clusters.len().max(1), ..writing.threads };
+        let drafts = for_each(clusters.len(), writing.threads, |i| self.draft(&clusters[i], threads))?;
         let mut at = 0;
         let origins = clusters.iter().zip(&drafts).map(|(cluster, draft)| {
             let added = at..at + draft.segments.len();
@@ -227,14 +229,14 @@ impl<'a> Job<'a> {
         })
     }
 
-    fn draft(&self, cluster: &Cluster) -> Result<Draft> {
+    fn draft(&self, cluster: &Cluster, threads: Threads<'_>) -> Result<Draft> {
         let old = OldRows::new(&with_rows(&cluster.segments, self.table), self.table)?;
-        let plan = old.weave(&self.new.timestamps, cluster.rows.clone())?;
+        let plan = old.weave(&self.new.timestamps, cluster.rows.clone(), threads)?;
         let mut plan = alive(plan, self.table, &old, &self.new);
         let tail = if cluster.is_last { self.take_tail(&old, &mut plan)? } else { Vec::new() };
         let mut segments = Vec::new();
         for part in cut(plan, &old, cluster.is_last).into_iter().chain((!tail.is_empty()).then_some(tail)) {
-            self.draft_segments(cluster, &old, part, &mut segments)?;
+            self.draft_segments(cluster, &old, part, threads, &mut segments)?;
         }
         Ok(Draft { old, segments })
     }
@@ -276,12 +278,13 @@ impl<'a> Job<'a> {
         cluster: &Cluster,
         old: &OldRows,
         pieces: Vec<Piece>,
+        threads: Threads<'_>,
         drafts: &mut Vec<SegmentDraft>,
     ) -> Result<()> {
         let rows = row_count(&pieces);
         if rows > 1 && self.has_large_block(old, &pieces)? {
             let mut parts = split(&pieces, rows.div_ceil(2)).into_iter();
-            return parts.try_for_each(|part| self.draft_segments(cluster, old, part, drafts));
+            return parts.try_for_each(|part| self.draft_segments(cluster, old, part, threads, drafts));
         }
         let time = |is_new: bool, row: usize| match self.table.schema.designated {
             Some(_) if is_new => Ok(self.new.timestamps[row]),
@@ -289,7 +292,8 @@ impl<'a> Job<'a> {
         };
         let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
         let time_range = (time(first.is_new, first.range().start)?, time(last.is_new, last.range().end - 1)?);
-        let blocks = split(&pieces, BLOCK_ROWS).into_iter().map(BlockPlan::new).collect();
+        let blocks = split(&pieces, BLOCK_ROWS);
+        let blocks = for_each(blocks.len(), threads, |at| Ok(BlockPlan::new(&blocks[at])))?;
         let Cluster { partition, is_late, .. } = *cluster;
         drafts.push(SegmentDraft { partition, rows, time_range, is_late, blocks });
         Ok(())

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tidalite_ingest::commit::prepare;
 use tidalite_ingest::recover::{Recovered, recover};
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::os::OsFs;
@@ -231,7 +232,8 @@ impl Database {
 
 impl Core {
     fn rows(&self, batches: Vec<Batch>, mode: RowsMode) -> BoxFuture<'static, Result<Committed>> {
-        self.submit(Work::Rows { batches, mode })
+        let prepared = prepare(&batches, &self.shared.tables);
+        self.submit(Work::Rows { batches, prepared, mode })
     }
 
     fn submit(&self, work: Work) -> BoxFuture<'static, Result<Committed>> {

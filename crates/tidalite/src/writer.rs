@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use tidalite_ingest::apply::is_plain;
 use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::commit::command::{commit_command, is_view};
-use tidalite_ingest::commit::{commit_batches, truncate_at_line};
+use tidalite_ingest::commit::{Prepared, commit_batches, truncate_at_line};
 use tidalite_ingest::dedup::Wins;
 use tidalite_ingest::order::by_line;
 use tidalite_ingest::wal::log::{Group, LogWriter};
@@ -57,6 +57,8 @@ const SMALL_COMMIT_BYTES: usize = 1 << 20;
 pub(crate) enum Work {
     Rows {
         batches: Vec<Batch>,
+        /// What was made of the batches ahead of the commit.
+        prepared: Vec<Option<Prepared>>,
         mode: RowsMode,
     },
     Command(Command),
@@ -73,6 +75,14 @@ pub(crate) enum Work {
     Together(Vec<Request>),
     /// There is a new spare file for the log.
     Spare,
+}
+
+impl Work {
+    /// Rows of which nothing was prepared.
+    #[cfg(test)]
+    pub(crate) fn rows(batches: Vec<Batch>, mode: RowsMode) -> Work {
+        Work::Rows { batches, prepared: Vec::new(), mode }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,7 +406,7 @@ impl Writer {
         let is_new_only = matches!(work, Work::Rows { mode: RowsMode::InsertNew, .. });
         let wins = if is_new_only { Wins::First } else { Wins::Last };
         let decided = match work {
-            Work::Rows { batches, mode } => self.decide_rows(batches, mode, txn),
+            Work::Rows { batches, prepared, mode } => self.decide_rows(batches, prepared, mode, txn),
             Work::Command(command) => {
                 commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from)
             }
@@ -445,7 +455,13 @@ impl Writer {
         }
     }
 
-    fn decide_rows(&mut self, batches: Vec<Batch>, mode: RowsMode, txn: Txn) -> Result<(Vec<Op>, Option<Error>)> {
+    fn decide_rows(
+        &mut self,
+        batches: Vec<Batch>,
+        mut prepared: Vec<Option<Prepared>>,
+        mode: RowsMode,
+        txn: Txn,
+    ) -> Result<(Vec<Op>, Option<Error>)> {
         if let Some(why) = self.shared.merge_failure()
             && self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
         {
@@ -464,7 +480,7 @@ impl Writer {
         loop {
             let decided = match self.for_view(&batches) {
                 Some(error) => Err((error, batches)),
-                None => commit_batches(&mut self.catalog, batches, may_create, txn),
+                None => commit_batches(&mut self.catalog, batches, std::mem::take(&mut prepared), may_create, txn),
             };
             match decided {
                 Ok(ops) => return Ok((ops, refused)),
@@ -649,7 +665,7 @@ mod tests {
         let timestamps = Some(BatchTimestamps { unit: TimeUnit::Nanos, values: vec![0; bytes / 8] });
         let batch =
             Batch { table: "t".to_owned(), rows: bytes / 8, columns: Vec::new(), timestamps, lines: Vec::new() };
-        Request { work: Work::Rows { batches: vec![batch], mode }, reply: oneshot::channel().0 }
+        Request { work: Work::rows(vec![batch], mode), reply: oneshot::channel().0 }
     }
 
     fn sizes<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Vec<usize> {

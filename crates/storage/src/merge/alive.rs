@@ -4,6 +4,7 @@ use super::Merged;
 use super::new_rows::NewRows;
 use super::old_rows::OldRows;
 use super::pieces::{Piece, push};
+use super::write::Threads;
 use crate::tables::DiedSince;
 use crate::{Mask, Result, Segment, TableSnapshot};
 use std::ops::Range;
@@ -78,7 +79,7 @@ impl Merged {
                 continue;
             }
             let old = OldRows::new(&origin.old, table)?;
-            let plan = alive(old.weave(&new.timestamps, origin.new.clone())?, table, &old, new);
+            let plan = alive(old.weave(&new.timestamps, origin.new.clone(), Threads::ONE)?, table, &old, new);
             let died_old = old.mask(|segment| died.segments.get(&segment.meta().id)).unwrap_or_default();
             let has_died = |piece: &Piece, row: usize| match piece.is_new {
                 true => died.staged.is_dead(new.arrival(row)),

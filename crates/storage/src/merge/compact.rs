@@ -87,7 +87,7 @@ fn compact_slices(
         }
         let runs = runs(table, &sources, &old, &columns, &rows, writing.threads)?;
         let slice = TableSnapshot { runs: Arc::new(runs), ..table.clone() };
-        let job = Job::of(&slice)?;
+        let job = Job::of(&slice, writing.threads)?;
         if job.new.rows == 0 {
             continue;
         }
@@ -204,7 +204,7 @@ impl Compacted {
             let old = OldRows::new(&self.sources, table)?;
             let columns = [(designated, ColumnType::Long)];
             let runs = runs(table, &self.sources, &old, &columns, &slice.rows, Threads::ONE)?;
-            let new = NewRows::of(&TableSnapshot { runs: Arc::new(runs), ..table.clone() }, None)?;
+            let new = NewRows::of(&TableSnapshot { runs: Arc::new(runs), ..table.clone() }, None, Threads::ONE)?;
             let has_died = |row| {
                 let place = new.place(row);
                 died[place.run as usize].as_ref().is_some_and(|mask| mask.is_dead(place.row as usize))

@@ -1,9 +1,10 @@
 //! The staged rows in the order they will have. They stay in their runs: a place says which and where.
 
 use super::pieces::{BlockPlan, Piece};
+use super::write::{Threads, for_each};
 use crate::{Error, Result, Run, TableSnapshot};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::gather::{Deal, Place, gather_places, row_spans, scatter_places};
 use tidalite_kernels::{is_sorted, merge_many, sort_permutation};
 use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnId, Values};
@@ -52,9 +53,34 @@ const FAR_APART: usize = 2;
 /// For fewer rows it is not worth knowing in which order they lie.
 const ARRIVAL_ROWS_MIN: usize = 4096;
 
+/// Rows that are worth a thread to bring them into order.
+const SORTED_ROWS_MIN: usize = 1 << 15;
+
+/// Rows of a stretch of time, as they arrived.
+#[derive(Clone)]
+struct Part {
+    timestamps: Vec<i64>,
+    places: Vec<Place>,
+}
+
+impl Part {
+    fn with_capacity(rows: usize) -> Part {
+        Part { timestamps: Vec::with_capacity(rows), places: Vec::with_capacity(rows) }
+    }
+}
+
+/// One fewer timestamps than parts, which cut the rows into parts of about the same size.
+fn cuts(timestamps: &[i64], parts: usize) -> Vec<i64> {
+    const OF_EACH: usize = 64;
+    let wanted = OF_EACH * parts;
+    let mut sample: Vec<i64> = timestamps.iter().step_by((timestamps.len() / wanted).max(1)).copied().collect();
+    sample.sort_unstable();
+    (1..parts).map(|part| sample[sample.len() * part / parts]).collect()
+}
+
 impl NewRows {
     /// The rows before `kept_from` if that is given. Dead ones are not among them in a table with a designated timestamp.
-    pub fn of(table: &TableSnapshot, kept_from: Option<i64>) -> Result<NewRows> {
+    pub fn of(table: &TableSnapshot, kept_from: Option<i64>, threads: Threads<'_>) -> Result<NewRows> {
         let runs = table.runs.clone();
         let starts: Vec<usize> = runs.iter().scan(0, |at, r| Some(std::mem::replace(at, *at + r.rows))).collect();
         let rows: usize = runs.iter().map(|r| r.rows).sum();
@@ -69,14 +95,14 @@ impl NewRows {
             return Ok(new);
         }
         if kept_from.is_some() || new.runs.iter().any(|run| run.dead.is_some()) {
-            new.pick(designated, kept_from);
+            new.pick(designated, kept_from, threads)?;
             return Ok(new);
         }
         new.timestamps.reserve_exact(rows);
         new.runs.iter().for_each(|r| new.timestamps.extend_from_slice(r.timestamps(designated)));
         // Also very many runs of a few rows each may follow one another.
         if !is_sorted(&new.timestamps) {
-            new.sort();
+            new.sort(threads)?;
         }
         Ok(new)
     }
@@ -125,7 +151,7 @@ impl NewRows {
         Some(parts)
     }
 
-    fn pick(&mut self, designated: ColumnId, kept_from: Option<i64>) {
+    fn pick(&mut self, designated: ColumnId, kept_from: Option<i64>, threads: Threads<'_>) -> Result<()> {
         let mut all: Vec<Place> = Vec::new();
         for (index, run) in self.runs.iter().enumerate() {
             for (row, &ts) in run.timestamps(designated).iter().enumerate() {
@@ -136,22 +162,63 @@ impl NewRows {
             }
         }
         self.rows = all.len();
-        self.places = Some(if is_sorted(&self.timestamps) { all } else { self.in_order(&all) });
+        self.places = Some(if is_sorted(&self.timestamps) { all } else { self.in_order(&all, threads)? });
+        Ok(())
     }
 
-    fn sort(&mut self) {
+    fn sort(&mut self, threads: Threads<'_>) -> Result<()> {
         let mut all = Vec::with_capacity(self.rows);
         for (run, of) in self.runs.iter().enumerate() {
             all.extend((0..of.rows as u32).map(|row| Place { run: run as u32, row }));
         }
-        self.places = Some(self.in_order(&all));
+        self.places = Some(self.in_order(&all, threads)?);
+        Ok(())
     }
 
     /// Brings the timestamps into order; gives the places, which were as these were, in the same order.
-    fn in_order(&mut self, all: &[Place]) -> Vec<Place> {
-        let order = sort_permutation(&self.timestamps);
-        self.timestamps = order.iter().map(|&row| self.timestamps[row as usize]).collect();
-        order.iter().map(|&row| all[row as usize]).collect()
+    ///
+    /// The time is cut into a part for each thread, of about as many rows. Each first deals a stretch of the rows out to the
+    /// parts; then each puts the rows of a part, which come stretch by stretch as they arrived, in order.
+    fn in_order(&mut self, all: &[Place], threads: Threads<'_>) -> Result<Vec<Place>> {
+        let count = threads.count.min(all.len() / SORTED_ROWS_MIN);
+        if count <= 1 {
+            let order = sort_permutation(&self.timestamps);
+            self.timestamps = order.iter().map(|&row| self.timestamps[row as usize]).collect();
+            return Ok(order.iter().map(|&row| all[row as usize]).collect());
+        }
+        let (timestamps, stretch) = (std::mem::take(&mut self.timestamps), all.len().div_ceil(count));
+        let cuts = cuts(&timestamps, count);
+        let dealt = for_each(count, threads, |at| {
+            let rows = stretch * at..(stretch * (at + 1)).min(all.len());
+            let mut parts = vec![Part::with_capacity(rows.len() / count * 9 / 8); count];
+            for (ts, place) in timestamps[rows.clone()].iter().zip(&all[rows]) {
+                let part = &mut parts[cuts.iter().filter(|cut| *cut <= ts).count()];
+                part.timestamps.push(*ts);
+                part.places.push(*place);
+            }
+            Ok(parts)
+        })?;
+        let sizes = (0..count).map(|part| dealt.iter().map(|parts| parts[part].places.len()).sum());
+        let sizes: Vec<usize> = sizes.collect();
+        self.timestamps = vec![0; all.len()];
+        let mut places = vec![Place { run: 0, row: 0 }; all.len()];
+        let (mut ts_left, mut places_left, mut slots) = (&mut self.timestamps[..], &mut places[..], Vec::new());
+        for size in sizes {
+            slots.push(Mutex::new((ts_left.split_off_mut(..size), places_left.split_off_mut(..size))));
+        }
+        for_each(count, threads, |at| {
+            let mut slot = slots[at].lock().unwrap_or_else(PoisonError::into_inner);
+            let (Some(ts_out), Some(places_out)) = (slot.0.take(), slot.1.take()) else { return Ok(()) };
+            let of_part = || dealt.iter().map(|parts| &parts[at]);
+            let keys: Vec<i64> = of_part().flat_map(|part| &part.timestamps).copied().collect();
+            let values: Vec<Place> = of_part().flat_map(|part| &part.places).copied().collect();
+            let order = sort_permutation(&keys);
+            for ((row, ts), place) in order.iter().zip(ts_out).zip(places_out) {
+                (*ts, *place) = (keys[*row as usize], values[*row as usize]);
+            }
+            Ok(())
+        })?;
+        Ok(places)
     }
 
     pub fn has(&self, id: ColumnId) -> bool {

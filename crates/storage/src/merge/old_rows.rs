@@ -1,6 +1,7 @@
 //! The rows of segments that are written again, in their order.
 
 use super::pieces::{Piece, push};
+use super::write::{Threads, for_each};
 use crate::segment::EncodedBlock;
 use crate::{Block, BlockData, Bounds, Error, Mask, Result, Segment, TableSnapshot};
 use std::borrow::Cow;
@@ -106,7 +107,7 @@ impl OldRows {
 
     /// The order of these rows and of the rows `new` of `timestamps`, equal timestamps old first. Only blocks that new
     /// rows fall into are read.
-    pub fn weave(&self, timestamps: &[i64], new: Range<usize>) -> Result<Vec<Piece>> {
+    pub fn weave(&self, timestamps: &[i64], new: Range<usize>, threads: Threads<'_>) -> Result<Vec<Piece>> {
         let mut pieces = Vec::new();
         let Some(designated) = self.designated else {
             // Without timestamps the order is that of arrival: what is there first.
@@ -114,20 +115,30 @@ impl OldRows {
             push(&mut pieces, true, new);
             return Ok(pieces);
         };
-        let mut at = new.start;
+        // Which new rows come before each block, and which fall into it.
+        let (mut parts, mut at) = (Vec::new(), new.start);
         for block in self.blocks() {
             let (lo, hi) = block.time_range(designated)?;
             let before = at + timestamps[at..new.end].partition_point(|&ts| ts < lo);
             // What has the block's last timestamp arrived later: it comes after it, and after those of the next block.
             let within = before + timestamps[before..new.end].partition_point(|&ts| ts < hi);
-            push(&mut pieces, true, at..before);
+            parts.push((block, at..before, before..within));
             at = within;
-            if before == within {
+        }
+        let woven: Vec<usize> = (0..parts.len()).filter(|part| !parts[*part].2.is_empty()).collect();
+        let stretches = for_each(woven.len(), threads, |at| {
+            let (block, _, within) = &parts[woven[at]];
+            Ok(tidalite_kernels::merge(&block.timestamps(designated)?, &timestamps[within.clone()]))
+        })?;
+        let mut stretches = stretches.into_iter();
+        for (block, before, within) in parts {
+            push(&mut pieces, true, before);
+            if within.is_empty() {
                 push(&mut pieces, false, block.start..block.start + block.rows);
                 continue;
             }
-            for stretch in tidalite_kernels::merge(&block.timestamps(designated)?, &timestamps[before..within]) {
-                let start = stretch.from as usize + if stretch.is_right { before } else { block.start };
+            for stretch in stretches.next().unwrap_or_default() {
+                let start = stretch.from as usize + if stretch.is_right { within.start } else { block.start };
                 push(&mut pieces, stretch.is_right, start..start + stretch.count as usize);
             }
         }

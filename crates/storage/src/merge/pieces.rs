@@ -81,18 +81,18 @@ pub(super) struct BlockPlan {
 const PIECE_ROWS_MIN: usize = 10;
 
 impl BlockPlan {
-    pub fn new(pieces: Vec<Piece>) -> BlockPlan {
-        let rows = row_count(&pieces);
+    pub fn new(pieces: &[Piece]) -> BlockPlan {
+        let rows = row_count(pieces);
         if pieces.len() < 4 || rows / pieces.len() >= PIECE_ROWS_MIN {
-            return BlockPlan { rows, pieces, picks: None, by_arrival: OnceLock::new() };
+            return BlockPlan { rows, pieces: pieces.to_vec(), picks: None, by_arrival: OnceLock::new() };
         }
         let (mut sides, mut new) = (Vec::new(), Vec::new());
-        for piece in &pieces {
+        for piece in pieces {
             push(if piece.is_new { &mut new } else { &mut sides }, piece.is_new, piece.range());
         }
         let mut next = [0, row_count(&sides) as u32];
         let mut picks = Vec::with_capacity(rows);
-        for piece in &pieces {
+        for piece in pieces {
             let at = &mut next[usize::from(piece.is_new)];
             picks.extend(*at..*at + piece.rows);
             *at += piece.rows;
@@ -122,7 +122,7 @@ mod tests {
                 push(&mut pieces, piece % 2 == 1, from..end);
                 at[piece % 2] = end;
             }
-            let plan = BlockPlan::new(pieces.clone());
+            let plan = BlockPlan::new(&pieces);
             assert_eq!(plan.picks.is_some(), rows_max < 30);
             let collected = rows(&plan.pieces);
             let picked = plan.picks.map(|p| p.iter().map(|row| collected[*row as usize]).collect());

@@ -31,7 +31,7 @@ pub fn seal(
         is_late: false,
     }];
     let writing = Writing { store, threads, effort: Effort::Sealed, is_cancelled };
-    let job = Job::of(&version)?;
+    let job = Job::of(&version, threads)?;
     job.run(clusters, &writing, next_segment)
 }
 

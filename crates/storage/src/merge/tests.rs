@@ -697,3 +697,30 @@ fn a_commit_counts_as_merged_only_with_all_of_its_rows() {
     Arc::make_mut(&mut table.version.runs).insert(1, Arc::new(again));
     assert_eq!(merged(&table, Some(5)), Txn(0));
 }
+
+#[test]
+fn new_rows_are_put_in_order_by_many_threads_as_by_one() {
+    let mut rng = fastrand::Rng::with_seed(9);
+    for round in 0..6 {
+        let rows = [70_000, 300_000][round % 2];
+        let mut time = || match round / 2 {
+            // Few times, one for half of the rows, and any.
+            0 => rng.i64(0..5),
+            1 if rng.bool() => 77,
+            1 => rng.i64(-1000..1000),
+            _ => rng.i64(..),
+        };
+        let times: Vec<i64> = (0..rows).map(|_| time()).collect();
+        let runs = times.chunks(rows / 7).zip(1..).map(|(part, txn)| Arc::new(run(txn, 0, part.to_vec()))).collect();
+        let table = TableSnapshot { runs: Arc::new(runs), ..TableSnapshot::empty(TableId(1), Arc::new(schema(true))) };
+        let alone = NewRows::of(&table, None, Threads::ONE).unwrap();
+        assert!(alone.timestamps.is_sorted());
+        for count in [2, 7, 16] {
+            let together = NewRows::of(&table, None, threads(count)).unwrap();
+            assert_eq!(together.timestamps, alone.timestamps, "round {round}, {count} threads");
+            assert!((0..rows).all(|row| together.place(row) == alone.place(row)), "round {round}, {count} threads");
+        }
+        let arrivals: Vec<usize> = (0..rows).map(|row| alone.arrival(row)).collect();
+        assert!(arrivals.iter().zip(&alone.timestamps).all(|(row, ts)| times[*row] == *ts));
+    }
+}
