@@ -48,6 +48,13 @@ class Dialect:
         """The last row of one that is named."""
         return f"SELECT {columns} FROM {table} WHERE name = '{name}' ORDER BY timestamp DESC LIMIT 1"
 
+    def first(self, value, column="timestamp"):
+        """Of the row of a group with the earliest time."""
+        return f"arg_min({value}, {column})"
+
+    def last(self, value, column="timestamp"):
+        return f"arg_max({value}, {column})"
+
     def last_rows(self, count):
         return f"ORDER BY ts DESC LIMIT {count}"
 
@@ -104,6 +111,12 @@ class DataFusion(Dialect):
 class ClickHouse(Dialect):
     time_format = "'%Y-%m-%d %H:%M:%S'"
 
+    def first(self, value, column="timestamp"):
+        return f"argMin({value}, {column})"
+
+    def last(self, value, column="timestamp"):
+        return f"argMax({value}, {column})"
+
     def bucket(self, minutes, column="timestamp"):
         named = {1: "toStartOfMinute", 10: "toStartOfTenMinutes", 60: "toStartOfHour", 1440: "toStartOfDay"}
         return f"{named[minutes]}({column})"
@@ -124,6 +137,12 @@ class ClickHouse(Dialect):
 
 class QuestDb(Dialect):
     time_format = "'%Y-%m-%dT%H:%M:%SZ'"
+
+    def first(self, value, column="timestamp"):
+        return f"first({value})"
+
+    def last(self, value, column="timestamp"):
+        return f"last({value})"
 
     def bucket(self, minutes, column="timestamp"):
         return f"timestamp_floor('{'d' if minutes == 1440 else f'{minutes}m'}', {column})"

@@ -33,6 +33,7 @@ SHAPES = {
     "one truck": lambda d: "SELECT avg(velocity) AS a, max(fuel_consumption) AS m FROM readings WHERE name = 'truck_77'",
     "a day's average": lambda d: f"SELECT avg(velocity) AS a FROM readings WHERE {d.window(*DAY, column='ts')}",
     "hours by fleet": lambda d: d.sampled(60, ["fleet"], ["avg(velocity) AS a"], "readings", column="ts"),
+    "candles by truck and day": lambda d: d.sampled(1440, ["name"], [f"{d.first('velocity', 'ts')} AS o", "max(velocity) AS h", "min(velocity) AS l", f"{d.last('velocity', 'ts')} AS c", "sum(grade) AS v"], "readings", column="ts"),
     "first ten by velocity": lambda d: "SELECT * FROM readings ORDER BY velocity DESC, ts, name LIMIT 10",
     "last of each truck": lambda d: d.latest("name, ts, longitude, latitude", "readings", "name", column="ts"),
 }

@@ -13,6 +13,6 @@ pub mod planes;
 pub mod table;
 
 pub use digits::{DigitWords, Digits};
-pub use fold::{Fold, FoldInput, FoldValues, Folds, float_of_order, order_of_float};
+pub use fold::{Fold, FoldInput, FoldValues, Folds, Pick, float_of_order, order_of_float};
 pub use planes::{GroupPlanes, add_codes, extend_bytes, run_ends};
 pub use table::{GroupKey, GroupTable, by_partition};

@@ -38,8 +38,8 @@ pub use delta::{deltas, extend_steps, sum_up};
 pub use find::{position_in_32, position_in_64};
 pub use gather::{gather, gather_bits, gather_slice, gather_values, rows_set};
 pub use group::{
-    DigitWords, Digits, Fold, FoldInput, FoldValues, Folds, GroupKey, GroupPlanes, GroupTable, add_codes, by_partition,
-    extend_bytes, float_of_order, order_of_float, run_ends,
+    DigitWords, Digits, Fold, FoldInput, FoldValues, Folds, GroupKey, GroupPlanes, GroupTable, Pick, add_codes,
+    by_partition, extend_bytes, float_of_order, order_of_float, run_ends,
 };
 pub use in_range::{
     Comparable, Mask, RANGES_MAX, f32_in_range, f64_in_range, packed_in_range, packed_in_ranges, values_in_range,

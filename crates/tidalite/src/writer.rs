@@ -25,6 +25,7 @@ use futures::future::BoxFuture;
 use publish::{Publisher, fail};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -60,6 +61,7 @@ pub(crate) enum Work {
         /// What was made of the batches ahead of the commit.
         prepared: Vec<Option<Prepared>>,
         mode: RowsMode,
+        queued: Option<Queued>,
     },
     Command(Command),
     /// Rows that a statement found are deleted or replaced.
@@ -81,7 +83,25 @@ impl Work {
     /// Rows of which nothing was prepared.
     #[cfg(test)]
     pub(crate) fn rows(batches: Vec<Batch>, mode: RowsMode) -> Work {
-        Work::Rows { batches, prepared: Vec::new(), mode }
+        Work::Rows { batches, prepared: Vec::new(), mode, queued: None }
+    }
+}
+
+/// One of the rows' requests that the commit thread has not done yet, counted as long as it is.
+#[derive(Debug)]
+pub(crate) struct Queued(Arc<AtomicUsize>);
+
+impl Queued {
+    /// With how many there are before it.
+    pub(crate) fn behind(others: &Arc<AtomicUsize>) -> (Queued, usize) {
+        let before = others.fetch_add(1, Relaxed);
+        (Queued(others.clone()), before)
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
     }
 }
 
@@ -406,7 +426,11 @@ impl Writer {
         let is_new_only = matches!(work, Work::Rows { mode: RowsMode::InsertNew, .. });
         let wins = if is_new_only { Wins::First } else { Wins::Last };
         let decided = match work {
-            Work::Rows { batches, prepared, mode } => self.decide_rows(batches, prepared, mode, txn),
+            Work::Rows { batches, prepared, mode, queued } => {
+                let decided = self.decide_rows(batches, prepared, mode, txn);
+                drop(queued);
+                decided
+            }
             Work::Command(command) => {
                 commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from)
             }

@@ -18,7 +18,29 @@ pub enum Fold {
     /// By [`order_of_float`], which is what the word holds.
     MinFloat(usize),
     MaxFloat(usize),
+    /// The time of the row that is picked. The words behind it are [`Fold::PickedValue`] and [`Fold::PickedPresent`] of the
+    /// same.
+    PickedTime(Pick),
+    /// The bits of its value.
+    PickedValue(Pick),
+    /// 1 where it has a value, 0 where it has none or where there is no row.
+    PickedPresent(Pick),
 }
+
+/// The row of a group with the earliest time, or the latest. Of rows with the same time, in the order in which they are
+/// added, the first with the earliest, the last with the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pick {
+    pub value: usize,
+    /// An input of integers. Rows without a time are passed over.
+    pub time: usize,
+    pub is_latest: bool,
+    /// Whether rows without a value are passed over.
+    pub skips_null: bool,
+}
+
+/// Words of a [`Pick`]: time, value, presence.
+pub(super) const PICKED_WORDS: usize = 3;
 
 /// A batch's values of one input. `present` has 1 for each row with a value, 0 for each without; values of the latter
 /// mean nothing.
@@ -80,7 +102,9 @@ impl Fold {
     #[must_use]
     pub fn start(self) -> u64 {
         match self {
-            Fold::Rows | Fold::Present(_) | Fold::SumInt(_) => 0,
+            Fold::Rows | Fold::Present(_) | Fold::SumInt(_) | Fold::PickedValue(_) | Fold::PickedPresent(_) => 0,
+            Fold::PickedTime(pick) if pick.is_latest => i64::MIN.cast_unsigned(),
+            Fold::PickedTime(_) => i64::MAX.cast_unsigned(),
             // The one that changes no sum, not even that of −0 alone.
             Fold::SumFloat(_) => (-0.0_f64).to_bits(),
             Fold::MinInt(_) | Fold::MinFloat(_) => i64::MAX.cast_unsigned(),
@@ -124,10 +148,12 @@ impl Fold {
                 let (values, present) = floats(&inputs[input]);
                 places.each(values, present, |most, v| most.cast_signed().max(order_of_float(v)).cast_unsigned());
             }
+            Fold::PickedTime(pick) => pick.add(&mut states[at..], [words, 1], groups.iter().copied(), inputs),
+            Fold::PickedValue(_) | Fold::PickedPresent(_) => {}
         }
     }
 
-    /// Of two groups' rows together.
+    /// Of two groups' rows together. Words of a [`Pick`] are nothing by themselves: [`Folds::join`] has all of them.
     #[inline]
     #[must_use]
     pub fn joined(self, a: u64, b: u64) -> u64 {
@@ -136,6 +162,102 @@ impl Fold {
             Fold::SumFloat(_) => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
             Fold::MinInt(_) | Fold::MinFloat(_) => a.cast_signed().min(b.cast_signed()).cast_unsigned(),
             Fold::MaxInt(_) | Fold::MaxFloat(_) => a.cast_signed().max(b.cast_signed()).cast_unsigned(),
+            Fold::PickedTime(_) | Fold::PickedValue(_) | Fold::PickedPresent(_) => a,
+        }
+    }
+
+    /// Whether it is a word of a [`Pick`].
+    #[must_use]
+    pub fn is_picked(self) -> bool {
+        matches!(self, Fold::PickedTime(_) | Fold::PickedValue(_) | Fold::PickedPresent(_))
+    }
+}
+
+impl Pick {
+    /// Its folds, which stand behind one another.
+    #[must_use]
+    pub fn folds(self) -> [Fold; PICKED_WORDS] {
+        [Fold::PickedTime(self), Fold::PickedValue(self), Fold::PickedPresent(self)]
+    }
+
+    /// Adds each row to its group. `words` begins with the time of the first group; from a group to the next, and from a word
+    /// to the next, it is so many.
+    pub(super) fn add(
+        self,
+        words: &mut [u64],
+        strides: [usize; 2],
+        groups: impl Iterator<Item = u32>,
+        inputs: &[FoldInput<'_>],
+    ) {
+        let (times, timed) = ints(&inputs[self.time]);
+        let FoldInput { values, present } = inputs[self.value];
+        let rows = Rows { times, timed, values, present, skips_null: self.skips_null };
+        if self.is_latest {
+            rows.offer(groups, words, strides, |time, known| time >= known);
+        } else {
+            rows.offer(groups, words, strides, |time, known| time < known);
+        }
+    }
+
+    /// Of two groups' rows together, those of `other` having been added later.
+    #[inline]
+    pub(super) fn join(self, state: &mut [u64], other: &[u64]) {
+        let (known, time) = (state[0].cast_signed(), other[0].cast_signed());
+        // A group without rows has a time that no row comes before, or behind.
+        let is_better = if self.is_latest { time >= known && other != self.start() } else { time < known };
+        if is_better {
+            state.copy_from_slice(other);
+        }
+    }
+
+    fn start(self) -> [u64; PICKED_WORDS] {
+        self.folds().map(Fold::start)
+    }
+}
+
+/// A batch's rows, offered to the groups of a [`Pick`].
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    times: &'a [i64],
+    timed: Option<&'a [u8]>,
+    values: FoldValues<'a>,
+    present: Option<&'a [u8]>,
+    skips_null: bool,
+}
+
+impl Rows<'_> {
+    #[inline]
+    fn offer(
+        self,
+        groups: impl Iterator<Item = u32>,
+        words: &mut [u64],
+        [of_group, of_word]: [usize; 2],
+        is_better: impl Fn(i64, i64) -> bool,
+    ) {
+        let Rows { times, timed, values, present, skips_null } = self;
+        let bits = |row: usize| match values {
+            FoldValues::Ints(values) => values[row].cast_unsigned(),
+            FoldValues::Floats(values) => values[row].to_bits(),
+            FoldValues::Nothing => 0,
+        };
+        let mut offer = |row: usize, group: u32, time: i64, present: u64| {
+            let at = group as usize * of_group;
+            if is_better(time, words[at].cast_signed()) {
+                words[at] = time.cast_unsigned();
+                words[at + of_word] = bits(row);
+                words[at + 2 * of_word] = present;
+            }
+        };
+        let rows = groups.zip(times).enumerate();
+        if timed.is_none() && present.is_none() {
+            rows.for_each(|(row, (group, time))| offer(row, group, *time, 1));
+            return;
+        }
+        for (row, (group, time)) in rows {
+            let present = present.map_or(1, |present| u64::from(present[row]));
+            if timed.is_none_or(|timed| timed[row] != 0) && (present != 0 || !skips_null) {
+                offer(row, group, *time, present);
+            }
         }
     }
 }
@@ -196,8 +318,13 @@ impl Folds {
 
     /// Adds all of `rows` rows to one group, whose words `state` has.
     pub fn add_all(&self, state: &mut [u64], rows: usize, inputs: &[FoldInput<'_>]) {
-        for (word, fold) in state.iter_mut().zip(&self.0) {
+        for (at, fold) in self.0.iter().enumerate() {
             let own = match *fold {
+                Fold::PickedTime(pick) => {
+                    pick.add(&mut state[at..], [0, 1], std::iter::repeat_n(0, rows), inputs);
+                    continue;
+                }
+                Fold::PickedValue(_) | Fold::PickedPresent(_) => continue,
                 Fold::Rows => rows as u64,
                 Fold::Present(input) => match inputs[input].present {
                     Some(present) => present.iter().map(|p| u64::from(*p)).sum(),
@@ -232,15 +359,19 @@ impl Folds {
                     all(values, present, i64::MIN, |most, v| most.max(order_of_float(v)), i64::max).cast_unsigned()
                 }
             };
-            *word = fold.joined(*word, own);
+            state[at] = fold.joined(state[at], own);
         }
     }
 
     /// Adds the words of one group to those of another.
     #[inline]
     pub fn join(&self, state: &mut [u64], other: &[u64]) {
-        for ((word, other), fold) in state.iter_mut().zip(other).zip(&self.0) {
-            *word = fold.joined(*word, *other);
+        for (at, fold) in self.0.iter().enumerate() {
+            match fold {
+                Fold::PickedTime(pick) => pick.join(&mut state[at..at + PICKED_WORDS], &other[at..at + PICKED_WORDS]),
+                Fold::PickedValue(_) | Fold::PickedPresent(_) => {}
+                fold => state[at] = fold.joined(state[at], other[at]),
+            }
         }
     }
 }
@@ -326,6 +457,71 @@ fn all<T: Copy, A: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const FIRST: Pick = Pick { value: 1, time: 0, is_latest: false, skips_null: false };
+    const LAST: Pick = Pick { is_latest: true, ..FIRST };
+
+    #[test]
+    fn a_row_is_picked_by_its_time_with_or_without_a_value() {
+        let picks = [FIRST, LAST, Pick { skips_null: true, ..FIRST }, Pick { skips_null: true, ..LAST }];
+        let folds = Folds::new(picks.iter().flat_map(|pick| pick.folds()).collect());
+        let mut random = fastrand::Rng::with_seed(2);
+        for round in 0..200 {
+            let rows = random.usize(0..40);
+            let few = if round % 2 == 0 { 6 } else { 1_000_000 };
+            let times: Vec<i64> = (0..rows).map(|_| random.i64(-few..few)).collect();
+            let floats: Vec<f64> = (0..rows).map(|row| row as f64).collect();
+            let present: Vec<u8> = (0..rows).map(|_| random.u8(0..2)).collect();
+            let timed: Vec<u8> = (0..rows).map(|_| u8::from(random.u8(0..5) > 0)).collect();
+            let groups: Vec<u32> = (0..rows).map(|_| random.u32(0..3)).collect();
+            let inputs = [
+                FoldInput { values: FoldValues::Ints(&times), present: (round % 3 == 0).then_some(&timed[..]) },
+                FoldInput { values: FoldValues::Floats(&floats), present: (round % 5 < 3).then_some(&present[..]) },
+            ];
+            // Added at once, and in two parts that are joined.
+            let start: Vec<u64> = folds.start().collect();
+            let (mut states, mut parts) = (start.repeat(3), [start.repeat(3), start.repeat(3)]);
+            folds.add(&mut states, &groups, &inputs);
+            let cut = random.usize(0..=rows);
+            for (part, range) in parts.iter_mut().zip([0..cut, cut..rows]) {
+                folds.add(part, &groups[range.clone()], &inputs.map(|input| input.part(range.clone())));
+            }
+            let [mut joined, other] = parts;
+            let words = folds.words();
+            for (state, other) in joined.chunks_mut(words).zip(other.chunks(words)) {
+                folds.join(state, other);
+            }
+            assert_eq!(joined, states);
+            for (group, state) in states.chunks(words).enumerate() {
+                for (at, pick) in picks.iter().enumerate() {
+                    let is_there = |row: &usize| inputs[1].present.is_none_or(|p| p[*row] == 1);
+                    let own = (0..rows).filter(|row| groups[*row] as usize == group);
+                    let own = own.filter(|row| inputs[0].present.is_none_or(|p| p[*row] == 1));
+                    let own = own.filter(|row| !pick.skips_null || is_there(row));
+                    let picked = match pick.is_latest {
+                        // The last of several least or greatest.
+                        true => own.max_by_key(|row| times[*row]),
+                        false => own.rev().min_by_key(|row| times[*row]).and_then(|least| {
+                            (0..=least).find(|row| {
+                                groups[*row] as usize == group
+                                    && times[*row] == times[least]
+                                    && inputs[0].present.is_none_or(|p| p[*row] == 1)
+                                    && (!pick.skips_null || is_there(row))
+                            })
+                        }),
+                    };
+                    let value = picked.filter(is_there).map(|row| floats[row]);
+                    let state = &state[at * PICKED_WORDS..][..PICKED_WORDS];
+                    assert_eq!((state[2] == 1).then(|| f64::from_bits(state[1])), value, "{pick:?}");
+                }
+            }
+            // All rows are one group.
+            let (mut one, mut all) = (start.clone(), start.clone());
+            folds.add_all(&mut one, rows, &inputs);
+            folds.add(&mut all, &vec![0; rows], &inputs);
+            assert_eq!(one, all);
+        }
+    }
 
     const ALL: [Fold; 9] = [
         Fold::Rows,

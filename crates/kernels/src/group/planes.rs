@@ -6,7 +6,7 @@
 //! (`examples/planes_speed.rs`).
 
 use super::digits::{DigitSums, Digits};
-use super::fold::{Fold, FoldInput, FoldValues, Folds, floats};
+use super::fold::{Fold, FoldInput, FoldValues, Folds, PICKED_WORDS, floats};
 use crate::{alp, dispatch};
 use std::cell::LazyCell;
 
@@ -78,7 +78,13 @@ impl GroupPlanes {
         }
         let (rows, planes) = self.planes.split_at_mut(self.places);
         let mut is_counted = false;
-        for (fold, plane) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)) {
+        for (at, fold) in self.folds.as_slice().iter().enumerate() {
+            let planes = &mut planes[at * self.places..];
+            if let Fold::PickedTime(pick) = fold {
+                pick.add(planes, [1, self.places], places.iter().copied(), inputs);
+                continue;
+            }
+            let plane = &mut planes[..self.places];
             match *fold {
                 Fold::Rows => {}
                 Fold::Present(input) => {
@@ -183,11 +189,19 @@ impl GroupPlanes {
         self.folds.add_all(&mut state, rows, inputs);
         let (counts, planes) = self.planes.split_at_mut(self.places);
         counts[at] += rows as u64;
-        for ((fold, plane), own) in self.folds.as_slice().iter().zip(planes.chunks_exact_mut(self.places)).zip(&state) {
+        for (number, fold) in self.folds.as_slice().iter().enumerate() {
+            let word = |number: usize| number * self.places + at;
+            let own = state[number];
             match fold {
                 Fold::Rows => {}
-                Fold::Present(_) => plane[at] += rows as u64 - own,
-                fold => plane[at] = fold.joined(plane[at], *own),
+                Fold::Present(_) => planes[word(number)] += rows as u64 - own,
+                Fold::PickedTime(pick) => {
+                    let words: [usize; PICKED_WORDS] = std::array::from_fn(|behind| word(number + behind));
+                    let mut known = words.map(|word| planes[word]);
+                    pick.join(&mut known, &state[number..number + PICKED_WORDS]);
+                    words.iter().zip(known).for_each(|(word, known)| planes[*word] = known);
+                }
+                fold => planes[word(number)] = fold.joined(planes[word(number)], own),
             }
         }
         self.scratch = state;
@@ -317,10 +331,15 @@ dispatch! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fold::FoldValues;
+    use super::super::fold::{FoldValues, Pick};
     use super::*;
 
-    const FOLDS: [Fold; 8] = [
+    const LAST: Pick = Pick { value: 0, time: 1, is_latest: true, skips_null: false };
+    const FIRST: Pick = Pick { is_latest: false, skips_null: true, ..LAST };
+    const FOLDS: [Fold; 14] = [
+        Fold::PickedTime(LAST),
+        Fold::PickedValue(LAST),
+        Fold::PickedPresent(LAST),
         Fold::Rows,
         Fold::SumFloat(0),
         Fold::Present(0),
@@ -328,6 +347,9 @@ mod tests {
         Fold::SumInt(1),
         Fold::MinInt(1),
         Fold::MaxInt(1),
+        Fold::PickedTime(FIRST),
+        Fold::PickedValue(FIRST),
+        Fold::PickedPresent(FIRST),
         Fold::MaxFloat(0),
     ];
 

@@ -40,6 +40,12 @@ pub enum OutputKind {
         present: usize,
         is_float: bool,
     },
+    /// Of the row that was picked.
+    Picked {
+        value: usize,
+        present: usize,
+        is_float: bool,
+    },
 }
 
 pub(super) fn batches<W: Word>(
@@ -93,6 +99,10 @@ impl OutputKind {
                 let bound = Some(state[bound].cast_signed()).filter(|_| state[present] > 0)?;
                 Some(if is_float && bound == order_of_float(-0.0) { order_of_float(0.0) } else { bound })
             }
+            OutputKind::Picked { value, present, is_float } => {
+                let value = Some(state[value]).filter(|_| state[present] > 0)?;
+                Some(if is_float { order_of_float(f64::from_bits(value) + 0.0) } else { value.cast_signed() })
+            }
         }
     }
 }
@@ -145,6 +155,14 @@ impl Output {
                 let bounds = groups.word(bound).zip(groups.word(present));
                 let values = bounds.map(|(v, present)| (present > 0).then(|| float_of_order(v.cast_signed())));
                 Arc::new(values.collect::<Float64Array>())
+            }
+            OutputKind::Picked { value, present, is_float: false } => {
+                let picked = groups.word(value).zip(groups.word(present));
+                Arc::new(picked.map(|(v, present)| (present > 0).then(|| v.cast_signed())).collect::<Int64Array>())
+            }
+            OutputKind::Picked { value, present, is_float: true } => {
+                let picked = groups.word(value).zip(groups.word(present));
+                Arc::new(picked.map(|(v, present)| (present > 0).then(|| f64::from_bits(v))).collect::<Float64Array>())
             }
         };
         if self.data_type == DataType::Date32 {

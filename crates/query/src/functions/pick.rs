@@ -29,6 +29,12 @@ pub(crate) struct Pick {
 /// Those that go by the time of the rows.
 pub(crate) const BY_TIME: &[&str] = &["first", "last", "first_not_null", "last_not_null"];
 
+/// Of one that goes by time: whether it is the latest row's value, and whether rows without one are passed over.
+pub(crate) fn rule_by_time(name: &str) -> Option<(bool, bool)> {
+    let pick = Pick::all().into_iter().find(|pick| BY_TIME.contains(&name) && pick.name == name)?;
+    Some((pick.rule.is_greatest, pick.rule.skips_null))
+}
+
 impl Pick {
     pub fn all() -> [Pick; 6] {
         let of = |name, is_greatest, is_later, skips_null| {

@@ -7,6 +7,7 @@ mod asked;
 
 use crate::door;
 use crate::exec::group::{Generic, GroupExec, Input, Wanted};
+use crate::functions::pick;
 use crate::{Error, Result};
 use asked::Asked;
 use datafusion::arrow::datatypes::DataType;
@@ -25,7 +26,7 @@ use datafusion::physical_planner::PhysicalPlanner;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
-use tidalite_kernels::Fold;
+use tidalite_kernels::{Fold, Pick};
 use tidalite_operators::group::{KeyKind, Output, OutputKind};
 use tidalite_types::ColumnType;
 
@@ -148,8 +149,11 @@ impl Spec {
         {
             return None;
         }
-        let [argument] = params.args.as_slice() else { return None };
         let filter = params.filter.as_deref().cloned();
+        if let [value, time] = params.args.as_slice() {
+            return self.picked(function.func.name(), value, time, filter, schema);
+        }
+        let [argument] = params.args.as_slice() else { return None };
         let data_type = argument.get_type(schema).ok()?;
         let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
         let is_int = is_int(&data_type);
@@ -195,6 +199,33 @@ impl Spec {
             }
             _ => None,
         }
+    }
+
+    /// `first(x)` and its like, which were given the time of the rows.
+    fn picked(
+        &mut self,
+        name: &str,
+        value: &Expr,
+        time: &Expr,
+        filter: Option<Expr>,
+        schema: &DFSchema,
+    ) -> Option<Output> {
+        let (is_latest, skips_null) = pick::rule_by_time(name)?;
+        let (data_type, of_time) = (value.get_type(schema).ok()?, time.get_type(schema).ok()?);
+        let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
+        // A row that a condition leaves out and a row without a value look the same.
+        let is_told = skips_null || filter.is_none();
+        if !is_told || !(is_float || is_int(&data_type)) || !matches!(of_time, DataType::Timestamp(..)) {
+            return None;
+        }
+        let value = self.input(Some(value.clone()), filter, Some(is_float));
+        let time = self.input(Some(time.clone()), None, Some(false));
+        let pick = Pick { value, time, is_latest, skips_null };
+        let at = self.folds.iter().position(|known| *known == Fold::PickedTime(pick)).unwrap_or_else(|| {
+            self.folds.extend(pick.folds());
+            self.folds.len() - pick.folds().len()
+        });
+        Some(Output { kind: OutputKind::Picked { value: at + 1, present: at + 2, is_float }, data_type })
     }
 
     /// Counts the rows that have the value, through an input that reads it, too, where there is one.

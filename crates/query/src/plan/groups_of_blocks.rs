@@ -59,7 +59,8 @@ impl PhysicalOptimizerRule for GroupsOfBlocks {
 
 fn grouped(group: &GroupExec) -> Option<GroupExec> {
     let keys = group.keys();
-    if keys.is_empty() && group.folds().is_empty() {
+    // What is picked is more than a word.
+    if (keys.is_empty() && group.folds().is_empty()) || group.folds().iter().any(|fold| fold.is_picked()) {
         return None;
     }
     let scan = scan_of(group.input())?;
@@ -91,6 +92,7 @@ fn grouped(group: &GroupExec) -> Option<GroupExec> {
         Fold::MaxInt(_) => Fold::MaxInt(at),
         Fold::MinFloat(_) => Fold::MinFloat(at),
         Fold::MaxFloat(_) => Fold::MaxFloat(at),
+        picked => *picked,
     };
     let folds = group.folds().iter().enumerate().map(joined).collect();
     let own_keys = (0..keys.len()).map(column).collect();

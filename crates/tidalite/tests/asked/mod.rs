@@ -54,6 +54,7 @@ pub async fn count(database: &Database, sql: &str) -> i64 {
 }
 
 /// What EXPLAIN says.
+#[allow(dead_code, reason = "not every test asks for it")]
 pub async fn plan(database: &Database, sql: &str) -> String {
     rows(database, &format!("EXPLAIN {sql}")).await.join("\n")
 }
