@@ -79,14 +79,6 @@ pub(crate) enum Work {
     Spare,
 }
 
-impl Work {
-    /// Rows of which nothing was prepared.
-    #[cfg(test)]
-    pub(crate) fn rows(batches: Vec<Batch>, mode: RowsMode) -> Work {
-        Work::Rows { batches, prepared: Vec::new(), mode, queued: None }
-    }
-}
-
 /// One of the rows' requests that the commit thread has not done yet, counted as long as it is.
 #[derive(Debug)]
 pub(crate) struct Queued(Arc<AtomicUsize>);
@@ -677,6 +669,14 @@ pub(crate) fn submit(sender: &mpsc::Sender<Request>, work: Work) -> BoxFuture<'s
 
 pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::Unavailable, "the database is closed")
+}
+
+#[cfg(test)]
+impl Work {
+    /// Rows of which nothing was prepared.
+    pub(crate) fn rows(batches: Vec<Batch>, mode: RowsMode) -> Work {
+        Work::Rows { batches, prepared: Vec::new(), mode, queued: None }
+    }
 }
 
 #[cfg(test)]
