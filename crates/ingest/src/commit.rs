@@ -46,7 +46,7 @@ pub fn commit_batches(
     let prepared = prepared.into_iter().chain(std::iter::repeat_with(|| None));
     for ((batch, plan), prepared) in batches.into_iter().zip(planned).zip(prepared) {
         if batch.rows > 0 {
-            let prepared = prepared.filter(|prepared| prepared.table == plan.table);
+            let prepared = prepared.filter(|prepared| prepared.is_for(plan.table, &batch));
             finish(catalog, batch, plan, prepared, txn, &mut ops);
         }
     }

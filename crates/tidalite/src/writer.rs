@@ -501,7 +501,8 @@ impl Writer {
             match decided {
                 Ok(ops) => return Ok((ops, refused)),
                 Err((error, all)) => {
-                    batches = all;
+                    // What was prepared is of the batches as they came.
+                    (batches, prepared) = (all, Vec::new());
                     // The first line that is refused is told among rows in the order of their lines.
                     if by_line(&mut batches) {
                         continue;

@@ -18,7 +18,8 @@ const BYTES_MIN: usize = 64 << 10;
 
 #[derive(Debug)]
 pub struct Prepared {
-    pub(super) table: TableId,
+    table: TableId,
+    rows: usize,
     bytes: Vec<u8>,
     timestamps: Option<(ColumnId, Range<usize>)>,
     /// As the batch has them.
@@ -47,7 +48,7 @@ pub fn prepare(batches: &[Batch], tables: &Tables) -> Vec<Option<Prepared>> {
 impl Prepared {
     fn of(batch: &Batch, table: &TableSnapshot) -> Prepared {
         let columns = Vec::with_capacity(batch.columns.len());
-        let mut prepared = Prepared { table: table.id, bytes: Vec::new(), timestamps: None, columns };
+        let mut prepared = Prepared { table: table.id, rows: batch.rows, bytes: Vec::new(), timestamps: None, columns };
         if let (Some(timestamps), Some((column, unit))) = (&batch.timestamps, table.schema.timestamp())
             && timestamps.unit == unit
         {
@@ -85,6 +86,11 @@ impl Prepared {
         let start = self.bytes.len();
         encode(&mut self.bytes);
         start..self.bytes.len()
+    }
+
+    /// Whether the rows go to the table that it was prepared for, and are as many: the caller's word that they are the same.
+    pub(super) fn is_for(&self, table: TableId, batch: &Batch) -> bool {
+        self.table == table && self.rows == batch.rows
     }
 
     /// Where the bytes of the timestamps are, if they go to this column as they are.
