@@ -8,7 +8,8 @@ usage: ingest.py [--runs 3] [--systems questdb,tidalite] [--name ingest] CASE...
   ack[:FILE:CONNECTIONS]          HTTP acknowledgement of 1,000 rows, alone, then while FILE is pushed (default cpu.ilp:1; --load-seconds); beside
                                   it that of a server which only writes and syncs, while FILE is pushed into the system
 environment: PEERS, TSBS_BIN, TIDALITE_BIN, QDB_JAR, JAVA, QDB_HEAP; with --sync-delay-ms 5 Tidalite and
-the server that only syncs add that to every sync. CASE@N: the server runs on the first N processors, the client on any.
+the server that only syncs add that to every sync. CASE@N of all but ack: the server runs on the
+first N processors, the client on any.
 
 Every run has a fresh data folder and a fresh server that was warmed up with other tables first. Each run of a case
 measures all systems, in turns, before the next; with --in-turns each run measures all cases, too. Clocks start with the first byte:

@@ -56,7 +56,7 @@ fn run(commits: &[Vec<u8>], has_keys: bool) -> f64 {
         parser.parse(commit, 0).expect("good lines");
         let batches: Vec<Batch> = parser.take();
         txn = txn.next();
-        let mut ops = commit_batches(&mut catalog, batches, Vec::new(), true, txn).expect("it is accepted");
+        let mut ops = commit_batches(&mut catalog, batches, true, txn).expect("it is accepted");
         if has_keys && dedup::concerns(&catalog, &ops) {
             ops = dedup::resolve(&catalog, &ops, txn, Wins::Last, |id| versions.get(id).cloned())
                 .expect("nothing is read");

@@ -17,7 +17,7 @@ pub fn publish(versions: &mut Versions, catalog: &Catalog, txn: Txn, ops: Vec<Op
             Op::Truncate { table } => versions.truncate(table, txn),
             Op::DropPartitions { table, partitions } => versions.drop_partitions(table, &partitions, txn),
             Op::Symbols { .. } | Op::Times { .. } => {}
-            Op::Rows { table, run, .. } => versions.append(table, run),
+            Op::Rows { table, run } => versions.append(table, run),
             Op::Delete { table, dead } => versions.kill(table, &dead, txn),
         }
     }

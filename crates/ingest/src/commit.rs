@@ -22,12 +22,11 @@ use tidalite_types::{
 /// What the designated timestamp of a table created by line protocol is called.
 pub const TIMESTAMP_NAME: &str = "timestamp";
 
-/// Makes the operations of one commit of rows. `prepared`: what [`prepare`] made of these batches, or nothing. `may_create`
-/// lets it create tables and columns that are not there. A refusal gives the batches back as they were.
+/// Makes the operations of one commit of rows. `may_create` lets it create tables and columns that are not there.
+/// A refusal gives the batches back as they were.
 pub fn commit_batches(
     catalog: &mut Catalog,
     batches: Vec<Batch>,
-    prepared: Vec<Option<Prepared>>,
     may_create: bool,
     txn: Txn,
 ) -> Result<Vec<Op>, (Error, Vec<Batch>)> {
@@ -43,11 +42,9 @@ pub fn commit_batches(
         catalog.put(table, schema.clone());
         ops.push(if is_new { Op::CreateTable { table, schema } } else { Op::SetSchema { table, schema } });
     }
-    let prepared = prepared.into_iter().chain(std::iter::repeat_with(|| None));
-    for ((batch, plan), prepared) in batches.into_iter().zip(planned).zip(prepared) {
+    for (batch, plan) in batches.into_iter().zip(planned) {
         if batch.rows > 0 {
-            let prepared = prepared.filter(|prepared| prepared.is_for(plan.table, &batch));
-            finish(catalog, batch, plan, prepared, txn, &mut ops);
+            finish(catalog, batch, plan, txn, &mut ops);
         }
     }
     Ok(ops)
@@ -339,24 +336,17 @@ fn years(unit: TimeUnit) -> std::ops::RangeInclusive<i64> {
 }
 
 /// Second pass: gives ids to symbols and makes the run.
-fn finish(catalog: &Catalog, batch: Batch, plan: Plan, mut prepared: Option<Prepared>, txn: Txn, ops: &mut Vec<Op>) {
+fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<Op>) {
     let table = plan.table;
     let symbols = catalog.symbols(table);
     let mut columns = Vec::with_capacity(plan.columns.len() + 1);
-    let mut encoded = Vec::with_capacity(columns.capacity());
     if let (Some(id), Some(timestamps)) = (plan.designated, batch.timestamps) {
-        let is_as_given = plan.timestamps.is_none();
-        encoded.push(prepared.as_ref().filter(|_| is_as_given).and_then(|prepared| prepared.timestamps(id)));
         let values = plan.timestamps.unwrap_or(timestamps.values);
         columns.push((id, Arc::new(Column::new(Values::I64(values)))));
     }
-    for (at, (column, (id, converted))) in batch.columns.into_iter().zip(plan.columns).enumerate() {
-        let is_as_given = converted.is_none();
+    for (column, (id, converted)) in batch.columns.into_iter().zip(plan.columns) {
         let mut column = converted.unwrap_or(column);
-        let ready = prepared.as_mut().filter(|_| is_as_given).and_then(|p| p.take(at, id, &mut column.column));
-        let is_ready = ready.is_some();
-        encoded.push(ready);
-        if let Some(map) = symbols.get(&id).filter(|_| !is_ready) {
+        if let Some(map) = symbols.get(&id) {
             let (ids, before) = map.intern_all(column.dictionary.iter());
             if let Some(strings) = new_strings(&ids, before, &column.dictionary) {
                 ops.push(Op::Symbols {
@@ -367,7 +357,8 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, mut prepared: Option<Prep
             if let Values::U32(codes) = &mut column.column.values
                 && !are_ids(codes, &ids)
             {
-                put_ids(codes, &ids);
+                // What lies under a NULL may be no index at all.
+                codes.iter_mut().for_each(|code| *code = ids.get(*code as usize).copied().unwrap_or(0));
             }
         }
         columns.push((id, Arc::new(column.column)));
@@ -379,19 +370,13 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, mut prepared: Option<Prep
         run.time_range = min_max(timestamps).unwrap_or((i64::MAX, i64::MIN));
         run.is_sorted = is_sorted;
     }
-    let encoded = prepared.map(|prepared| prepared.into_encoded(encoded)).unwrap_or_default();
-    ops.push(Op::Rows { table, run, encoded });
+    ops.push(Op::Rows { table, run });
 }
 
 /// Whether the codes of a batch are the ids of their strings: who sends alone has met these in the same order.
 fn are_ids(codes: &[u32], ids: &[u32]) -> bool {
     let are_known = min_max(codes).is_none_or(|(_, max)| (max as usize) < ids.len());
     are_known && ids.iter().zip(0..).all(|(id, code)| *id == code)
-}
-
-fn put_ids(codes: &mut [u32], ids: &[u32]) {
-    // What lies under a NULL may be no index at all.
-    codes.iter_mut().for_each(|code| *code = ids.get(*code as usize).copied().unwrap_or(0));
 }
 
 /// The strings that got the ids `before..`, in order of id.
@@ -406,9 +391,6 @@ fn new_strings(ids: &[u32], before: usize, dictionary: &Views) -> Option<Views> 
 }
 
 pub mod command;
-mod prepared;
-
-pub use prepared::{Prepared, prepare};
 
 #[cfg(test)]
 mod tests;

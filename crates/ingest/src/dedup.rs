@@ -60,7 +60,7 @@ pub fn resolve(
     let mut resolved = Vec::with_capacity(ops.len());
     for (at, op) in ops.iter().enumerate() {
         let mut some = vec![op.clone()];
-        if let Op::Rows { table, run, .. } = op
+        if let Op::Rows { table, run } = op
             && let Some(now) = versions.get(*table)
             && !now.schema.dedup.is_empty()
         {
@@ -69,7 +69,7 @@ pub fn resolve(
             if !dead.is_empty() {
                 some.push(Op::Delete { table: *table, dead: Arc::new(dead) });
             }
-            some.extend(run.map(|run| Op::rows(*table, run)));
+            some.extend(run.map(|run| Op::Rows { table: *table, run }));
         }
         if ops[at + 1..].iter().any(|later| later.table() == op.table()) {
             publish(&mut versions, catalog, txn, some.clone());

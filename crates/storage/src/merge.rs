@@ -27,7 +27,7 @@ use crate::{Damage, Error, Result, Segment, TableSnapshot};
 use alive::{Origin, alive, with_rows};
 use clusters::Cluster;
 use compact::Compacted;
-use new_rows::NewRows;
+use new_rows::{NewRows, ORDERED_ROWS_MIN};
 use old_rows::OldRows;
 use pieces::{BlockPlan, Piece, row_count, split, split_evenly};
 use std::path::Path;
@@ -293,6 +293,8 @@ impl<'a> Job<'a> {
         let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
         let time_range = (time(first.is_new, first.range().start)?, time(last.is_new, last.range().end - 1)?);
         let blocks = split(&pieces, BLOCK_ROWS);
+        // Rows in order are a few pieces, those that interleave nearly one each.
+        let threads = threads.at_most(pieces.len() / ORDERED_ROWS_MIN);
         let blocks = for_each(blocks.len(), threads, |at| Ok(BlockPlan::new(&blocks[at])))?;
         let Cluster { partition, is_late, .. } = *cluster;
         drafts.push(SegmentDraft { partition, rows, time_range, is_late, blocks });

@@ -87,24 +87,12 @@ impl SymbolMap {
         // Mostly they came together before, one after the other.
         let mut next = 0;
         let id_of = |value| {
-            let id = if inner.is_at(next, value) { next } else { inner.intern(value) };
+            let is_next = (next as usize) < inner.strings.len() && inner.strings.get(next as usize) == value;
+            let id = if is_next { next } else { inner.intern(value) };
             next = id + 1;
             id
         };
         (values.map(id_of).collect(), before)
-    }
-
-    /// The ids of `values` in order, if all of them are known.
-    #[must_use]
-    pub fn known<'a>(&self, values: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u32>> {
-        let inner = self.read();
-        let mut next = 0;
-        let id_of = |value| {
-            let id = if inner.is_at(next, value) { next } else { inner.find(value)? };
-            next = id + 1;
-            Some(id)
-        };
-        values.map(id_of).collect()
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
@@ -113,10 +101,6 @@ impl SymbolMap {
 }
 
 impl Inner {
-    fn is_at(&self, id: u32, value: &[u8]) -> bool {
-        (id as usize) < self.strings.len() && self.strings.get(id as usize) == value
-    }
-
     fn find(&self, value: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(value);
         self.ids.find(hash, |&id| self.strings.get(id as usize) == value).copied()

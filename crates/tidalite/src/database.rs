@@ -8,17 +8,15 @@ use crate::jobs::Jobs;
 use crate::session::{Host, RefreshNote, Sessions};
 use crate::shared::{Shared, lock};
 use crate::views::{self, ViewJob};
-use crate::writer::{Committed, Queued, Requests, RowChange, RowsMode, Work, Writer, closed, submit};
+use crate::writer::{Committed, Requests, RowChange, RowsMode, Work, Writer, closed, submit};
 use crate::{Activity, DatabaseConfig, Described, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::fs::File;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tidalite_ingest::commit::prepare;
 use tidalite_ingest::recover::{Recovered, recover};
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::os::OsFs;
@@ -50,8 +48,6 @@ struct Core {
     sessions: OnceLock<Sessions>,
     /// Gone once the database is closed.
     requests: Mutex<Option<Requests>>,
-    /// Requests with rows that the commit thread has not done yet.
-    queued: Arc<AtomicUsize>,
     jobs: Arc<Mutex<Jobs>>,
 }
 
@@ -63,9 +59,6 @@ impl std::ops::Deref for Inner {
     }
 }
 
-/// Who commits rows behind so many other requests would only wait, and prepares them instead. Else the commit thread does that
-/// while the next rows are read.
-const BUSY: usize = 4;
 /// A merge takes all that is staged of a table, up to twice the limit; a text column of it must stay below 2 GiB.
 const STAGING_BYTES_MAX: usize = 900 << 20;
 /// How often timed views are looked at.
@@ -100,13 +93,7 @@ impl Database {
             let (jobs, shared) = (jobs.clone(), shared.clone());
             threads.insert(0, spawn("tidalite-jobs", move || Jobs::run(&jobs, &shared))?);
         }
-        let core = Core {
-            shared,
-            sessions: OnceLock::new(),
-            requests: Mutex::new(Some(sender)),
-            queued: Arc::default(),
-            jobs,
-        };
+        let core = Core { shared, sessions: OnceLock::new(), requests: Mutex::new(Some(sender)), jobs };
         let core = Arc::new(core);
         if core.shared.config.has_background_jobs {
             let core = core.clone();
@@ -244,9 +231,7 @@ impl Database {
 
 impl Core {
     fn rows(&self, batches: Vec<Batch>, mode: RowsMode) -> BoxFuture<'static, Result<Committed>> {
-        let (queued, before) = Queued::behind(&self.queued);
-        let prepared = if before >= BUSY { prepare(&batches, &self.shared.tables) } else { Vec::new() };
-        self.submit(Work::Rows { batches, prepared, mode, queued: Some(queued) })
+        self.submit(Work::Rows { batches, mode })
     }
 
     fn submit(&self, work: Work) -> BoxFuture<'static, Result<Committed>> {

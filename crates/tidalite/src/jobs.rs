@@ -563,7 +563,7 @@ fn staged_rows(table: &TableSnapshot) -> impl Iterator<Item = Op> {
         let ranges = run.dead.as_ref().map(|mask| mask.ranges()).unwrap_or_default().into_iter().rev();
         let staged = ranges.map(|(from, count)| ((run.rows - from - count) as u64, count as u64)).collect();
         let dead = Some(DeadRows { staged, ..DeadRows::default() }).filter(|dead| !dead.is_empty());
-        let rows = Op::rows(table.id, Run { dead: None, ..Run::clone(run) });
+        let rows = Op::Rows { table: table.id, run: Run { dead: None, ..Run::clone(run) } };
         std::iter::once(rows).chain(dead.map(kill))
     });
     of_segments.map(kill).into_iter().chain(runs)

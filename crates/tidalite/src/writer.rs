@@ -25,14 +25,13 @@ use futures::future::BoxFuture;
 use publish::{Publisher, fail};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tidalite_ingest::apply::is_plain;
 use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::commit::command::{commit_command, is_view};
-use tidalite_ingest::commit::{Prepared, commit_batches, truncate_at_line};
+use tidalite_ingest::commit::{commit_batches, truncate_at_line};
 use tidalite_ingest::dedup::Wins;
 use tidalite_ingest::order::by_line;
 use tidalite_ingest::wal::log::{Group, LogWriter};
@@ -58,10 +57,7 @@ const SMALL_COMMIT_BYTES: usize = 1 << 20;
 pub(crate) enum Work {
     Rows {
         batches: Vec<Batch>,
-        /// What was made of the batches ahead of the commit.
-        prepared: Vec<Option<Prepared>>,
         mode: RowsMode,
-        queued: Option<Queued>,
     },
     Command(Command),
     /// Rows that a statement found are deleted or replaced.
@@ -77,24 +73,6 @@ pub(crate) enum Work {
     Together(Vec<Request>),
     /// There is a new spare file for the log.
     Spare,
-}
-
-/// One of the rows' requests that the commit thread has not done yet, counted as long as it is.
-#[derive(Debug)]
-pub(crate) struct Queued(Arc<AtomicUsize>);
-
-impl Queued {
-    /// With how many there are before it.
-    pub(crate) fn behind(others: &Arc<AtomicUsize>) -> (Queued, usize) {
-        let before = others.fetch_add(1, Relaxed);
-        (Queued(others.clone()), before)
-    }
-}
-
-impl Drop for Queued {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -418,11 +396,7 @@ impl Writer {
         let is_new_only = matches!(work, Work::Rows { mode: RowsMode::InsertNew, .. });
         let wins = if is_new_only { Wins::First } else { Wins::Last };
         let decided = match work {
-            Work::Rows { batches, prepared, mode, queued } => {
-                let decided = self.decide_rows(batches, prepared, mode, txn);
-                drop(queued);
-                decided
-            }
+            Work::Rows { batches, mode } => self.decide_rows(batches, mode, txn),
             Work::Command(command) => {
                 commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from)
             }
@@ -471,13 +445,7 @@ impl Writer {
         }
     }
 
-    fn decide_rows(
-        &mut self,
-        batches: Vec<Batch>,
-        mut prepared: Vec<Option<Prepared>>,
-        mode: RowsMode,
-        txn: Txn,
-    ) -> Result<(Vec<Op>, Option<Error>)> {
+    fn decide_rows(&mut self, batches: Vec<Batch>, mode: RowsMode, txn: Txn) -> Result<(Vec<Op>, Option<Error>)> {
         if let Some(why) = self.shared.merge_failure()
             && self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
         {
@@ -496,13 +464,12 @@ impl Writer {
         loop {
             let decided = match self.for_view(&batches) {
                 Some(error) => Err((error, batches)),
-                None => commit_batches(&mut self.catalog, batches, std::mem::take(&mut prepared), may_create, txn),
+                None => commit_batches(&mut self.catalog, batches, may_create, txn),
             };
             match decided {
                 Ok(ops) => return Ok((ops, refused)),
                 Err((error, all)) => {
-                    // What was prepared is of the batches as they came.
-                    (batches, prepared) = (all, Vec::new());
+                    batches = all;
                     // The first line that is refused is told among rows in the order of their lines.
                     if by_line(&mut batches) {
                         continue;
@@ -673,14 +640,6 @@ pub(crate) fn closed() -> Error {
 }
 
 #[cfg(test)]
-impl Work {
-    /// Rows of which nothing was prepared.
-    pub(crate) fn rows(batches: Vec<Batch>, mode: RowsMode) -> Work {
-        Work::Rows { batches, prepared: Vec::new(), mode, queued: None }
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
     use tidalite_types::{BatchTimestamps, TimeUnit};
@@ -690,7 +649,7 @@ mod tests {
         let timestamps = Some(BatchTimestamps { unit: TimeUnit::Nanos, values: vec![0; bytes / 8] });
         let batch =
             Batch { table: "t".to_owned(), rows: bytes / 8, columns: Vec::new(), timestamps, lines: Vec::new() };
-        Request { work: Work::rows(vec![batch], mode), reply: oneshot::channel().0 }
+        Request { work: Work::Rows { batches: vec![batch], mode }, reply: oneshot::channel().0 }
     }
 
     fn sizes<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Vec<usize> {

@@ -1,4 +1,4 @@
-//! Many commits that wait for one another: those behind others are prepared by who brings them.
+//! Many commits that wait for one another: all that was acknowledged is there, and in the log, as a crash leaves it.
 
 mod asked;
 
@@ -51,7 +51,7 @@ async fn commits_in_a_queue_are_all_there_with_their_own_symbols_and_after_a_cra
     let mut first = 0;
     for round in 0..4 {
         if round == 2 {
-            // Another table of that name: what was found out about the first is of no use.
+            // Another table of that name, whose symbols are numbered from the beginning.
             run(&database, "DROP TABLE t").await;
             expected.clear();
         }

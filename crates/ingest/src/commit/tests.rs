@@ -29,7 +29,7 @@ fn batch(table: &str, columns: Vec<BatchColumn>) -> Batch {
 }
 
 fn commit(catalog: &mut Catalog, batches: Vec<Batch>) -> Result<Vec<Op>, Error> {
-    commit_batches(catalog, batches, Vec::new(), true, Txn(1)).map_err(|(error, _)| error)
+    commit_batches(catalog, batches, true, Txn(1)).map_err(|(error, _)| error)
 }
 
 fn create(catalog: &mut Catalog, columns: &[(&str, ColumnType)], designated: Option<&str>) {
@@ -115,8 +115,7 @@ fn what_comes_before_a_refused_line_can_be_committed() {
     let mut catalog = Catalog::default();
     create(&mut catalog, &[("ts", ColumnType::Timestamp(TimeUnit::Micros)), ("v", ColumnType::Byte)], Some("ts"));
     let (error, mut batches) =
-        commit_batches(&mut catalog, vec![batch("t", vec![longs("v", &[1, 2, 300, 4])])], Vec::new(), true, Txn(1))
-            .unwrap_err();
+        commit_batches(&mut catalog, vec![batch("t", vec![longs("v", &[1, 2, 300, 4])])], true, Txn(1)).unwrap_err();
     truncate_at_line(&mut batches, error.line.unwrap());
     let ops = commit(&mut catalog, batches).unwrap();
     assert_eq!(run(&ops).rows, 2);
@@ -147,8 +146,7 @@ fn the_designated_timestamp_is_there_once_in_range_and_in_the_unit_of_the_table(
 #[test]
 fn inserts_do_not_create() {
     let mut catalog = Catalog::default();
-    let (error, _) =
-        commit_batches(&mut catalog, vec![batch("t", vec![longs("v", &[1])])], Vec::new(), false, Txn(1)).unwrap_err();
+    let (error, _) = commit_batches(&mut catalog, vec![batch("t", vec![longs("v", &[1])])], false, Txn(1)).unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::NotFound, "table \"t\" does not exist"));
 }
 
@@ -168,7 +166,7 @@ fn a_column_widened_within_a_batch_is_refused_where_it_was_and_kept_before() {
     let mut lines = crate::line::LineParser::new(crate::line::LineOptions::default());
     let text = format!("t v={}i 1\nt w=1i 2\nt v=2i 3\nt v=1.5 4\nt v=3i 5\n", i64::MAX);
     lines.parse(text.as_bytes(), 0).unwrap();
-    let (error, mut batches) = commit_batches(&mut catalog, lines.take(), Vec::new(), true, Txn(1)).unwrap_err();
+    let (error, mut batches) = commit_batches(&mut catalog, lines.take(), true, Txn(1)).unwrap_err();
     assert_eq!(error.line, Some(4), "{error}");
     truncate_at_line(&mut batches, 4);
     let ops = commit(&mut catalog, batches).unwrap();
@@ -182,7 +180,7 @@ fn a_field_that_is_the_designated_timestamp_is_refused_at_its_line() {
     let mut catalog = Catalog::default();
     let mut lines = crate::line::LineParser::new(crate::line::LineOptions::default());
     lines.parse(b"t v=1i 1\nt v=2i,timestamp=\"x\" 2\n", 0).unwrap();
-    let (error, mut batches) = commit_batches(&mut catalog, lines.take(), Vec::new(), true, Txn(1)).unwrap_err();
+    let (error, mut batches) = commit_batches(&mut catalog, lines.take(), true, Txn(1)).unwrap_err();
     assert_eq!(error.line, Some(2), "{error}");
     truncate_at_line(&mut batches, 2);
     assert_eq!(run(&commit(&mut catalog, batches).unwrap()).rows, 1);
@@ -205,88 +203,4 @@ fn no_table_is_without_columns() {
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, expected));
     // In a table with columns it is rows of NULLs.
     assert_eq!(run(&commit(&mut catalog, vec![nothing]).unwrap()).rows, 2);
-}
-
-/// The rows of a commit, decoded from its record, with texts for symbols.
-fn logged(catalog: &Catalog, ops: &[Op]) -> Vec<Vec<String>> {
-    use crate::wal::record::{decode_op, encode_op};
-    use tidalite_storage::codec::{Decoder, Encoder};
-
-    let mut rows = Vec::new();
-    for op in ops.iter().filter(|op| matches!(op, Op::Rows { .. })) {
-        let mut e = Encoder::new();
-        encode_op(op, &mut e);
-        let Op::Rows { table, run, .. } = decode_op(&mut Decoder::new(&e.bytes)).unwrap() else {
-            panic!("they are rows")
-        };
-        let symbols = catalog.symbols(table);
-        for row in 0..run.rows {
-            let value = |(id, column): &(ColumnId, Arc<Column>)| match (&column.values, symbols.get(id)) {
-                _ if !column.is_valid(row) => format!("{id} NULL"),
-                (Values::U32(ids), Some(map)) => {
-                    format!("{id} {}", String::from_utf8_lossy(map.strings().get(ids[row] as usize)))
-                }
-                (Values::I64(values), _) => format!("{id} {}", values[row]),
-                (other, _) => panic!("{:?}", other.physical()),
-            };
-            rows.push(run.columns.iter().map(value).collect());
-        }
-    }
-    rows
-}
-
-#[test]
-fn what_was_prepared_is_committed_as_if_it_was_not() {
-    use crate::apply::publish;
-    use tidalite_storage::tables::Tables;
-
-    let hosts = |from: usize| -> Vec<String> { (from..from + 50).map(|i| format!("host_{i}")).collect() };
-    let rows = 20_000;
-    let of = |hosts: &[String], table: &str| {
-        let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
-        let codes: Vec<u32> = (0..rows).map(|i| i % 50).collect();
-        let usage: Vec<i64> = (0..i64::from(rows)).map(|i| i * 7919 % 100).collect();
-        let mut nulls = longs("sometimes", &usage);
-        nulls.column.validity = Some((0..rows).map(|i| i % 3 > 0).collect());
-        batch(table, vec![symbols("host", &names, &codes), longs("usage", &usage), nulls])
-    };
-    let mut catalog = Catalog::default();
-    let tables = Tables::default();
-    let first = commit(&mut catalog, vec![of(&hosts(0), "t")]).unwrap();
-    publish(&mut tables.write(), &catalog, Txn(1), first);
-
-    // Codes that are ids; others; strings that are not known; and a table that is not there.
-    let mut known = hosts(0);
-    known.reverse();
-    for (hosts, table, is_ready) in
-        [(hosts(0), "t", true), (known, "T", true), (hosts(20), "t", false), (hosts(0), "u", false)]
-    {
-        let given = of(&hosts, table);
-        let prepared = prepare(std::slice::from_ref(&given), &tables);
-        assert_eq!(prepared[0].is_some(), table != "u");
-        let ops = commit_batches(&mut catalog, vec![given.clone()], prepared, true, Txn(2)).unwrap();
-        let encoded = ops.iter().find_map(|op| if let Op::Rows { encoded, .. } = op { Some(encoded) } else { None });
-        let ready: Vec<bool> = encoded.unwrap().columns.iter().map(Option::is_some).collect();
-        // Time, host, and the two others.
-        let expected: &[bool] = if table == "u" { &[] } else { &[true, is_ready, true, true] };
-        assert_eq!(ready, expected, "{hosts:?}");
-        let without = commit(&mut catalog, vec![given.clone()]).unwrap();
-        assert_eq!(logged(&catalog, &ops), logged(&catalog, &without));
-        assert_eq!(logged(&catalog, &ops)[7][1], format!("{} {}", run(&ops).columns[1].0, hosts[7]));
-    }
-
-    // The table is another one by now: nothing of it holds.
-    let given = of(&hosts(0), "t");
-    let prepared = prepare(std::slice::from_ref(&given), &tables);
-    commit_command(&mut catalog, Command::DropTable { table: "t".to_owned(), if_exists: false }).unwrap();
-    let mut renamed = hosts(100);
-    renamed.extend(hosts(0));
-    let codes: Vec<u32> = (0..100).collect();
-    let names: Vec<&str> = renamed.iter().map(String::as_str).collect();
-    let mut other =
-        batch("t", vec![symbols("host", &names, &codes), longs("usage", &[0; 100]), longs("sometimes", &[0; 100])]);
-    other.lines.clear();
-    commit(&mut catalog, vec![other]).unwrap();
-    let ops = commit_batches(&mut catalog, vec![given], prepared, true, Txn(4)).unwrap();
-    assert_eq!(logged(&catalog, &ops)[7][1], format!("{} host_7", run(&ops).columns[1].0));
 }

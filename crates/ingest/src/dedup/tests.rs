@@ -122,7 +122,7 @@ impl World {
         // Two batches of one commit see each other.
         let (first, second) = rows.split_at(rows.len() / 2);
         let batches = [first, second].into_iter().filter(|rows| !rows.is_empty()).map(batch).collect();
-        let ops = commit_batches(&mut self.catalog, batches, Vec::new(), false, self.txn).unwrap();
+        let ops = commit_batches(&mut self.catalog, batches, false, self.txn).unwrap();
         let versions = &self.versions;
         let ops = resolve(&self.catalog, &ops, self.txn, Wins::Last, |id| versions.get(id).cloned()).unwrap();
         let appended = ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows } else { 0 }).sum();

@@ -50,7 +50,7 @@ fn rows(times: &[i64]) -> Op {
         columns: vec![(ColumnId(0), Arc::new(Column::new(Values::I64(times.to_vec()))))],
         dead: None,
     };
-    Op::rows(BASE, run)
+    Op::Rows { table: BASE, run }
 }
 
 fn ranges(changes: &[TimeChange]) -> Vec<(i64, i64)> {

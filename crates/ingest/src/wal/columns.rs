@@ -1,7 +1,7 @@
 //! The bytes of a column in a log record or a checkpoint.
 //!
-//! In: a [`Column`]. Out: bytes appended to a buffer, and back. Small and above all fast, for what was not
-//! prepared before runs on the one commit thread: integers lose the bytes they do not need, nothing is packed below a byte.
+//! In: a [`Column`]. Out: bytes appended to a buffer, and back. Small and above all fast, for it runs on the one
+//! commit thread: integers lose the bytes they do not need, nothing is packed below a byte.
 //!
 //! Always: what is decoded equals what was encoded in every value that is not NULL, to the bit; under a NULL lies
 //! the default of the type. Decoding never panics and allocates nothing for values whose bytes are not there; only
@@ -76,12 +76,6 @@ pub fn encode_column(column: &Column, out: &mut Vec<u8>) {
         Values::B16(v) => with_values(v, validity, |v| encode_plain(v, out)),
         Values::Views(v) => with_values(v.views(), validity, |views| encode_text(views, v.data(), out)),
     }
-}
-
-/// As [`encode_column`] of a column of these values, none of them NULL.
-pub fn encode_times(values: &[i64], out: &mut Vec<u8>) {
-    out.push(NO_NULLS);
-    encode_longs(values, out);
 }
 
 /// Takes the column of `rows` rows off the front of `input`. The caller vouches for `rows`: it bounds what a column

@@ -126,7 +126,7 @@ mod tests {
         let mut gathered: Option<Gathered> = None;
         for run in runs {
             let mut e = Encoder::new();
-            encode_op(&Op::rows(TableId(7), Run::clone(run)), &mut e);
+            encode_op(&Op::Rows { table: TableId(7), run: Run::clone(run) }, &mut e);
             let mut d = Decoder::new(&e.bytes);
             let Front::Rows(TableId(7), head) = decode_front(&mut d)? else { panic!("they are rows") };
             match &mut gathered {

@@ -126,7 +126,7 @@ fn behind(bytes: &[u8], number: u64, from: usize, after: Txn, damage: &mut LogDa
             let rows = damage.behind.entry(record.txn).or_default();
             for op in decode_ops(record.payload).unwrap_or_default() {
                 match op {
-                    Op::Rows { table, run, .. } => *rows.entry(table).or_default() += run.rows as u64,
+                    Op::Rows { table, run } => *rows.entry(table).or_default() += run.rows as u64,
                     Op::Delete { table, .. } => damage.deletions.push((record.txn, table)),
                     _ => {}
                 }

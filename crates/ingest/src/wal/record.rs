@@ -3,7 +3,6 @@
 //! Operations carry ids and physical values only, so that replaying them decides nothing again.
 
 use super::columns::{decode_column, encode_column};
-use std::ops::Range;
 use std::sync::Arc;
 use tidalite_storage::codec::{Decoder, Encoder, Malformed};
 use tidalite_storage::symbol_file::{Entries, decode_entries, encode_entries};
@@ -41,8 +40,6 @@ pub enum Op {
     Rows {
         table: TableId,
         run: Run,
-        /// What is there of the run's columns as bytes already.
-        encoded: Encoded,
     },
     /// Rows that are deleted, or replaced by rows of this commit that follow.
     Delete {
@@ -58,26 +55,7 @@ pub enum Op {
     },
 }
 
-/// Columns of a run as [`encode_column`] makes them, in the order of the run's; what is not here has yet to be made.
-#[derive(Clone, Debug, Default)]
-pub struct Encoded {
-    pub bytes: Vec<u8>,
-    pub columns: Vec<Option<Range<usize>>>,
-}
-
-impl Encoded {
-    fn column(&self, at: usize) -> Option<&[u8]> {
-        self.bytes.get(self.columns.get(at)?.clone()?)
-    }
-}
-
 impl Op {
-    /// Rows of which nothing is encoded yet.
-    #[must_use]
-    pub fn rows(table: TableId, run: Run) -> Op {
-        Op::Rows { table, run, encoded: Encoded::default() }
-    }
-
     #[must_use]
     pub fn table(&self) -> TableId {
         match self {
@@ -119,7 +97,7 @@ pub fn encode_op(op: &Op, e: &mut Encoder) {
             }
         }
         Op::Symbols { entries, .. } => encode_entries(entries, e),
-        Op::Rows { run, encoded, .. } => encode_run(run, encoded, e),
+        Op::Rows { run, .. } => encode_run(run, e),
         Op::Delete { dead, .. } => dead.encode(e),
         Op::Times { since, changes, .. } => encode_times(*since, changes, e),
     }
@@ -141,7 +119,7 @@ impl Front {
     pub fn whole(self, d: &mut Decoder<'_>) -> Result<Op, Malformed> {
         Ok(match self {
             Front::Op(op) => op,
-            Front::Rows(table, head) => Op::rows(table, head.decode(d)?),
+            Front::Rows(table, head) => Op::Rows { table, run: head.decode(d)? },
         })
     }
 }
@@ -202,7 +180,7 @@ fn decode_times(d: &mut Decoder<'_>) -> Result<(Txn, Vec<TimeChange>), Malformed
     Ok((since, changes))
 }
 
-fn encode_run(run: &Run, encoded: &Encoded, e: &mut Encoder) {
+fn encode_run(run: &Run, e: &mut Encoder) {
     e.u64(run.txns.0.0);
     e.u64(run.txns.1.0);
     e.u32(run.rows as u32);
@@ -210,19 +188,10 @@ fn encode_run(run: &Run, encoded: &Encoded, e: &mut Encoder) {
     e.i64(run.time_range.0);
     e.i64(run.time_range.1);
     e.u32(run.columns.len() as u32);
-    for (at, (id, column)) in run.columns.iter().enumerate() {
+    for (id, column) in &run.columns {
         e.u32(id.0);
         e.u8(physical_tag(column.values.physical()));
-        let start = e.bytes.len();
-        match encoded.column(at) {
-            Some(bytes) => e.bytes.extend_from_slice(bytes),
-            None => encode_column(column, &mut e.bytes),
-        }
-        debug_assert!({
-            let mut fresh = Vec::new();
-            encode_column(column, &mut fresh);
-            fresh == e.bytes[start..]
-        });
+        encode_column(column, &mut e.bytes);
     }
 }
 

@@ -165,12 +165,6 @@ impl Fold {
             Fold::PickedTime(_) | Fold::PickedValue(_) | Fold::PickedPresent(_) => a,
         }
     }
-
-    /// Whether it is a word of a [`Pick`].
-    #[must_use]
-    pub fn is_picked(self) -> bool {
-        matches!(self, Fold::PickedTime(_) | Fold::PickedValue(_) | Fold::PickedPresent(_))
-    }
 }
 
 impl Pick {

@@ -29,13 +29,12 @@ pub(crate) struct Pick {
 /// Those that go by the time of the rows.
 pub(crate) const BY_TIME: &[&str] = &["first", "last", "first_not_null", "last_not_null"];
 
-/// Of one that goes by time: whether it is the latest row's value, and whether rows without one are passed over.
-pub(crate) fn rule_by_time(name: &str) -> Option<(bool, bool)> {
-    let pick = Pick::all().into_iter().find(|pick| BY_TIME.contains(&name) && pick.name == name)?;
-    Some((pick.rule.is_greatest, pick.rule.skips_null))
-}
-
 impl Pick {
+    /// Of one that goes by time: whether it is the latest row's value, and whether rows without one are passed over.
+    pub fn by_time(&self) -> Option<(bool, bool)> {
+        BY_TIME.contains(&self.name).then_some((self.rule.is_greatest, self.rule.skips_null))
+    }
+
     pub fn all() -> [Pick; 6] {
         let of = |name, is_greatest, is_later, skips_null| {
             let counts = if BY_TIME.contains(&name) { vec![1, 2] } else { vec![2] };

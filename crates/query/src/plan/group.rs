@@ -151,7 +151,8 @@ impl Spec {
         }
         let filter = params.filter.as_deref().cloned();
         if let [value, time] = params.args.as_slice() {
-            return self.picked(function.func.name(), value, time, filter, schema);
+            let rule = function.func.inner().downcast_ref::<pick::Pick>()?.by_time()?;
+            return self.picked(rule, value, time, filter, schema);
         }
         let [argument] = params.args.as_slice() else { return None };
         let data_type = argument.get_type(schema).ok()?;
@@ -204,13 +205,12 @@ impl Spec {
     /// `first(x)` and its like, which were given the time of the rows.
     fn picked(
         &mut self,
-        name: &str,
+        (is_latest, skips_null): (bool, bool),
         value: &Expr,
         time: &Expr,
         filter: Option<Expr>,
         schema: &DFSchema,
     ) -> Option<Output> {
-        let (is_latest, skips_null) = pick::rule_by_time(name)?;
         let (data_type, of_time) = (value.get_type(schema).ok()?, time.get_type(schema).ok()?);
         let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
         // A row that a condition leaves out and a row without a value look the same.

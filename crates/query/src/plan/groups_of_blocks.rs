@@ -59,10 +59,10 @@ impl PhysicalOptimizerRule for GroupsOfBlocks {
 
 fn grouped(group: &GroupExec) -> Option<GroupExec> {
     let keys = group.keys();
-    // What is picked is more than a word.
-    if (keys.is_empty() && group.folds().is_empty()) || group.folds().iter().any(|fold| fold.is_picked()) {
+    if keys.is_empty() && group.folds().is_empty() {
         return None;
     }
+    let folds = group.folds().iter().enumerate().map(|(at, fold)| joined(at, *fold)).collect::<Option<_>>()?;
     let scan = scan_of(group.input())?;
     if scan.reader().totals().is_some() {
         return None;
@@ -85,18 +85,21 @@ fn grouped(group: &GroupExec) -> Option<GroupExec> {
         is_float: Some(is_float(*fold)),
     };
     let inputs = group.folds().iter().enumerate().map(of_fold).collect();
-    let joined = |(at, fold): (usize, &Fold)| match fold {
+    let own_keys = (0..keys.len()).map(column).collect();
+    Some(group.totalled(Arc::new(scan.with_groups(spec)), own_keys, inputs, folds))
+}
+
+/// What joins the words of a fold that come as column `at`; `None` where a word by itself is not enough.
+fn joined(at: usize, fold: Fold) -> Option<Fold> {
+    Some(match fold {
         Fold::Rows | Fold::Present(_) | Fold::SumInt(_) => Fold::SumInt(at),
         Fold::SumFloat(_) => Fold::SumFloat(at),
         Fold::MinInt(_) => Fold::MinInt(at),
         Fold::MaxInt(_) => Fold::MaxInt(at),
         Fold::MinFloat(_) => Fold::MinFloat(at),
         Fold::MaxFloat(_) => Fold::MaxFloat(at),
-        picked => *picked,
-    };
-    let folds = group.folds().iter().enumerate().map(joined).collect();
-    let own_keys = (0..keys.len()).map(column).collect();
-    Some(group.totalled(Arc::new(scan.with_groups(spec)), own_keys, inputs, folds))
+        Fold::PickedTime(_) | Fold::PickedValue(_) | Fold::PickedPresent(_) => return None,
+    })
 }
 
 fn key(expr: &Arc<dyn PhysicalExpr>, kind: &KeyKind, plan: &Plan, scan: &ScanExec) -> Option<Key> {

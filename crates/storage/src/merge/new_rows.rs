@@ -54,10 +54,9 @@ const FAR_APART: usize = 2;
 const ARRIVAL_ROWS_MIN: usize = 4096;
 
 /// Rows that are worth a thread to bring them into order.
-const SORTED_ROWS_MIN: usize = 1 << 15;
+pub(super) const ORDERED_ROWS_MIN: usize = 1 << 15;
 
 /// Rows of a stretch of time, as they arrived.
-#[derive(Clone)]
 struct Part {
     timestamps: Vec<i64>,
     places: Vec<Place>,
@@ -180,7 +179,7 @@ impl NewRows {
     /// The time is cut into a part for each thread, of about as many rows. Each first deals a stretch of the rows out to the
     /// parts; then each puts the rows of a part, which come stretch by stretch as they arrived, in order.
     fn in_order(&mut self, all: &[Place], threads: Threads<'_>) -> Result<Vec<Place>> {
-        let count = threads.count.min(all.len() / SORTED_ROWS_MIN);
+        let count = threads.at_most(all.len() / ORDERED_ROWS_MIN).count;
         if count <= 1 {
             let order = sort_permutation(&self.timestamps);
             self.timestamps = order.iter().map(|&row| self.timestamps[row as usize]).collect();
@@ -190,7 +189,7 @@ impl NewRows {
         let cuts = cuts(&timestamps, count);
         let dealt = for_each(count, threads, |at| {
             let rows = stretch * at..(stretch * (at + 1)).min(all.len());
-            let mut parts = vec![Part::with_capacity(rows.len() / count * 9 / 8); count];
+            let mut parts: Vec<Part> = (0..count).map(|_| Part::with_capacity(rows.len() / count * 9 / 8)).collect();
             for (ts, place) in timestamps[rows.clone()].iter().zip(&all[rows]) {
                 let part = &mut parts[cuts.iter().filter(|cut| *cut <= ts).count()];
                 part.timestamps.push(*ts);

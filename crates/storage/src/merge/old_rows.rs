@@ -1,5 +1,6 @@
 //! The rows of segments that are written again, in their order.
 
+use super::new_rows::ORDERED_ROWS_MIN;
 use super::pieces::{Piece, push};
 use super::write::{Threads, for_each};
 use crate::segment::EncodedBlock;
@@ -126,6 +127,7 @@ impl OldRows {
             at = within;
         }
         let woven: Vec<usize> = (0..parts.len()).filter(|part| !parts[*part].2.is_empty()).collect();
+        let threads = threads.at_most(new.len() / ORDERED_ROWS_MIN);
         let stretches = for_each(woven.len(), threads, |at| {
             let (block, _, within) = &parts[woven[at]];
             Ok(tidalite_kernels::merge(&block.timestamps(designated)?, &timestamps[within.clone()]))

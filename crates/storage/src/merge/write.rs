@@ -74,9 +74,14 @@ impl Threads<'_> {
     /// The caller's alone.
     pub const ONE: Threads<'static> = Threads { count: 1, on: &|_, work| work() };
 
+    /// Of these no more than are `worth` it.
+    pub(super) fn at_most(self, worth: usize) -> Self {
+        Threads { count: self.count.min(worth), ..self }
+    }
+
     /// On no more threads than are `worth` it.
     fn run(self, worth: usize, work: &(dyn Fn() + Sync)) {
-        match self.count.min(worth) {
+        match self.at_most(worth).count {
             0 | 1 => work(),
             count => (self.on)(count, work),
         }

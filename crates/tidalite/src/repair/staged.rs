@@ -134,7 +134,7 @@ impl Mender {
                 let count = entries.first as usize + entries.strings.len();
                 self.known.entry((*table, entries.column)).and_modify(|n| *n = count.max(*n)).or_insert(count);
             }
-            Op::Rows { table, run, .. } => {
+            Op::Rows { table, run } => {
                 for (id, column) in &run.columns {
                     let Values::U32(codes) = &column.values else { continue };
                     if !self.known.contains_key(&(*table, *id)) {

@@ -44,7 +44,9 @@ impl Writer {
     fn change(&mut self, change: Change) {
         self.model.apply(&change).expect("the story is sound");
         let work = match change {
-            Change::Rows { batches, .. } => Work::rows(batches.iter().map(to_batch).collect(), RowsMode::Create),
+            Change::Rows { batches, .. } => {
+                Work::Rows { batches: batches.iter().map(to_batch).collect(), mode: RowsMode::Create }
+            }
             Change::Command(command) => Work::Command(command),
             Change::Rewrite(_) => panic!("statements have a way of their own"),
         };

@@ -323,7 +323,7 @@ impl World {
         Ok(Some(match change {
             Change::Rows { batches, may_create } => {
                 let mode = if *may_create { RowsMode::Create } else { RowsMode::Insert };
-                Work::rows(batches.iter().map(to_batch).collect(), mode)
+                Work::Rows { batches: batches.iter().map(to_batch).collect(), mode }
             }
             Change::Command(command) => Work::Command(command.clone()),
             Change::Rewrite(rewrite) => return self.rewrite(rewrite),

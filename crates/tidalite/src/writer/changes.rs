@@ -146,7 +146,7 @@ pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChan
         ops.push(Op::Delete { table: now.id, dead: Arc::new(dead) });
     }
     if !rows.is_empty() {
-        ops.extend(commit_batches(catalog, rows, Vec::new(), false, txn).map_err(|(error, _)| Error::from(error))?);
+        ops.extend(commit_batches(catalog, rows, false, txn).map_err(|(error, _)| Error::from(error))?);
     }
     if is_any && catalog.is_base(now.id) {
         let change = |(lo, hi)| TimeChange { txn, lo, hi, kind: TimeChangeKind::Changed };
