@@ -157,7 +157,7 @@ async fn a_repeated_statement_stops_when_cancelled() {
         let (read, all) = running[0].rows;
         assert!(read > 0 && read < all && all >= 700_000, "{read} of {all}");
         db.run(&format!("CANCEL QUERY {}", running[0].id)).await;
-        let error = count(rows).await.expect_err("it was cancelled");
+        let error = count(rows).await.expect_err(sql);
         assert_eq!(error.message, "canceling statement due to user request");
         assert!(db.database.activity().is_empty());
         drop(db.rows(sql).await);
@@ -315,7 +315,7 @@ async fn joins_by_time_give_their_threads_back() {
                     drop(rows);
                 } else {
                     db.run(&format!("CANCEL QUERY {}", running[0].id)).await;
-                    let error = count(rows).await.expect_err("it was cancelled");
+                    let error = count(rows).await.expect_err(sql);
                     assert_eq!(error.message, "canceling statement due to user request");
                 }
                 assert!(db.database.activity().is_empty());
@@ -373,6 +373,21 @@ async fn a_query_that_needs_too_much_memory_fails_alone() {
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
     assert!(error.message.starts_with("out of memory for this query"), "{error}");
     assert_eq!(db.number("SELECT 1").await, 1);
+}
+
+#[tokio::test]
+async fn distinct_values_that_memory_has_no_room_for_are_counted() {
+    let db = open();
+    let values =
+        "SELECT value, value || ' and some text to make it longer' AS t FROM generate_series(1, 3000000) AS value";
+    assert_eq!(db.number(&format!("SELECT count(DISTINCT t) FROM ({values})")).await, 3_000_000);
+    let by_rest = format!(
+        "SELECT value % 7 AS r, count(DISTINCT t) AS n, sum(value) AS s, min(value) AS m FROM ({values}) GROUP BY r"
+    );
+    assert_eq!(db.number(&format!("SELECT sum(n) FROM ({by_rest})")).await, 3_000_000);
+    assert_eq!(db.number(&format!("SELECT sum(s) FROM ({by_rest})")).await, 4_500_001_500_000);
+    // 1 to 7.
+    assert_eq!(db.number(&format!("SELECT sum(m) FROM ({by_rest})")).await, 28);
 }
 
 #[tokio::test]

@@ -48,6 +48,7 @@ pub(super) enum Numbers {
 }
 
 /// What all threads know of them.
+#[derive(Clone)]
 pub(super) enum Numbered {
     Texts(Arc<Texts>),
     Times(Arc<Times>),
@@ -186,6 +187,14 @@ impl KeyKind {
             (Form::Times, _) => TIME_BITS,
             (Form::Plain, 64) => 64,
             (Form::Plain, bits) => bits + 1,
+        }
+    }
+
+    /// What NULL is among its codes, if it may be.
+    pub(super) fn null_code(&self) -> Option<u64> {
+        match self.form {
+            Form::Plain if self.bits() == u64::BITS => self.is_nullable.then_some(i64::MIN.cast_unsigned()),
+            _ => Some(0),
         }
     }
 

@@ -1,12 +1,14 @@
 //! Rows into groups.
 //!
 //! A [`Grouping`] is what the threads of a query share, a [`Worker`] what one of them has. Keys are packed into one word
-//! a row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] adds rows to groups, to all
-//! or those of [`chosen`]; [`best`] picks those that come first in an order; [`output`] writes them as columns.
+//! a row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] and [`grouper`] add rows
+//! to groups, to all or those of [`chosen`], and [`counted`] counts the values of a key; [`best`] picks those that come first in an order; [`output`] writes them as columns.
 //! [`Overflow`] gives up: the keys are not what packing understands.
 
 mod best;
 mod chosen;
+mod counted;
+mod grouper;
 mod keys;
 mod output;
 mod texts;
@@ -21,9 +23,10 @@ pub use worker::{Values, present};
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use keys::Word;
 use std::sync::Arc;
-use tidalite_kernels::{Fold, GroupTable};
-use worker::Shared;
+use tidalite_kernels::Fold;
+use worker::{Groups, Shared};
 
 /// What the threads of a query share. The width of its keys is known when it is made.
 #[derive(Clone)]
@@ -32,8 +35,18 @@ pub struct Grouping(Width<Arc<Shared<u64>>, Arc<Shared<u128>>>);
 /// What one thread has.
 pub struct Worker(Width<worker::Worker<u64>, worker::Worker<u128>>);
 
-/// Some of the groups; no other part has one of them.
-pub struct Part(Width<GroupTable<u64>, GroupTable<u128>>);
+/// Some of the groups; no other part of all has one of them.
+pub struct Part(Width<Groups<u64>, Groups<u128>>);
+
+/// What is asked of the groups.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked {
+    All,
+    /// Any so many of them.
+    Any(usize),
+    /// How many values the last key has in each group by the others: [`Grouping::count_last`] is to follow.
+    CountsOfLast,
+}
 
 /// One word a key, or two.
 #[derive(Clone)]
@@ -43,22 +56,21 @@ enum Width<N, W> {
 }
 
 impl Grouping {
-    /// `inputs` says of each whether its values are floating point, `None` if it has none; any `limit` groups will do; `seed`
-    /// is what those who choose the keys do not know.
+    /// `inputs` says of each whether its values are floating point, `None` if it has none; `seed` is what those who choose
+    /// the keys do not know.
     #[must_use]
-    pub fn new(
-        folds: Vec<Fold>,
-        kinds: Vec<KeyKind>,
-        inputs: Vec<Option<bool>>,
-        limit: Option<usize>,
-        seed: u64,
-    ) -> Grouping {
-        let groups = limit.unwrap_or(usize::MAX);
-        if kinds.iter().map(KeyKind::bits).sum::<u32>() <= u64::BITS {
-            Grouping(Width::Narrow(Arc::new(Shared::new(folds, kinds, inputs, seed).limited(groups))))
-        } else {
-            Grouping(Width::Wide(Arc::new(Shared::new(folds, kinds, inputs, seed).limited(groups))))
+    pub fn new(folds: Vec<Fold>, kinds: Vec<KeyKind>, inputs: Vec<Option<bool>>, asked: Asked, seed: u64) -> Grouping {
+        fn shared<W: Word>(shared: Shared<W>, asked: Asked) -> Arc<Shared<W>> {
+            Arc::new(match asked {
+                Asked::All => shared,
+                Asked::Any(groups) => shared.limited(groups),
+                Asked::CountsOfLast => shared.counting_last(),
+            })
         }
+        Grouping(match kinds.iter().map(KeyKind::bits).sum::<u32>() <= u64::BITS {
+            true => Width::Narrow(shared(Shared::new(folds, kinds, inputs, seed), asked)),
+            false => Width::Wide(shared(Shared::new(folds, kinds, inputs, seed), asked)),
+        })
     }
 
     #[must_use]
@@ -81,27 +93,52 @@ impl Grouping {
     /// All groups, when `few` are those that threads had for themselves.
     #[must_use]
     pub fn parts(&self, few: Vec<Part>) -> Vec<Part> {
-        let (mut narrow, mut wide) = (Vec::new(), Vec::new());
-        for Part(table) in few {
-            match table {
-                Width::Narrow(table) => narrow.push(table),
-                Width::Wide(table) => wide.push(table),
-            }
-        }
+        let mut few = few.into_iter();
         match &self.0 {
-            Width::Narrow(shared) => {
-                shared.parts_with(narrow).into_iter().map(|table| Part(Width::Narrow(table))).collect()
+            Width::Narrow(shared) => shared
+                .parts_with(narrow(&mut few).collect())
+                .into_iter()
+                .map(|groups| Part(Width::Narrow(groups)))
+                .collect(),
+            Width::Wide(shared) => shared
+                .parts_with(wide(&mut few).collect())
+                .into_iter()
+                .map(|groups| Part(Width::Wide(groups)))
+                .collect(),
+        }
+    }
+
+    /// For [`Grouping::count_last`]: the groups by all keys but the last, with the words that these have and, behind them, how
+    /// many values of the last key there are.
+    #[must_use]
+    pub fn without_last(&self) -> Grouping {
+        Grouping(match &self.0 {
+            Width::Narrow(shared) => Width::Narrow(Arc::new(counted::without_last(shared))),
+            Width::Wide(shared) => Width::Wide(Arc::new(counted::without_last(shared))),
+        })
+    }
+
+    /// Adds parts of these groups to those of `fewer`, what [`Grouping::without_last`] gave; gives the thread's own, if they
+    /// stayed few. Nothing that is folded may go by the order of rows.
+    #[must_use]
+    pub fn count_last(&self, parts: &mut dyn Iterator<Item = Part>, fewer: &Grouping) -> Option<Part> {
+        match (&self.0, &fewer.0) {
+            (Width::Narrow(all), Width::Narrow(fewer)) => {
+                counted::count(narrow(parts), all, fewer).map(|table| Part(Width::Narrow(table.into())))
             }
-            Width::Wide(shared) => shared.parts_with(wide).into_iter().map(|table| Part(Width::Wide(table))).collect(),
+            (Width::Wide(all), Width::Wide(fewer)) => {
+                counted::count(wide(parts), all, fewer).map(|table| Part(Width::Wide(table.into())))
+            }
+            _ => None,
         }
     }
 
     /// Memory that [`Grouping::best`] takes of any of `parts`, at most.
     #[must_use]
     pub fn best_bytes(&self, parts: &[Part], best: &Best) -> usize {
-        let groups = parts.iter().map(|Part(table)| match table {
-            Width::Narrow(table) => table.len(),
-            Width::Wide(table) => table.len(),
+        let groups = parts.iter().map(|Part(groups)| match groups {
+            Width::Narrow(groups) => groups.table.len(),
+            Width::Wide(groups) => groups.table.len(),
         });
         match &self.0 {
             Width::Narrow(shared) => best::bytes(groups.sum(), shared, best),
@@ -114,14 +151,12 @@ impl Grouping {
     pub fn best(&self, parts: &mut dyn Iterator<Item = Part>, outputs: &[Output], best: &Best) -> Part {
         match &self.0 {
             Width::Narrow(shared) => {
-                let tables =
-                    parts.filter_map(|Part(table)| if let Width::Narrow(table) = table { Some(table) } else { None });
-                Part(Width::Narrow(best::best(tables, shared, outputs, best)))
+                let tables = narrow(parts).map(|groups| groups.table);
+                Part(Width::Narrow(best::best(tables, shared, outputs, best).into()))
             }
             Width::Wide(shared) => {
-                let tables =
-                    parts.filter_map(|Part(table)| if let Width::Wide(table) = table { Some(table) } else { None });
-                Part(Width::Wide(best::best(tables, shared, outputs, best)))
+                let tables = wide(parts).map(|groups| groups.table);
+                Part(Width::Wide(best::best(tables, shared, outputs, best).into()))
             }
         }
     }
@@ -133,8 +168,8 @@ impl Grouping {
     #[must_use]
     pub fn batches(&self, part: &Part, outputs: &[Output], schema: &SchemaRef) -> Vec<Result<RecordBatch, ArrowError>> {
         match (&self.0, &part.0) {
-            (Width::Narrow(shared), Width::Narrow(table)) => output::batches(table, shared, outputs, schema),
-            (Width::Wide(shared), Width::Wide(table)) => output::batches(table, shared, outputs, schema),
+            (Width::Narrow(shared), Width::Narrow(groups)) => output::batches(&groups.table, shared, outputs, schema),
+            (Width::Wide(shared), Width::Wide(groups)) => output::batches(&groups.table, shared, outputs, schema),
             _ => Vec::new(),
         }
     }
@@ -161,14 +196,22 @@ impl Worker {
         }
     }
 
-    /// The thread's own groups, if they stayed few; else they are with the others' now.
+    /// The thread's own groups, those that stayed few; others are with those of all threads now.
     #[must_use]
-    pub fn finish(self) -> Option<Part> {
+    pub fn finish(self) -> Vec<Part> {
         match self.0 {
-            Width::Narrow(worker) => worker.finish().map(|table| Part(Width::Narrow(table))),
-            Width::Wide(worker) => worker.finish().map(|table| Part(Width::Wide(table))),
+            Width::Narrow(worker) => worker.finish().into_iter().map(|groups| Part(Width::Narrow(groups))).collect(),
+            Width::Wide(worker) => worker.finish().into_iter().map(|groups| Part(Width::Wide(groups))).collect(),
         }
     }
+}
+
+fn narrow(parts: &mut dyn Iterator<Item = Part>) -> impl Iterator<Item = Groups<u64>> {
+    parts.filter_map(|Part(groups)| if let Width::Narrow(groups) = groups { Some(groups) } else { None })
+}
+
+fn wide(parts: &mut dyn Iterator<Item = Part>) -> impl Iterator<Item = Groups<u128>> {
+    parts.filter_map(|Part(groups)| if let Width::Wide(groups) = groups { Some(groups) } else { None })
 }
 
 #[cfg(test)]

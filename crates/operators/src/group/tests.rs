@@ -5,7 +5,8 @@ use arrow::array::{
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 
 /// Counts and sums by key columns, over two threads' workers and batches of 1,000 rows; keys as text, rows, sum.
 fn grouped(keys: &[ArrayRef], values: &[i64]) -> Result<HashMap<String, (i64, i64)>, Overflow> {
@@ -30,8 +31,38 @@ fn grouped_of(
     values: &[i64],
     limit: Option<usize>,
 ) -> Result<HashMap<String, (i64, i64)>, Overflow> {
+    let (grouping, parts) = parts_of(keys, kinds, values, limit.map_or(Asked::All, Asked::Any))?;
+    let found = told(&grouping, &parts, types, &ROWS_AND_SUM);
+    Ok(found.into_iter().map(|(key, numbers)| (key, (numbers[0], numbers[1]))).collect())
+}
+
+/// How many values of the last key there are for each of the others, with rows and sums.
+fn counted(keys: &[ArrayRef], values: &[i64]) -> HashMap<String, Vec<i64>> {
+    let kinds = keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
+    let (all, parts) = parts_of(keys, kinds, values, Asked::CountsOfLast).expect("keys can be packed");
+    let fewer = all.without_last();
+    let parts = Mutex::new(parts.into_iter());
+    let next = || parts.lock().expect("no thread panicked").next();
+    let few = std::thread::scope(|scope| {
+        let count = || all.count_last(&mut std::iter::from_fn(next), &fewer);
+        let threads = [scope.spawn(count), scope.spawn(count)];
+        threads.into_iter().filter_map(|thread| thread.join().expect("no thread panicked")).collect()
+    });
+    let types: Vec<DataType> = keys[..keys.len() - 1].iter().map(|k| k.data_type().clone()).collect();
+    let outputs = [&ROWS_AND_SUM[..], &[OutputKind::Count(3)]].concat();
+    told(&fewer, &fewer.parts(few), &types, &outputs)
+}
+
+const ROWS_AND_SUM: [OutputKind; 2] = [OutputKind::Count(0), OutputKind::Sum { sum: 1, present: 2, plus: 0 }];
+
+fn parts_of(
+    keys: &[ArrayRef],
+    kinds: Vec<KeyKind>,
+    values: &[i64],
+    asked: Asked,
+) -> Result<(Grouping, Vec<Part>), Overflow> {
     let folds = vec![Fold::Rows, Fold::SumInt(0), Fold::Present(0)];
-    let grouping = Grouping::new(folds, kinds, vec![Some(false)], limit, 5);
+    let grouping = Grouping::new(folds, kinds, vec![Some(false)], asked, 5);
     let mut workers = [grouping.worker(), grouping.worker()];
     for (number, from) in (0..values.len()).step_by(1_000).enumerate() {
         let rows = 1_000.min(values.len() - from);
@@ -39,30 +70,28 @@ fn grouped_of(
         let array: ArrayRef = Arc::new(Int64Array::from(values[from..from + rows].to_vec()));
         workers[number % 2].add(&keys, &[Values { array: Some(array), present: None }], rows)?;
     }
-    let few = workers.into_iter().filter_map(Worker::finish).collect();
-    let names = (0..keys.len()).map(|n| Field::new(format!("k{n}"), types[n].clone(), true));
-    let sums = [Field::new("n", DataType::Int64, false), Field::new("s", DataType::Int64, true)];
-    let schema: SchemaRef = Arc::new(Schema::new(names.chain(sums).collect::<Vec<_>>()));
-    let outputs = [
-        Output { kind: OutputKind::Count(0), data_type: DataType::Int64 },
-        Output { kind: OutputKind::Sum { sum: 1, present: 2, plus: 0 }, data_type: DataType::Int64 },
-    ];
-    let mut batches = Vec::new();
-    for part in grouping.parts(few) {
-        for batch in grouping.batches(&part, &outputs, &schema) {
-            batches.push(batch.expect("columns fit their schema"));
-        }
-    }
+    let parts = grouping.parts(workers.into_iter().flat_map(Worker::finish).collect());
+    Ok((grouping, parts))
+}
+
+/// Groups by their keys as text.
+fn told(grouping: &Grouping, parts: &[Part], types: &[DataType], outputs: &[OutputKind]) -> HashMap<String, Vec<i64>> {
+    let names = (0..types.len()).map(|n| Field::new(format!("k{n}"), types[n].clone(), true));
+    let numbers = (0..outputs.len()).map(|n| Field::new(format!("n{n}"), DataType::Int64, true));
+    let schema: SchemaRef = Arc::new(Schema::new(names.chain(numbers).collect::<Vec<_>>()));
+    let outputs = outputs.iter().map(|kind| Output { kind: kind.clone(), data_type: DataType::Int64 });
+    let outputs: Vec<Output> = outputs.collect();
+    let batches = parts.iter().flat_map(|part| grouping.batches(part, &outputs, &schema));
+    let batches: Vec<RecordBatch> = batches.map(|batch| batch.expect("columns fit their schema")).collect();
     let all = concat_batches(&schema, &batches).expect("batches of one schema");
-    let (rows, sums) = (all.column(keys.len()), all.column(keys.len() + 1));
-    let found: HashMap<String, (i64, i64)> = (0..all.num_rows())
-        .map(|row| {
-            let numbers = (rows.as_primitive::<Int64Type>().value(row), sums.as_primitive::<Int64Type>().value(row));
-            (text(&all.columns()[..keys.len()], row), numbers)
-        })
-        .collect();
+    let (keys, numbers) = all.columns().split_at(types.len());
+    let of_row = |row: usize| {
+        let numbers = numbers.iter().map(|column| column.as_primitive::<Int64Type>().value(row)).collect();
+        (text(keys, row), numbers)
+    };
+    let found: HashMap<String, Vec<i64>> = (0..all.num_rows()).map(of_row).collect();
     assert_eq!(found.len(), all.num_rows(), "each key once");
-    Ok(found)
+    found
 }
 
 fn text(columns: &[ArrayRef], row: usize) -> String {
@@ -82,6 +111,17 @@ fn check(keys: &[ArrayRef]) {
         *own = (own.0 + 1, own.1 + value);
     }
     assert_eq!(grouped(keys, &values).expect("keys can be packed"), expected);
+    let (last, others) = keys.split_last().expect("a key");
+    let mut seen: HashMap<String, HashSet<String>> = HashMap::new();
+    let mut expected: HashMap<String, Vec<i64>> = HashMap::new();
+    for (row, value) in values.iter().enumerate() {
+        let key = text(others, row);
+        let is_new =
+            last.is_valid(row) && seen.entry(key.clone()).or_default().insert(text(std::slice::from_ref(last), row));
+        let own = expected.entry(key).or_insert_with(|| vec![0; 3]);
+        own.iter_mut().zip([1, *value, i64::from(is_new)]).for_each(|(sum, more)| *sum += more);
+    }
+    assert_eq!(counted(keys, &values), expected);
 }
 
 #[test]
@@ -135,13 +175,13 @@ fn distinct_texts_come_once() {
         let text = |row: usize| (!has_null || !row.is_multiple_of(50)).then(|| format!("text {}", row * row % 977));
         let texts: ArrayRef = Arc::new((0..5_000).map(text).collect::<StringViewArray>());
         let kinds = vec![KeyKind::of(&DataType::Utf8View, true).expect("a key")];
-        let grouping = Grouping::new(Vec::new(), kinds, Vec::new(), None, 5);
+        let grouping = Grouping::new(Vec::new(), kinds, Vec::new(), Asked::All, 5);
         let mut workers = [grouping.worker(), grouping.worker()];
         for (number, from) in (0..5_000).step_by(500).enumerate() {
             workers[number % 2].add(&[texts.slice(from, 500)], &[], 500).expect("few texts");
         }
         let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("k", DataType::Utf8View, true)]));
-        let parts = grouping.parts(workers.into_iter().filter_map(Worker::finish).collect());
+        let parts = grouping.parts(workers.into_iter().flat_map(Worker::finish).collect());
         let batches = parts.iter().flat_map(|part| grouping.batches(part, &[], &schema));
         let found: Vec<String> = batches
             .flat_map(|batch| {
@@ -237,7 +277,7 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
     // Equal in length, in the first bytes, and in where they lie in buffers of their own.
     let alike = |last: char| StringViewArray::from(vec![format!("begins alike, ends in {last}"); 2]);
     let kinds = vec![KeyKind::of(&DataType::Utf8View, false).expect("a key")];
-    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), None, 5);
+    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), Asked::All, 5);
     let mut worker = grouping.worker();
     for last in ['a', 'b', 'a', 'c'] {
         worker.add(&[Arc::new(alike(last))], &[], 2).expect("texts are numbered");
@@ -245,7 +285,7 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
     let names = [Field::new("k", DataType::Utf8View, false), Field::new("n", DataType::Int64, false)];
     let schema: SchemaRef = Arc::new(Schema::new(names.to_vec()));
     let outputs = [Output { kind: OutputKind::Count(0), data_type: DataType::Int64 }];
-    let parts = grouping.parts(worker.finish().into_iter().collect());
+    let parts = grouping.parts(worker.finish());
     let batch = grouping.batches(&parts[0], &outputs, &schema).remove(0).expect("two columns");
     let (keys, counts) = (batch.column(0).as_string_view(), batch.column(1).as_primitive::<Int64Type>());
     let mut found: Vec<_> = keys.iter().flatten().zip(counts.values().iter().copied()).collect();
@@ -257,13 +297,15 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
 fn without_keys_there_is_one_group_also_of_no_rows() {
     let found = grouped(&[], &[]).expect("nothing to pack");
     assert_eq!(found, HashMap::from([(String::new(), (0, 0))]));
-    let grouping = Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], None, 5);
+    let none: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));
+    assert_eq!(counted(&[none], &[]), HashMap::from([(String::new(), vec![0, 0, 0])]));
+    let grouping = Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], Asked::All, 5);
     let mut worker = grouping.worker();
     let array: ArrayRef = Arc::new(Float64Array::from(vec![1.5, 100.0, 2.0]));
     worker.add(&[], &[Values { array: Some(array), present: Some(vec![1, 0, 1]) }], 3).expect("nothing to pack");
     let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("s", DataType::Float64, true)]));
     let kind = OutputKind::SumOfFloats { sum: 1, present: 0, is_mean: false };
-    let parts = grouping.parts(worker.finish().into_iter().collect());
+    let parts = grouping.parts(worker.finish());
     let batches = grouping.batches(&parts[0], &[Output { kind, data_type: DataType::Float64 }], &schema);
     let batch = batches[0].as_ref().expect("one column");
     assert_eq!(batch.column(0).as_primitive::<arrow::datatypes::Float64Type>().values(), &[3.5]);

@@ -1,12 +1,10 @@
-//! What one thread does: rows into groups, its own while they are few, else into those that all threads share.
+//! What one thread does with a batch: keys into words, and rows with them into groups ([`super::grouper`]).
 //!
-//! Groups that stay few stay in a table of the thread's own. When they get many, the table is emptied into shared ones,
-//! each for a part of the keys by their hash, small enough to stay near the processor. From then on rows are collected
-//! for each of the parts, and a part is added to when it has enough to be worth fetching its table.
-//!
-//! Where any few groups will do, rows of others are dropped as soon as it is known which: see [`super::chosen`].
+//! Where any few groups will do, rows of others are dropped as soon as it is known which: see [`super::chosen`]. Where the
+//! last key is only counted, rows are folded into the groups of the other keys, beside: see [`super::counted`].
 
 use super::chosen::{Asked, Chosen};
+use super::grouper::{Grouper, PART_BITS};
 use super::keys::{KeyKind, Numbered, Numbers, Overflow, Word};
 use super::texts::Texts;
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
@@ -17,12 +15,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable, by_partition};
 
-/// Groups that a thread keeps for itself.
-const OWN_GROUPS_MAX: usize = 1 << 14;
-const PART_BITS: u32 = 8;
-/// Rows collected for a part before they are added.
-const PART_ROWS: usize = 1 << 12;
-
 /// What the threads of one query share.
 pub(super) struct Shared<W> {
     pub(super) folds: Folds,
@@ -30,8 +22,8 @@ pub(super) struct Shared<W> {
     /// Of the columns whose values are numbered.
     pub(super) numbered: Vec<Option<Numbered>>,
     /// By number of input: whether its values are floating point; `None` if it has none.
-    inputs: Vec<Option<bool>>,
-    seed: u64,
+    pub(super) inputs: Vec<Option<bool>>,
+    pub(super) seed: u64,
     /// If not all groups are asked for.
     chosen: Option<Chosen<W>>,
     /// Where groups are the texts that there are, and nothing is folded: whether some row has none.
@@ -39,6 +31,8 @@ pub(super) struct Shared<W> {
     parts: Vec<Mutex<GroupTable<W>>>,
     /// Memory that the parts take.
     part_bytes: AtomicUsize,
+    /// Where the last key is only counted: the groups of the others, into which rows are folded, if they are.
+    pub(super) others: Option<Arc<Shared<W>>>,
 }
 
 /// A batch's values of one input.
@@ -48,29 +42,32 @@ pub struct Values {
     pub present: Option<Vec<u8>>,
 }
 
+impl<W> From<GroupTable<W>> for Groups<W> {
+    fn from(table: GroupTable<W>) -> Groups<W> {
+        Groups { table, is_of_others: false }
+    }
+}
+
 pub(super) struct Worker<W> {
     shared: Arc<Shared<W>>,
     numbers: Vec<Option<Numbers>>,
-    own: GroupTable<W>,
+    grouper: Grouper<W>,
+    /// Of the groups without the last key, and the bits of their keys.
+    others: Option<(Grouper<W>, W)>,
     /// Once it is known that not all groups are.
     asked: Option<AskedTwice<W>>,
-    /// Once groups are many.
-    collected: Option<Vec<Collected<W>>>,
     words: Vec<W>,
-    groups: Vec<u32>,
-    order: Vec<u32>,
-    starts: Vec<u32>,
+}
+
+/// Some groups.
+pub(super) struct Groups<W> {
+    pub table: GroupTable<W>,
+    /// Whether they are without the last key, where that is only counted.
+    pub is_of_others: bool,
 }
 
 /// The groups that are asked for, and their part that is no number of a text or time.
 type AskedTwice<W> = (Arc<Asked<W>>, Arc<Asked<W>>);
-
-/// Rows of one part.
-struct Collected<W> {
-    keys: Vec<W>,
-    /// For each input the bits of its values, and whether they are there.
-    values: Vec<(Vec<i64>, Vec<f64>, Vec<u8>)>,
-}
 
 impl<W: Word> Shared<W> {
     pub fn new(folds: Vec<Fold>, kinds: Vec<KeyKind>, inputs: Vec<Option<bool>>, seed: u64) -> Shared<W> {
@@ -87,7 +84,21 @@ impl<W: Word> Shared<W> {
             has_null: AtomicBool::new(false),
             parts,
             part_bytes: AtomicUsize::new(0),
+            others: None,
         }
+    }
+
+    /// Of which the last key is only counted.
+    pub fn counting_last(self) -> Shared<W> {
+        let Shared { folds, kinds, inputs, seed, .. } = self;
+        let all = Shared::new(Vec::new(), kinds.clone(), Vec::new(), seed);
+        if folds.words() == 0 {
+            return all;
+        }
+        let keys = kinds.len().saturating_sub(1);
+        let mut others = Shared::new(folds.as_slice().to_vec(), kinds[..keys].to_vec(), inputs, seed);
+        others.numbered = all.numbered[..keys].to_vec();
+        Shared { others: Some(Arc::new(others)), ..all }
     }
 
     /// Of which any `groups` will do.
@@ -123,16 +134,26 @@ impl<W: Word> Shared<W> {
 
     pub fn bytes(&self) -> usize {
         let numbered: usize = self.numbered.iter().flatten().map(Numbered::bytes).sum();
-        self.part_bytes.load(Ordering::Relaxed) + numbered
+        let others = self.others.as_ref().map_or(0, |others| others.part_bytes.load(Ordering::Relaxed));
+        self.part_bytes.load(Ordering::Relaxed) + numbered + others
     }
 
     /// All groups, with those that threads had for themselves.
-    pub fn parts_with(&self, mut few: Vec<GroupTable<W>>) -> Vec<GroupTable<W>> {
+    pub fn parts_with(&self, few: Vec<Groups<W>>) -> Vec<Groups<W>> {
+        let (of_others, own): (Vec<_>, Vec<_>) = few.into_iter().partition(|groups| groups.is_of_others);
+        let tables = |few: Vec<Groups<W>>| few.into_iter().map(|groups| groups.table).collect();
+        let groups = |is_of_others| move |table| Groups { table, is_of_others };
+        let others = self.others.as_ref().map(|others| others.tables_with(tables(of_others)));
+        let others = others.into_iter().flatten().map(groups(true));
+        self.tables_with(tables(own)).into_iter().map(groups(false)).chain(others).collect()
+    }
+
+    fn tables_with(&self, mut few: Vec<GroupTable<W>>) -> Vec<GroupTable<W>> {
         if let Some(texts) = self.only_texts() {
             return self.groups_of_texts(texts);
         }
         if self.part_bytes.load(Ordering::Relaxed) > 0 {
-            few.iter().for_each(|own| self.give(own));
+            few.iter().for_each(|own| self.give(own.keys(), own.states()));
             return self.take_parts();
         }
         let Some(mut all) = few.pop() else { return Vec::new() };
@@ -141,16 +162,19 @@ impl<W: Word> Shared<W> {
         vec![all]
     }
 
-    /// Adds a thread's own groups to the parts.
-    fn give(&self, own: &GroupTable<W>) {
+    /// Adds groups to the parts, by their keys and words.
+    pub(super) fn give(&self, keys: &[W], states: &[u64]) {
         let words = self.folds.words();
         let (mut order, mut starts, mut groups) = (Vec::new(), Vec::new(), Vec::new());
-        by_partition(own.keys(), self.seed, PART_BITS, &mut order, &mut starts);
+        by_partition(keys, self.seed, PART_BITS, &mut order, &mut starts);
         for (part, range) in starts.windows(2).enumerate() {
             let rows = &order[range[0] as usize..range[1] as usize];
-            let keys: Vec<W> = rows.iter().map(|row| own.keys()[*row as usize]).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let keys: Vec<W> = rows.iter().map(|row| keys[*row as usize]).collect();
             let states: Vec<u64> =
-                rows.iter().flat_map(|row| &own.states()[*row as usize * words..][..words]).copied().collect();
+                rows.iter().flat_map(|row| &states[*row as usize * words..][..words]).copied().collect();
             self.add_to_part(part, |table| table.join_some(&keys, &states, &mut groups));
         }
     }
@@ -170,7 +194,7 @@ impl<W: Word> Shared<W> {
         GroupTable::new(self.folds.clone(), self.seed)
     }
 
-    fn add_to_part(&self, part: usize, add: impl FnOnce(&mut GroupTable<W>)) {
+    pub(super) fn add_to_part(&self, part: usize, add: impl FnOnce(&mut GroupTable<W>)) {
         let mut table = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
         let before = table.bytes();
         add(&mut table);
@@ -181,46 +205,35 @@ impl<W: Word> Shared<W> {
 impl<W: Word> Worker<W> {
     pub fn new(shared: Arc<Shared<W>>) -> Worker<W> {
         let numbers = shared.numbered.iter().map(|column| column.as_ref().map(Numbered::numbers)).collect();
-        let mut own = shared.table();
-        if shared.kinds.is_empty() {
-            // There is a group also of no rows.
-            own.add_all(W::default(), 0, &[]);
-        }
-        Worker {
-            shared,
-            numbers,
-            own,
-            asked: None,
-            collected: None,
-            words: Vec::new(),
-            groups: Vec::new(),
-            order: Vec::new(),
-            starts: Vec::new(),
-        }
+        let others = shared.others.as_ref().map(|others| (Grouper::new(others.clone()), bits_of(&others.kinds)));
+        let grouper = Grouper::new(shared.clone());
+        Worker { shared, numbers, grouper, others, asked: None, words: Vec::new() }
     }
 
     /// Memory that is the thread's own.
     pub fn bytes(&self) -> usize {
-        let collected = self.collected.as_ref().map_or(0, |parts| parts.iter().map(Collected::bytes).sum());
-        self.own.bytes() + collected + self.words.capacity() * size_of::<W>() + (2 * self.groups.capacity()) * 4
+        let others = self.others.as_ref().map_or(0, |(others, _)| others.bytes());
+        self.grouper.bytes() + others + self.words.capacity() * size_of::<W>()
     }
 
     pub fn add(&mut self, keys: &[ArrayRef], inputs: &[Values], rows: usize) -> Result<(), Overflow> {
         if keys.is_empty() {
-            let folded: Vec<FoldInput<'_>> = inputs.iter().map(Values::folded).collect();
-            self.own.add_all(W::default(), rows, &folded);
+            self.grouper.add_all(rows, &folded(inputs));
             return Ok(());
         }
         if self.shared.only_texts().is_some() {
             let has_null = keys.iter().any(|key| key.null_count() > 0);
             self.shared.has_null.fetch_or(has_null, Ordering::Relaxed);
-            return self.pack(keys, rows, true);
+            self.pack(keys, rows, true)?;
+            self.fold_others(inputs);
+            return Ok(());
         }
         let Some((asked, plain)) = self.asked.clone() else {
             self.pack(keys, rows, true)?;
             return match self.shared.chosen.as_ref().and_then(|chosen| chosen.choose(&self.words)) {
                 None => {
-                    self.fold(inputs);
+                    self.grouper.add(&self.words, &folded(inputs));
+                    self.fold_others(inputs);
                     Ok(())
                 }
                 Some(asked) => {
@@ -275,97 +288,38 @@ impl<W: Word> Worker<W> {
         self.words = rows.iter().map(|row| self.words[*row as usize]).collect();
         let rows = UInt32Array::from(rows);
         let inputs = inputs.iter().map(|input| input.taken(&rows)).collect::<Result<Vec<_>, _>>()?;
-        self.fold(&inputs);
+        self.grouper.add(&self.words, &folded(&inputs));
         Ok(())
     }
 
-    /// Adds the rows whose words were made.
-    fn fold(&mut self, inputs: &[Values]) {
-        if self.collected.is_none() {
-            let folded: Vec<FoldInput<'_>> = inputs.iter().map(Values::folded).collect();
-            self.own.add(&self.words, &folded, &mut self.groups);
-            if self.own.len() > OWN_GROUPS_MAX {
-                self.give_away();
-            }
-            return;
-        }
-        by_partition(&self.words, self.shared.seed, PART_BITS, &mut self.order, &mut self.starts);
-        for part in 0..1 << PART_BITS {
-            let rows = self.starts[part] as usize..self.starts[part + 1] as usize;
-            self.collect(part, rows, inputs);
+    /// Adds rows to the groups without the last key.
+    fn fold_others(&mut self, inputs: &[Values]) {
+        if let Some((others, bits)) = &mut self.others {
+            self.words.iter_mut().for_each(|word| *word = *word & *bits);
+            others.add(&self.words, &folded(inputs));
         }
     }
 
-    fn collect(&mut self, part: usize, rows: std::ops::Range<usize>, inputs: &[Values]) {
-        let Some(collected) = self.collected.as_mut().map(|parts| &mut parts[part]) else { return };
-        let rows = &self.order[rows];
-        let words = &self.words;
-        collected.keys.extend(rows.iter().map(|row| words[*row as usize]));
-        for (own, input) in collected.values.iter_mut().zip(inputs) {
-            match input.folded().values {
-                FoldValues::Ints(values) => own.0.extend(rows.iter().map(|row| values[*row as usize])),
-                FoldValues::Floats(values) => own.1.extend(rows.iter().map(|row| values[*row as usize])),
-                FoldValues::Nothing => {}
-            }
-            match &input.present {
-                Some(present) => own.2.extend(rows.iter().map(|row| present[*row as usize])),
-                None => own.2.resize(collected.keys.len(), 1),
-            }
-        }
-        if collected.keys.len() >= PART_ROWS {
-            self.pour(part);
-        }
+    /// The thread's own groups, those that stayed few.
+    pub fn finish(self) -> Vec<Groups<W>> {
+        let groups = |is_of_others| move |table| Groups { table, is_of_others };
+        let others = self.others.and_then(|(others, _)| others.finish()).map(groups(true));
+        self.grouper.finish().map(groups(false)).into_iter().chain(others).collect()
     }
+}
 
-    /// Adds what was collected for a part.
-    fn pour(&mut self, part: usize) {
-        let Some(collected) = self.collected.as_mut().map(|parts| &mut parts[part]) else { return };
-        if collected.keys.is_empty() {
-            return;
-        }
-        let groups = &mut self.groups;
-        let inputs: Vec<FoldInput<'_>> = collected
-            .values
-            .iter()
-            .zip(&self.shared.inputs)
-            .map(|((ints, floats, present), is_float)| FoldInput {
-                values: match is_float {
-                    Some(false) => FoldValues::Ints(ints),
-                    Some(true) => FoldValues::Floats(floats),
-                    None => FoldValues::Nothing,
-                },
-                present: Some(present),
-            })
-            .collect();
-        self.shared.add_to_part(part, |table| table.add(&collected.keys, &inputs, groups));
-        collected.keys.clear();
-        for (ints, floats, present) in &mut collected.values {
-            ints.clear();
-            floats.clear();
-            present.clear();
-        }
+/// All bits of keys.
+pub(super) fn bits_of<W: Word>(kinds: &[KeyKind]) -> W {
+    let (mut bits, mut shift) = (W::default(), 0);
+    for kind in kinds {
+        bits.put(u64::MAX >> (u64::BITS - kind.bits()), shift);
+        shift += kind.bits();
     }
+    bits
+}
 
-    /// Empties the thread's own table into the parts.
-    fn give_away(&mut self) {
-        let shared = &self.shared;
-        self.own.settle();
-        shared.give(&self.own);
-        self.own = shared.table();
-        let inputs = shared.inputs.len();
-        let collected = || Collected { keys: Vec::with_capacity(PART_ROWS), values: vec![Default::default(); inputs] };
-        self.collected = Some((0..1 << PART_BITS).map(|_| collected()).collect());
-    }
-
-    /// The thread's own groups, if they stayed few; else they are with the others' now.
-    pub fn finish(mut self) -> Option<GroupTable<W>> {
-        if self.collected.is_none() {
-            self.own.settle();
-            return Some(self.own);
-        }
-        (0..1 << PART_BITS).for_each(|part| self.pour(part));
-        None
-    }
+fn folded(inputs: &[Values]) -> Vec<FoldInput<'_>> {
+    inputs.iter().map(Values::folded).collect()
 }
 
 /// 1 where there is a value; `None` where there is one everywhere.
@@ -383,13 +337,6 @@ fn wide(array: ArrayRef, is_float: bool) -> Result<ArrayRef, ArrowError> {
     };
     let wanted = if is_float { DataType::Float64 } else { DataType::Int64 };
     if *array.data_type() == wanted { Ok(array) } else { cast(&array, &wanted) }
-}
-
-impl<W> Collected<W> {
-    fn bytes(&self) -> usize {
-        let values = self.values.iter().map(|(i, f, p)| 8 * (i.capacity() + f.capacity()) + p.capacity());
-        self.keys.capacity() * size_of::<W>() + values.sum::<usize>()
-    }
 }
 
 impl Values {

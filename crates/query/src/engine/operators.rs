@@ -257,7 +257,7 @@ fn without_scan(node: &Arc<dyn ExecutionPlan>, place: &mut Option<Arc<ScanPlace>
 fn sums_up(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let is_whole = match (plan.downcast_ref::<AggregateExec>(), plan.downcast_ref::<group::GroupExec>()) {
         (Some(aggregate), _) => aggregate.group_expr().is_empty(),
-        (_, Some(group)) => group.keys().is_empty(),
+        (_, Some(group)) => group.is_of_all_rows(),
         _ => false,
     };
     is_whole || plan.children().into_iter().any(sums_up)

@@ -139,6 +139,32 @@ impl OptimizerRule for Forgiven {
     }
 }
 
+/// The stock rule that makes two aggregations of one that counts distinct values, where our operator does not count them, or
+/// several of it.
+#[derive(Debug)]
+struct LeavesDistinct(Arc<dyn OptimizerRule + Send + Sync>);
+
+impl OptimizerRule for LeavesDistinct {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> DFResult<Transformed<LogicalPlan>> {
+        let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
+        if plan::counts_distinct(aggregate) {
+            return Ok(Transformed::no(plan));
+        }
+        match plan::counts_apart(aggregate)? {
+            Some(apart) => Ok(Transformed::yes(apart)),
+            None => self.0.rewrite(plan, config),
+        }
+    }
+}
+
 /// The stock rules, with a look at the token before each, and ours.
 pub(super) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     type Rule = Arc<dyn OptimizerRule + Send + Sync>;
@@ -146,6 +172,7 @@ pub(super) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let before = (rule.name() == "decorrelate_lateral_join").then(|| Arc::new(plan::Unmarked) as Rule);
         let rule = match rule.name() {
             "eliminate_group_by_constant" => Arc::new(Forgiven(rule)) as Rule,
+            "single_distinct_aggregation_to_group_by" => Arc::new(LeavesDistinct(rule)),
             _ => rule,
         };
         before.into_iter().chain([Arc::new(Stops) as Rule, rule])

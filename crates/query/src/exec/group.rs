@@ -6,6 +6,7 @@
 //! What cannot be packed after all, and groups that are more than memory has room for, are left to DataFusion's
 //! operators: nothing has gone out by then, and everything is read again.
 
+mod general;
 mod input;
 
 use crate::Error;
@@ -16,13 +17,9 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, reset_plan_states};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
-use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::future::BoxFuture;
@@ -33,27 +30,12 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::Fold;
-use tidalite_operators::group::{Best, By, Grouping, KeyKind, Output, Overflow, Part};
+use tidalite_operators::group::{self, Asked, Best, Grouping, KeyKind, Output, Overflow, Part};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+pub(crate) use general::Generic;
 pub(crate) use input::Input;
-
-/// Aggregates and their conditions, as DataFusion has them.
-pub(crate) type Lowered = (Vec<Arc<AggregateFunctionExpr>>, Vec<Option<Arc<dyn PhysicalExpr>>>);
-
-/// What DataFusion would have been asked. It hardly ever is, so that only then its aggregates are made.
-#[derive(Clone)]
-pub(crate) struct Generic {
-    pub by: PhysicalGroupBy,
-    pub lowered: Arc<dyn Fn() -> Result<Lowered> + Send + Sync>,
-}
-
-impl fmt::Debug for Generic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.by.fmt(f)
-    }
-}
 
 /// As EXPLAIN shows it.
 pub(crate) const NAME: &str = "TidaliteGroup";
@@ -72,13 +54,22 @@ pub(crate) struct GroupExec {
 #[derive(Clone, Debug)]
 struct What {
     schema: SchemaRef,
-    keys: Vec<Arc<dyn PhysicalExpr>>,
-    kinds: Vec<KeyKind>,
+    by: By,
     inputs: Vec<Input>,
     folds: Vec<Fold>,
     outputs: Vec<Output>,
     wanted: Wanted,
     generic: Generic,
+}
+
+/// What groups are made by.
+#[derive(Clone, Debug)]
+pub(crate) struct By {
+    pub keys: Vec<Arc<dyn PhysicalExpr>>,
+    pub kinds: Vec<KeyKind>,
+    /// Whether the last key is none of those that come out: how many values it has in each group is the word behind those
+    /// of the folds.
+    pub counts_last: bool,
 }
 
 /// Which groups are asked for.
@@ -114,14 +105,14 @@ impl GroupExec {
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
         schema: SchemaRef,
-        (keys, kinds): (Vec<Arc<dyn PhysicalExpr>>, Vec<KeyKind>),
+        by: By,
         inputs: Vec<Input>,
         (folds, outputs): (Vec<Fold>, Vec<Output>),
         wanted: Wanted,
         generic: Generic,
     ) -> GroupExec {
         let properties = properties(&schema);
-        let what = What { schema, keys, kinds, inputs, folds, outputs, wanted, generic };
+        let what = What { schema, by, inputs, folds, outputs, wanted, generic };
         let (what, metrics) = (Arc::new(what), ExecutionPlanMetricsSet::new());
         GroupExec { input, plain: None, what, properties: Arc::new(properties), metrics }
     }
@@ -130,9 +121,14 @@ impl GroupExec {
         &self.input
     }
 
-    /// Each with how it is packed.
+    /// Each with how it is packed, with one that is only counted at the end.
     pub fn keys(&self) -> Vec<(Arc<dyn PhysicalExpr>, KeyKind)> {
-        self.what.keys.iter().cloned().zip(self.what.kinds.iter().cloned()).collect()
+        self.what.by.keys.iter().cloned().zip(self.what.by.kinds.iter().cloned()).collect()
+    }
+
+    /// Whether all rows become one.
+    pub fn is_of_all_rows(&self) -> bool {
+        self.what.by.those_out().is_empty()
     }
 
     /// Of aggregates, with their conditions.
@@ -140,20 +136,21 @@ impl GroupExec {
         self.what.inputs.iter().flat_map(|input| input.argument.iter().chain(&input.filter)).cloned()
     }
 
-    /// Whether nothing is asked of groups but their keys.
+    /// Whether nothing is asked of groups but their keys, or how many those are.
     pub fn has_only_keys(&self) -> bool {
-        self.what.outputs.is_empty()
+        self.what.folds.is_empty()
     }
 
     /// The same groups from an input whose keys come in another form.
     pub fn coded(&self, input: Arc<dyn ExecutionPlan>, keys: Vec<(Arc<dyn PhysicalExpr>, KeyKind)>) -> GroupExec {
         let (keys, kinds) = keys.into_iter().unzip();
-        self.over(input, Some(self.plain().clone()), Arc::new(What { keys, kinds, ..What::clone(&self.what) }))
+        let by = By { keys, kinds, ..self.what.by };
+        self.over(input, Some(self.plain().clone()), Arc::new(What { by, ..What::clone(&self.what) }))
     }
 
     /// The same groups with a key's codes instead of the texts, which are given beside; `None` where it is not of codes.
     pub fn giving_codes(&self, key: usize) -> Option<(GroupExec, StringViewArray)> {
-        let dictionary = self.what.kinds.get(key)?.dictionary()?.clone();
+        let dictionary = self.what.by.those_out().get(key)?.dictionary()?.clone();
         let field = |(at, field): (usize, &FieldRef)| match at == key {
             true => Arc::new(field.as_ref().clone().with_data_type(DataType::UInt32)),
             false => field.clone(),
@@ -182,7 +179,8 @@ impl GroupExec {
         inputs: Vec<Input>,
         folds: Vec<Fold>,
     ) -> GroupExec {
-        self.over(input, Some(self.plain().clone()), Arc::new(What { keys, inputs, folds, ..What::clone(&self.what) }))
+        let by = By { keys, ..self.what.by.clone() };
+        self.over(input, Some(self.plain().clone()), Arc::new(What { by, inputs, folds, ..What::clone(&self.what) }))
     }
 
     /// What DataFusion would be asked, and over which input; `None` if not all groups are wanted.
@@ -227,7 +225,7 @@ impl ExecutionPlan for GroupExec {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        for expr in self.what.keys.iter().cloned().chain(self.arguments()) {
+        for expr in self.what.by.keys.iter().cloned().chain(self.arguments()) {
             if f(&expr)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
             }
@@ -255,7 +253,7 @@ impl ExecutionPlan for GroupExec {
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::Overflow) => {
                     left.add(1);
-                    Ok(what.with_codes(generic(&plain, &what, &context)?))
+                    Ok(what.with_codes(general::rows(&plain, &what.generic, &context)?))
                 }
             }
         };
@@ -272,21 +270,21 @@ impl ExecutionPlan for GroupExec {
 impl DisplayAs for GroupExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.what.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let (keys, aggregates) = names.split_at(self.what.keys.len());
+        let (keys, aggregates) = names.split_at(self.what.by.those_out().len());
         let (keys, aggregates) = (keys.join(", "), aggregates.join(", "));
         write!(f, "TidaliteGroup: by=[{keys}], aggregates=[{aggregates}]")?;
         match &self.what.wanted {
             Wanted::All => Ok(()),
             Wanted::Any(groups) => write!(f, ", any {groups} groups"),
-            Wanted::Best(best) => write!(f, ", best {} by {}", best.groups, Keys(&best.by, &names)),
+            Wanted::Best(best) => write!(f, ", best {} by {}", best.groups, Order(&best.by, &names)),
         }
     }
 }
 
 /// What groups are compared by, with the names of columns.
-struct Keys<'a>(&'a [By], &'a [&'a str]);
+struct Order<'a>(&'a [group::By], &'a [&'a str]);
 
-impl fmt::Display for Keys<'_> {
+impl fmt::Display for Order<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, by) in self.0.iter().enumerate() {
             let comma = if place == 0 { "" } else { ", " };
@@ -302,12 +300,20 @@ impl fmt::Display for Keys<'_> {
     }
 }
 
+impl By {
+    /// The keys that come out.
+    fn those_out(&self) -> &[KeyKind] {
+        &self.kinds[..self.kinds.len() - usize::from(self.counts_last)]
+    }
+}
+
 impl What {
     /// As in the plan, for keys that turned out to be no symbols, or too many of them.
     fn is_too_wide(&self) -> bool {
-        let bits: u32 = self.kinds.iter().map(KeyKind::bits).sum();
-        let has_text = self.kinds.iter().any(KeyKind::is_text);
-        bits > u128::BITS || (bits > u64::BITS && has_text && self.wanted == Wanted::All)
+        let kinds = &self.by.kinds;
+        let (bits, has_text) = (kinds.iter().map(KeyKind::bits).sum::<u32>(), kinds.iter().any(KeyKind::is_text));
+        let come_out = self.wanted == Wanted::All && !self.by.counts_last;
+        bits > u128::BITS || (bits > u64::BITS && has_text && come_out)
     }
 
     /// Rows of the general operators, whose keys are texts, with the codes that are asked for.
@@ -315,7 +321,8 @@ impl What {
         let is_coded = |(field, kind): (&FieldRef, &KeyKind)| {
             kind.dictionary().filter(|_| *field.data_type() == DataType::UInt32).cloned()
         };
-        let coded: Vec<Option<StringViewArray>> = self.schema.fields().iter().zip(&self.kinds).map(is_coded).collect();
+        let fields = self.schema.fields().iter().zip(self.by.those_out());
+        let coded: Vec<Option<StringViewArray>> = fields.map(is_coded).collect();
         if coded.iter().all(Option::is_none) {
             return rows.boxed();
         }
@@ -341,35 +348,6 @@ impl What {
     }
 }
 
-/// DataFusion's own operators over the same input.
-fn generic(
-    input: &Arc<dyn ExecutionPlan>,
-    what: &What,
-    context: &Arc<TaskContext>,
-) -> Result<SendableRecordBatchStream> {
-    let input = reset_plan_states(input.clone())?;
-    let by = what.generic.by.clone();
-    let (aggregates, filters) = (what.generic.lowered)()?;
-    let schema = input.schema();
-    let threads = input.output_partitioning().partition_count();
-    let aggregate = |mode, by: PhysicalGroupBy, over: Arc<dyn ExecutionPlan>| {
-        AggregateExec::try_new(mode, by, aggregates.clone(), filters.clone(), over, schema.clone())
-    };
-    if threads == 1 {
-        return aggregate(AggregateMode::Single, by, input)?.execute(0, context.clone());
-    }
-    let last = by.as_final();
-    let partial: Arc<dyn ExecutionPlan> = Arc::new(aggregate(AggregateMode::Partial, by, input)?);
-    if last.expr().is_empty() {
-        let one = Arc::new(CoalescePartitionsExec::new(partial));
-        return aggregate(AggregateMode::Final, last, one)?.execute(0, context.clone());
-    }
-    let keys = last.expr().iter().map(|(expr, _)| expr.clone()).collect();
-    let dealt = Arc::new(RepartitionExec::try_new(partial, Partitioning::Hash(keys, threads))?);
-    let whole = Arc::new(aggregate(AggregateMode::FinalPartitioned, last, dealt)?);
-    CoalescePartitionsExec::new(whole).execute(0, context.clone())
-}
-
 type Rows = BoxStream<'static, Result<RecordBatch>>;
 
 /// Boxed: the caller need not know how much it holds.
@@ -384,8 +362,12 @@ fn run<'a>(
         let inputs = what.inputs.iter().map(|input| input.is_float).collect();
         let partitions = input.output_partitioning().partition_count();
         let seed = RandomState::new().hash_one(0);
-        let limit = if let Wanted::Any(groups) = what.wanted { Some(groups) } else { None };
-        let shared = Grouping::new(what.folds.clone(), what.kinds.clone(), inputs, limit, seed);
+        let asked = match what.wanted {
+            _ if what.by.counts_last => Asked::CountsOfLast,
+            Wanted::Any(groups) => Asked::Any(groups),
+            Wanted::All | Wanted::Best(_) => Asked::All,
+        };
+        let shared = Grouping::new(what.folds.clone(), what.by.kinds.clone(), inputs, asked, seed);
         let memory = MemoryConsumer::new("TidaliteGroup").register(context.memory_pool());
         let (mut threads, mut few) = (JoinSet::new(), Vec::new());
         for partition in 0..partitions {
@@ -406,6 +388,14 @@ fn run<'a>(
         // Until now each thread had its share of what is shared.
         memory.try_resize(shared.bytes())?;
         let parts = shared.parts(few);
+        let (shared, parts) = match what.by.counts_last {
+            true => {
+                // There are no more groups then than before.
+                memory.try_resize(2 * shared.bytes())?;
+                counted(parts, &shared, &cancel, (partitions, time)).await?
+            }
+            false => (shared, parts),
+        };
         let parts = match &what.wanted {
             Wanted::Best(best) => {
                 memory.try_resize(shared.bytes() + partitions * shared.best_bytes(&parts, best))?;
@@ -431,7 +421,7 @@ struct Thread {
 
 impl Thread {
     /// Its rows into groups.
-    fn work(self, cancel: Arc<CancelToken>) -> BoxFuture<'static, std::result::Result<Option<Part>, Stop>> {
+    fn work(self, cancel: Arc<CancelToken>) -> BoxFuture<'static, std::result::Result<Vec<Part>, Stop>> {
         async move {
             let Thread { mut rows, what, shared, memory, threads, time } = self;
             let mut worker = shared.worker();
@@ -442,7 +432,7 @@ impl Thread {
                     continue;
                 }
                 let _timer = time.timer();
-                let keys = what.keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
+                let keys = what.by.keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
                 let keys = keys.collect::<Result<Vec<_>>>()?;
                 let inputs = what.inputs.iter().map(|input| input.values(&batch)).collect::<Result<Vec<_>>>()?;
                 worker.add(&keys, &inputs, batch.num_rows())?;
@@ -454,37 +444,70 @@ impl Thread {
     }
 }
 
+/// What comes of parts, of which each thread takes the next that no other has.
+async fn of_parts<T: Send + 'static>(
+    parts: Vec<Part>,
+    cancel: &Arc<CancelToken>,
+    (partitions, time): (usize, &Time),
+    work: impl Fn(&mut dyn Iterator<Item = Part>) -> T + Clone + Send + 'static,
+) -> Result<Vec<T>> {
+    let count = partitions.min(parts.len());
+    let parts = Arc::new(Mutex::new(parts));
+    let worker = || {
+        let (parts, cancel, time, work) = (parts.clone(), cancel.clone(), time.clone(), work.clone());
+        move || {
+            let _timer = time.timer();
+            let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop().filter(|_| cancel.check().is_ok());
+            work(&mut std::iter::from_fn(next))
+        }
+    };
+    let mut found = Vec::new();
+    if count > 1 {
+        let mut threads: JoinSet<T> = (0..count).map(|_| worker()).map(|work| async move { work() }).collect();
+        while let Some(part) = threads.join_next().await {
+            found.push(part.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?);
+        }
+    } else {
+        // Of one part here: handing it to a thread may take longer.
+        found.push(worker()());
+    }
+    cancel.check().map_err(DataFusionError::from)?;
+    Ok(found)
+}
+
 /// The groups that come first: of those that each thread finds in the parts that it takes.
 async fn first(
     parts: Vec<Part>,
     best: &Best,
     (shared, what, cancel): (&Grouping, &Arc<What>, &Arc<CancelToken>),
-    (partitions, time): (usize, &Time),
+    threads: (usize, &Time),
 ) -> Result<Part> {
-    let count = partitions.min(parts.len());
-    let parts = Arc::new(Mutex::new(parts));
-    let picker = || {
-        let (parts, shared, what, best) = (parts.clone(), shared.clone(), what.clone(), best.clone());
-        let (cancel, time) = (cancel.clone(), time.clone());
-        move || {
-            let _timer = time.timer();
-            let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop().filter(|_| cancel.check().is_ok());
-            shared.best(&mut std::iter::from_fn(next), &what.outputs, &best)
-        }
+    let pick = {
+        let (shared, what, best) = (shared.clone(), what.clone(), best.clone());
+        move |parts: &mut dyn Iterator<Item = Part>| shared.best(parts, &what.outputs, &best)
     };
-    let found = if count > 1 {
-        let mut threads: JoinSet<Part> = (0..count).map(|_| picker()).map(|pick| async move { pick() }).collect();
-        let mut found = Vec::new();
-        while let Some(part) = threads.join_next().await {
-            found.push(part.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?);
-        }
-        shared.best(&mut found.into_iter(), &what.outputs, best)
-    } else {
-        // Of one part here: handing it to a thread may take longer.
-        picker()()
+    let mut found = of_parts(parts, cancel, threads, pick.clone()).await?;
+    Ok(match found.len() {
+        1 => found.remove(0),
+        _ => pick(&mut found.into_iter()),
+    })
+}
+
+/// Groups without their last key, whose values are counted.
+async fn counted(
+    parts: Vec<Part>,
+    all: &Grouping,
+    cancel: &Arc<CancelToken>,
+    threads: (usize, &Time),
+) -> Result<(Grouping, Vec<Part>)> {
+    let fewer = all.without_last();
+    let count = {
+        let (all, fewer) = (all.clone(), fewer.clone());
+        move |parts: &mut dyn Iterator<Item = Part>| all.count_last(parts, &fewer)
     };
-    cancel.check().map_err(DataFusionError::from)?;
-    Ok(found)
+    let few = of_parts(parts, cancel, threads, count).await?;
+    let parts = fewer.parts(few.into_iter().flatten().collect());
+    Ok((fewer, parts))
 }
 
 /// The groups as rows; many of them are in parts, which threads write side by side.

@@ -6,7 +6,7 @@
 mod asked;
 
 use crate::door;
-use crate::exec::group::{Generic, GroupExec, Input, Wanted};
+use crate::exec::group::{By, Generic, GroupExec, Input, Wanted};
 use crate::functions::pick;
 use crate::{Error, Result};
 use asked::Asked;
@@ -46,6 +46,8 @@ impl PartialOrd for GroupNode {
 /// What is folded, and what the words of a group say.
 struct Spec {
     keys: Vec<KeyKind>,
+    /// The only argument of which distinct values are counted, which is a key, too.
+    counted: Option<Expr>,
     inputs: Vec<LogicalInput>,
     folds: Vec<Fold>,
     outputs: Vec<Output>,
@@ -60,6 +62,9 @@ struct LogicalInput {
     /// Whether its values are folded as floating point; `None` where only their being there is.
     is_float: Option<bool>,
 }
+
+/// Stands for the word behind those of all folds, until it is known how many these are.
+const COUNTED: usize = usize::MAX;
 
 /// What a symbol is expected to take of a key; where it takes more, keys are too wide when it comes to it.
 const CODE_BITS: u32 = 16;
@@ -76,7 +81,11 @@ fn rewritten(plan: LogicalPlan, asked: &Asked) -> DFResult<Transformed<LogicalPl
                 && !is_answered_without_reading(&aggregate)
                 && Spec::of(&aggregate, &asked.wanted()).is_some() =>
         {
-            let node = Arc::new(GroupNode { aggregate, wanted: asked.wanted() });
+            let wanted = asked.wanted();
+            // Which groups there will be is not known before the counted key is left out.
+            let wanted =
+                if counted(&aggregate).is_some() && matches!(wanted, Wanted::Any(_)) { Wanted::All } else { wanted };
+            let node = Arc::new(GroupNode { aggregate, wanted });
             Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
         }
         other => Ok(Transformed::no(other)),
@@ -97,16 +106,36 @@ pub(super) fn is_answered_without_reading(aggregate: &Aggregate) -> bool {
         function(expr).is_some_and(|f| {
             ["count", "min", "max"].contains(&f.func.name())
                 && f.params.filter.is_none()
+                && !f.params.distinct
                 && f.params.args.iter().all(|a| matches!(a, Expr::Column(_) | Expr::Literal(..)))
         })
     };
     aggregate.group_expr.is_empty() && aggregate.aggr_expr.iter().all(is_known) && is_whole_table(&aggregate.input)
 }
 
-fn function(expr: &Expr) -> Option<&AggregateFunction> {
+pub(super) fn function(expr: &Expr) -> Option<&AggregateFunction> {
     match expr {
         Expr::AggregateFunction(function) => Some(function),
         Expr::Alias(alias) => function(&alias.expr),
+        _ => None,
+    }
+}
+
+/// Whether our operator counts the distinct values that an aggregation asks for.
+pub(crate) fn counts_distinct(aggregate: &Aggregate) -> bool {
+    counted(aggregate).is_some() && Spec::of(aggregate, &Wanted::All).is_some()
+}
+
+/// The first argument of which distinct values are counted.
+fn counted(aggregate: &Aggregate) -> Option<&Expr> {
+    aggregate.aggr_expr.iter().filter_map(function).find_map(counted_by)
+}
+
+/// The argument, if an aggregate is the number of its distinct values.
+pub(super) fn counted_by(function: &AggregateFunction) -> Option<&Expr> {
+    let params = &function.params;
+    match params.args.as_slice() {
+        [argument] if params.distinct && function.func.name() == "count" && params.filter.is_none() => Some(argument),
         _ => None,
     }
 }
@@ -118,31 +147,48 @@ impl Spec {
             let nullable = expr.nullable(schema).ok()?;
             KeyKind::of(&expr.get_type(schema).ok()?, nullable)
         };
-        let keys: Vec<KeyKind> = aggregate.group_expr.iter().map(key).collect::<Option<_>>()?;
+        let counted = counted(aggregate).cloned();
+        let own = || aggregate.group_expr.iter().chain(&counted);
+        let keys: Vec<KeyKind> = own().map(key).collect::<Option<_>>()?;
         // Symbols come as codes, which are no text, from where [`super::coded_keys`] can see their table.
         let is_symbol = |expr: &Expr| {
             expr.to_field(schema).is_ok_and(|(_, field)| door::column_type(&field) == Some(ColumnType::Symbol))
         };
-        let symbols = keys.iter().zip(&aggregate.group_expr).map(|(key, expr)| key.is_text() && is_symbol(expr));
+        let symbols = keys.iter().zip(own()).map(|(key, expr)| key.is_text() && is_symbol(expr));
         let symbols: Vec<bool> = symbols.collect();
         let has_text = keys.iter().zip(&symbols).any(|(key, is_symbol)| key.is_text() && !is_symbol);
         let bits = keys.iter().zip(&symbols).map(|(key, is_symbol)| if *is_symbol { CODE_BITS } else { key.bits() });
         let (bits, text_bits): (u32, u32) = (bits.sum(), keys.iter().map(KeyKind::bits).sum());
         // All groups of wide keys with text were measured slower than with the general operators, some are faster:
         // bench/results/2026-11-22-groups.md, -texts.md.
-        if bits > u128::BITS || (text_bits > u64::BITS && has_text && *wanted == Wanted::All) {
+        let come_out = *wanted == Wanted::All && counted.is_none();
+        if bits > u128::BITS || (text_bits > u64::BITS && has_text && come_out) {
             return None;
         }
-        let mut spec = Spec { keys, inputs: Vec::new(), folds: Vec::new(), outputs: Vec::new() };
+        let mut spec = Spec { keys, counted, inputs: Vec::new(), folds: Vec::new(), outputs: Vec::new() };
         for expr in &aggregate.aggr_expr {
             let output = spec.output(function(expr)?, schema)?;
             spec.outputs.push(output);
+        }
+        // Groups that become one have no order among their rows.
+        if spec.counted.is_some() && spec.folds.iter().any(|fold| matches!(fold, Fold::PickedTime(_))) {
+            return None;
+        }
+        let behind = spec.folds.len();
+        for output in &mut spec.outputs {
+            if let OutputKind::Count(word @ COUNTED) = &mut output.kind {
+                *word = behind;
+            }
         }
         Some(spec)
     }
 
     fn output(&mut self, function: &AggregateFunction, schema: &DFSchema) -> Option<Output> {
         let params = &function.params;
+        if let Some(argument) = counted_by(function) {
+            let is_the_same = self.counted.as_ref() == Some(argument);
+            return is_the_same.then_some(Output { kind: OutputKind::Count(COUNTED), data_type: DataType::Int64 });
+        }
         if params.distinct
             || !params.order_by.is_empty()
             || matches!(params.null_treatment, Some(NullTreatment::IgnoreNulls))
@@ -290,7 +336,7 @@ impl GroupNode {
             .ok_or_else(|| Error::internal("an aggregation that was understood"))?;
         let logical = self.aggregate.input.schema();
         let physical = |expr: &Expr| planner.create_physical_expr(expr, logical, state, context);
-        let keys: Vec<Arc<dyn PhysicalExpr>> =
+        let mut keys: Vec<Arc<dyn PhysicalExpr>> =
             self.aggregate.group_expr.iter().map(physical).collect::<DFResult<_>>()?;
         let inputs = spec.inputs.into_iter().map(|input| {
             Ok(Input {
@@ -303,6 +349,8 @@ impl GroupNode {
         let schema = Arc::new(self.aggregate.schema.as_arrow().clone());
         let names = schema.fields().iter().map(|field| field.name().clone());
         let by = PhysicalGroupBy::new_single(keys.iter().cloned().zip(names).collect());
+        let counted = spec.counted.as_ref().map(physical).transpose()?;
+        keys.extend(counted.clone());
         // Not the plan below, which holds its tables.
         let (aggregates, of_input) = (self.aggregate.aggr_expr.clone(), input.schema());
         let logical = logical.clone();
@@ -312,9 +360,10 @@ impl GroupNode {
             let lowered = aggregates.iter().map(|expr| lowered(expr).map(|own| (own.aggregate, own.filter)));
             lowered.collect::<DFResult<_>>()
         };
-        let generic = Generic { by, lowered: Arc::new(lowered) };
+        let generic = Generic { by, counted, lowered: Arc::new(lowered) };
         let folded = (spec.folds, spec.outputs);
-        Ok(GroupExec::new(input, schema, (keys, spec.keys), inputs, folded, self.wanted.clone(), generic))
+        let by = By { keys, kinds: spec.keys, counts_last: spec.counted.is_some() };
+        Ok(GroupExec::new(input, schema, by, inputs, folded, self.wanted.clone(), generic))
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod coded_keys;
 mod coded_windows;
+mod distinct_counts;
 mod distinct_on;
 mod equalities;
 mod field_accesses;
@@ -49,6 +50,7 @@ mod window_join;
 mod window_keys;
 
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
+pub(crate) use distinct_counts::counts_apart;
 pub(crate) use equalities::{without_bounds, without_compared_truths, without_equalities};
 pub(crate) use field_accesses::field_accesses;
 pub(crate) use file_filters::FiltersOfFiles;
@@ -56,7 +58,7 @@ pub(crate) use fill::{Fill, FillSpec};
 pub(crate) use filters_apart::FiltersApart;
 pub(crate) use first_rows::FirstRows;
 pub(crate) use from_views::{Candidate, Definition, aggregated_tables, from_views};
-pub(crate) use group::grouped;
+pub(crate) use group::{counts_distinct, grouped};
 pub(crate) use groups_of_blocks::GroupsOfBlocks;
 pub(crate) use in_order::InOrderOfPieces;
 pub(crate) use intervals::time_ranges;

@@ -1,5 +1,5 @@
 use super::{Best, By};
-use crate::group::{Grouping, KeyKind, Output, OutputKind, Part, Values, Worker};
+use crate::group::{Asked, Grouping, KeyKind, Output, OutputKind, Part, Values, Worker};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringViewArray,
     TimestampMicrosecondArray, UInt32Array,
@@ -40,7 +40,7 @@ fn outputs() -> (Vec<Fold>, Vec<Output>) {
 fn grouped(keys: &Keys, ints: &Int64Array, floats: &Float64Array, best: Option<&Best>) -> RecordBatch {
     let (columns, kinds, types) = keys;
     let (folds, outputs) = outputs();
-    let grouping = Grouping::new(folds, kinds.clone(), vec![Some(false), Some(true)], None, 5);
+    let grouping = Grouping::new(folds, kinds.clone(), vec![Some(false), Some(true)], Asked::All, 5);
     let mut workers = [grouping.worker(), grouping.worker()];
     for (number, from) in (0..ints.len()).step_by(1_000).enumerate() {
         let rows = 1_000.min(ints.len() - from);
@@ -48,7 +48,7 @@ fn grouped(keys: &Keys, ints: &Int64Array, floats: &Float64Array, best: Option<&
         let values = [values(&ints.slice(from, rows)), values(&floats.slice(from, rows))];
         workers[number % 2].add(&batch, &values, rows).expect("keys can be packed");
     }
-    let mut parts: Vec<Part> = grouping.parts(workers.into_iter().filter_map(Worker::finish).collect());
+    let mut parts: Vec<Part> = grouping.parts(workers.into_iter().flat_map(Worker::finish).collect());
     if let Some(best) = best {
         // As threads do it: of some of the parts each, then of those.
         let rest = parts.split_off(parts.len() / 3);

@@ -11,13 +11,18 @@ use crate::segment::encoding::{EncodedBlock, compressed, dict, fsst, text};
 use crate::segment::format::Encoding;
 use crate::segment::selection::Selection;
 use std::borrow::Cow;
+use tidalite_kernels::prefetch;
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::{INLINE_BYTES, inline_view, outline_view, view_bytes};
 
 /// Entries of a dictionary are looked at row by row where there are this many times as many of them as rows.
 const ENTRIES_A_ROW: usize = 8;
 
-/// Up to so many of 64 rows are looked at one by one.
+/// Of so many times as many rows, some are looked at one by one, and so many of them ahead one is asked of memory.
+const ROWS_A_LOOK: usize = 32;
+const ROWS_AHEAD: usize = 16;
+
+/// Up to so many of 64 rows are looked at one by one, where they are more.
 const ROWS_A_WORD: u32 = 16;
 
 impl EncodedBlock {
@@ -44,8 +49,23 @@ impl EncodedBlock {
             _ => values_in(layout.first(&self.bytes)),
         };
         let is_equal = equal_to(wanted, layout.data(&self.bytes));
+        let few = |most: usize| {
+            let rows = among.map(|mask| Selection::new(mask.to_vec()))?;
+            if rows.rows() < most { Some(rows) } else { None }
+        };
         match self.entry.encoding {
             Encoding::Nulls => {}
+            Encoding::Plain | Encoding::Text
+                if let Some(rows) = few(self.rows / ROWS_A_LOOK)
+                    && let Some(rows) = rows.numbers() =>
+            {
+                for (at, row) in rows.iter().map(|row| usize::from(*row)).enumerate() {
+                    if let Some(ahead) = rows.get(at + ROWS_AHEAD) {
+                        prefetch(&views, usize::from(*ahead));
+                    }
+                    mask[row / 64] |= u64::from(is_equal(views.get(row)?)) << (row % 64);
+                }
+            }
             Encoding::Plain | Encoding::Text => {
                 let wanted = |at: usize| among.map_or(u64::MAX, |mask| mask[at]);
                 for (at, views) in views.chunks(64).enumerate().filter(|(at, _)| wanted(*at) != 0) {
@@ -56,8 +76,7 @@ impl EncodedBlock {
                 }
             }
             Encoding::PackedDict => {
-                let among = among.map(|mask| Selection::new(mask.to_vec()));
-                if let Some(few) = among.filter(|rows| ENTRIES_A_ROW * rows.rows() < views.len())
+                if let Some(few) = few(views.len() / ENTRIES_A_ROW)
                     && let Some(rows) = few.numbers()
                 {
                     let codes = dict::take_codes(layout.codes(&self.bytes), views.len(), self.rows, &Picked::of(&few));

@@ -1,0 +1,79 @@
+//! Groups whose last key is only counted: `count(DISTINCT x)`.
+//!
+//! Rows are grouped by all keys, of which nothing is folded; beside, if something is to be folded, they are grouped by the
+//! others. In the end both become groups by the others, without being written out before: with the words of these and,
+//! behind them, how many groups by all keys there were, but for the one in which the counted key is NULL.
+
+use super::grouper::OWN_GROUPS_MAX;
+use super::keys::Word;
+use super::worker::{Groups, Shared, bits_of};
+use tidalite_kernels::{Fold, GroupTable};
+
+/// Groups that are looked at at a time.
+const CHUNK: usize = 1 << 12;
+
+/// What threads share of the groups by all keys but the last.
+pub(super) fn without_last<W: Word>(all: &Shared<W>) -> Shared<W> {
+    let keys = all.kinds.len().saturating_sub(1);
+    let folds = all.others.iter().flat_map(|others| others.folds.as_slice()).copied().chain([Fold::Rows]).collect();
+    let mut fewer = Shared::new(folds, all.kinds[..keys].to_vec(), Vec::new(), all.seed);
+    fewer.numbered = all.numbered[..keys].to_vec();
+    fewer
+}
+
+/// Makes groups those of `fewer`, what [`without_last`] gave; gives the thread's own, if they stayed few.
+pub(super) fn count<W: Word>(
+    groups: impl Iterator<Item = Groups<W>>,
+    all: &Shared<W>,
+    fewer: &Shared<W>,
+) -> Option<GroupTable<W>> {
+    let (last, kinds) = all.kinds.split_last()?;
+    let (others, shift) = (bits_of::<W>(kinds), kinds.iter().map(|kind| kind.bits()).sum());
+    // Of no rows.
+    let start: Vec<u64> = fewer.folds.start().collect();
+    let words = start.len() - 1;
+    let (mut own, mut is_given) = (fewer.table(), false);
+    if kinds.is_empty() {
+        // There is a group also of no rows.
+        own.add_all(W::default(), 0, &[]);
+    }
+    let (bits, null) = (last.bits(), last.null_code());
+    let is_there = |key: &W| Some(key.take(shift, bits)) != null;
+    let (mut keys, mut states, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+    for Groups { table, is_of_others } in groups {
+        if kinds.is_empty() && !is_of_others {
+            // They are all of one group.
+            let count = table.keys().iter().filter(|key| is_there(key)).count() as u64;
+            let state: Vec<u64> = start[..words].iter().copied().chain([count]).collect();
+            own.join_some(&[W::default()], &state, &mut scratch);
+            continue;
+        }
+        for from in (0..table.len()).step_by(CHUNK) {
+            let chunk = from..(from + CHUNK).min(table.len());
+            keys.clear();
+            keys.extend(table.keys()[chunk.clone()].iter().map(|key| *key & others));
+            states.clear();
+            if is_of_others {
+                for state in table.states()[chunk.start * words..chunk.end * words].chunks_exact(words) {
+                    states.extend_from_slice(state);
+                    states.push(0);
+                }
+            } else {
+                for key in &table.keys()[chunk] {
+                    states.extend_from_slice(&start[..words]);
+                    states.push(u64::from(is_there(key)));
+                }
+            }
+            if is_given {
+                fewer.give(&keys, &states);
+                continue;
+            }
+            own.join_some(&keys, &states, &mut scratch);
+            if own.len() > OWN_GROUPS_MAX {
+                fewer.give(own.keys(), own.states());
+                (own, is_given) = (fewer.table(), true);
+            }
+        }
+    }
+    (!is_given).then_some(own)
+}
