@@ -1,5 +1,11 @@
 //! Sums of slices.
 
+use crate::{prefetch, prefetch_slice};
+
+/// Words of a line of memory; and so many lines ahead, four pages, one is asked of memory.
+const LINE_WORDS: usize = 8;
+const LINES_AHEAD: usize = 256;
+
 /// Independent lanes: one running sum would wait for itself at every step.
 const LANES: usize = 16;
 
@@ -19,13 +25,20 @@ pub fn sum_ints<T: Whole>(values: &[T]) -> i128 {
         return i128::from(values.iter().map(|value| (*value).into()).sum::<i64>());
     }
     // Halves do not overflow.
-    let (mut low, mut high) = (0_i64, 0_i64);
-    for value in values {
-        let value: i64 = (*value).into();
-        low += value & i64::from(u32::MAX);
-        high += value >> 32;
+    let (mut low, mut high) = ([0_i64; LINE_WORDS], [0_i64; LINE_WORDS]);
+    let mut add = |lane: usize, value: T| {
+        let value: i64 = value.into();
+        low[lane] += value & i64::from(u32::MAX);
+        high[lane] += value >> 32;
+    };
+    let (lines, rest) = values.as_chunks::<LINE_WORDS>();
+    for (at, line) in lines.iter().enumerate() {
+        // The processor reads ahead by itself, but not past the page.
+        prefetch(lines, at + LINES_AHEAD);
+        line.iter().enumerate().for_each(|(lane, value)| add(lane, *value));
     }
-    (i128::from(high) << 32) + i128::from(low)
+    rest.iter().for_each(|value| add(0, *value));
+    (i128::from(high.into_iter().sum::<i64>()) << 32) + i128::from(low.into_iter().sum::<i64>())
 }
 }
 
@@ -35,7 +48,10 @@ crate::dispatch! {
 pub fn sum_floats<T: Real>(values: &[T]) -> f64 {
     let mut lanes = [-0.0_f64; LANES];
     let (lines, rest) = values.as_chunks::<LANES>();
-    for line in lines {
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(ahead) = lines.get(at + LINES_AHEAD / 2) {
+            prefetch_slice(ahead);
+        }
         for lane in 0..LANES {
             lanes[lane] += line[lane].into();
         }

@@ -263,7 +263,11 @@ fn compare<T: Fixed + Decimal>(vectors: &Vectors<'_>, lo: f64, hi: f64, wanted: 
     let mut unpacker = Unpacker::new();
     // Neighbours mostly have the same scale.
     let mut known = None;
+    let are_all = wanted.vectors().count() == vectors.frames.vector_count();
     for i in wanted.vectors() {
+        if are_all {
+            vectors.frames.ask_ahead(i);
+        }
         let (scale, frame) = vectors.vector(i);
         let (first, last) = match known {
             Some((of, range)) if of == scale => range,

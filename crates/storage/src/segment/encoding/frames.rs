@@ -14,8 +14,11 @@
 use super::fixed::raw;
 use crate::segment::format::aligned;
 use tidalite_kernels::bitpack::{unpack_one, width_mask};
-use tidalite_kernels::{Int, LINE_BYTES, Line, Unpacker, line_count, width_counts, width_of};
+use tidalite_kernels::{Int, LINE_BYTES, Line, Unpacker, line_count, prefetch_slice, width_counts, width_of};
 use tidalite_types::{BLOCK_ROWS, VECTOR_ROWS};
+
+/// Two pages.
+const LINES_AHEAD: usize = 64;
 
 /// How a vector is packed.
 #[derive(Clone, Copy, Debug)]
@@ -320,6 +323,12 @@ impl<'a> Frames<'a> {
     pub fn packed(&self, i: usize) -> (&'a [Line], u32) {
         let lines = self.starts[i].line as usize..self.starts[i + 1].line as usize;
         (&self.lines[lines], u32::from(self.widths[i]))
+    }
+
+    /// Asks memory for what will be read some pages behind the lines of vector `i`, where all vectors are read in turn.
+    pub fn ask_ahead(&self, i: usize) {
+        let lines = self.starts[i].line as usize..self.starts[i + 1].line as usize;
+        self.lines.iter().skip(lines.start + LINES_AHEAD).take(lines.len()).for_each(|line| prefetch_slice(line));
     }
 
     pub fn vector<T: Framed>(&self, i: usize) -> Frame<'a, T> {

@@ -149,7 +149,11 @@ pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>,
 
 fn compare<T: Framed + Into<i64>>(frames: &Frames<'_>, lo: i64, hi: i64, wanted: &Wanted<'_>, mask: &mut [u64]) {
     let mut unpacker = Unpacker::new();
+    let are_all = wanted.vectors().count() == frames.vector_count();
     for i in wanted.vectors() {
+        if are_all {
+            frames.ask_ahead(i);
+        }
         let frame = frames.vector::<T>(i);
         let mask = of_vector(mask, i);
         let (from, to) = distances(frame.reference.into(), lo, hi);

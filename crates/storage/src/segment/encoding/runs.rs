@@ -199,7 +199,7 @@ fn some<T: bytemuck::Pod>(payload: &[u8], block: &EncodedBlock, picked: &Picked<
     if let Some(numbers) = picked.numbers().filter(|numbers| RUNS_A_ROW * numbers.len() < lasts.len()) {
         let mut run = 0;
         for number in numbers {
-            run += lasts[run..].partition_point(|last| last < number);
+            run = run_of(&lasts, run, *number);
             out.push(raw::<T>(&distinct[run * size_of::<T>()..]));
         }
         picked.zero_nulls(&mut out);
@@ -212,6 +212,26 @@ fn some<T: bytemuck::Pod>(payload: &[u8], block: &EncodedBlock, picked: &Picked<
     }
     picked.zero_nulls(&mut out);
     Ok(out)
+}
+
+/// The run that has a row, which is none before `from`. Looked for where it is if all are as long, and from there in steps
+/// that double: to halve all of them would be to wait for memory for each of the first few.
+fn run_of(lasts: &[u16], from: usize, row: u16) -> usize {
+    let end = lasts.len() - 1;
+    let guess = (usize::from(row) * lasts.len() / (usize::from(lasts[end]) + 1)).clamp(from, end);
+    let (mut low, mut high, mut step) = (guess, guess, 1);
+    if lasts[guess] < row {
+        while high < end && lasts[high] < row {
+            (low, high) = (high + 1, (high + step).min(end));
+            step *= 2;
+        }
+    } else {
+        while low > from && lasts[low - 1] >= row {
+            (high, low) = (low - 1, low.saturating_sub(step).max(from));
+            step *= 2;
+        }
+    }
+    low + lasts[low..=high].partition_point(|last| *last < row)
 }
 
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
@@ -228,4 +248,34 @@ pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>,
         from = to;
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_of_a_row_is_found_from_any_before_it() {
+        let mut random = fastrand::Rng::with_seed(11);
+        for round in 0..300 {
+            // Runs that are all about as long, or some much longer than others.
+            let longest = [1, 3, 40, 9_000][round % 4];
+            let (mut lasts, mut last) = (Vec::new(), random.u16(0..longest));
+            while lasts.len() < 2_000 {
+                lasts.push(last);
+                let length = if round % 8 > 3 && random.u8(0..20) > 0 { 1 } else { random.u16(1..=longest) };
+                let Some(next) = last.checked_add(length) else { break };
+                last = next;
+            }
+            let (mut rows, rows_in) = (Vec::new(), *lasts.last().expect("at least one run"));
+            rows.extend([0, rows_in]);
+            rows.extend((0..50).map(|_| random.u16(0..=rows_in)));
+            for row in rows {
+                let expected = lasts.partition_point(|last| *last < row);
+                for from in [0, expected, random.usize(0..=expected)] {
+                    assert_eq!(run_of(&lasts, from, row), expected, "row {row} from {from} of {lasts:?}");
+                }
+            }
+        }
+    }
 }
