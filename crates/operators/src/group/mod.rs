@@ -2,8 +2,8 @@
 //!
 //! A [`Grouping`] is what the threads of a query share, a [`Worker`] what one of them has. Keys are packed into one word
 //! a row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] and [`grouper`] add rows
-//! to groups, to all or those of [`chosen`], and [`counted`] counts the values of a key; [`best`] picks those that come first in an order; [`output`] writes them as columns.
-//! [`Overflow`] gives up: the keys are not what packing understands.
+//! to groups, to all or those of [`chosen`], and [`counted`] counts the values of a key; [`best`] picks those that come
+//! first in an order; [`output`] writes them as columns. [`Overflow`] gives up: the keys are not what packing understands.
 
 mod best;
 mod chosen;
