@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, StringViewArray};
 use std::sync::Arc;
 use std::time::Instant;
 use tidalite_kernels::Fold;
-use tidalite_operators::group::{Asked, Grouping, KeyKind, Values};
+use tidalite_operators::group::{Grouping, KeyKind, Sought, Values};
 
 /// The server's.
 #[global_allocator]
@@ -67,7 +67,7 @@ fn report_of(name: &str, batches: &[Vec<ArrayRef>], values: &ArrayRef, folds: Ve
     }
     let kinds = batches[0].iter().filter_map(|key| KeyKind::of(key.data_type(), false)).collect();
     let count = usize::from(!folds.is_empty());
-    let grouping = Grouping::new(folds, kinds, vec![Some(true); count], Asked::All, random_seed());
+    let grouping = Grouping::new(folds, kinds, vec![Some(true); count], Sought::All, random_seed());
     let mut worker = grouping.worker();
     let started = Instant::now();
     for keys in batches {

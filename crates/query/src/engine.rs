@@ -165,7 +165,7 @@ impl Engine {
             .with_default_features()
             .with_type_planner(Arc::new(dialect::SqlTypes))
             .with_analyzer_rule(Arc::new(crate::plan::Settled))
-            .with_optimizer_rules(planners::optimizer_rules())
+            .with_optimizer_rules(planners::optimizer_rules(config.fast_operators))
             .with_query_planner(Arc::new(crate::plan::Planner))
             .with_physical_optimizer_rules(stock_rules())
             .build();

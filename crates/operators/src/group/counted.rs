@@ -28,7 +28,7 @@ pub(super) fn count<W: Word>(
     fewer: &Shared<W>,
 ) -> Option<GroupTable<W>> {
     let (last, kinds) = all.kinds.split_last()?;
-    let (others, shift) = (bits_of::<W>(kinds), kinds.iter().map(|kind| kind.bits()).sum());
+    let (others, shift) = (bits_of::<W>(kinds, |_| true), kinds.iter().map(|kind| kind.bits()).sum());
     // Of no rows.
     let start: Vec<u64> = fewer.folds.start().collect();
     let words = start.len() - 1;

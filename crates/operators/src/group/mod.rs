@@ -38,9 +38,9 @@ pub struct Worker(Width<worker::Worker<u64>, worker::Worker<u128>>);
 /// Some of the groups; no other part of all has one of them.
 pub struct Part(Width<Groups<u64>, Groups<u128>>);
 
-/// What is asked of the groups.
+/// What of the groups is sought.
 #[derive(Clone, Copy, Debug)]
-pub enum Asked {
+pub enum Sought {
     All,
     /// Any so many of them.
     Any(usize),
@@ -59,17 +59,23 @@ impl Grouping {
     /// `inputs` says of each whether its values are floating point, `None` if it has none; `seed` is what those who choose
     /// the keys do not know.
     #[must_use]
-    pub fn new(folds: Vec<Fold>, kinds: Vec<KeyKind>, inputs: Vec<Option<bool>>, asked: Asked, seed: u64) -> Grouping {
-        fn shared<W: Word>(shared: Shared<W>, asked: Asked) -> Arc<Shared<W>> {
-            Arc::new(match asked {
-                Asked::All => shared,
-                Asked::Any(groups) => shared.limited(groups),
-                Asked::CountsOfLast => shared.counting_last(),
+    pub fn new(
+        folds: Vec<Fold>,
+        kinds: Vec<KeyKind>,
+        inputs: Vec<Option<bool>>,
+        sought: Sought,
+        seed: u64,
+    ) -> Grouping {
+        fn shared<W: Word>(shared: Shared<W>, sought: Sought) -> Arc<Shared<W>> {
+            Arc::new(match sought {
+                Sought::All => shared,
+                Sought::Any(groups) => shared.limited(groups),
+                Sought::CountsOfLast => shared.counting_last(),
             })
         }
         Grouping(match kinds.iter().map(KeyKind::bits).sum::<u32>() <= u64::BITS {
-            true => Width::Narrow(shared(Shared::new(folds, kinds, inputs, seed), asked)),
-            false => Width::Wide(shared(Shared::new(folds, kinds, inputs, seed), asked)),
+            true => Width::Narrow(shared(Shared::new(folds, kinds, inputs, seed), sought)),
+            false => Width::Wide(shared(Shared::new(folds, kinds, inputs, seed), sought)),
         })
     }
 

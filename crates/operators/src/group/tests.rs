@@ -31,7 +31,7 @@ fn grouped_of(
     values: &[i64],
     limit: Option<usize>,
 ) -> Result<HashMap<String, (i64, i64)>, Overflow> {
-    let (grouping, parts) = parts_of(keys, kinds, values, limit.map_or(Asked::All, Asked::Any))?;
+    let (grouping, parts) = parts_of(keys, kinds, values, limit.map_or(Sought::All, Sought::Any))?;
     let found = told(&grouping, &parts, types, &ROWS_AND_SUM);
     Ok(found.into_iter().map(|(key, numbers)| (key, (numbers[0], numbers[1]))).collect())
 }
@@ -39,7 +39,7 @@ fn grouped_of(
 /// How many values of the last key there are for each of the others, with rows and sums.
 fn counted(keys: &[ArrayRef], values: &[i64]) -> HashMap<String, Vec<i64>> {
     let kinds = keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
-    let (all, parts) = parts_of(keys, kinds, values, Asked::CountsOfLast).expect("keys can be packed");
+    let (all, parts) = parts_of(keys, kinds, values, Sought::CountsOfLast).expect("keys can be packed");
     let fewer = all.without_last();
     let parts = Mutex::new(parts.into_iter());
     let next = || parts.lock().expect("no thread panicked").next();
@@ -59,10 +59,10 @@ fn parts_of(
     keys: &[ArrayRef],
     kinds: Vec<KeyKind>,
     values: &[i64],
-    asked: Asked,
+    sought: Sought,
 ) -> Result<(Grouping, Vec<Part>), Overflow> {
     let folds = vec![Fold::Rows, Fold::SumInt(0), Fold::Present(0)];
-    let grouping = Grouping::new(folds, kinds, vec![Some(false)], asked, 5);
+    let grouping = Grouping::new(folds, kinds, vec![Some(false)], sought, 5);
     let mut workers = [grouping.worker(), grouping.worker()];
     for (number, from) in (0..values.len()).step_by(1_000).enumerate() {
         let rows = 1_000.min(values.len() - from);
@@ -175,7 +175,7 @@ fn distinct_texts_come_once() {
         let text = |row: usize| (!has_null || !row.is_multiple_of(50)).then(|| format!("text {}", row * row % 977));
         let texts: ArrayRef = Arc::new((0..5_000).map(text).collect::<StringViewArray>());
         let kinds = vec![KeyKind::of(&DataType::Utf8View, true).expect("a key")];
-        let grouping = Grouping::new(Vec::new(), kinds, Vec::new(), Asked::All, 5);
+        let grouping = Grouping::new(Vec::new(), kinds, Vec::new(), Sought::All, 5);
         let mut workers = [grouping.worker(), grouping.worker()];
         for (number, from) in (0..5_000).step_by(500).enumerate() {
             workers[number % 2].add(&[texts.slice(from, 500)], &[], 500).expect("few texts");
@@ -277,7 +277,7 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
     // Equal in length, in the first bytes, and in where they lie in buffers of their own.
     let alike = |last: char| StringViewArray::from(vec![format!("begins alike, ends in {last}"); 2]);
     let kinds = vec![KeyKind::of(&DataType::Utf8View, false).expect("a key")];
-    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), Asked::All, 5);
+    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), Sought::All, 5);
     let mut worker = grouping.worker();
     for last in ['a', 'b', 'a', 'c'] {
         worker.add(&[Arc::new(alike(last))], &[], 2).expect("texts are numbered");
@@ -299,7 +299,7 @@ fn without_keys_there_is_one_group_also_of_no_rows() {
     assert_eq!(found, HashMap::from([(String::new(), (0, 0))]));
     let none: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));
     assert_eq!(counted(&[none], &[]), HashMap::from([(String::new(), vec![0, 0, 0])]));
-    let grouping = Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], Asked::All, 5);
+    let grouping = Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], Sought::All, 5);
     let mut worker = grouping.worker();
     let array: ArrayRef = Arc::new(Float64Array::from(vec![1.5, 100.0, 2.0]));
     worker.add(&[], &[Values { array: Some(array), present: Some(vec![1, 0, 1]) }], 3).expect("nothing to pack");

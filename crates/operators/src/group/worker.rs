@@ -42,12 +42,6 @@ pub struct Values {
     pub present: Option<Vec<u8>>,
 }
 
-impl<W> From<GroupTable<W>> for Groups<W> {
-    fn from(table: GroupTable<W>) -> Groups<W> {
-        Groups { table, is_of_others: false }
-    }
-}
-
 pub(super) struct Worker<W> {
     shared: Arc<Shared<W>>,
     numbers: Vec<Option<Numbers>>,
@@ -64,6 +58,12 @@ pub(super) struct Groups<W> {
     pub table: GroupTable<W>,
     /// Whether they are without the last key, where that is only counted.
     pub is_of_others: bool,
+}
+
+impl<W> From<GroupTable<W>> for Groups<W> {
+    fn from(table: GroupTable<W>) -> Groups<W> {
+        Groups { table, is_of_others: false }
+    }
 }
 
 /// The groups that are asked for, and their part that is no number of a text or time.
@@ -205,7 +205,8 @@ impl<W: Word> Shared<W> {
 impl<W: Word> Worker<W> {
     pub fn new(shared: Arc<Shared<W>>) -> Worker<W> {
         let numbers = shared.numbered.iter().map(|column| column.as_ref().map(Numbered::numbers)).collect();
-        let others = shared.others.as_ref().map(|others| (Grouper::new(others.clone()), bits_of(&others.kinds)));
+        let others =
+            shared.others.as_ref().map(|others| (Grouper::new(others.clone()), bits_of(&others.kinds, |_| true)));
         let grouper = Grouper::new(shared.clone());
         Worker { shared, numbers, grouper, others, asked: None, words: Vec::new() }
     }
@@ -272,14 +273,7 @@ impl<W: Word> Worker<W> {
 
     /// The bits of keys that are not numbered.
     fn plain_bits(&self) -> W {
-        let (mut bits, mut shift) = (W::default(), 0);
-        for (kind, numbers) in self.shared.kinds.iter().zip(&self.numbers) {
-            if numbers.is_none() {
-                bits.put(u64::MAX >> (u64::BITS - kind.bits()), shift);
-            }
-            shift += kind.bits();
-        }
-        bits
+        bits_of(&self.shared.kinds, |at| self.numbers[at].is_none())
     }
 
     /// Adds the rows whose groups are asked for.
@@ -308,11 +302,13 @@ impl<W: Word> Worker<W> {
     }
 }
 
-/// All bits of keys.
-pub(super) fn bits_of<W: Word>(kinds: &[KeyKind]) -> W {
+/// All bits of some of the keys.
+pub(super) fn bits_of<W: Word>(kinds: &[KeyKind], is_wanted: impl Fn(usize) -> bool) -> W {
     let (mut bits, mut shift) = (W::default(), 0);
-    for kind in kinds {
-        bits.put(u64::MAX >> (u64::BITS - kind.bits()), shift);
+    for (at, kind) in kinds.iter().enumerate() {
+        if is_wanted(at) {
+            bits.put(u64::MAX >> (u64::BITS - kind.bits()), shift);
+        }
         shift += kind.bits();
     }
     bits

@@ -165,14 +165,14 @@ impl OptimizerRule for LeavesDistinct {
     }
 }
 
-/// The stock rules, with a look at the token before each, and ours.
-pub(super) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+/// The stock rules, with a look at the token before each, and ours; those for our operators where these are `fast`.
+pub(super) fn optimizer_rules(fast: bool) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     type Rule = Arc<dyn OptimizerRule + Send + Sync>;
     let each = |rule: Rule| {
         let before = (rule.name() == "decorrelate_lateral_join").then(|| Arc::new(plan::Unmarked) as Rule);
         let rule = match rule.name() {
             "eliminate_group_by_constant" => Arc::new(Forgiven(rule)) as Rule,
-            "single_distinct_aggregation_to_group_by" => Arc::new(LeavesDistinct(rule)),
+            "single_distinct_aggregation_to_group_by" if fast => Arc::new(LeavesDistinct(rule)),
             _ => rule,
         };
         before.into_iter().chain([Arc::new(Stops) as Rule, rule])

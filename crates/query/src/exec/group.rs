@@ -30,7 +30,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::Fold;
-use tidalite_operators::group::{self, Asked, Best, Grouping, KeyKind, Output, Overflow, Part};
+use tidalite_operators::group::{self, Best, Grouping, KeyKind, Output, Overflow, Part, Sought};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -362,12 +362,12 @@ fn run<'a>(
         let inputs = what.inputs.iter().map(|input| input.is_float).collect();
         let partitions = input.output_partitioning().partition_count();
         let seed = RandomState::new().hash_one(0);
-        let asked = match what.wanted {
-            _ if what.by.counts_last => Asked::CountsOfLast,
-            Wanted::Any(groups) => Asked::Any(groups),
-            Wanted::All | Wanted::Best(_) => Asked::All,
+        let sought = match what.wanted {
+            _ if what.by.counts_last => Sought::CountsOfLast,
+            Wanted::Any(groups) => Sought::Any(groups),
+            Wanted::All | Wanted::Best(_) => Sought::All,
         };
-        let shared = Grouping::new(what.folds.clone(), what.by.kinds.clone(), inputs, asked, seed);
+        let shared = Grouping::new(what.folds.clone(), what.by.kinds.clone(), inputs, sought, seed);
         let memory = MemoryConsumer::new("TidaliteGroup").register(context.memory_pool());
         let (mut threads, mut few) = (JoinSet::new(), Vec::new());
         for partition in 0..partitions {
@@ -392,7 +392,9 @@ fn run<'a>(
             true => {
                 // There are no more groups then than before.
                 memory.try_resize(2 * shared.bytes())?;
-                counted(parts, &shared, &cancel, (partitions, time)).await?
+                let (fewer, parts) = counted(parts, &shared, &cancel, (partitions, time)).await?;
+                memory.try_resize(fewer.bytes())?;
+                (fewer, parts)
             }
             false => (shared, parts),
         };

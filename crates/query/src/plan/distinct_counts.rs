@@ -9,6 +9,9 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder}
 
 /// The same row, if that is worth it.
 pub(crate) fn counts_apart(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    if !aggregate.group_expr.is_empty() {
+        return Ok(None);
+    }
     let mut sides: Vec<(Option<&Expr>, Vec<Expr>)> = Vec::new();
     for expr in &aggregate.aggr_expr {
         let counted = function(expr).and_then(counted_by);
@@ -18,7 +21,7 @@ pub(crate) fn counts_apart(aggregate: &Aggregate) -> Result<Option<LogicalPlan>>
         }
     }
     let counts = sides.iter().filter(|(counted, _)| counted.is_some()).count();
-    if counts < 2 || !aggregate.group_expr.is_empty() || !is_read_alike(&aggregate.input)? {
+    if counts < 2 || !is_read_alike(&aggregate.input)? {
         return Ok(None);
     }
     let mut joined: Option<LogicalPlanBuilder> = None;
@@ -42,13 +45,12 @@ pub(crate) fn counts_apart(aggregate: &Aggregate) -> Result<Option<LogicalPlan>>
 fn is_read_alike(plan: &LogicalPlan) -> Result<bool> {
     let mut is_alike = true;
     plan.apply_with_subqueries(|node| {
-        let is_plain = matches!(
-            node,
-            LogicalPlan::TableScan(_)
-                | LogicalPlan::Projection(_)
-                | LogicalPlan::Filter(_)
-                | LogicalPlan::SubqueryAlias(_)
-        );
+        let is_plain = match node {
+            // Some rows may be others the next time.
+            LogicalPlan::TableScan(scan) => scan.fetch.is_none(),
+            LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => true,
+            _ => false,
+        };
         is_alike &= is_plain && !node.expressions().iter().any(Expr::is_volatile);
         Ok(if is_alike { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     })?;

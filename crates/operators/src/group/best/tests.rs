@@ -1,5 +1,5 @@
 use super::{Best, By};
-use crate::group::{Asked, Grouping, KeyKind, Output, OutputKind, Part, Values, Worker};
+use crate::group::{Grouping, KeyKind, Output, OutputKind, Part, Sought, Values, Worker};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringViewArray,
     TimestampMicrosecondArray, UInt32Array,
@@ -40,7 +40,7 @@ fn outputs() -> (Vec<Fold>, Vec<Output>) {
 fn grouped(keys: &Keys, ints: &Int64Array, floats: &Float64Array, best: Option<&Best>) -> RecordBatch {
     let (columns, kinds, types) = keys;
     let (folds, outputs) = outputs();
-    let grouping = Grouping::new(folds, kinds.clone(), vec![Some(false), Some(true)], Asked::All, 5);
+    let grouping = Grouping::new(folds, kinds.clone(), vec![Some(false), Some(true)], Sought::All, 5);
     let mut workers = [grouping.worker(), grouping.worker()];
     for (number, from) in (0..ints.len()).step_by(1_000).enumerate() {
         let rows = 1_000.min(ints.len() - from);

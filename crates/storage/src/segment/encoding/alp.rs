@@ -263,7 +263,7 @@ fn compare<T: Fixed + Decimal>(vectors: &Vectors<'_>, lo: f64, hi: f64, wanted: 
     let mut unpacker = Unpacker::new();
     // Neighbours mostly have the same scale.
     let mut known = None;
-    let are_all = wanted.vectors().count() == vectors.frames.vector_count();
+    let are_all = wanted.are_all();
     for i in wanted.vectors() {
         if are_all {
             vectors.frames.ask_ahead(i);

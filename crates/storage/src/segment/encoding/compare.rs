@@ -117,6 +117,11 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Whether every vector has to be looked at.
+    pub fn are_all(&self) -> bool {
+        self.decided.iter().all(Option::is_none)
+    }
+
     pub fn vectors(&self) -> impl Iterator<Item = usize> {
         self.decided.iter().enumerate().filter(|(_, decided)| decided.is_none()).map(|(vector, _)| vector)
     }

@@ -149,7 +149,7 @@ pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>,
 
 fn compare<T: Framed + Into<i64>>(frames: &Frames<'_>, lo: i64, hi: i64, wanted: &Wanted<'_>, mask: &mut [u64]) {
     let mut unpacker = Unpacker::new();
-    let are_all = wanted.vectors().count() == frames.vector_count();
+    let are_all = wanted.are_all();
     for i in wanted.vectors() {
         if are_all {
             frames.ask_ahead(i);
