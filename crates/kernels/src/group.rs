@@ -1,5 +1,5 @@
-//! Rows by key: which group a row is of ([`table`], [`dense`] where keys are alike, [`planes`] where groups are numbered, `few` where
-//! they are a handful), and what is kept of each group ([`fold`]).
+//! Rows by key: which group a row is of ([`table`], [`dense`] where keys are alike, [`keys`] where nothing is folded,
+//! [`planes`] where groups are numbered, `few` where they are a handful), and what is kept of each group ([`fold`]).
 //!
 //! A key is one word or two; what it stands for is its maker's to know. Rows come a batch at a time as slices. What is
 //! kept of a group is one 64-bit word for each [`Fold`], so that groups are a plain array, are added to in a loop for
@@ -9,6 +9,7 @@ mod dense;
 mod digits;
 mod few;
 pub mod fold;
+mod keys;
 pub mod planes;
 pub mod table;
 

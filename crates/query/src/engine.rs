@@ -401,11 +401,11 @@ impl Engine {
         let is_about_system = !about.names_any && functions::is_about_system(&query.ast);
         let logical_schema: SchemaRef = Arc::new(settled_schema(schema.as_arrow(), logical.schema().as_arrow()));
         let answered = self.answered(logical.clone(), &state, catalog, query).await?;
-        let physical = self.physical(&answered, &with_tables).await?;
-        let physical = self.finished(physical, with_tables.config_options())?;
+        let stock = self.physical(&answered, &with_tables).await?;
         if !text.is_empty() && own.is_empty() && about.names_only_tables && !is_about_system {
-            self.keep(text, query, &logical, &logical_schema);
+            self.keep(text, query, (&logical, &stock), &logical_schema);
         }
+        let physical = self.finished(stock, with_tables.config_options())?;
         Ok(Planned { config: state.config().clone(), logical_schema, is_about_system, physical })
     }
 

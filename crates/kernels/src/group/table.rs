@@ -2,6 +2,7 @@
 
 use super::dense::Dense;
 use super::fold::{FoldInput, Folds};
+use super::keys::Keys;
 use crate::prefetch;
 use std::ops::{BitAnd, BitOr};
 
@@ -19,7 +20,7 @@ const DIRECT_SHARE: usize = 4;
 const SAMPLED_ROWS: usize = 256;
 const FOLDED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-pub trait GroupKey: Copy + Eq + Send + Sync + BitOr<Output = Self> + BitAnd<Output = Self> + 'static {
+pub trait GroupKey: Copy + Default + Eq + Send + Sync + BitOr<Output = Self> + BitAnd<Output = Self> + 'static {
     /// Bits that look drawn, different ones for every seed.
     fn hash(self, seed: u64) -> u64;
 
@@ -88,6 +89,8 @@ impl GroupKey for u128 {
 pub struct GroupTable<K> {
     seed: u64,
     folds: Folds,
+    /// The words of a group without rows.
+    start: Vec<u64>,
     /// The upper half of the hash and, plus one, the number; 0 where there is none.
     slots: Vec<u64>,
     /// By small key the number plus one; 0 where it was not looked up yet.
@@ -96,32 +99,37 @@ pub struct GroupTable<K> {
     states: Vec<u64>,
     /// Groups that are not among the others yet.
     dense: Option<Dense<K>>,
+    /// Where nothing is folded: the keys that are not among the others yet. If there are others, then none here.
+    alone: Option<Keys<K>>,
 }
 
 impl<K: GroupKey> GroupTable<K> {
     /// `seed` is what those who choose the keys do not know.
     #[must_use]
     pub fn new(folds: Folds, seed: u64) -> GroupTable<K> {
+        let alone = (folds.words() == 0).then(Keys::new);
         GroupTable {
             seed,
+            start: folds.start().collect(),
             folds,
-            slots: vec![0; SLOTS_MIN],
+            slots: vec![0; if alone.is_some() { 0 } else { SLOTS_MIN }],
             direct: Vec::new(),
             keys: Vec::new(),
             states: Vec::new(),
             dense: None,
+            alone,
         }
     }
 
-    /// Those that are settled.
+    /// Without those of few bits that are not settled.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.keys.len() + self.alone.as_ref().map_or(0, Keys::len)
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.len() == 0
     }
 
     /// By number.
@@ -142,7 +150,8 @@ impl<K: GroupKey> GroupTable<K> {
     }
 
     fn assert_settled(&self) {
-        assert!(self.dense.is_none(), "groups that were not settled");
+        let are_settled = self.dense.is_none() && self.alone.as_ref().is_none_or(|keys| keys.len() == 0);
+        assert!(are_settled, "groups that were not settled");
     }
 
     /// Memory that it takes.
@@ -152,6 +161,14 @@ impl<K: GroupKey> GroupTable<K> {
             + self.direct.capacity() * 4
             + self.keys.capacity() * size_of::<K>()
             + self.dense.as_ref().map_or(0, Dense::bytes)
+            + self.alone.as_ref().map_or(0, Keys::bytes)
+    }
+
+    /// The keys, where nothing is folded.
+    fn alone(&mut self) -> Option<&mut Keys<K>> {
+        let alone = self.alone.as_mut()?;
+        self.keys.drain(..).for_each(|key| alone.insert(key, self.seed));
+        Some(alone)
     }
 
     /// Adds rows. `groups` is scratch.
@@ -163,20 +180,30 @@ impl<K: GroupKey> GroupTable<K> {
         if self.dense.as_ref().is_none_or(|dense| !dense.has(any, all))
             && let Some(dense) = Dense::of(any, all, keys.len(), &self.folds)
         {
-            self.settle();
+            self.join_dense();
             self.dense = Some(dense);
         }
         match &mut self.dense {
-            Some(dense) if dense.has(any, all) => dense.add(keys, inputs, groups),
-            _ => {
-                self.number(keys, any, groups);
-                self.folds.add(&mut self.states, groups, inputs);
-            }
+            Some(dense) if dense.has(any, all) => return dense.add(keys, inputs, groups),
+            _ => {}
         }
+        let seed = self.seed;
+        if let Some(alone) = self.alone() {
+            return alone.add(keys, seed);
+        }
+        self.number(keys, any, groups);
+        self.folds.add(&mut self.states, groups, inputs);
     }
 
     /// Brings all groups together. To be called before they are asked for.
     pub fn settle(&mut self) {
+        self.join_dense();
+        if let Some(alone) = self.alone.as_mut().filter(|alone| alone.len() > 0) {
+            self.keys = alone.take();
+        }
+    }
+
+    fn join_dense(&mut self) {
         if let Some(dense) = self.dense.take() {
             let (keys, states) = dense.groups();
             self.join_some(&keys, &states, &mut Vec::new());
@@ -185,6 +212,10 @@ impl<K: GroupKey> GroupTable<K> {
 
     /// Adds `rows` rows of one key; without rows and inputs there is a group all the same.
     pub fn add_all(&mut self, key: K, rows: usize, inputs: &[FoldInput<'_>]) {
+        let seed = self.seed;
+        if let Some(alone) = self.alone() {
+            return alone.insert(key, seed);
+        }
         let group = self.number_of(key) as usize;
         if rows > 0 {
             let words = self.folds.words();
@@ -200,6 +231,10 @@ impl<K: GroupKey> GroupTable<K> {
     /// Adds groups by their keys and words.
     pub fn join_some(&mut self, keys: &[K], states: &[u64], groups: &mut Vec<u32>) {
         let Some((any, _)) = bits_of(keys) else { return };
+        let seed = self.seed;
+        if let Some(alone) = self.alone() {
+            return alone.add(keys, seed);
+        }
         self.number(keys, any, groups);
         let words = self.folds.words();
         for (at, group) in groups.iter().enumerate() {
@@ -281,15 +316,34 @@ impl<K: GroupKey> GroupTable<K> {
         let number = self.keys.len() as u32;
         self.slots[at] = (hash >> 32 << 32) | u64::from(number + 1);
         self.keys.push(key);
-        self.states.extend(self.folds.start());
+        self.states.extend_from_slice(&self.start);
         if self.keys.len() * 2 > self.slots.len() {
             self.grow();
         }
         number
     }
 
+    /// Makes room for so many keys more.
+    pub fn reserve(&mut self, more: usize) {
+        let seed = self.seed;
+        if let Some(alone) = self.alone() {
+            return alone.reserve(more, seed);
+        }
+        let keys = self.keys.len() + more;
+        self.keys.reserve(more);
+        self.states.reserve(more * self.folds.words());
+        if keys * 2 > self.slots.len() {
+            self.rehash((keys * 2).next_power_of_two());
+        }
+    }
+
     fn grow(&mut self) {
-        self.slots = vec![0; self.slots.len() * 2];
+        self.rehash(self.slots.len() * 2);
+    }
+
+    /// Into so many slots, a power of two.
+    fn rehash(&mut self, slots: usize) {
+        self.slots = vec![0; slots];
         for (number, key) in self.keys.iter().enumerate() {
             let hash = key.hash(self.seed);
             let mut at = hash as usize & (self.slots.len() - 1);
@@ -390,6 +444,45 @@ mod tests {
             check(&of, &values);
             let wide: Vec<u128> = of.iter().map(|k| u128::from(*k) << 61 | u128::from(k % 3)).collect();
             check(&wide, &values);
+        }
+    }
+
+    #[test]
+    fn keys_alone_are_there_once() {
+        let mut random = fastrand::Rng::with_seed(6);
+        let (mut scratch, none) = (Vec::new(), Folds::new(Vec::new()));
+        for below in [3, 40, 9_000, u64::MAX] {
+            let keys: Vec<u64> = (0..20_000).map(|_| random.u64(0..below)).chain([0, u64::MAX]).collect();
+            let mut expected: Vec<u64> = keys.clone();
+            expected.sort_unstable();
+            expected.dedup();
+            let (mut table, mut other) = (GroupTable::new(none.clone(), 7), GroupTable::new(none.clone(), 7));
+            for (at, chunk) in keys.chunks(3_000).enumerate() {
+                if at == 3 {
+                    table.reserve(5_000);
+                }
+                // Also behind what is settled, and keys of few bits between the others.
+                if at == 5 {
+                    table.settle();
+                }
+                table.add(chunk, &[], &mut scratch);
+                other.add(&[keys[0] & !7 | 1, keys[0] & !7 | 2], &[], &mut scratch);
+                other.add_all(chunk[0], 5, &[]);
+            }
+            table.settle();
+            assert_eq!(table.len(), expected.len(), "each once");
+            let mut found = table.keys().to_vec();
+            found.sort_unstable();
+            assert_eq!(found, expected);
+            other.settle();
+            expected.extend(keys.chunks(3_000).map(|chunk| chunk[0]).chain([keys[0] & !7 | 1, keys[0] & !7 | 2]));
+            expected.sort_unstable();
+            expected.dedup();
+            table.join(&other, &mut scratch);
+            table.settle();
+            let mut found = table.keys().to_vec();
+            found.sort_unstable();
+            assert_eq!((found, table.states().len()), (expected, 0));
         }
     }
 

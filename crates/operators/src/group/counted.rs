@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 12;
 pub(super) fn without_last<W: Word>(all: &Shared<W>) -> Shared<W> {
     let keys = all.kinds.len().saturating_sub(1);
     let folds = all.others.iter().flat_map(|others| others.folds.as_slice()).copied().chain([Fold::Rows]).collect();
-    let mut fewer = Shared::new(folds, all.kinds[..keys].to_vec(), Vec::new(), all.seed);
+    let mut fewer = Shared::new(folds, all.kinds[..keys].to_vec(), Vec::new(), all.seed, 0);
     fewer.numbered = all.numbered[..keys].to_vec();
     fewer
 }
@@ -40,7 +40,8 @@ pub(super) fn count<W: Word>(
     let (bits, null) = (last.bits(), last.null_code());
     let is_there = |key: &W| Some(key.take(shift, bits)) != null;
     let (mut keys, mut states, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-    for Groups { table, is_of_others } in groups {
+    for Groups { groups, is_of_others } in groups {
+        let table = groups.table();
         if kinds.is_empty() && !is_of_others {
             // They are all of one group.
             let count = table.keys().iter().filter(|key| is_there(key)).count() as u64;
@@ -65,12 +66,12 @@ pub(super) fn count<W: Word>(
                 }
             }
             if is_given {
-                fewer.give(&keys, &states);
+                fewer.parts.give(&keys, &states);
                 continue;
             }
             own.join_some(&keys, &states, &mut scratch);
             if own.len() > OWN_GROUPS_MAX {
-                fewer.give(own.keys(), own.states());
+                fewer.parts.give(own.keys(), own.states());
                 (own, is_given) = (fewer.table(), true);
             }
         }

@@ -2,8 +2,9 @@
 //!
 //! A [`Grouping`] is what the threads of a query share, a [`Worker`] what one of them has. Keys are packed into one word
 //! a row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] and [`grouper`] add rows
-//! to groups, to all or those of [`chosen`], and [`counted`] counts the values of a key; [`best`] picks those that come
-//! first in an order; [`output`] writes them as columns. [`Overflow`] gives up: the keys are not what packing understands.
+//! to groups, to all or those of [`chosen`], and collect [`rows`] for the [`parts`] that threads share once groups are
+//! many; [`counted`] counts the values of a key; [`best`] picks those that come first in an order; [`output`] writes them
+//! as columns. [`Overflow`] gives up: the keys are not what packing understands.
 
 mod best;
 mod chosen;
@@ -11,6 +12,8 @@ mod counted;
 mod grouper;
 mod keys;
 mod output;
+mod parts;
+mod rows;
 mod texts;
 mod times;
 mod worker;
@@ -57,7 +60,8 @@ enum Width<N, W> {
 
 impl Grouping {
     /// `inputs` says of each whether its values are floating point, `None` if it has none; `seed` is what those who choose
-    /// the keys do not know.
+    /// the keys do not know. Of many groups rows are kept until they are grouped, which take `row_bytes_max` and, for each
+    /// thread, some of every part.
     #[must_use]
     pub fn new(
         folds: Vec<Fold>,
@@ -65,6 +69,7 @@ impl Grouping {
         inputs: Vec<Option<bool>>,
         sought: Sought,
         seed: u64,
+        row_bytes_max: usize,
     ) -> Grouping {
         fn shared<W: Word>(shared: Shared<W>, sought: Sought) -> Arc<Shared<W>> {
             Arc::new(match sought {
@@ -74,8 +79,8 @@ impl Grouping {
             })
         }
         Grouping(match kinds.iter().map(KeyKind::bits).sum::<u32>() <= u64::BITS {
-            true => Width::Narrow(shared(Shared::new(folds, kinds, inputs, seed), sought)),
-            false => Width::Wide(shared(Shared::new(folds, kinds, inputs, seed), sought)),
+            true => Width::Narrow(shared(Shared::new(folds, kinds, inputs, seed, row_bytes_max), sought)),
+            false => Width::Wide(shared(Shared::new(folds, kinds, inputs, seed, row_bytes_max), sought)),
         })
     }
 
@@ -93,6 +98,15 @@ impl Grouping {
         match &self.0 {
             Width::Narrow(shared) => shared.bytes(),
             Width::Wide(shared) => shared.bytes(),
+        }
+    }
+
+    /// Memory that groups take at most, when all rows are among them.
+    #[must_use]
+    pub fn bytes_as_groups(&self) -> usize {
+        match &self.0 {
+            Width::Narrow(shared) => shared.bytes_as_groups(),
+            Width::Wide(shared) => shared.bytes_as_groups(),
         }
     }
 
@@ -143,8 +157,8 @@ impl Grouping {
     #[must_use]
     pub fn best_bytes(&self, parts: &[Part], best: &Best) -> usize {
         let groups = parts.iter().map(|Part(groups)| match groups {
-            Width::Narrow(groups) => groups.table.len(),
-            Width::Wide(groups) => groups.table.len(),
+            Width::Narrow(groups) => groups.groups.groups_max(),
+            Width::Wide(groups) => groups.groups.groups_max(),
         });
         match &self.0 {
             Width::Narrow(shared) => best::bytes(groups.sum(), shared, best),
@@ -157,11 +171,11 @@ impl Grouping {
     pub fn best(&self, parts: &mut dyn Iterator<Item = Part>, outputs: &[Output], best: &Best) -> Part {
         match &self.0 {
             Width::Narrow(shared) => {
-                let tables = narrow(parts).map(|groups| groups.table);
+                let tables = narrow(parts).map(|groups| groups.groups.table());
                 Part(Width::Narrow(best::best(tables, shared, outputs, best).into()))
             }
             Width::Wide(shared) => {
-                let tables = wide(parts).map(|groups| groups.table);
+                let tables = wide(parts).map(|groups| groups.groups.table());
                 Part(Width::Wide(best::best(tables, shared, outputs, best).into()))
             }
         }
@@ -172,10 +186,14 @@ impl Grouping {
     /// # Errors
     /// When `schema` is not that of the columns.
     #[must_use]
-    pub fn batches(&self, part: &Part, outputs: &[Output], schema: &SchemaRef) -> Vec<Result<RecordBatch, ArrowError>> {
-        match (&self.0, &part.0) {
-            (Width::Narrow(shared), Width::Narrow(groups)) => output::batches(&groups.table, shared, outputs, schema),
-            (Width::Wide(shared), Width::Wide(groups)) => output::batches(&groups.table, shared, outputs, schema),
+    pub fn batches(&self, part: Part, outputs: &[Output], schema: &SchemaRef) -> Vec<Result<RecordBatch, ArrowError>> {
+        match (&self.0, part.0) {
+            (Width::Narrow(shared), Width::Narrow(groups)) => {
+                output::batches(&groups.groups.table(), shared, outputs, schema)
+            }
+            (Width::Wide(shared), Width::Wide(groups)) => {
+                output::batches(&groups.groups.table(), shared, outputs, schema)
+            }
             _ => Vec::new(),
         }
     }

@@ -31,15 +31,26 @@ fn grouped_of(
     values: &[i64],
     limit: Option<usize>,
 ) -> Result<HashMap<String, (i64, i64)>, Overflow> {
-    let (grouping, parts) = parts_of(keys, kinds, values, limit.map_or(Sought::All, Sought::Any))?;
-    let found = told(&grouping, &parts, types, &ROWS_AND_SUM);
-    Ok(found.into_iter().map(|(key, numbers)| (key, (numbers[0], numbers[1]))).collect())
+    let found = |kept| -> Result<HashMap<String, (i64, i64)>, Overflow> {
+        let sought = limit.map_or(Sought::All, Sought::Any);
+        let (grouping, parts) = parts_of(keys, kinds.clone(), values, sought, kept)?;
+        let found = told(&grouping, parts, types, &ROWS_AND_SUM);
+        Ok(found.into_iter().map(|(key, numbers)| (key, (numbers[0], numbers[1]))).collect())
+    };
+    let all = found(KEPT)?;
+    if limit.is_none() {
+        // Whether rows are grouped as they come, some at a time, or at the end.
+        for kept in [0, 300_000] {
+            assert_eq!(found(kept)?, all, "of rows, {kept} bytes kept");
+        }
+    }
+    Ok(all)
 }
 
 /// How many values of the last key there are for each of the others, with rows and sums.
 fn counted(keys: &[ArrayRef], values: &[i64]) -> HashMap<String, Vec<i64>> {
     let kinds = keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
-    let (all, parts) = parts_of(keys, kinds, values, Sought::CountsOfLast).expect("keys can be packed");
+    let (all, parts) = parts_of(keys, kinds, values, Sought::CountsOfLast, KEPT).expect("keys can be packed");
     let fewer = all.without_last();
     let parts = Mutex::new(parts.into_iter());
     let next = || parts.lock().expect("no thread panicked").next();
@@ -50,8 +61,11 @@ fn counted(keys: &[ArrayRef], values: &[i64]) -> HashMap<String, Vec<i64>> {
     });
     let types: Vec<DataType> = keys[..keys.len() - 1].iter().map(|k| k.data_type().clone()).collect();
     let outputs = [&ROWS_AND_SUM[..], &[OutputKind::Count(3)]].concat();
-    told(&fewer, &fewer.parts(few), &types, &outputs)
+    told(&fewer, fewer.parts(few), &types, &outputs)
 }
+
+/// Bytes of rows that are kept until they are grouped: all of them.
+pub(super) const KEPT: usize = 1 << 30;
 
 const ROWS_AND_SUM: [OutputKind; 2] = [OutputKind::Count(0), OutputKind::Sum { sum: 1, present: 2, plus: 0 }];
 
@@ -60,9 +74,10 @@ fn parts_of(
     kinds: Vec<KeyKind>,
     values: &[i64],
     sought: Sought,
+    kept: usize,
 ) -> Result<(Grouping, Vec<Part>), Overflow> {
     let folds = vec![Fold::Rows, Fold::SumInt(0), Fold::Present(0)];
-    let grouping = Grouping::new(folds, kinds, vec![Some(false)], sought, 5);
+    let grouping = Grouping::new(folds, kinds, vec![Some(false)], sought, 5, kept);
     let mut workers = [grouping.worker(), grouping.worker()];
     for (number, from) in (0..values.len()).step_by(1_000).enumerate() {
         let rows = 1_000.min(values.len() - from);
@@ -75,13 +90,18 @@ fn parts_of(
 }
 
 /// Groups by their keys as text.
-fn told(grouping: &Grouping, parts: &[Part], types: &[DataType], outputs: &[OutputKind]) -> HashMap<String, Vec<i64>> {
+fn told(
+    grouping: &Grouping,
+    parts: Vec<Part>,
+    types: &[DataType],
+    outputs: &[OutputKind],
+) -> HashMap<String, Vec<i64>> {
     let names = (0..types.len()).map(|n| Field::new(format!("k{n}"), types[n].clone(), true));
     let numbers = (0..outputs.len()).map(|n| Field::new(format!("n{n}"), DataType::Int64, true));
     let schema: SchemaRef = Arc::new(Schema::new(names.chain(numbers).collect::<Vec<_>>()));
     let outputs = outputs.iter().map(|kind| Output { kind: kind.clone(), data_type: DataType::Int64 });
     let outputs: Vec<Output> = outputs.collect();
-    let batches = parts.iter().flat_map(|part| grouping.batches(part, &outputs, &schema));
+    let batches = parts.into_iter().flat_map(|part| grouping.batches(part, &outputs, &schema));
     let batches: Vec<RecordBatch> = batches.map(|batch| batch.expect("columns fit their schema")).collect();
     let all = concat_batches(&schema, &batches).expect("batches of one schema");
     let (keys, numbers) = all.columns().split_at(types.len());
@@ -175,14 +195,14 @@ fn distinct_texts_come_once() {
         let text = |row: usize| (!has_null || !row.is_multiple_of(50)).then(|| format!("text {}", row * row % 977));
         let texts: ArrayRef = Arc::new((0..5_000).map(text).collect::<StringViewArray>());
         let kinds = vec![KeyKind::of(&DataType::Utf8View, true).expect("a key")];
-        let grouping = Grouping::new(Vec::new(), kinds, Vec::new(), Sought::All, 5);
+        let grouping = Grouping::new(Vec::new(), kinds, Vec::new(), Sought::All, 5, KEPT);
         let mut workers = [grouping.worker(), grouping.worker()];
         for (number, from) in (0..5_000).step_by(500).enumerate() {
             workers[number % 2].add(&[texts.slice(from, 500)], &[], 500).expect("few texts");
         }
         let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("k", DataType::Utf8View, true)]));
         let parts = grouping.parts(workers.into_iter().flat_map(Worker::finish).collect());
-        let batches = parts.iter().flat_map(|part| grouping.batches(part, &[], &schema));
+        let batches = parts.into_iter().flat_map(|part| grouping.batches(part, &[], &schema));
         let found: Vec<String> = batches
             .flat_map(|batch| {
                 let batch = batch.expect("columns fit their schema");
@@ -277,7 +297,7 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
     // Equal in length, in the first bytes, and in where they lie in buffers of their own.
     let alike = |last: char| StringViewArray::from(vec![format!("begins alike, ends in {last}"); 2]);
     let kinds = vec![KeyKind::of(&DataType::Utf8View, false).expect("a key")];
-    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), Sought::All, 5);
+    let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), Sought::All, 5, KEPT);
     let mut worker = grouping.worker();
     for last in ['a', 'b', 'a', 'c'] {
         worker.add(&[Arc::new(alike(last))], &[], 2).expect("texts are numbered");
@@ -285,8 +305,8 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
     let names = [Field::new("k", DataType::Utf8View, false), Field::new("n", DataType::Int64, false)];
     let schema: SchemaRef = Arc::new(Schema::new(names.to_vec()));
     let outputs = [Output { kind: OutputKind::Count(0), data_type: DataType::Int64 }];
-    let parts = grouping.parts(worker.finish());
-    let batch = grouping.batches(&parts[0], &outputs, &schema).remove(0).expect("two columns");
+    let mut parts = grouping.parts(worker.finish());
+    let batch = grouping.batches(parts.remove(0), &outputs, &schema).remove(0).expect("two columns");
     let (keys, counts) = (batch.column(0).as_string_view(), batch.column(1).as_primitive::<Int64Type>());
     let mut found: Vec<_> = keys.iter().flatten().zip(counts.values().iter().copied()).collect();
     found.sort_unstable();
@@ -299,14 +319,15 @@ fn without_keys_there_is_one_group_also_of_no_rows() {
     assert_eq!(found, HashMap::from([(String::new(), (0, 0))]));
     let none: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));
     assert_eq!(counted(&[none], &[]), HashMap::from([(String::new(), vec![0, 0, 0])]));
-    let grouping = Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], Sought::All, 5);
+    let grouping =
+        Grouping::new(vec![Fold::Rows, Fold::SumFloat(0)], Vec::new(), vec![Some(true)], Sought::All, 5, KEPT);
     let mut worker = grouping.worker();
     let array: ArrayRef = Arc::new(Float64Array::from(vec![1.5, 100.0, 2.0]));
     worker.add(&[], &[Values { array: Some(array), present: Some(vec![1, 0, 1]) }], 3).expect("nothing to pack");
     let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("s", DataType::Float64, true)]));
     let kind = OutputKind::SumOfFloats { sum: 1, present: 0, is_mean: false };
-    let parts = grouping.parts(worker.finish());
-    let batches = grouping.batches(&parts[0], &[Output { kind, data_type: DataType::Float64 }], &schema);
+    let mut parts = grouping.parts(worker.finish());
+    let batches = grouping.batches(parts.remove(0), &[Output { kind, data_type: DataType::Float64 }], &schema);
     let batch = batches[0].as_ref().expect("one column");
     assert_eq!(batch.column(0).as_primitive::<arrow::datatypes::Float64Type>().values(), &[3.5]);
 }

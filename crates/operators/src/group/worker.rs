@@ -4,16 +4,17 @@
 //! last key is only counted, rows are folded into the groups of the other keys, beside: see [`super::counted`].
 
 use super::chosen::{Asked, Chosen};
-use super::grouper::{Grouper, PART_BITS};
+use super::grouper::Grouper;
 use super::keys::{KeyKind, Numbered, Numbers, Overflow, Word};
+use super::parts::{Lazy, Parts};
 use super::texts::Texts;
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use arrow::error::ArrowError;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable, by_partition};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable};
 
 /// What the threads of one query share.
 pub(super) struct Shared<W> {
@@ -28,9 +29,8 @@ pub(super) struct Shared<W> {
     chosen: Option<Chosen<W>>,
     /// Where groups are the texts that there are, and nothing is folded: whether some row has none.
     has_null: AtomicBool,
-    parts: Vec<Mutex<GroupTable<W>>>,
-    /// Memory that the parts take.
-    part_bytes: AtomicUsize,
+    /// Once groups are many.
+    pub(super) parts: Parts<W>,
     /// Where the last key is only counted: the groups of the others, into which rows are folded, if they are.
     pub(super) others: Option<Arc<Shared<W>>>,
 }
@@ -55,14 +55,14 @@ pub(super) struct Worker<W> {
 
 /// Some groups.
 pub(super) struct Groups<W> {
-    pub table: GroupTable<W>,
+    pub groups: Lazy<W>,
     /// Whether they are without the last key, where that is only counted.
     pub is_of_others: bool,
 }
 
 impl<W> From<GroupTable<W>> for Groups<W> {
     fn from(table: GroupTable<W>) -> Groups<W> {
-        Groups { table, is_of_others: false }
+        Groups { groups: table.into(), is_of_others: false }
     }
 }
 
@@ -70,10 +70,17 @@ impl<W> From<GroupTable<W>> for Groups<W> {
 type AskedTwice<W> = (Arc<Asked<W>>, Arc<Asked<W>>);
 
 impl<W: Word> Shared<W> {
-    pub fn new(folds: Vec<Fold>, kinds: Vec<KeyKind>, inputs: Vec<Option<bool>>, seed: u64) -> Shared<W> {
+    /// Rows that are kept until they are grouped may take `row_bytes_max`.
+    pub fn new(
+        folds: Vec<Fold>,
+        kinds: Vec<KeyKind>,
+        inputs: Vec<Option<bool>>,
+        seed: u64,
+        row_bytes_max: usize,
+    ) -> Shared<W> {
         let folds = Folds::new(folds);
         let numbered = kinds.iter().map(KeyKind::numbered).collect();
-        let parts = (0..1 << PART_BITS).map(|_| Mutex::new(GroupTable::new(folds.clone(), seed))).collect();
+        let parts = Parts::new(folds.clone(), seed, row_bytes_max);
         Shared {
             folds,
             kinds,
@@ -83,20 +90,22 @@ impl<W: Word> Shared<W> {
             chosen: None,
             has_null: AtomicBool::new(false),
             parts,
-            part_bytes: AtomicUsize::new(0),
             others: None,
         }
     }
 
     /// Of which the last key is only counted.
     pub fn counting_last(self) -> Shared<W> {
-        let Shared { folds, kinds, inputs, seed, .. } = self;
-        let all = Shared::new(Vec::new(), kinds.clone(), Vec::new(), seed);
-        if folds.words() == 0 {
+        let Shared { folds, kinds, inputs, seed, parts, .. } = self;
+        let tables = if folds.words() == 0 { 1 } else { 2 };
+        let row_bytes_max = parts.row_bytes_max / tables;
+        let all = Shared::new(Vec::new(), kinds.clone(), Vec::new(), seed, row_bytes_max);
+        if tables == 1 {
             return all;
         }
         let keys = kinds.len().saturating_sub(1);
-        let mut others = Shared::new(folds.as_slice().to_vec(), kinds[..keys].to_vec(), inputs, seed);
+        let folds = folds.as_slice().to_vec();
+        let mut others = Shared::new(folds, kinds[..keys].to_vec(), inputs, seed, row_bytes_max);
         others.numbered = all.numbered[..keys].to_vec();
         Shared { others: Some(Arc::new(others)), ..all }
     }
@@ -133,72 +142,46 @@ impl<W: Word> Shared<W> {
     }
 
     pub fn bytes(&self) -> usize {
-        let numbered: usize = self.numbered.iter().flatten().map(Numbered::bytes).sum();
-        let others = self.others.as_ref().map_or(0, |others| others.part_bytes.load(Ordering::Relaxed));
-        self.part_bytes.load(Ordering::Relaxed) + numbered + others
+        self.numbered_bytes() + self.parts.bytes() + self.others.as_ref().map_or(0, |others| others.parts.bytes())
+    }
+
+    /// Memory of its groups at most, when all rows are among them.
+    pub fn bytes_as_groups(&self) -> usize {
+        let others = self.others.as_ref().map_or(0, |others| others.parts.bytes_as_groups());
+        self.numbered_bytes() + self.parts.bytes_as_groups() + others
+    }
+
+    fn numbered_bytes(&self) -> usize {
+        self.numbered.iter().flatten().map(Numbered::bytes).sum()
     }
 
     /// All groups, with those that threads had for themselves.
     pub fn parts_with(&self, few: Vec<Groups<W>>) -> Vec<Groups<W>> {
         let (of_others, own): (Vec<_>, Vec<_>) = few.into_iter().partition(|groups| groups.is_of_others);
-        let tables = |few: Vec<Groups<W>>| few.into_iter().map(|groups| groups.table).collect();
-        let groups = |is_of_others| move |table| Groups { table, is_of_others };
-        let others = self.others.as_ref().map(|others| others.tables_with(tables(of_others)));
+        let tables = |few: Vec<Groups<W>>| few.into_iter().map(|few| few.groups.table()).collect();
+        let groups = |is_of_others| move |groups| Groups { groups, is_of_others };
+        let others = self.others.as_ref().map(|others| others.groups_with(tables(of_others)));
         let others = others.into_iter().flatten().map(groups(true));
-        self.tables_with(tables(own)).into_iter().map(groups(false)).chain(others).collect()
+        self.groups_with(tables(own)).into_iter().map(groups(false)).chain(others).collect()
     }
 
-    fn tables_with(&self, mut few: Vec<GroupTable<W>>) -> Vec<GroupTable<W>> {
+    fn groups_with(&self, mut few: Vec<GroupTable<W>>) -> Vec<Lazy<W>> {
         if let Some(texts) = self.only_texts() {
-            return self.groups_of_texts(texts);
+            return self.groups_of_texts(texts).into_iter().map(Lazy::from).collect();
         }
-        if self.part_bytes.load(Ordering::Relaxed) > 0 {
-            few.iter().for_each(|own| self.give(own.keys(), own.states()));
-            return self.take_parts();
+        if !self.parts.are_empty() {
+            few.iter().for_each(|own| self.parts.give(own.keys(), own.states()));
+            return self.parts.take();
         }
         let Some(mut all) = few.pop() else { return Vec::new() };
         let mut scratch = Vec::new();
         few.iter().for_each(|own| all.join(own, &mut scratch));
-        vec![all]
-    }
-
-    /// Adds groups to the parts, by their keys and words.
-    pub(super) fn give(&self, keys: &[W], states: &[u64]) {
-        let words = self.folds.words();
-        let (mut order, mut starts, mut groups) = (Vec::new(), Vec::new(), Vec::new());
-        by_partition(keys, self.seed, PART_BITS, &mut order, &mut starts);
-        for (part, range) in starts.windows(2).enumerate() {
-            let rows = &order[range[0] as usize..range[1] as usize];
-            if rows.is_empty() {
-                continue;
-            }
-            let keys: Vec<W> = rows.iter().map(|row| keys[*row as usize]).collect();
-            let states: Vec<u64> =
-                rows.iter().flat_map(|row| &states[*row as usize * words..][..words]).copied().collect();
-            self.add_to_part(part, |table| table.join_some(&keys, &states, &mut groups));
-        }
-    }
-
-    /// The groups of all, which are no longer here then.
-    fn take_parts(&self) -> Vec<GroupTable<W>> {
-        let take = |part: &Mutex<GroupTable<W>>| {
-            let mut table = part.lock().unwrap_or_else(PoisonError::into_inner);
-            table.settle();
-            std::mem::replace(&mut *table, self.table())
-        };
-        self.parts.iter().map(take).collect()
+        vec![all.into()]
     }
 
     /// Without groups.
     pub fn table(&self) -> GroupTable<W> {
         GroupTable::new(self.folds.clone(), self.seed)
-    }
-
-    pub(super) fn add_to_part(&self, part: usize, add: impl FnOnce(&mut GroupTable<W>)) {
-        let mut table = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
-        let before = table.bytes();
-        add(&mut table);
-        self.part_bytes.fetch_add(table.bytes().saturating_sub(before), Ordering::Relaxed);
     }
 }
 
@@ -296,7 +279,7 @@ impl<W: Word> Worker<W> {
 
     /// The thread's own groups, those that stayed few.
     pub fn finish(self) -> Vec<Groups<W>> {
-        let groups = |is_of_others| move |table| Groups { table, is_of_others };
+        let groups = |is_of_others| move |table: GroupTable<W>| Groups { groups: table.into(), is_of_others };
         let others = self.others.and_then(|(others, _)| others.finish()).map(groups(true));
         self.grouper.finish().map(groups(false)).into_iter().chain(others).collect()
     }

@@ -259,13 +259,22 @@ impl Engine {
         self.finished(stock, state.config_options())
     }
 
-    /// Keeps a plan for the next time, if it can be used then.
-    pub(super) fn keep(&self, text: &str, query: &Query, logical: &LogicalPlan, schema: &SchemaRef) {
+    /// Keeps a plan for the next time, if it can be used then, and the operators that the stock rules left of it.
+    pub(super) fn keep(
+        &self,
+        text: &str,
+        query: &Query,
+        (pinned, stock): (&LogicalPlan, &Arc<dyn ExecutionPlan>),
+        schema: &SchemaRef,
+    ) {
         if is_lasting(text)
-            && let Ok(Some(logical)) = unpinned(logical)
+            && let Ok(Some(logical)) = unpinned(pinned)
         {
-            let (query, schema, parameters) = (query.clone(), schema.clone(), Parameters::default());
             let operators = Operators::default();
+            if !self.asks_views(query) {
+                operators.keep(&logical, pinned, &[], stock);
+            }
+            let (query, schema, parameters) = (query.clone(), schema.clone(), Parameters::default());
             self.plans.put(text.to_owned(), Some(Plan { query, logical, schema, parameters, operators }));
         }
     }

@@ -15,7 +15,7 @@ use datafusion::arrow::array::{AsArray, RecordBatch, StringViewArray, UInt32Arra
 use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -36,6 +36,10 @@ use tokio::task::JoinSet;
 
 pub(crate) use general::Generic;
 pub(crate) use input::Input;
+
+/// Memory of rows that are kept until they are grouped, and the share of what is free that it may be.
+const KEPT_BYTES_MAX: usize = 512 << 20;
+const KEPT_SHARE: usize = 4;
 
 /// As EXPLAIN shows it.
 pub(crate) const NAME: &str = "TidaliteGroup";
@@ -350,6 +354,14 @@ impl What {
 
 type Rows = BoxStream<'static, Result<RecordBatch>>;
 
+/// Of rows that are kept until they are grouped: of what memory there is, others need some.
+fn kept_bytes_max(pool: &Arc<dyn MemoryPool>) -> usize {
+    match pool.memory_limit() {
+        MemoryLimit::Finite(limit) => KEPT_BYTES_MAX.min(limit.saturating_sub(pool.reserved()) / KEPT_SHARE),
+        MemoryLimit::Infinite | MemoryLimit::Unknown => KEPT_BYTES_MAX,
+    }
+}
+
 /// Boxed: the caller need not know how much it holds.
 fn run<'a>(
     input: &'a Arc<dyn ExecutionPlan>,
@@ -367,7 +379,8 @@ fn run<'a>(
             Wanted::Any(groups) => Sought::Any(groups),
             Wanted::All | Wanted::Best(_) => Sought::All,
         };
-        let shared = Grouping::new(what.folds.clone(), what.by.kinds.clone(), inputs, sought, seed);
+        let kept = kept_bytes_max(context.memory_pool());
+        let shared = Grouping::new(what.folds.clone(), what.by.kinds.clone(), inputs, sought, seed, kept);
         let memory = MemoryConsumer::new("TidaliteGroup").register(context.memory_pool());
         let (mut threads, mut few) = (JoinSet::new(), Vec::new());
         for partition in 0..partitions {
@@ -388,22 +401,22 @@ fn run<'a>(
         // Until now each thread had its share of what is shared.
         memory.try_resize(shared.bytes())?;
         let parts = shared.parts(few);
+        let memory = Arc::new(memory);
         let (shared, parts) = match what.by.counts_last {
-            true => {
-                // There are no more groups then than before.
-                memory.try_resize(2 * shared.bytes())?;
-                let (fewer, parts) = counted(parts, &shared, &cancel, (partitions, time)).await?;
-                memory.try_resize(fewer.bytes())?;
-                (fewer, parts)
-            }
+            true => counted(parts, &shared, &memory, &cancel, (partitions, time)).await?,
             false => (shared, parts),
         };
+        // Each thread makes groups of the rows of a part.
+        let of_threads = partitions * shared.bytes_as_groups() / parts.len().max(1);
         let parts = match &what.wanted {
             Wanted::Best(best) => {
-                memory.try_resize(shared.bytes() + partitions * shared.best_bytes(&parts, best))?;
+                memory.try_resize(shared.bytes() + of_threads + partitions * shared.best_bytes(&parts, best))?;
                 vec![first(parts, best, (&shared, what, &cancel), (partitions, time)).await?]
             }
-            _ => parts,
+            _ => {
+                memory.try_resize(shared.bytes() + of_threads)?;
+                parts
+            }
         };
         Ok(finished(shared, parts, what.clone(), (memory, partitions), cancel))
     }
@@ -449,31 +462,38 @@ impl Thread {
 /// What comes of parts, of which each thread takes the next that no other has.
 async fn of_parts<T: Send + 'static>(
     parts: Vec<Part>,
-    cancel: &Arc<CancelToken>,
+    may_go_on: impl Fn() -> Result<()> + Clone + Send + 'static,
     (partitions, time): (usize, &Time),
     work: impl Fn(&mut dyn Iterator<Item = Part>) -> T + Clone + Send + 'static,
 ) -> Result<Vec<T>> {
     let count = partitions.min(parts.len());
     let parts = Arc::new(Mutex::new(parts));
     let worker = || {
-        let (parts, cancel, time, work) = (parts.clone(), cancel.clone(), time.clone(), work.clone());
+        let (parts, time, may_go_on, work) = (parts.clone(), time.clone(), may_go_on.clone(), work.clone());
         move || {
             let _timer = time.timer();
-            let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop().filter(|_| cancel.check().is_ok());
-            work(&mut std::iter::from_fn(next))
+            let mut stopped = None;
+            let next = || match may_go_on() {
+                Ok(()) => parts.lock().unwrap_or_else(PoisonError::into_inner).pop(),
+                Err(error) => {
+                    stopped = Some(error);
+                    None
+                }
+            };
+            let found = work(&mut std::iter::from_fn(next));
+            stopped.map_or(Ok(found), Err)
         }
     };
     let mut found = Vec::new();
     if count > 1 {
-        let mut threads: JoinSet<T> = (0..count).map(|_| worker()).map(|work| async move { work() }).collect();
+        let mut threads: JoinSet<Result<T>> = (0..count).map(|_| worker()).map(|work| async move { work() }).collect();
         while let Some(part) = threads.join_next().await {
-            found.push(part.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?);
+            found.push(part.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??);
         }
     } else {
         // Of one part here: handing it to a thread may take longer.
-        found.push(worker()());
+        found.push(worker()()?);
     }
-    cancel.check().map_err(DataFusionError::from)?;
     Ok(found)
 }
 
@@ -488,7 +508,11 @@ async fn first(
         let (shared, what, best) = (shared.clone(), what.clone(), best.clone());
         move |parts: &mut dyn Iterator<Item = Part>| shared.best(parts, &what.outputs, &best)
     };
-    let mut found = of_parts(parts, cancel, threads, pick.clone()).await?;
+    let may_go_on = {
+        let cancel = cancel.clone();
+        move || cancel.check().map_err(DataFusionError::from)
+    };
+    let mut found = of_parts(parts, may_go_on, threads, pick.clone()).await?;
     Ok(match found.len() {
         1 => found.remove(0),
         _ => pick(&mut found.into_iter()),
@@ -499,15 +523,24 @@ async fn first(
 async fn counted(
     parts: Vec<Part>,
     all: &Grouping,
+    memory: &Arc<MemoryReservation>,
     cancel: &Arc<CancelToken>,
     threads: (usize, &Time),
 ) -> Result<(Grouping, Vec<Part>)> {
     let fewer = all.without_last();
+    let of_threads = threads.0 * all.bytes_as_groups() / parts.len().max(1);
+    let may_go_on = {
+        let (all, fewer, memory, cancel) = (all.clone(), fewer.clone(), memory.clone(), cancel.clone());
+        move || {
+            cancel.check().map_err(DataFusionError::from)?;
+            memory.try_resize(all.bytes() + of_threads + fewer.bytes())
+        }
+    };
     let count = {
         let (all, fewer) = (all.clone(), fewer.clone());
         move |parts: &mut dyn Iterator<Item = Part>| all.count_last(parts, &fewer)
     };
-    let few = of_parts(parts, cancel, threads, count).await?;
+    let few = of_parts(parts, may_go_on, threads, count).await?;
     let parts = fewer.parts(few.into_iter().flatten().collect());
     Ok((fewer, parts))
 }
@@ -517,13 +550,16 @@ fn finished(
     shared: Grouping,
     parts: Vec<Part>,
     what: Arc<What>,
-    (memory, partitions): (MemoryReservation, usize),
+    (memory, partitions): (Arc<MemoryReservation>, usize),
     cancel: Arc<CancelToken>,
 ) -> Rows {
-    if let [part] = parts.as_slice() {
-        let batches = shared.batches(part, &what.outputs, &what.schema);
-        return futures::stream::iter(batches.into_iter().map(|batch| Ok(batch?))).boxed();
-    }
+    let parts = match <[Part; 1]>::try_from(parts) {
+        Ok([part]) => {
+            let batches = shared.batches(part, &what.outputs, &what.schema);
+            return futures::stream::iter(batches.into_iter().map(|batch| Ok(batch?))).boxed();
+        }
+        Err(parts) => parts,
+    };
     let parts = Arc::new(Mutex::new(parts));
     let (sender, receiver) = mpsc::channel(2 * partitions);
     let mut threads = JoinSet::new();
@@ -559,7 +595,7 @@ async fn write(
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
     while let Some(part) = next() {
         let stop = cancel.check().err().map(|error| Err(error.into()));
-        let batches = shared.batches(&part, &what.outputs, &what.schema).into_iter().map(|batch| Ok(batch?));
+        let batches = shared.batches(part, &what.outputs, &what.schema).into_iter().map(|batch| Ok(batch?));
         for batch in stop.into_iter().chain(batches) {
             if sender.send(batch).await.is_err() {
                 return;

@@ -1,4 +1,5 @@
 use super::{Best, By};
+use crate::group::tests::KEPT;
 use crate::group::{Grouping, KeyKind, Output, OutputKind, Part, Sought, Values, Worker};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int8Array, Int64Array, RecordBatch, StringViewArray,
@@ -40,7 +41,7 @@ fn outputs() -> (Vec<Fold>, Vec<Output>) {
 fn grouped(keys: &Keys, ints: &Int64Array, floats: &Float64Array, best: Option<&Best>) -> RecordBatch {
     let (columns, kinds, types) = keys;
     let (folds, outputs) = outputs();
-    let grouping = Grouping::new(folds, kinds.clone(), vec![Some(false), Some(true)], Sought::All, 5);
+    let grouping = Grouping::new(folds, kinds.clone(), vec![Some(false), Some(true)], Sought::All, 5, KEPT);
     let mut workers = [grouping.worker(), grouping.worker()];
     for (number, from) in (0..ints.len()).step_by(1_000).enumerate() {
         let rows = 1_000.min(ints.len() - from);
@@ -58,7 +59,7 @@ fn grouped(keys: &Keys, ints: &Int64Array, floats: &Float64Array, best: Option<&
     let names = types.iter().chain(outputs.iter().map(|output| &output.data_type));
     let fields = names.enumerate().map(|(n, of)| Field::new(format!("c{n}"), of.clone(), true));
     let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let batches = parts.iter().flat_map(|part| grouping.batches(part, &outputs, &schema));
+    let batches = parts.into_iter().flat_map(|part| grouping.batches(part, &outputs, &schema));
     concat_batches(&schema, &batches.map(|batch| batch.expect("columns fit")).collect::<Vec<_>>()).expect("one schema")
 }
 

@@ -1,0 +1,94 @@
+//! Keys of which nothing is folded: each lies where it is looked for, so that one place of memory tells whether it is there.
+
+use super::table::GroupKey;
+use crate::prefetch;
+
+/// Slots of the smallest set.
+const SLOTS_MIN: usize = 64;
+/// Keys that the set's memory is asked for ahead of.
+const AHEAD: usize = 16;
+/// Smaller sets are near the processor anyway.
+const FAR_BYTES: usize = 128 << 10;
+
+/// An open-addressing table of keys, at most half full. The key without bits is beside: its slot is a free one.
+#[derive(Debug)]
+pub(super) struct Keys<K> {
+    slots: Vec<K>,
+    count: usize,
+    has_zero: bool,
+}
+
+impl<K: GroupKey> Keys<K> {
+    pub fn new() -> Keys<K> {
+        Keys { slots: vec![K::default(); SLOTS_MIN], count: 0, has_zero: false }
+    }
+
+    pub fn len(&self) -> usize {
+        self.count + usize::from(self.has_zero)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<K>()
+    }
+
+    pub fn add(&mut self, keys: &[K], seed: u64) {
+        for (at, key) in keys.iter().enumerate() {
+            if self.slots.len() * size_of::<K>() > FAR_BYTES
+                && let Some(ahead) = keys.get(at + AHEAD)
+            {
+                prefetch(&self.slots, ahead.hash(seed) as usize & (self.slots.len() - 1));
+            }
+            self.insert(*key, seed);
+        }
+    }
+
+    #[inline]
+    pub fn insert(&mut self, key: K, seed: u64) {
+        if key == K::default() {
+            self.has_zero = true;
+            return;
+        }
+        let mut at = key.hash(seed) as usize & (self.slots.len() - 1);
+        while self.slots[at] != key {
+            if self.slots[at] == K::default() {
+                self.slots[at] = key;
+                self.count += 1;
+                if self.count * 2 > self.slots.len() {
+                    self.rehash(self.slots.len() * 2, seed);
+                }
+                return;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize, seed: u64) {
+        let slots = (2 * (self.count + more)).next_power_of_two();
+        if slots > self.slots.len() {
+            self.rehash(slots, seed);
+        }
+    }
+
+    /// Into so many slots, a power of two.
+    #[cold]
+    fn rehash(&mut self, slots: usize, seed: u64) {
+        let before = std::mem::replace(&mut self.slots, vec![K::default(); slots]);
+        for key in before.into_iter().filter(|key| *key != K::default()) {
+            let mut at = key.hash(seed) as usize & (slots - 1);
+            while self.slots[at] != K::default() {
+                at = (at + 1) & (slots - 1);
+            }
+            self.slots[at] = key;
+        }
+    }
+
+    /// All keys, which are no longer here then.
+    pub fn take(&mut self) -> Vec<K> {
+        let Keys { slots, count, has_zero } = std::mem::replace(self, Keys::new());
+        let mut keys = Vec::with_capacity(count + 1);
+        keys.extend(has_zero.then(K::default));
+        keys.extend(slots.into_iter().filter(|key| *key != K::default()));
+        keys
+    }
+}

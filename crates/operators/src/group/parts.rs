@@ -1,0 +1,197 @@
+//! Groups that all threads of a query share, each part of them for some of the keys by their hash.
+//!
+//! Rows of a part are kept as they came while there is room for them, and become groups when nobody has more, or none is
+//! left: a part's table is fetched once for many rows, and one that is asked for at the end is made then, by the thread
+//! that takes it, and gone when that has what it wants of it.
+
+use super::keys::Word;
+use super::rows::Rows;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tidalite_kernels::{Folds, GroupTable, by_partition};
+
+const PART_BITS: u32 = 8;
+/// Halvings of what rows to groups may be, to tell it.
+const HALVINGS: usize = 20;
+
+pub(super) struct Parts<W> {
+    folds: Folds,
+    seed: u64,
+    parts: Vec<Part<W>>,
+    /// Memory of the groups.
+    group_bytes: AtomicUsize,
+    /// Memory of the rows, and how much of it may be.
+    row_bytes: AtomicUsize,
+    pub(super) row_bytes_max: usize,
+    /// Of those rows.
+    rows: AtomicUsize,
+}
+
+struct Part<W> {
+    /// Not among the groups yet.
+    rows: Mutex<Vec<Rows<W>>>,
+    groups: Mutex<GroupTable<W>>,
+}
+
+/// Some groups, and rows of them that are not in yet.
+pub(super) struct Lazy<W> {
+    table: GroupTable<W>,
+    rows: Vec<Rows<W>>,
+}
+
+impl<W> From<GroupTable<W>> for Lazy<W> {
+    fn from(table: GroupTable<W>) -> Lazy<W> {
+        Lazy { table, rows: Vec::new() }
+    }
+}
+
+impl<W: Word> Parts<W> {
+    pub fn new(folds: Folds, seed: u64, row_bytes_max: usize) -> Parts<W> {
+        let part = || Part { rows: Mutex::default(), groups: Mutex::new(GroupTable::new(folds.clone(), seed)) };
+        let parts = (0..1 << PART_BITS).map(|_| part()).collect();
+        let [group_bytes, row_bytes, rows] = [(); 3].map(|()| AtomicUsize::new(0));
+        Parts { folds, seed, parts, group_bytes, row_bytes, row_bytes_max, rows }
+    }
+
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether nothing was given to them.
+    pub fn are_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    /// Memory that they take.
+    pub fn bytes(&self) -> usize {
+        self.group_bytes.load(Ordering::Relaxed) + self.row_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Memory that groups take at most, when all rows are in.
+    pub fn bytes_as_groups(&self) -> usize {
+        // A list has room for as many again, and twice to four times as many slots as groups.
+        let group =
+            2 * (size_of::<W>() + self.folds.words() * size_of::<u64>()) + 4 * size_of::<W>().max(size_of::<u64>());
+        self.group_bytes.load(Ordering::Relaxed) + self.rows.load(Ordering::Relaxed) * group
+    }
+
+    /// Row numbers by part, and where each part's begin.
+    pub fn order(&self, keys: &[W], order: &mut Vec<u32>, starts: &mut Vec<u32>) {
+        by_partition(keys, self.seed, PART_BITS, order, starts);
+    }
+
+    /// Adds rows; `groups` is scratch.
+    pub fn add(&self, part: usize, rows: Rows<W>, groups: &mut Vec<u32>) {
+        if rows.keys.is_empty() {
+            return;
+        }
+        let (bytes, count) = (rows.bytes(), rows.keys.len());
+        let mut kept = locked(&self.parts[part].rows);
+        kept.push(rows);
+        if self.row_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.row_bytes_max {
+            self.rows.fetch_add(count, Ordering::Relaxed);
+            return;
+        }
+        let all = std::mem::take(&mut *kept);
+        drop(kept);
+        self.rows.fetch_sub(all.iter().map(|rows| rows.keys.len()).sum::<usize>() - count, Ordering::Relaxed);
+        self.row_bytes.fetch_sub(all.iter().map(Rows::bytes).sum(), Ordering::Relaxed);
+        self.change(part, |table| all.iter().for_each(|rows| table.add(&rows.keys, &rows.folded(), groups)));
+    }
+
+    /// Adds groups, by their keys and words.
+    pub fn give(&self, keys: &[W], states: &[u64]) {
+        let words = self.folds.words();
+        let (mut order, mut starts, mut groups) = (Vec::new(), Vec::new(), Vec::new());
+        self.order(keys, &mut order, &mut starts);
+        for (part, range) in starts.windows(2).enumerate() {
+            let rows = &order[range[0] as usize..range[1] as usize];
+            if rows.is_empty() {
+                continue;
+            }
+            let keys: Vec<W> = rows.iter().map(|row| keys[*row as usize]).collect();
+            let states: Vec<u64> =
+                rows.iter().flat_map(|row| &states[*row as usize * words..][..words]).copied().collect();
+            self.change(part, |table| table.join_some(&keys, &states, &mut groups));
+        }
+    }
+
+    fn change(&self, part: usize, change: impl FnOnce(&mut GroupTable<W>)) {
+        let mut table = locked(&self.parts[part].groups);
+        let before = table.bytes();
+        change(&mut table);
+        self.group_bytes.fetch_add(table.bytes().saturating_sub(before), Ordering::Relaxed);
+    }
+
+    /// The groups of all, which are no longer here then.
+    pub fn take(&self) -> Vec<Lazy<W>> {
+        let take = |part: &Part<W>| {
+            let table = std::mem::replace(&mut *locked(&part.groups), GroupTable::new(self.folds.clone(), self.seed));
+            Lazy { table, rows: std::mem::take(&mut *locked(&part.rows)) }
+        };
+        self.parts.iter().map(take).collect()
+    }
+}
+
+impl<W: Word> Lazy<W> {
+    /// Of how many groups they are, at most.
+    pub fn groups_max(&self) -> usize {
+        self.table.len() + self.rows.iter().map(|rows| rows.keys.len()).sum::<usize>()
+    }
+
+    /// With all rows in.
+    pub fn table(self) -> GroupTable<W> {
+        let Lazy { mut table, rows } = self;
+        let all: usize = rows.iter().map(|rows| rows.keys.len()).sum();
+        let mut groups = Vec::new();
+        for (at, rows) in rows.into_iter().enumerate() {
+            let (before, count) = (table.len(), rows.keys.len());
+            if at == 0 {
+                table.reserve(count);
+            }
+            table.add(&rows.keys, &rows.folded(), &mut groups);
+            if at == 0 && before == 0 {
+                let found = table.len();
+                table.reserve(groups_expected(count, found, all).saturating_sub(found));
+            }
+        }
+        table.settle();
+        table
+    }
+}
+
+/// How many groups `all` rows have, if `some` of them have `found` and each group is as likely as another: of N groups,
+/// N (1 − exp(−rows / N)) are met.
+fn groups_expected(some: usize, found: usize, all: usize) -> usize {
+    if found == some {
+        return all;
+    }
+    let (some, found, all) = (some as f64, found as f64, all as f64);
+    // x = some / N by halving where it may be, which is below some / found.
+    let (mut low, mut high) = (0.0, some / found);
+    for _ in 0..HALVINGS {
+        let x = (low + high) / 2.0;
+        if -(-x).exp_m1() / x > found / some { low = x } else { high = x }
+    }
+    (some / high * -(-high * all / some).exp_m1()) as usize
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::groups_expected;
+
+    #[test]
+    fn groups_are_foreseen() {
+        assert_eq!(groups_expected(4_000, 4_000, 40_000), 40_000);
+        // Of 6,000 groups that are drawn from, by the formula: 4,000 rows meet 2,919, 40,000 meet 5,992.
+        let expected = groups_expected(4_000, 2_919, 40_000);
+        assert!((5_950..6_030).contains(&expected), "{expected}");
+        // What there was so far is all there is.
+        assert_eq!(groups_expected(4_000, 5, 1_000_000), 5);
+        assert_eq!(groups_expected(1, 1, 1), 1);
+    }
+}
