@@ -207,12 +207,18 @@ impl Texts {
         for (number, missed) in missed.iter_mut().enumerate().filter(|(_, missed)| !missed.is_empty()) {
             let mut part = self.part(number);
             let before = part.bytes();
+            let slot = |part: &Part, hash: u64| prefetch(&part.table.slots, part.table.home(hash));
+            let text = |part: &Part, hash| {
+                part.table.candidate(hash).into_iter().for_each(|place| prefetch(&part.texts, place));
+            };
+            missed.iter().take(AHEAD.0).for_each(|(_, hash)| slot(&part, *hash));
+            missed.iter().take(AHEAD.1).for_each(|(_, hash)| text(&part, *hash));
             let done = (0..missed.len()).try_for_each(|at| {
                 if let Some((_, hash)) = missed.get(at + AHEAD.0) {
-                    prefetch(&part.table.slots, part.table.home(*hash));
+                    slot(&part, *hash);
                 }
                 if let Some((_, hash)) = missed.get(at + AHEAD.1) {
-                    part.table.candidate(*hash).into_iter().for_each(|place| prefetch(&part.texts, place));
+                    text(&part, *hash);
                 }
                 let (row, hash) = missed[at];
                 let row = row as usize;
