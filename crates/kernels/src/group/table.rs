@@ -121,6 +121,12 @@ impl<K: GroupKey> GroupTable<K> {
         }
     }
 
+    /// Of keys that are all different, over which nothing is folded.
+    #[must_use]
+    pub fn of_keys(keys: Vec<K>, seed: u64) -> GroupTable<K> {
+        GroupTable { keys, ..GroupTable::new(Folds::new(Vec::new()), seed) }
+    }
+
     /// Without those of few bits that are not settled.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -4,19 +4,25 @@
 //! others. In the end both become groups by the others, without being written out before: with the words of these and,
 //! behind them, how many groups by all keys there were, but for the one in which the counted key is NULL.
 
-use super::grouper::OWN_GROUPS_MAX;
+use super::grouper::{Grouper, OWN_GROUPS_MAX};
 use super::keys::Word;
 use super::worker::{Groups, Shared, bits_of};
-use tidalite_kernels::{Fold, GroupTable};
+use std::sync::Arc;
+use tidalite_kernels::{Fold, FoldInput, FoldValues, GroupTable};
 
-/// Groups that are looked at at a time.
+/// Groups that are looked at at a time, and rows, where they are that.
 const CHUNK: usize = 1 << 12;
+const CHUNK_ROWS: usize = 1 << 16;
 
 /// What threads share of the groups by all keys but the last.
 pub(super) fn without_last<W: Word>(all: &Shared<W>) -> Shared<W> {
     let keys = all.kinds.len().saturating_sub(1);
-    let folds = all.others.iter().flat_map(|others| others.folds.as_slice()).copied().chain([Fold::Rows]).collect();
-    let mut fewer = Shared::new(folds, all.kinds[..keys].to_vec(), Vec::new(), all.seed, 0);
+    let (folds, inputs) = match &all.others {
+        Some(others) => (others.folds.as_slice().iter().copied().chain([Fold::Rows]).collect(), Vec::new()),
+        // Groups by all keys are rows of those without the last one, then, of which those are counted that have it.
+        None => (vec![Fold::Present(0)], vec![None]),
+    };
+    let mut fewer = Shared::new(folds, all.kinds[..keys].to_vec(), inputs, all.seed, all.parts.row_bytes_max);
     fewer.numbered = all.numbered[..keys].to_vec();
     fewer
 }
@@ -25,10 +31,24 @@ pub(super) fn without_last<W: Word>(all: &Shared<W>) -> Shared<W> {
 pub(super) fn count<W: Word>(
     groups: impl Iterator<Item = Groups<W>>,
     all: &Shared<W>,
-    fewer: &Shared<W>,
+    fewer: &Arc<Shared<W>>,
 ) -> Option<GroupTable<W>> {
     let (last, kinds) = all.kinds.split_last()?;
     let (others, shift) = (bits_of::<W>(kinds, |_| true), kinds.iter().map(|kind| kind.bits()).sum());
+    let (bits, null) = (last.bits(), last.null_code());
+    let is_there = |key: &W| Some(key.take(shift, bits)) != null;
+    if all.others.is_none() && !kinds.is_empty() {
+        let mut grouper = Grouper::new(fewer.clone());
+        for groups in groups {
+            for chunk in groups.groups.table().keys().chunks(CHUNK_ROWS) {
+                let keys: Vec<W> = chunk.iter().map(|key| *key & others).collect();
+                let present: Vec<u8> = chunk.iter().map(|key| u8::from(is_there(key))).collect();
+                let present = present.contains(&0).then_some(present.as_slice());
+                grouper.add(&keys, &[FoldInput { values: FoldValues::Nothing, present }]);
+            }
+        }
+        return grouper.finish();
+    }
     // Of no rows.
     let start: Vec<u64> = fewer.folds.start().collect();
     let words = start.len() - 1;
@@ -37,8 +57,6 @@ pub(super) fn count<W: Word>(
         // There is a group also of no rows.
         own.add_all(W::default(), 0, &[]);
     }
-    let (bits, null) = (last.bits(), last.null_code());
-    let is_there = |key: &W| Some(key.take(shift, bits)) != null;
     let (mut keys, mut states, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
     for Groups { groups, is_of_others } in groups {
         let table = groups.table();

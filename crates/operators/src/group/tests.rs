@@ -51,6 +51,15 @@ fn grouped_of(
 fn counted(keys: &[ArrayRef], values: &[i64]) -> HashMap<String, Vec<i64>> {
     let kinds = keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
     let (all, parts) = parts_of(keys, kinds, values, Sought::CountsOfLast, KEPT).expect("keys can be packed");
+    counted_last(&all, parts, keys, &[&ROWS_AND_SUM[..], &[OutputKind::Count(3)]].concat())
+}
+
+fn counted_last(
+    all: &Grouping,
+    parts: Vec<Part>,
+    keys: &[ArrayRef],
+    outputs: &[OutputKind],
+) -> HashMap<String, Vec<i64>> {
     let fewer = all.without_last();
     let parts = Mutex::new(parts.into_iter());
     let next = || parts.lock().expect("no thread panicked").next();
@@ -60,8 +69,7 @@ fn counted(keys: &[ArrayRef], values: &[i64]) -> HashMap<String, Vec<i64>> {
         threads.into_iter().filter_map(|thread| thread.join().expect("no thread panicked")).collect()
     });
     let types: Vec<DataType> = keys[..keys.len() - 1].iter().map(|k| k.data_type().clone()).collect();
-    let outputs = [&ROWS_AND_SUM[..], &[OutputKind::Count(3)]].concat();
-    told(&fewer, fewer.parts(few), &types, &outputs)
+    told(&fewer, fewer.parts(few), &types, outputs)
 }
 
 /// Bytes of rows that are kept until they are grouped: all of them.
@@ -285,6 +293,36 @@ fn floating_point_is_a_key() {
     check(&[Arc::new(whole)]);
     let zeros: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0]));
     assert_eq!(grouped(&[zeros], &[1, 2]).expect("a key"), HashMap::from([("0.0".to_owned(), (2, 3))]));
+}
+
+#[test]
+fn values_are_counted_where_nothing_is_folded() {
+    let rows = 200_000_i64;
+    for groups in [7, 40_000] {
+        let key = |row: i64| row * 7_919 % groups;
+        let value = |row: i64| (row % 5 != 0 && row % groups != 3).then_some(row % 13);
+        let keys: Vec<ArrayRef> = vec![
+            Arc::new((0..rows).map(key).map(Some).collect::<Int64Array>()),
+            Arc::new((0..rows).map(value).collect::<Int64Array>()),
+        ];
+        let mut expected: HashMap<String, HashSet<i64>> = HashMap::new();
+        for row in 0..rows {
+            expected.entry(key(row).to_string()).or_default().extend(value(row));
+        }
+        let expected: HashMap<String, Vec<i64>> =
+            expected.into_iter().map(|(key, values)| (key, vec![values.len() as i64])).collect();
+        for kept in [0, KEPT] {
+            let kinds = vec![KeyKind::of(&DataType::Int64, true).expect("a key"); 2];
+            let all = Grouping::new(Vec::new(), kinds, Vec::new(), Sought::CountsOfLast, 5, kept);
+            let mut worker = all.worker();
+            for from in (0..rows as usize).step_by(10_000) {
+                let keys: Vec<ArrayRef> = keys.iter().map(|key| key.slice(from, 10_000)).collect();
+                worker.add(&keys, &[], 10_000).expect("integers can be packed");
+            }
+            let parts = all.parts(worker.finish());
+            assert_eq!(counted_last(&all, parts, &keys, &[OutputKind::Count(0)]), expected);
+        }
+    }
 }
 
 #[test]

@@ -132,13 +132,8 @@ impl<W: Word> Shared<W> {
         };
         let null = self.has_null.load(Ordering::Relaxed).then(|| vec![0]);
         let parts = texts.numbers().chain(null).filter(|numbers| !numbers.is_empty());
-        let table = |numbers: Vec<u64>| {
-            let mut table = self.table();
-            table.add(&numbers.into_iter().map(word).collect::<Vec<_>>(), &[], &mut Vec::new());
-            table.settle();
-            table
-        };
-        parts.map(table).collect()
+        let seed = self.seed;
+        parts.map(|numbers| GroupTable::of_keys(numbers.into_iter().map(word).collect(), seed)).collect()
     }
 
     pub fn bytes(&self) -> usize {
