@@ -6,7 +6,7 @@
 
 use super::keys::Word;
 use super::rows::Rows;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidalite_kernels::{Folds, GroupTable, by_partition};
 
@@ -18,6 +18,7 @@ pub(super) struct Parts<W> {
     folds: Folds,
     seed: u64,
     parts: Vec<Part<W>>,
+    are_empty: AtomicBool,
     /// Memory of the groups.
     group_bytes: AtomicUsize,
     /// Memory of the rows, and how much of it may be.
@@ -50,7 +51,8 @@ impl<W: Word> Parts<W> {
         let part = || Part { rows: Mutex::default(), groups: Mutex::new(GroupTable::new(folds.clone(), seed)) };
         let parts = (0..1 << PART_BITS).map(|_| part()).collect();
         let [group_bytes, row_bytes, rows] = [(); 3].map(|()| AtomicUsize::new(0));
-        Parts { folds, seed, parts, group_bytes, row_bytes, row_bytes_max, rows }
+        let are_empty = AtomicBool::new(true);
+        Parts { folds, seed, parts, are_empty, group_bytes, row_bytes, row_bytes_max, rows }
     }
 
     pub fn len(&self) -> usize {
@@ -59,7 +61,7 @@ impl<W: Word> Parts<W> {
 
     /// Whether nothing was given to them.
     pub fn are_empty(&self) -> bool {
-        self.bytes() == 0
+        self.are_empty.load(Ordering::Relaxed)
     }
 
     /// Memory that they take.
@@ -85,6 +87,7 @@ impl<W: Word> Parts<W> {
         if rows.keys.is_empty() {
             return;
         }
+        self.are_empty.store(false, Ordering::Relaxed);
         let (bytes, count) = (rows.bytes(), rows.keys.len());
         let mut kept = locked(&self.parts[part].rows);
         kept.push(rows);
@@ -101,6 +104,7 @@ impl<W: Word> Parts<W> {
 
     /// Adds groups, by their keys and words.
     pub fn give(&self, keys: &[W], states: &[u64]) {
+        self.are_empty.store(false, Ordering::Relaxed);
         let words = self.folds.words();
         let (mut order, mut starts, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         self.order(keys, &mut order, &mut starts);
