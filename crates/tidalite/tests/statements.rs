@@ -198,6 +198,37 @@ async fn what_is_known_of_a_table_is_told_as_it_is_now() {
     asked([Some(0), None, Some(0)]).await;
 }
 
+/// What was known of a table without rows is not held to when it has some.
+#[tokio::test]
+async fn a_statement_that_found_nothing_finds_what_is_written_then() {
+    let db = open();
+    db.run("CREATE TABLE w (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY").await;
+    let asked = async |sql: &str, times: usize, expected: &[i64]| {
+        for _ in 0..times {
+            let batches: Vec<_> = db.rows(sql).await.stream.map(|batch| batch.expect("no error")).collect().await;
+            let found: Vec<i64> = batches
+                .iter()
+                .flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values())
+                .copied()
+                .collect();
+            assert_eq!(found, expected, "{sql}");
+        }
+    };
+    for (times, start) in [(1, "2024-01-01"), (2, "2024-02-01"), (3, "2024-03-01")] {
+        let limited = format!("SELECT x FROM w LIMIT {times}");
+        let grouped = format!("SELECT x, count(*) FROM w GROUP BY x ORDER BY x DESC LIMIT {times}");
+        asked(&limited, times, &[]).await;
+        asked(&grouped, times, &[]).await;
+        db.run(&format!(
+            "INSERT INTO w VALUES ('{start}', 1), ('{start}T01', 2), ('{start}T02', 3), ('{start}T03', 4)"
+        ))
+        .await;
+        asked(&limited, 3, &[1, 2, 3, 4][..times]).await;
+        asked(&grouped, 3, &[4, 3, 2][..times]).await;
+        db.run("DELETE FROM w WHERE x > 0").await;
+    }
+}
+
 /// What names no table is planned once, but for what changes by itself.
 #[tokio::test]
 async fn what_needs_no_table_is_told_again() {

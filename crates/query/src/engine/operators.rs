@@ -3,7 +3,8 @@
 //! That is sound where operators do not depend on rows: over one table, of which a scan answers filters. Where parameters
 //! are elsewhere, too, operators serve those values only. Much is known of all rows of a table, from which what they come
 //! to may be planned: without a filter operators are kept of groups by keys, and of rows; what was told without reading
-//! any is kept for as long as nothing is written. How many streams come out of a scan decides what is above it: for each
+//! any is kept for as long as nothing is written, and of a table without rows nothing else: stock rules leave a LIMIT out
+//! of what they know to be empty. How many streams come out of a scan decides what is above it: for each
 //! number that was met, and for values that are not in the scan, there are operators of their own. What the last rules
 //! ([`super::last_rules`]) do depends on the rows and is done each time.
 
@@ -112,6 +113,9 @@ impl Operators {
         }
         if is_told(stock) {
             *kept = told(logical, pinned).map_or(Kept::None, |of| Kept::Told { of, plan: stock.clone() });
+            return;
+        }
+        if table_of(pinned).is_some_and(|table| table.row_count() == 0) {
             return;
         }
         let scan = match &*kept {
