@@ -13,14 +13,16 @@ const FAR_BYTES: usize = 128 << 10;
 /// An open-addressing table of keys, at most half full. The key without bits is beside: its slot is a free one.
 #[derive(Debug)]
 pub(super) struct Keys<K> {
+    seed: u64,
     slots: Vec<K>,
     count: usize,
     has_zero: bool,
 }
 
 impl<K: GroupKey> Keys<K> {
-    pub fn new() -> Keys<K> {
-        Keys { slots: vec![K::default(); SLOTS_MIN], count: 0, has_zero: false }
+    /// `seed` as [`super::table::GroupTable::new`] has it.
+    pub fn new(seed: u64) -> Keys<K> {
+        Keys { seed, slots: vec![K::default(); SLOTS_MIN], count: 0, has_zero: false }
     }
 
     pub fn len(&self) -> usize {
@@ -31,30 +33,35 @@ impl<K: GroupKey> Keys<K> {
         self.slots.capacity() * size_of::<K>()
     }
 
-    pub fn add(&mut self, keys: &[K], seed: u64) {
+    pub fn add(&mut self, keys: &[K]) {
         for (at, key) in keys.iter().enumerate() {
             if self.slots.len() * size_of::<K>() > FAR_BYTES
                 && let Some(ahead) = keys.get(at + AHEAD)
             {
-                prefetch(&self.slots, ahead.hash(seed) as usize & (self.slots.len() - 1));
+                prefetch(&self.slots, self.home(*ahead));
             }
-            self.insert(*key, seed);
+            self.insert(*key);
         }
     }
 
     #[inline]
-    pub fn insert(&mut self, key: K, seed: u64) {
+    fn home(&self, key: K) -> usize {
+        key.hash(self.seed) as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    pub fn insert(&mut self, key: K) {
         if key == K::default() {
             self.has_zero = true;
             return;
         }
-        let mut at = key.hash(seed) as usize & (self.slots.len() - 1);
+        let mut at = self.home(key);
         while self.slots[at] != key {
             if self.slots[at] == K::default() {
                 self.slots[at] = key;
                 self.count += 1;
                 if self.count * 2 > self.slots.len() {
-                    self.rehash(self.slots.len() * 2, seed);
+                    self.rehash(self.slots.len() * 2);
                 }
                 return;
             }
@@ -63,19 +70,19 @@ impl<K: GroupKey> Keys<K> {
     }
 
     /// Makes room for so many more.
-    pub fn reserve(&mut self, more: usize, seed: u64) {
+    pub fn reserve(&mut self, more: usize) {
         let slots = (2 * (self.count + more)).next_power_of_two();
         if slots > self.slots.len() {
-            self.rehash(slots, seed);
+            self.rehash(slots);
         }
     }
 
     /// Into so many slots, a power of two.
     #[cold]
-    fn rehash(&mut self, slots: usize, seed: u64) {
+    fn rehash(&mut self, slots: usize) {
         let before = std::mem::replace(&mut self.slots, vec![K::default(); slots]);
         for key in before.into_iter().filter(|key| *key != K::default()) {
-            let mut at = key.hash(seed) as usize & (slots - 1);
+            let mut at = self.home(key);
             while self.slots[at] != K::default() {
                 at = (at + 1) & (slots - 1);
             }
@@ -85,7 +92,7 @@ impl<K: GroupKey> Keys<K> {
 
     /// All keys, which are no longer here then.
     pub fn take(&mut self) -> Vec<K> {
-        let Keys { slots, count, has_zero } = std::mem::replace(self, Keys::new());
+        let Keys { slots, count, has_zero, .. } = std::mem::replace(self, Keys::new(self.seed));
         let mut keys = Vec::with_capacity(count + 1);
         keys.extend(has_zero.then(K::default));
         keys.extend(slots.into_iter().filter(|key| *key != K::default()));

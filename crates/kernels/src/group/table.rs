@@ -107,7 +107,7 @@ impl<K: GroupKey> GroupTable<K> {
     /// `seed` is what those who choose the keys do not know.
     #[must_use]
     pub fn new(folds: Folds, seed: u64) -> GroupTable<K> {
-        let alone = (folds.words() == 0).then(Keys::new);
+        let alone = (folds.words() == 0).then(|| Keys::new(seed));
         GroupTable {
             seed,
             start: folds.start().collect(),
@@ -173,7 +173,7 @@ impl<K: GroupKey> GroupTable<K> {
     /// The keys, where nothing is folded.
     fn alone(&mut self) -> Option<&mut Keys<K>> {
         let alone = self.alone.as_mut()?;
-        self.keys.drain(..).for_each(|key| alone.insert(key, self.seed));
+        self.keys.drain(..).for_each(|key| alone.insert(key));
         Some(alone)
     }
 
@@ -193,9 +193,8 @@ impl<K: GroupKey> GroupTable<K> {
             Some(dense) if dense.has(any, all) => return dense.add(keys, inputs, groups),
             _ => {}
         }
-        let seed = self.seed;
         if let Some(alone) = self.alone() {
-            return alone.add(keys, seed);
+            return alone.add(keys);
         }
         self.number(keys, any, groups);
         self.folds.add(&mut self.states, groups, inputs);
@@ -218,9 +217,8 @@ impl<K: GroupKey> GroupTable<K> {
 
     /// Adds `rows` rows of one key; without rows and inputs there is a group all the same.
     pub fn add_all(&mut self, key: K, rows: usize, inputs: &[FoldInput<'_>]) {
-        let seed = self.seed;
         if let Some(alone) = self.alone() {
-            return alone.insert(key, seed);
+            return alone.insert(key);
         }
         let group = self.number_of(key) as usize;
         if rows > 0 {
@@ -237,9 +235,8 @@ impl<K: GroupKey> GroupTable<K> {
     /// Adds groups by their keys and words.
     pub fn join_some(&mut self, keys: &[K], states: &[u64], groups: &mut Vec<u32>) {
         let Some((any, _)) = bits_of(keys) else { return };
-        let seed = self.seed;
         if let Some(alone) = self.alone() {
-            return alone.add(keys, seed);
+            return alone.add(keys);
         }
         self.number(keys, any, groups);
         let words = self.folds.words();
@@ -331,9 +328,8 @@ impl<K: GroupKey> GroupTable<K> {
 
     /// Makes room for so many keys more.
     pub fn reserve(&mut self, more: usize) {
-        let seed = self.seed;
         if let Some(alone) = self.alone() {
-            return alone.reserve(more, seed);
+            return alone.reserve(more);
         }
         let keys = self.keys.len() + more;
         self.keys.reserve(more);

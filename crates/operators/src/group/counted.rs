@@ -4,7 +4,7 @@
 //! others. In the end both become groups by the others, without being written out before: with the words of these and,
 //! behind them, how many groups by all keys there were, but for the one in which the counted key is NULL.
 
-use super::grouper::{Grouper, OWN_GROUPS_MAX};
+use super::grouper::Grouper;
 use super::keys::Word;
 use super::worker::{Groups, Shared, bits_of};
 use std::sync::Arc;
@@ -37,62 +37,45 @@ pub(super) fn count<W: Word>(
     let (others, shift) = (bits_of::<W>(kinds, |_| true), kinds.iter().map(|kind| kind.bits()).sum());
     let (bits, null) = (last.bits(), last.null_code());
     let is_there = |key: &W| Some(key.take(shift, bits)) != null;
-    if all.others.is_none() && !kinds.is_empty() {
-        let mut grouper = Grouper::new(fewer.clone());
-        for groups in groups {
-            for chunk in groups.groups.table().keys().chunks(CHUNK_ROWS) {
+    // Of no rows.
+    let start: Vec<u64> = fewer.folds.start().collect();
+    let words = start.len() - 1;
+    let mut grouper = Grouper::new(fewer.clone());
+    let (mut keys, mut states) = (Vec::new(), Vec::new());
+    for Groups { lazy, is_of_others } in groups {
+        let table = lazy.table();
+        if kinds.is_empty() && !is_of_others {
+            // They are all of one group.
+            let count = table.keys().iter().filter(|key| is_there(key)).count() as u64;
+            let state: Vec<u64> = start[..words].iter().copied().chain([count]).collect();
+            grouper.join(&[W::default()], &state);
+        } else if all.others.is_none() {
+            for chunk in table.keys().chunks(CHUNK_ROWS) {
                 let keys: Vec<W> = chunk.iter().map(|key| *key & others).collect();
                 let present: Vec<u8> = chunk.iter().map(|key| u8::from(is_there(key))).collect();
                 let present = present.contains(&0).then_some(present.as_slice());
                 grouper.add(&keys, &[FoldInput { values: FoldValues::Nothing, present }]);
             }
-        }
-        return grouper.finish();
-    }
-    // Of no rows.
-    let start: Vec<u64> = fewer.folds.start().collect();
-    let words = start.len() - 1;
-    let (mut own, mut is_given) = (fewer.table(), false);
-    if kinds.is_empty() {
-        // There is a group also of no rows.
-        own.add_all(W::default(), 0, &[]);
-    }
-    let (mut keys, mut states, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-    for Groups { groups, is_of_others } in groups {
-        let table = groups.table();
-        if kinds.is_empty() && !is_of_others {
-            // They are all of one group.
-            let count = table.keys().iter().filter(|key| is_there(key)).count() as u64;
-            let state: Vec<u64> = start[..words].iter().copied().chain([count]).collect();
-            own.join_some(&[W::default()], &state, &mut scratch);
-            continue;
-        }
-        for from in (0..table.len()).step_by(CHUNK) {
-            let chunk = from..(from + CHUNK).min(table.len());
-            keys.clear();
-            keys.extend(table.keys()[chunk.clone()].iter().map(|key| *key & others));
-            states.clear();
-            if is_of_others {
-                for state in table.states()[chunk.start * words..chunk.end * words].chunks_exact(words) {
-                    states.extend_from_slice(state);
-                    states.push(0);
+        } else {
+            for from in (0..table.len()).step_by(CHUNK) {
+                let chunk = from..(from + CHUNK).min(table.len());
+                keys.clear();
+                keys.extend(table.keys()[chunk.clone()].iter().map(|key| *key & others));
+                states.clear();
+                if is_of_others {
+                    for state in table.states()[chunk.start * words..chunk.end * words].chunks_exact(words) {
+                        states.extend_from_slice(state);
+                        states.push(0);
+                    }
+                } else {
+                    for key in &table.keys()[chunk] {
+                        states.extend_from_slice(&start[..words]);
+                        states.push(u64::from(is_there(key)));
+                    }
                 }
-            } else {
-                for key in &table.keys()[chunk] {
-                    states.extend_from_slice(&start[..words]);
-                    states.push(u64::from(is_there(key)));
-                }
-            }
-            if is_given {
-                fewer.parts.give(&keys, &states);
-                continue;
-            }
-            own.join_some(&keys, &states, &mut scratch);
-            if own.len() > OWN_GROUPS_MAX {
-                fewer.parts.give(own.keys(), own.states());
-                (own, is_given) = (fewer.table(), true);
+                grouper.join(&keys, &states);
             }
         }
     }
-    (!is_given).then_some(own)
+    grouper.finish()
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tidalite_kernels::{FoldInput, GroupTable};
 
 /// Groups that a thread keeps for itself.
-pub(super) const OWN_GROUPS_MAX: usize = 1 << 14;
+const OWN_GROUPS_MAX: usize = 1 << 14;
 
 pub(super) struct Grouper<W> {
     shared: Arc<Shared<W>>,
@@ -61,6 +61,17 @@ impl<W: Word> Grouper<W> {
                 shared.parts.add(part, full, &mut self.groups);
             }
             own.extend(rows, words, inputs);
+        }
+    }
+
+    /// Adds groups, by their keys and words.
+    pub fn join(&mut self, keys: &[W], states: &[u64]) {
+        if self.collected.is_some() {
+            return self.shared.parts.give(keys, states);
+        }
+        self.own.join_some(keys, states, &mut self.groups);
+        if self.own.len() > OWN_GROUPS_MAX {
+            self.give_away();
         }
     }
 

@@ -157,8 +157,8 @@ impl Grouping {
     #[must_use]
     pub fn best_bytes(&self, parts: &[Part], best: &Best) -> usize {
         let groups = parts.iter().map(|Part(groups)| match groups {
-            Width::Narrow(groups) => groups.groups.groups_max(),
-            Width::Wide(groups) => groups.groups.groups_max(),
+            Width::Narrow(groups) => groups.lazy.groups_max(),
+            Width::Wide(groups) => groups.lazy.groups_max(),
         });
         match &self.0 {
             Width::Narrow(shared) => best::bytes(groups.sum(), shared, best),
@@ -171,11 +171,11 @@ impl Grouping {
     pub fn best(&self, parts: &mut dyn Iterator<Item = Part>, outputs: &[Output], best: &Best) -> Part {
         match &self.0 {
             Width::Narrow(shared) => {
-                let tables = narrow(parts).map(|groups| groups.groups.table());
+                let tables = narrow(parts).map(|groups| groups.lazy.table());
                 Part(Width::Narrow(best::best(tables, shared, outputs, best).into()))
             }
             Width::Wide(shared) => {
-                let tables = wide(parts).map(|groups| groups.groups.table());
+                let tables = wide(parts).map(|groups| groups.lazy.table());
                 Part(Width::Wide(best::best(tables, shared, outputs, best).into()))
             }
         }
@@ -189,10 +189,10 @@ impl Grouping {
     pub fn batches(&self, part: Part, outputs: &[Output], schema: &SchemaRef) -> Vec<Result<RecordBatch, ArrowError>> {
         match (&self.0, part.0) {
             (Width::Narrow(shared), Width::Narrow(groups)) => {
-                output::batches(&groups.groups.table(), shared, outputs, schema)
+                output::batches(&groups.lazy.table(), shared, outputs, schema)
             }
             (Width::Wide(shared), Width::Wide(groups)) => {
-                output::batches(&groups.groups.table(), shared, outputs, schema)
+                output::batches(&groups.lazy.table(), shared, outputs, schema)
             }
             _ => Vec::new(),
         }

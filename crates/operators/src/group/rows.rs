@@ -4,7 +4,7 @@ use super::keys::Word;
 use tidalite_kernels::{FoldInput, FoldValues};
 
 /// Rows that are collected before they are handed on.
-pub(super) const ROWS_MAX: usize = 1 << 12;
+const ROWS_MAX: usize = 1 << 12;
 
 /// Keys, and the values of each input.
 pub(super) struct Rows<W> {
@@ -22,12 +22,10 @@ struct Input {
 }
 
 impl<W: Word> Rows<W> {
-    /// With room for [`ROWS_MAX`]. `inputs` says of each whether its values are floating point, `None` if it has none.
+    /// `inputs` says of each whether its values are floating point, `None` if it has none. There is no room before rows come,
+    /// then for [`ROWS_MAX`].
     pub fn new(inputs: &[Option<bool>]) -> Rows<W> {
-        Rows {
-            keys: Vec::with_capacity(ROWS_MAX),
-            inputs: inputs.iter().map(|is_float| Input::new(*is_float)).collect(),
-        }
+        Rows { keys: Vec::new(), inputs: inputs.iter().map(|is_float| Input::new(*is_float)).collect() }
     }
 
     /// Memory that they take.
@@ -43,6 +41,10 @@ impl<W: Word> Rows<W> {
     /// Adds some rows of a batch.
     pub fn extend(&mut self, rows: &[u32], words: &[W], inputs: &[FoldInput<'_>]) {
         let before = self.keys.len();
+        if before == 0 && !rows.is_empty() {
+            self.keys.reserve_exact(ROWS_MAX);
+            self.inputs.iter_mut().for_each(Input::make_room);
+        }
         self.keys.extend(rows.iter().map(|row| words[*row as usize]));
         for (own, input) in self.inputs.iter_mut().zip(inputs) {
             own.extend(before, rows, input);
@@ -57,12 +59,14 @@ impl<W: Word> Rows<W> {
 
 impl Input {
     fn new(is_float: Option<bool>) -> Input {
-        let room = |is_wanted| if is_wanted { ROWS_MAX } else { 0 };
-        Input {
-            is_float,
-            ints: Vec::with_capacity(room(is_float == Some(false))),
-            floats: Vec::with_capacity(room(is_float == Some(true))),
-            present: Vec::new(),
+        Input { is_float, ints: Vec::new(), floats: Vec::new(), present: Vec::new() }
+    }
+
+    fn make_room(&mut self) {
+        match self.is_float {
+            Some(false) => self.ints.reserve_exact(ROWS_MAX),
+            Some(true) => self.floats.reserve_exact(ROWS_MAX),
+            None => {}
         }
     }
 

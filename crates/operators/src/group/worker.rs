@@ -55,14 +55,14 @@ pub(super) struct Worker<W> {
 
 /// Some groups.
 pub(super) struct Groups<W> {
-    pub groups: Lazy<W>,
+    pub lazy: Lazy<W>,
     /// Whether they are without the last key, where that is only counted.
     pub is_of_others: bool,
 }
 
 impl<W> From<GroupTable<W>> for Groups<W> {
     fn from(table: GroupTable<W>) -> Groups<W> {
-        Groups { groups: table.into(), is_of_others: false }
+        Groups { lazy: table.into(), is_of_others: false }
     }
 }
 
@@ -153,8 +153,8 @@ impl<W: Word> Shared<W> {
     /// All groups, with those that threads had for themselves.
     pub fn parts_with(&self, few: Vec<Groups<W>>) -> Vec<Groups<W>> {
         let (of_others, own): (Vec<_>, Vec<_>) = few.into_iter().partition(|groups| groups.is_of_others);
-        let tables = |few: Vec<Groups<W>>| few.into_iter().map(|few| few.groups.table()).collect();
-        let groups = |is_of_others| move |groups| Groups { groups, is_of_others };
+        let tables = |few: Vec<Groups<W>>| few.into_iter().map(|few| few.lazy.table()).collect();
+        let groups = |is_of_others| move |lazy| Groups { lazy, is_of_others };
         let others = self.others.as_ref().map(|others| others.groups_with(tables(of_others)));
         let others = others.into_iter().flatten().map(groups(true));
         self.groups_with(tables(own)).into_iter().map(groups(false)).chain(others).collect()
@@ -274,7 +274,7 @@ impl<W: Word> Worker<W> {
 
     /// The thread's own groups, those that stayed few.
     pub fn finish(self) -> Vec<Groups<W>> {
-        let groups = |is_of_others| move |table: GroupTable<W>| Groups { groups: table.into(), is_of_others };
+        let groups = |is_of_others| move |table: GroupTable<W>| Groups { lazy: table.into(), is_of_others };
         let others = self.others.and_then(|(others, _)| others.finish()).map(groups(true));
         self.grouper.finish().map(groups(false)).into_iter().chain(others).collect()
     }

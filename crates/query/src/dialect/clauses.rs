@@ -16,6 +16,7 @@
 use crate::names::Words;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+use std::cell::Cell;
 
 pub(super) const SAMPLE_BY: &str = "__sample_by";
 pub(super) const LATEST_ON: &str = "__latest_on";
@@ -25,6 +26,12 @@ pub(super) const BOUND: &str = "__bound";
 pub(crate) const INTERVAL: &str = "__interval";
 /// `interval(lo, hi)`.
 pub(crate) const RANGE: &str = "__range";
+
+/// A PIVOT says its table and its columns several times, which multiplies what is in them: those of twenty that stand within
+/// each other would be three thousand million. Past this many tokens that are copied, and so many times those of the
+/// statement, it is refused.
+const COPIED_MAX: usize = 100_000;
+const COPIED_TIMES: usize = 16;
 
 /// Words that end a clause after WHERE.
 pub(super) const CLAUSE_ENDS: &[&str] = &[
@@ -76,11 +83,13 @@ pub(super) fn moved(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<Tok
         return Ok(tokens);
     }
     let tokens = super::declare::substituted(tokens, words)?;
-    part(&tokens, words)
+    part(&tokens, words, &Cell::new(COPIED_MAX + COPIED_TIMES * tokens.len()))
 }
 
-fn part(tokens: &[TokenWithSpan], words: &Words) -> Result<Vec<TokenWithSpan>> {
-    let mut mover = Mover { tokens, words, at: 0, out: Vec::with_capacity(tokens.len() + 8), callers: Vec::new() };
+/// `may_copy`: how many tokens more may be copied in the whole statement.
+fn part(tokens: &[TokenWithSpan], words: &Words, may_copy: &Cell<usize>) -> Result<Vec<TokenWithSpan>> {
+    let out = Vec::with_capacity(tokens.len() + 8);
+    let mut mover = Mover { tokens, words, may_copy, at: 0, out, callers: Vec::new() };
     while mover.at < tokens.len() {
         mover.one()?;
     }
@@ -98,6 +107,7 @@ pub(super) fn is_one_of(token: &Token, words: &[&str]) -> bool {
 pub(super) struct Mover<'a> {
     pub(super) tokens: &'a [TokenWithSpan],
     words: &'a Words,
+    may_copy: &'a Cell<usize>,
     pub(super) at: usize,
     pub(super) out: Vec<TokenWithSpan>,
     /// The word before each parenthesis that is open.
@@ -290,7 +300,13 @@ impl<'a> Mover<'a> {
 
     /// Copies what comes up to `end`, its own clauses moved.
     pub(super) fn copy(&mut self, end: usize) -> Result<()> {
-        let inner = part(&self.tokens[self.at..end], self.words)?;
+        let Some(left) = self.may_copy.get().checked_sub(end - self.at) else {
+            let mut error = Error::invalid("the statement grows too long by clauses that stand within each other");
+            error.position = self.words.offset(self.span(0).start);
+            return Err(error);
+        };
+        self.may_copy.set(left);
+        let inner = part(&self.tokens[self.at..end], self.words, self.may_copy)?;
         self.out.extend(inner);
         self.at = end;
         Ok(())

@@ -93,3 +93,18 @@ fn a_clause_is_refused_where_it_goes_wrong() {
     assert_eq!(place("SELECT * FROM t ASOF JOIN u TOLERANCE soon"), Some("soon"));
     assert_eq!(place("DECLARE @a = 1 SELECT @a"), Some("= 1 SELECT @a"));
 }
+
+#[test]
+fn pivots_within_each_other_do_not_grow_without_end() {
+    let columns = |levels: usize| "PIVOT t ON (".repeat(levels) + "a" + &")".repeat(levels);
+    let tables = |levels: usize| "PIVOT (".repeat(levels) + "PIVOT t ON a" + &") ON a".repeat(levels);
+    for statement in [columns(3), tables(3)] {
+        parse(&statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+    }
+    let found_by_fuzzing = format!("PIVOT t x ON {} a", "pivot(k) y ON ".repeat(12));
+    for statement in [columns(20), columns(5_000), tables(30), tables(5_000), found_by_fuzzing] {
+        let error = parse(&statement).expect_err("longer than any machine has memory for");
+        assert!(error.to_string().contains("grows too long"), "{error}");
+        assert!(error.position.is_some_and(|at| at < statement.len()), "{error:?}");
+    }
+}

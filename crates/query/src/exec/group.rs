@@ -401,9 +401,8 @@ fn run<'a>(
         // Until now each thread had its share of what is shared.
         memory.try_resize(shared.bytes())?;
         let parts = shared.parts(few);
-        let memory = Arc::new(memory);
         let (shared, parts) = match what.by.counts_last {
-            true => counted(parts, &shared, &memory, &cancel, (partitions, time)).await?,
+            true => counted(parts, &shared, context.memory_pool(), &cancel, (partitions, time)).await?,
             false => (shared, parts),
         };
         // Each thread makes groups of the rows of a part.
@@ -523,17 +522,19 @@ async fn first(
 async fn counted(
     parts: Vec<Part>,
     all: &Grouping,
-    memory: &Arc<MemoryReservation>,
+    pool: &Arc<dyn MemoryPool>,
     cancel: &Arc<CancelToken>,
     threads: (usize, &Time),
 ) -> Result<(Grouping, Vec<Part>)> {
     let fewer = all.without_last();
     let of_threads = threads.0 * all.bytes_as_groups() / parts.len().max(1);
     let may_go_on = {
-        let (all, fewer, memory, cancel) = (all.clone(), fewer.clone(), memory.clone(), cancel.clone());
+        let (fewer, cancel) = (fewer.clone(), cancel.clone());
+        // One thread after the other: a reservation is not resized by several at once.
+        let memory = Arc::new(Mutex::new(MemoryConsumer::new("TidaliteGroup counts").register(pool)));
         move || {
             cancel.check().map_err(DataFusionError::from)?;
-            memory.try_resize(all.bytes() + of_threads + fewer.bytes())
+            memory.lock().unwrap_or_else(PoisonError::into_inner).try_resize(of_threads + fewer.bytes())
         }
     };
     let count = {
@@ -550,7 +551,7 @@ fn finished(
     shared: Grouping,
     parts: Vec<Part>,
     what: Arc<What>,
-    (memory, partitions): (Arc<MemoryReservation>, usize),
+    (memory, partitions): (MemoryReservation, usize),
     cancel: Arc<CancelToken>,
 ) -> Rows {
     let parts = match <[Part; 1]>::try_from(parts) {
