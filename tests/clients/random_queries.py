@@ -1,13 +1,13 @@
 """Queries by chance, each in two spellings: ours and DuckDB's.
 
-`Maker(r, tables).query()` is a `Query`. What docs/semantics.md lists as different is not made, or is written for each
+`Maker(r, tables).query()` is a `Query`, and `maker.varied(query)` the same with other constants. What docs/semantics.md lists as different is not made, or is written for each
 engine: integer division, for one. Of rows that an engine may choose among, only what does not hang on the choice is
 asked: the column `id` counts the rows in order of arrival and breaks every tie.
 """
 
 import datetime as dt
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 COLUMNS = {"id": "long", "ts": "time", "a": "long", "b": "long", "i": "long", "x": "double", "s": "text", "v": "text", "f": "bool", "u": "time", "d": "date"}
 TYPES = {"id": "LONG", "ts": "TIMESTAMP", "a": "LONG", "b": "LONG", "i": "INT", "x": "DOUBLE", "s": "SYMBOL", "v": "VARCHAR", "f": "BOOLEAN", "u": "TIMESTAMP", "d": "DATE"}
@@ -57,6 +57,8 @@ FORMS = {
     ],
     "date": [(["time"], "CAST({} AS DATE)"), (["date", "date"], "coalesce({}, {})"), (["date", "date"], "least({}, {})"), (["bool", "date", "date"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["date"], "({} + INTERVAL '{n} days')::date")],
 }
+MARKS, MARK = 0xE000, "[\ue000-\uf8ff]"
+"""Characters for private use, from the first on."""
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
 AGGREGATES = {
     "long": ["count({})", "sum({})", "min({})", "max({})", "count(DISTINCT {})", "avg({})", "sum(DISTINCT {})", "bit_and({})", "bit_or({})", "bit_xor({})"],
@@ -74,6 +76,13 @@ class Query:
     ours: str
     theirs: str
     is_ordered: bool = False
+    shape: str = ""
+    of: "Query" = None
+    """With a mark in the place of each constant."""
+    kinds: tuple = ()
+    """Of the constants."""
+    bound: tuple = None
+    """Ours with `%s` in the place of each constant, and the values."""
 
 
 def literal(value, kind):
@@ -94,6 +103,7 @@ class Maker:
     def __init__(self, r, tables, start=dt.datetime(2024, 1, 1), large=0, columns=COLUMNS):
         self.r, self.tables, self.start, self.columns = r, tables, start, columns
         self.small = tables[: len(tables) - large]
+        self.kinds = []
 
     # Values and expressions.
 
@@ -105,12 +115,22 @@ class Maker:
                 "time": lambda: self.start + dt.timedelta(seconds=r.randrange(0, 200_000)), "date": lambda: (self.start + dt.timedelta(days=r.randrange(-3, 40))).date()}[kind]()
 
     def constant(self, kind):
-        """(ours, theirs): DuckDB's 1.5 is a decimal."""
-        text = literal(None if self.r.random() < 0.03 else self.value(kind), kind)
-        if text == "NULL":
+        """(ours, theirs): DuckDB's 1.5 is a decimal. Which value it has is said at the end."""
+        if self.r.random() < 0.03:
             return (f"CAST(NULL AS {dict(long='BIGINT', double='DOUBLE', text='VARCHAR', bool='BOOLEAN', time='TIMESTAMP', date='DATE')[kind]})",) * 2
-        text = {"time": "TIMESTAMP ", "date": "DATE "}.get(kind, "") + text
-        return text, f"CAST({text} AS DOUBLE)" if kind == "double" else text
+        mark = chr(MARKS + len(self.kinds))
+        self.kinds.append(kind)
+        return {"time": "TIMESTAMP ", "date": "DATE "}.get(kind, "") + mark, {"time": f"TIMESTAMP {mark}", "date": f"DATE {mark}", "double": f"CAST({mark} AS DOUBLE)"}.get(kind, mark)
+
+    def varied(self, query):
+        """The same query with values by chance for its constants."""
+        of = query.of or query
+        values = [self.value(kind) for kind in of.kinds]
+        place = lambda mark: ord(mark[-1]) - MARKS
+        put = lambda text: re.sub(MARK, lambda m: literal(values[place(m[0])], of.kinds[place(m[0])]), text)
+        typed = re.compile(f"(?:TIMESTAMP |DATE )?({MARK})")
+        bound = typed.sub("%s", of.ours.replace("%", "%%")), [values[place(mark)] for mark in typed.findall(of.ours)]
+        return replace(of, ours=put(of.ours), theirs=put(of.theirs), of=of, bound=bound)
 
     def names(self, side="", columns=None):
         return [(side + n, k) for n, k in (columns or self.columns).items()]
@@ -172,6 +192,8 @@ class Maker:
         ours = theirs = f"({text})"
         for _ in range(text.count("{c}")):
             c = self.constant(kind)
+            if kind in ("time", "date") and r.random() < 0.5:
+                c = c[0].split(" ")[-1] if "CAST" not in c[0] else c[0], c[1]
             ours, theirs = ours.replace("{c}", c[0], 1), theirs.replace("{c}", c[1], 1)
         return ours, theirs
 
@@ -585,17 +607,35 @@ class Maker:
 
     def query(self):
         shape = self.r.choices(list(self.SHAPES), list(self.SHAPES.values()))[0]
+        self.kinds = []
         made = getattr(self, shape)()
-        made.shape = shape
-        return made
+        return self.varied(replace(made, shape=shape, kinds=tuple(self.kinds)))
 
     def change(self, table, number):
         """A statement that changes rows, the same for both. A changed row counts as the newest of its time, as its `id` says."""
         r = self.r
+        self.kinds = []
         where = self.expr("bool", self.names(), 1)
         kind = r.choice(["a", "b", "x", "s", "v", "f", "u", "d", "i"])
         e = self.expr(self.columns[kind], self.names(), 1)
-        few = f"id % 7 = {r.randrange(0, 7)} AND "
+        few = f"id % 7 = {r.randrange(0, 7)} AND " if r.random() < 0.9 else ""
         if r.random() < 0.3:
-            return Query(f"DELETE FROM {table} WHERE {few}{where[0]}", f"DELETE FROM {table} WHERE {few}{where[1]}")
-        return Query(f"UPDATE {table} SET {kind} = {e[0]}, id = id + {number} WHERE {few}{where[0]}", f"UPDATE {table} SET {kind} = {e[1]}, id = id + {number} WHERE {few}{where[1]}")
+            made = Query(f"DELETE FROM {table} WHERE {few}{where[0]}", f"DELETE FROM {table} WHERE {few}{where[1]}")
+        else:
+            made = Query(f"UPDATE {table} SET {kind} = {e[0]}, id = id + {number} WHERE {few}{where[0]}", f"UPDATE {table} SET {kind} = {e[1]}, id = id + {number} WHERE {few}{where[1]}")
+        return self.varied(replace(made, kinds=tuple(self.kinds)))
+
+    def rows(self, first, count, is_wild=False, is_rising=False):
+        """Values in the order of `COLUMNS`: times and keys by chance, or rising by row as they do in blocks with bounds worth having."""
+        r, kinds = self.r, list(self.columns.values())
+        for n in range(count):
+            row = [first + n, self.value("time")] + [None if r.random() < 0.15 else self.value(k, is_wild) for k in kinds[2:]]
+            if is_rising:
+                row[1] = self.start + dt.timedelta(seconds=n // 3 * 40)
+                row[2] = None if r.random() < 0.1 else n // 100 - 5
+            yield row
+
+    def insert(self, table, rows):
+        """Statement with these rows, the same for both."""
+        values = ("(" + ", ".join(literal(v, k) for v, k in zip(row, self.columns.values())) + ")" for row in rows)
+        return f"INSERT INTO {table} VALUES {', '.join(values)}"

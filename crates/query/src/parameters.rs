@@ -117,6 +117,13 @@ pub(crate) fn bind(
         let is_list = matches!(value, Parameter::List(_));
         let mut words: Vec<Token> = is_list.then(|| Token::make_keyword("array")).into_iter().collect();
         push(&mut words, value, is_insert);
+        // A minus takes the word of a number behind it for its own, which must not have another sign then.
+        let last = out.iter().rev().map(|before: &TokenWithSpan| &before.token).find(|t| !matches!(t, Token::Whitespace(_)));
+        let is_signed = matches!(&words[..], [Token::Number(digits, _)] if digits.starts_with('-'));
+        if is_signed && last == Some(&Token::Minus) {
+            words.insert(0, Token::LParen);
+            words.push(Token::RParen);
+        }
         out.extend(words.into_iter().map(|word| TokenWithSpan::new(word, token.span)));
     }
     Ok(out)
@@ -283,5 +290,9 @@ mod tests {
         assert_eq!(text, "select cast('12345678901234567.89'asdecimal(19,2))");
         assert_eq!(bound("select $1", &[Parameter::Double(1e300)]).unwrap(), "select 1e300");
         assert_eq!(bound("select $1", &[Parameter::Double(5.0)]).unwrap(), "select 5.0");
+        for (value, text) in [(Parameter::Long(-5), "-5"), (Parameter::Double(-0.5), "-0.5")] {
+            let expected = format!("select - ({text}), x -/**/({text}), {text}");
+            assert_eq!(bound("select - $1, x -/**/$1, $1", &[value]).unwrap(), expected);
+        }
     }
 }

@@ -17,6 +17,7 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result as DFResult, ScalarValue};
 use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, TryCast};
 use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Visitor, VisitorMut};
 use futures::FutureExt;
@@ -154,9 +155,14 @@ pub(super) fn parameter_of(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// Puts the values into a node.
+/// Puts the values into a node. Its columns keep their names, by which nodes above it know them.
 pub(super) fn with_values(node: LogicalPlan, values: &[ScalarValue]) -> DFResult<LogicalPlan> {
-    Ok(node.map_expressions(|expr| Ok(Transformed::yes(with_values_in(expr, values)?)))?.data)
+    let names = NamePreserver::new(&node);
+    let done = node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(Transformed::yes(name.restore(with_values_in(expr, values)?)))
+    })?;
+    Ok(done.data)
 }
 
 pub(super) fn with_values_in(expr: Expr, values: &[ScalarValue]) -> DFResult<Expr> {

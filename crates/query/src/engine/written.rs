@@ -97,6 +97,13 @@ impl Visitor for Written<'_> {
                     self.arguments(&function.name.to_string(), &list.args);
                 }
             }
+            // Of neither side it can be told what is joined: texts.
+            Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => {
+                if let (Some(n), Some(m)) = (placeholder(left), placeholder(right)) {
+                    fill(self.types, n, Some(ColumnType::Varchar));
+                    fill(self.types, m, Some(ColumnType::Varchar));
+                }
+            }
             Expr::Substring { substring_from, substring_for, .. } => {
                 substring_from.iter().chain(substring_for).for_each(|expr| self.whole(expr));
             }
