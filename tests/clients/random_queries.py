@@ -638,4 +638,4 @@ class Maker:
     def insert(self, table, rows):
         """Statement with these rows, the same for both."""
         values = ("(" + ", ".join(literal(v, k) for v, k in zip(row, self.columns.values())) + ")" for row in rows)
-        return f"INSERT INTO {table} VALUES {', '.join(values)}"
+        return f"INSERT INTO {table} ({', '.join(self.columns)}) VALUES {', '.join(values)}"

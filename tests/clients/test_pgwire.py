@@ -244,10 +244,13 @@ def test_lists_and_arguments_are_described(server, table):
         one = lambda sql, *values: c.fetchval(sql.replace(" T", " " + table, 1), *values)
         found = [await one("SELECT count(*) FROM T WHERE k = ANY($1)", ["a", "c"]), await one("SELECT count(*) FROM T WHERE n = ANY($1)", [1, 2, 9]),
                  await one("SELECT count(*) FROM T WHERE n <> ALL($1)", [1, 2]), await one("SELECT substring('abcd', $1, $2)", 2, 2), await one("SELECT round(1.256, $1)", 1),
-                 await one("SELECT n FROM T ORDER BY ts LIMIT $1", -1), await one("SELECT dateadd('d', $1, ts) FROM T WHERE n = 1", 2)]
+                 await one("SELECT n FROM T ORDER BY ts LIMIT $1", -1), await one("SELECT dateadd('d', $1, ts) FROM T WHERE n = 1", 2),
+                 await one("SELECT nth_value($1 || $2, 1) OVER (ORDER BY ts) FROM T", "x", "y"), await one("SELECT length(q.c || $2) FROM (SELECT $1 AS c) q", "it's", "ab"), await one("SELECT n FROM T WHERE n = - $1", -3),
+                 await one("SELECT sum(coalesce(n, $1)) FROM T", 0), await one("SELECT sum(CASE WHEN n > $1 then $2 ELSE n END) FROM T", 1, 10), await one("SELECT count(*) FROM T WHERE $1 AND n > 1", True),
+                 await one("SELECT lag(n, 1, $1) OVER (ORDER BY ts) FROM T LIMIT 1", 7), await one("SELECT max(n / nullif($1, 2)) FROM T", 3), await one("SELECT count(*) FROM T WHERE ts >= $1 - INTERVAL '1 day'", dt.datetime(2024, 1, 2))]
         await c.close()
         return found
-    assert asyncio.run(asked()) == [2, 2, 1, "bc", 1.3, 3, dt.datetime(2024, 1, 3)]
+    assert asyncio.run(asked()) == [2, 2, 1, "bc", 1.3, 3, dt.datetime(2024, 1, 3), "xy", 6, 3, 6, 21, 2, 7, 1, 3]
 
 
 def test_what_becomes_of_rows_that_are_there_has_types(server, table):

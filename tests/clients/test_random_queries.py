@@ -129,6 +129,11 @@ def change(engines, maker, number, ids):
             engines.ours[1].execute(f"REFRESH MATERIALIZED VIEW {table}_view")
     elif r.random() < 0.15:
         engines.exec(f"TRUNCATE TABLE {table}")
+    elif r.random() < 0.15:
+        # A column that no query names comes or goes.
+        for cursor in engines.ours:
+            names = {row[0] for row in cursor.execute(f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}'")}
+            cursor.execute(f"ALTER TABLE {table} {'DROP' if 'other' in names else 'ADD'} COLUMN other{'' if 'other' in names else ' LONG'}")
     else:
         count = r.choice([1, 3, 50])
         engines.exec(maker.insert(table, maker.rows(ids + 1, count, r.random() < 0.2)))

@@ -5,6 +5,7 @@
 //! operator ends that query with an error and nothing else.
 
 mod again;
+mod among;
 mod answers;
 mod bound;
 mod conflicts;

@@ -118,7 +118,8 @@ pub(crate) fn bind(
         let mut words: Vec<Token> = is_list.then(|| Token::make_keyword("array")).into_iter().collect();
         push(&mut words, value, is_insert);
         // A minus takes the word of a number behind it for its own, which must not have another sign then.
-        let last = out.iter().rev().map(|before: &TokenWithSpan| &before.token).find(|t| !matches!(t, Token::Whitespace(_)));
+        let last =
+            out.iter().rev().map(|before: &TokenWithSpan| &before.token).find(|t| !matches!(t, Token::Whitespace(_)));
         let is_signed = matches!(&words[..], [Token::Number(digits, _)] if digits.starts_with('-'));
         if is_signed && last == Some(&Token::Minus) {
             words.insert(0, Token::LParen);

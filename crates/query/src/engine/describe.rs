@@ -1,10 +1,11 @@
 //! What a statement asks for and answers, found without running it: types of its parameters, columns of its rows.
 //!
 //! A parameter has the type that was given for it, else that of a cast around it, of the column it is written to or
-//! compared with, or of its place (LIMIT); else none, and then it is text, whose place decides what it means.
+//! compared with, or of its place (LIMIT); else none, and then it is text, whose place decides what it means. Where that
+//! is a column of a query within, of which more has to be known, it is text as in PostgreSQL.
 
 use super::written::{self, fill, placeholder};
-use super::{Conflicting, Engine, OutputColumn, distinct, output_column};
+use super::{Conflicting, Engine, OutputColumn, among, distinct, output_column};
 use crate::parameters::number;
 use crate::scan::table::NativeTable;
 use crate::statement::{Insert, Name, Query, Statement};
@@ -54,7 +55,17 @@ impl Engine {
             lists.dedup();
             let columns = match &typed {
                 Statement::Query(query) => {
-                    Some(self.describe_query(&catalog, query, asked(&untyped), &mut types, cancel).await?)
+                    let untyped = asked(&untyped);
+                    let mut described = self.describe_query(&catalog, query, untyped, &mut types, cancel).await;
+                    let is_more_known = match &described {
+                        Ok((is_more_known, _)) => *is_more_known,
+                        Err(_) => untyped.is_some_and(|query| written::columns(&query.ast, &mut types)),
+                    };
+                    if is_more_known && let (_, Statement::Query(typed)) = dialect::parse_unbound(sql, &mut types)? {
+                        let again = self.describe_query(&catalog, &typed, untyped, &mut types, cancel).await;
+                        described = again.or(described);
+                    }
+                    Some(described?.1)
                 }
                 Statement::Explain { query, .. } => {
                     self.describe_query(&catalog, query, asked(&untyped), &mut types, cancel).await?;
@@ -64,7 +75,8 @@ impl Engine {
                     self.describe_change(&catalog, other, &untyped, &mut types, cancel).await?;
                     match returning(other) {
                         Some(query) => {
-                            Some(self.describe_query(&catalog, query, returning(&untyped), &mut types, cancel).await?)
+                            let untyped = returning(&untyped);
+                            Some(self.describe_query(&catalog, query, untyped, &mut types, cancel).await?.1)
                         }
                         None => None,
                     }
@@ -75,6 +87,7 @@ impl Engine {
         .boxed()
     }
 
+    /// Whether more is known of types than was when the query was planned, and the columns of its rows.
     async fn describe_query(
         self: &Arc<Self>,
         catalog: &Arc<dyn Catalog>,
@@ -82,12 +95,12 @@ impl Engine {
         untyped: Option<&Query>,
         types: &mut Types,
         cancel: &CancelToken,
-    ) -> Result<(Vec<OutputColumn>, SchemaRef)> {
+    ) -> Result<(bool, (Vec<OutputColumn>, SchemaRef))> {
         if let Some(untyped) = untyped {
             written::types(&untyped.ast, types);
         }
         let logical = self.planned_query(catalog, query, &[], cancel).await?;
-        planned_types(&logical, types);
+        let is_more_known = planned_types(&logical, types);
         let state = self.state(catalog, cancel);
         // Where parameters have no types there are none to settle.
         let settled = state.analyzer().execute_and_check(logical.clone(), state.config_options(), |_, _| {});
@@ -95,7 +108,7 @@ impl Engine {
         let schema: SchemaRef = Arc::new(super::settled_schema(logical.schema().as_arrow(), settled.as_arrow()));
         let columns = distinct(schema.fields().iter().map(|field| output_column(field, &query.words)).collect());
         let schema = super::named_schema(&schema, &columns);
-        Ok((columns, schema))
+        Ok((is_more_known, (columns, schema)))
     }
 
     async fn describe_change(
@@ -269,12 +282,12 @@ fn assigned(targets: &[Option<ColumnType>], body: &SetExpr, skip: usize, types: 
     }
 }
 
-/// What the planner found by comparing.
-fn planned_types(plan: &LogicalPlan, types: &mut Types) {
-    let Ok(fields) = plan.get_parameter_fields() else { return };
-    for (name, field) in fields {
+/// What the planner found by comparing; whether more was found than it knew.
+fn planned_types(plan: &LogicalPlan, types: &mut Types) -> bool {
+    for (name, field) in plan.get_parameter_fields().into_iter().flatten() {
         if let (Some(n), Some(field)) = (number(&name), field) {
             fill(types, n, door::column_type(&field));
         }
     }
+    among::types(plan, types)
 }

@@ -1,38 +1,75 @@
-//! What the text of a statement says of its parameters: casts around them, limits, places in calls of functions, and
-//! which are lists.
+//! What the text of a statement says of its parameters: casts around them, limits, conditions, places in calls of
+//! functions, and which are lists.
 
 use crate::parameters::number;
 use crate::{Statement, dialect};
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Value, Visitor,
-    VisitorMut,
+    self, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, SelectItem,
+    UnaryOperator, Value, Visitor, VisitorMut,
 };
 use std::ops::ControlFlow;
-use tidalite_types::ColumnType;
+use tidalite_types::{ColumnType, TimeUnit};
 
 type Types = Vec<Option<ColumnType>>;
 
-/// Arguments that are whole numbers whatever the others are.
-const WHOLE: &[(&str, &[usize])] = &[
-    ("chr", &[0]),
-    ("dateadd", &[1]),
-    ("generate_series", &[0, 1, 2]),
-    ("lag", &[1]),
-    ("lead", &[1]),
-    ("left", &[1]),
-    ("long_sequence", &[0]),
-    ("lpad", &[1]),
-    ("nth_value", &[1]),
-    ("ntile", &[0]),
-    ("range", &[0, 1, 2]),
-    ("repeat", &[1]),
-    ("right", &[1]),
-    ("round", &[1]),
-    ("rpad", &[1]),
-    ("split_part", &[2]),
-    ("substr", &[1, 2]),
-    ("substring", &[1, 2]),
-    ("trunc", &[1]),
+const TIMESTAMP: ColumnType = ColumnType::Timestamp(TimeUnit::Micros);
+
+/// The name of a function, and which of its arguments.
+type Places = (&'static str, &'static [usize]);
+
+/// Arguments that are of a type whatever the others are.
+const ARGUMENTS: &[(ColumnType, &[Places])] = &[
+    (
+        ColumnType::Long,
+        &[
+            ("bit_and", &[0]),
+            ("bit_or", &[0]),
+            ("bit_xor", &[0]),
+            ("chr", &[0]),
+            ("dateadd", &[1]),
+            ("generate_series", &[0, 1, 2]),
+            ("lag", &[1]),
+            ("lead", &[1]),
+            ("left", &[1]),
+            ("long_sequence", &[0]),
+            ("lpad", &[1]),
+            ("nth_value", &[1]),
+            ("ntile", &[0]),
+            ("range", &[0, 1, 2]),
+            ("repeat", &[1]),
+            ("right", &[1]),
+            ("round", &[1]),
+            ("rpad", &[1]),
+            ("split_part", &[2]),
+            ("substr", &[1, 2]),
+            ("substring", &[1, 2]),
+            ("trunc", &[1]),
+        ],
+    ),
+    (
+        ColumnType::Double,
+        &[
+            ("abs", &[0]),
+            ("avg", &[0]),
+            ("ceil", &[0]),
+            ("exp", &[0]),
+            ("floor", &[0]),
+            ("ln", &[0]),
+            ("log", &[0, 1]),
+            ("log10", &[0]),
+            ("log2", &[0]),
+            ("median", &[0]),
+            ("power", &[0, 1]),
+            ("round", &[0]),
+            ("sign", &[0]),
+            ("sqrt", &[0]),
+            ("stddev", &[0]),
+            ("sum", &[0]),
+            ("trunc", &[0]),
+        ],
+    ),
+    (ColumnType::Boolean, &[("bool_and", &[0]), ("bool_or", &[0])]),
+    (TIMESTAMP, &[("dateadd", &[2]), ("date_part", &[1]), ("date_trunc", &[1]), ("timestamp_floor", &[1])]),
 ];
 
 pub(super) fn fill(types: &mut Types, n: usize, known: Option<ColumnType>) {
@@ -62,6 +99,32 @@ pub(super) fn types(query: &ast::Query, types: &mut Types) -> bool {
     types.iter().flatten().count() > before
 }
 
+/// Parameters that are columns of rows are texts, where nothing else is known of them; whether there were any.
+pub(super) fn columns(query: &ast::Query, types: &mut Types) -> bool {
+    let before = types.iter().flatten().count();
+    let _ = dialect::visit(query, &mut Columns { types });
+    types.iter().flatten().count() > before
+}
+
+struct Columns<'a> {
+    types: &'a mut Types,
+}
+
+impl Visitor for Columns<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &ast::Select) -> ControlFlow<()> {
+        for item in &select.projection {
+            if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+                && let Some(n) = placeholder(expr)
+            {
+                fill(self.types, n, Some(ColumnType::Varchar));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 struct Written<'a> {
     types: &'a mut Types,
 }
@@ -71,8 +134,14 @@ impl Visitor for Written<'_> {
 
     fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
         if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
-            limit.iter().chain(offset.iter().map(|o| &o.value)).for_each(|expr| self.whole(expr));
+            limit.iter().chain(offset.iter().map(|o| &o.value)).for_each(|expr| self.is(expr, ColumnType::Long));
         }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &ast::Select) -> ControlFlow<()> {
+        let conditions = [&select.selection, &select.having, &select.qualify];
+        conditions.into_iter().flatten().for_each(|expr| self.is(expr, ColumnType::Boolean));
         ControlFlow::Continue(())
     }
 
@@ -96,16 +165,38 @@ impl Visitor for Written<'_> {
                 if let FunctionArguments::List(list) = &function.args {
                     self.arguments(&function.name.to_string(), &list.args);
                 }
-            }
-            // Of neither side it can be told what is joined: texts.
-            Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => {
-                if let (Some(n), Some(m)) = (placeholder(left), placeholder(right)) {
-                    fill(self.types, n, Some(ColumnType::Varchar));
-                    fill(self.types, m, Some(ColumnType::Varchar));
-                }
+                function.filter.iter().for_each(|expr| self.is(expr, ColumnType::Boolean));
             }
             Expr::Substring { substring_from, substring_for, .. } => {
-                substring_from.iter().chain(substring_for).for_each(|expr| self.whole(expr));
+                substring_from.iter().chain(substring_for).for_each(|expr| self.is(expr, ColumnType::Long));
+            }
+            Expr::Ceil { expr, .. } | Expr::Floor { expr, .. } => self.is(expr, ColumnType::Double),
+            Expr::Extract { expr, .. } => self.is(expr, TIMESTAMP),
+            Expr::Case { operand: None, conditions, .. } => {
+                conditions.iter().for_each(|when| self.is(&when.condition, ColumnType::Boolean));
+            }
+            Expr::IsTrue(of) | Expr::IsFalse(of) | Expr::IsNotTrue(of) | Expr::IsNotFalse(of) => {
+                self.is(of, ColumnType::Boolean);
+            }
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.is(expr, ColumnType::Boolean),
+            Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+                self.is(left, ColumnType::Boolean);
+                self.is(right, ColumnType::Boolean);
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, right }
+                if matches!(**right, Expr::Interval(_)) =>
+            {
+                self.is(left, TIMESTAMP);
+            }
+            // Of neither side it can be told what is joined, or combined.
+            Expr::BinaryOp { left, op, right } if placeholder(left).is_some() && placeholder(right).is_some() => {
+                let both = match op {
+                    BinaryOperator::StringConcat => ColumnType::Varchar,
+                    BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr => ColumnType::Long,
+                    _ => return ControlFlow::Continue(()),
+                };
+                self.is(left, both);
+                self.is(right, both);
             }
             _ => {}
         }
@@ -114,19 +205,21 @@ impl Visitor for Written<'_> {
 }
 
 impl Written<'_> {
-    fn whole(&mut self, expr: &Expr) {
+    fn is(&mut self, expr: &Expr, column_type: ColumnType) {
         if let Some(n) = placeholder(expr) {
-            fill(self.types, n, Some(ColumnType::Long));
+            fill(self.types, n, Some(column_type));
         }
     }
 
     fn arguments(&mut self, name: &str, arguments: &[FunctionArg]) {
-        let Some((_, places)) = WHOLE.iter().find(|(known, _)| *known == name) else { return };
-        for (at, argument) in arguments.iter().enumerate() {
-            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument
-                && places.contains(&at)
-            {
-                self.whole(expr);
+        for (column_type, functions) in ARGUMENTS {
+            let Some((_, places)) = functions.iter().find(|(known, _)| *known == name) else { continue };
+            for (at, argument) in arguments.iter().enumerate() {
+                if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument
+                    && places.contains(&at)
+                {
+                    self.is(expr, *column_type);
+                }
             }
         }
     }
