@@ -6,13 +6,19 @@ asked: the column `id` counts the rows in order of arrival and breaks every tie.
 """
 
 import datetime as dt
+import decimal
 import re
+import uuid
 from dataclasses import dataclass, replace
 
-COLUMNS = {"id": "long", "ts": "time", "a": "long", "b": "long", "i": "long", "x": "double", "s": "text", "v": "text", "f": "bool", "u": "time", "d": "date"}
-TYPES = {"id": "LONG", "ts": "TIMESTAMP", "a": "LONG", "b": "LONG", "i": "INT", "x": "DOUBLE", "s": "SYMBOL", "v": "VARCHAR", "f": "BOOLEAN", "u": "TIMESTAMP", "d": "DATE"}
-DUCKDB = {"LONG": "BIGINT", "SYMBOL": "VARCHAR"}
-KINDS = ["long", "double", "text", "bool", "time", "date"]
+COLUMNS = {"id": "long", "ts": "time", "a": "long", "b": "long", "i": "long", "x": "double", "s": "text", "v": "text", "f": "bool", "u": "time", "d": "date",
+           "h": "long", "y": "long", "e": "float", "m": "decimal", "g": "uuid", "w": "nanos"}
+TYPES = {"id": "LONG", "ts": "TIMESTAMP", "a": "LONG", "b": "LONG", "i": "INT", "x": "DOUBLE", "s": "SYMBOL", "v": "VARCHAR", "f": "BOOLEAN", "u": "TIMESTAMP", "d": "DATE",
+         "h": "SHORT", "y": "BYTE", "e": "FLOAT", "m": "DECIMAL(12,3)", "g": "UUID", "w": "TIMESTAMP_NS"}
+DUCKDB = {"LONG": "BIGINT", "SYMBOL": "VARCHAR", "SHORT": "SMALLINT", "BYTE": "TINYINT"}
+KINDS = ["long", "long", "double", "double", "text", "text", "bool", "bool", "time", "time", "date", "date", "decimal", "uuid", "nanos", "float"]
+NAMES = dict(long="BIGINT", double="DOUBLE", text="VARCHAR", bool="BOOLEAN", time="TIMESTAMP", date="DATE", decimal="DECIMAL(12,3)", uuid="UUID", nanos="TIMESTAMP_NS", float="FLOAT")
+UUIDS = ["00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000001", "11111111-2222-3333-4444-555555555555", "7fffffff-ffff-ffff-ffff-ffffffffffff", "80000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"]
 TEXTS = ["", "a", "b", "ab", "B", "zz", "aXb", "a%b", "a_b", "é", "日本", " a ", "10", "it's", "abcdefghijklmnop", "abcdefghijklmnoq", "Ab c"]
 PATTERNS = ["a%", "%b", "%a%", "_b", "a_%", "%", "", "ab", "%é%", "%X_", "__", "a%b%", "%fgh%", "_%_", "A%"]
 EXPRESSIONS = ["^a", "b$", "a.*b", "[a-c]+", "^.b", "é|B", "^$", "p|q"]
@@ -32,7 +38,7 @@ FORMS = {
         *[(["double", "double"], form) for form in ("({} + {})", "({} - {})", "({} * {})", "coalesce({}, {})", "nullif({}, {})", "greatest({}, {})", "least({}, {})")],
         (["bool", "double", "double"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["double"], "abs({})"), (["double"], "({} / 4)"), (["double", "double"], "({} / nullif({}, 0))"),
         (["double"], "floor({})"), (["double"], "ceil({})"), (["double"], "trunc({})"), (["double"], "sqrt(abs({}))"), (["long"], "CAST({} AS DOUBLE)"), (["long", "double"], "({} + {})"),
-        (["double", "long"], "({} * {})"), (["long"], "({} / 2.0)", "({} / CAST(2 AS DOUBLE))"), (["double"], "power({}, 2)"), (["double"], "(- {})"),
+        (["double", "long"], "({} * {})"), (["decimal"], "CAST({} AS DOUBLE)"), (["float"], "CAST({} AS DOUBLE)"), (["long"], "({} / 2.0)", "({} / CAST(2 AS DOUBLE))"), (["double"], "power({}, 2)"), (["double"], "(- {})"),
     ],
     "text": [
         *[(["text"], form) for form in ("upper({})", "lower({})", "substring({}, 1, 1)", "substring({}, 2)", "left({}, 2)", "right({}, 2)", "left({}, -1)", "reverse({})", "trim({})", "ltrim({})", "rtrim({})",
@@ -40,7 +46,7 @@ FORMS = {
                                         "md5({})", "concat({}, '-')", "regexp_replace({}, '{e}', '<\\0>')", "concat_ws('-', {}, 'x')")],
         *[(["text", "text"], form) for form in ("coalesce({}, {})", "({} || {})", "nullif({}, {})", "greatest({}, {})", "least({}, {})", "concat({}, {})", "concat_ws('/', {}, {})")],
         (["bool", "text", "text"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["text", "text", "text"], "replace({}, {}, {})"),
-        (["long"], "CAST({} AS VARCHAR)"), (["bool"], "CAST({} AS VARCHAR)"), (["date"], "CAST({} AS VARCHAR)"), (["text"], "regexp_replace({}, '[ab]', 'X', 'g')"),
+        (["long"], "CAST({} AS VARCHAR)"), (["bool"], "CAST({} AS VARCHAR)"), (["uuid"], "CAST({} AS VARCHAR)"), (["decimal"], "CAST({} AS VARCHAR)"), (["date"], "CAST({} AS VARCHAR)"), (["text"], "regexp_replace({}, '[ab]', 'X', 'g')"),
     ],
     "bool": [
         (["bool", "bool"], "({} AND {})"), (["bool", "bool"], "({} OR {})"), (["bool"], "(NOT {})"), (["bool", "bool"], "({} = {})"), (["bool"], "({} IS TRUE)"), (["bool"], "({} IS NOT TRUE)"), (["bool"], "({} IS FALSE)"),
@@ -56,6 +62,10 @@ FORMS = {
         (["date"], "CAST({} AS TIMESTAMP)"),
     ],
     "date": [(["time"], "CAST({} AS DATE)"), (["date", "date"], "coalesce({}, {})"), (["date", "date"], "least({}, {})"), (["bool", "date", "date"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["date"], "({} + INTERVAL '{n} days')::date")],
+    "decimal": [*[(["decimal", "decimal"], form) for form in ("coalesce({}, {})", "greatest({}, {})", "least({}, {})", "nullif({}, {})", "({} + {})", "({} - {})")], (["bool", "decimal", "decimal"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["decimal"], "abs({})"), (["decimal"], "(- {})")],
+    "float": [*[(["float", "float"], form) for form in ("coalesce({}, {})", "greatest({}, {})", "least({}, {})", "nullif({}, {})")], (["bool", "float", "float"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["float"], "abs({})"), (["float"], "(- {})")],
+    "uuid": [*[(["uuid", "uuid"], form) for form in ("coalesce({}, {})", "nullif({}, {})")], (["bool", "uuid", "uuid"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["bool", "uuid"], "(CASE WHEN {} THEN {} END)")],
+    "nanos": [*[(["nanos", "nanos"], form) for form in ("coalesce({}, {})", "nullif({}, {})", "greatest({}, {})", "least({}, {})")], (["bool", "nanos", "nanos"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["time"], "CAST({} AS TIMESTAMP_NS)")],
 }
 MARKS, MARK = 0xE000, "[\ue000-\uf8ff]"
 """Characters for private use, from the first on."""
@@ -67,6 +77,10 @@ AGGREGATES = {
     "bool": ["bool_and({})", "bool_or({})", "count({})"],
     "time": ["min({})", "max({})", "count(DISTINCT {})"],
     "date": ["min({})", "max({})", "count({})"],
+    "decimal": ["min({})", "max({})", "count({})", "sum({})", "count(DISTINCT {})"],
+    "float": ["min({})", "max({})", "count({})", "sum({})", "count(DISTINCT {})"],
+    "uuid": ["count({})", "count(DISTINCT {})", "min({})", "max({})"],
+    "nanos": ["min({})", "max({})", "count({})", "count(DISTINCT {})"],
 }
 STRIDES = [("15m", "15 minutes"), ("1h", "1 hour"), ("1d", "1 day"), ("7h", "7 hours"), ("1M", "1 month"), ("90s", "90 seconds"), ("1w", "7 days")]
 
@@ -90,11 +104,11 @@ def literal(value, kind):
         return "NULL"
     if kind == "text":
         return "'" + value.replace("'", "''") + "'"
-    if kind == "double" and value != value:
+    if kind in ("double", "float") and value != value:
         return "CAST('NaN' AS DOUBLE)"
-    if kind == "double" and abs(value) == float("inf"):
+    if kind in ("double", "float") and abs(value) == float("inf"):
         return f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)"
-    return f"'{value.isoformat()}'" if kind in ("time", "date") else str(value).lower()
+    return f"'{value}'" if kind == "uuid" else f"'{value.isoformat()}'" if kind in ("time", "date", "nanos") else str(value).lower()
 
 
 class Maker:
@@ -109,17 +123,21 @@ class Maker:
 
     def value(self, kind, is_wild=False):
         r = self.r
-        if kind == "double" and is_wild and r.random() < 0.3:
+        if kind in ("double", "float") and is_wild and r.random() < 0.3:
             return r.choice([float("nan"), float("inf"), float("-inf"), -0.0])
-        return {"long": lambda: r.randrange(-5, 20), "double": lambda: r.randrange(-8, 40) / 4, "text": lambda: r.choice(TEXTS), "bool": lambda: r.random() < 0.5,
-                "time": lambda: self.start + dt.timedelta(seconds=r.randrange(0, 200_000)), "date": lambda: (self.start + dt.timedelta(days=r.randrange(-3, 40))).date()}[kind]()
+        return {"long": lambda: r.randrange(-5, 20), "double": lambda: r.randrange(-8, 40) / 4, "float": lambda: r.randrange(-8, 40) / 4, "text": lambda: r.choice(TEXTS), "bool": lambda: r.random() < 0.5,
+                "time": lambda: self.start + dt.timedelta(seconds=r.randrange(0, 200_000)), "date": lambda: (self.start + dt.timedelta(days=r.randrange(-3, 40))).date(),
+                "decimal": lambda: decimal.Decimal(r.choice([0, 1250, -1250, 5, 999999999999, r.randrange(-3000, 9000)])).scaleb(-3), "uuid": lambda: uuid.UUID(r.choice(UUIDS)),
+                "nanos": lambda: self.start + dt.timedelta(microseconds=r.choice([0, 1, -1, r.randrange(0, 200_000_000_000)]))}[kind]()
 
     def constant(self, kind):
         """(ours, theirs): DuckDB's 1.5 is a decimal. Which value it has is said at the end."""
         if self.r.random() < 0.03:
-            return (f"CAST(NULL AS {dict(long='BIGINT', double='DOUBLE', text='VARCHAR', bool='BOOLEAN', time='TIMESTAMP', date='DATE')[kind]})",) * 2
+            return (f"CAST(NULL AS {NAMES[kind]})",) * 2
         mark = chr(MARKS + len(self.kinds))
         self.kinds.append(kind)
+        if kind in ("decimal", "uuid", "nanos", "float"):
+            return (f"CAST({mark} AS {NAMES[kind]})",) * 2
         return {"time": "TIMESTAMP ", "date": "DATE "}.get(kind, "") + mark, {"time": f"TIMESTAMP {mark}", "date": f"DATE {mark}", "double": f"CAST({mark} AS DOUBLE)"}.get(kind, mark)
 
     def varied(self, query):
@@ -186,7 +204,7 @@ class Maker:
         else:
             text = r.choice(["{n} = {c}", "{n} <> {c}", "{n} < {c}", "{n} <= {c}", "{n} > {c}", "{n} >= {c}", "{n} IN ({c}, {c}, {c})", "{n} NOT IN ({c}, {c})", "{n} IS NULL", "{n} IS NOT NULL",
                              "{n} BETWEEN {c} AND {c}", "{n} NOT BETWEEN {c} AND {c}", "{n} IS DISTINCT FROM {c}", "{c} < {n}"])
-            if kind == "time" and "BETWEEN" in text:
+            if kind in ("time", "nanos") and "BETWEEN" in text:
                 text = "{n} >= {c}"
         text = text.replace("{n}", name).replace("{p}", r.choice(PATTERNS))
         ours = theirs = f"({text})"
@@ -199,7 +217,7 @@ class Maker:
 
     def aggregate(self, names, depth=1):
         r = self.r
-        kind = r.choice(["long", "long", "double", "double", "text", "bool", "time", "date"])
+        kind = r.choice(["long", "long", "double", "double", "text", "bool", "time", "date", "decimal", "uuid", "nanos", "float"])
         if r.random() < 0.1:
             form, e = "count(*)", ("", "")
         else:
@@ -224,7 +242,7 @@ class Maker:
         if kind == "CROSS JOIN":
             t = self.small[min(2, len(self.small) - 1)]
             return f"{t} l CROSS JOIN {u} r", f"{t} l CROSS JOIN {u} r", names
-        on = r.choice(["l.a = r.a AND l.s = r.s", "l.s = r.s AND l.b = r.b", "l.id = r.id", "l.d = r.d AND l.a = r.b", "l.ts = r.ts", "l.v = r.s AND l.f = r.f AND l.i = r.i", "l.x = r.x AND l.i = r.i"])
+        on = r.choice(["l.a = r.a AND l.s = r.s", "l.s = r.s AND l.b = r.b", "l.id = r.id", "l.d = r.d AND l.a = r.b", "l.ts = r.ts", "l.v = r.s AND l.f = r.f AND l.i = r.i", "l.x = r.x AND l.i = r.i", "l.g = r.g AND l.h = r.h", "l.m = r.m", "l.w = r.w", "l.h = r.y AND l.y = r.h AND l.e = r.x"])
         more = ("", "")
         if r.random() < 0.3:
             e = self.expr("bool", names, 1)
@@ -236,22 +254,23 @@ class Maker:
         r = self.r
         kinds = [r.choice(KINDS) for _ in range(r.randrange(2, 5))]
         items = [self.expr(k, self.names(), 1) for k in kinds]
-        names = [(f"q.c{n}", k) for n, k in enumerate(kinds)]
+        called = [f"c{n}" for n in range(len(kinds))] if r.random() < 0.6 else r.sample(sorted(self.columns), len(kinds))
+        names = [(f"q.{name}", k) for name, k in zip(called, kinds)]
         where = self.expr("bool", self.names(), 1)
         pick = r.random()
         text = []
         if pick < 0.5:
             word = r.choice(["", "DISTINCT "])
-            text = [f"(SELECT {word}" + ", ".join(f"{e[i]} AS c{n}" for n, e in enumerate(items)) + f" FROM {t} WHERE {where[i]}) q" for i in (0, 1)]
+            text = [f"(SELECT {word}" + ", ".join(f"{e[i]} AS {name}" for name, e in zip(called, items)) + f" FROM {t} WHERE {where[i]}) q" for i in (0, 1)]
         else:
-            aggregates, names = [], [(f"q.c{n}", k) for n, k in enumerate(kinds)]
+            aggregates = []
             for n in range(2):
                 e = self.expr("long", self.names(), 1)
                 form = r.choice(["count({})", "sum({})", "max({})"])
                 aggregates.append(tuple(form.format(e[i]) for i in (0, 1)))
                 names.append((f"q.g{n}", "long"))
             keys = ", ".join(str(n + 1) for n in range(len(kinds)))
-            text = ["(SELECT " + ", ".join([f"{e[i]} AS c{n}" for n, e in enumerate(items)] + [f"{e[i]} AS g{n}" for n, e in enumerate(aggregates)]) +
+            text = ["(SELECT " + ", ".join([f"{e[i]} AS {name}" for name, e in zip(called, items)] + [f"{e[i]} AS g{n}" for n, e in enumerate(aggregates)]) +
                     f" FROM {t} WHERE {where[i]} GROUP BY {keys}) q" for i in (0, 1)]
         return text[0], text[1], names
 
@@ -313,7 +332,7 @@ class Maker:
     def names_column(e):
         """Whether an expression is no constant, told by its text."""
         words = re.findall(r"[a-z_.0-9]+", re.sub(r"'[^']*'", "", e[0]))
-        return any(w.split(".")[-1] in COLUMNS or re.fullmatch(r"q\.[cg]\d", w) for w in words)
+        return any(w.split(".")[-1] in COLUMNS or re.fullmatch(r"q\.\w+", w) for w in words)
 
     def sets(self):
         """GROUPING SETS, ROLLUP, CUBE."""
@@ -416,6 +435,10 @@ class Maker:
                  "o.a > ALL (SELECT i.a FROM {u} i WHERE {c})", "o.a = ANY (SELECT i.b FROM {u} i WHERE i.{key} = o.{key})", "(o.a, o.s) IN (SELECT i.a, i.s FROM {u} i WHERE {c})",
                  "o.a > (SELECT avg(i.a) FROM {u} i WHERE {c})"]
         chosen = r.choice(forms)
+        if r.random() < 0.4:
+            # What comes out may have the name of any column.
+            name = r.choice([key, key, *self.columns])
+            chosen = re.sub(r"SELECT (1|i\.[a-z]|i\.\{key\}|[a-z]+\([i.a*]+\))(?= FROM)", rf"SELECT \1 AS {name}", chosen)
         form = lambda i: chosen.replace("{u}", u).replace("{key}", key).replace("{c}", inner[i])
         if r.random() < 0.5 and "ALL" not in chosen and "ANY" not in chosen and "(o.a, o.s)" not in chosen:
             e = self.expr("long", names, 1)
@@ -431,9 +454,11 @@ class Maker:
         inner, value = self.expr("bool", names, 2), self.expr("long", names, 1)
         form = r.choice(["SELECT max({v}) AS w, count(*) AS n FROM {u} i WHERE {c}", "SELECT {v} AS w, 1 AS n FROM {u} i WHERE {c} AND i.a = o.a",
                          "SELECT {v} AS w, 1 AS n FROM {u} i WHERE {c} ORDER BY 1 NULLS LAST LIMIT 2", "SELECT i.s, count({v}) AS w, 2 AS n FROM {u} i WHERE {c} GROUP BY i.s"])
+        w, n = r.sample(["w", "n", "k", *self.columns], 2)
+        form = form.replace(" AS w", f" AS {w}").replace(" AS n", f" AS {n}").replace("SELECT i.s,", "SELECT i.s AS other,")
         join = r.choice(["CROSS JOIN LATERAL ({q}) l", "LEFT JOIN LATERAL ({q}) l ON true", ", LATERAL ({q}) l"])
         query = lambda i: join.replace("{q}", form.replace("{u}", u).replace("{v}", value[i]).replace("{c}", inner[i]))
-        return self.both(lambda i: f"SELECT o.ts, o.id, l.w, l.n FROM {t} o {query(i)}")
+        return self.both(lambda i: f"SELECT o.ts, o.id, l.{w} AS w, l.{n} AS n FROM {t} o {query(i)}")
 
     def common(self):
         """WITH, also recursive."""
@@ -478,8 +503,8 @@ class Maker:
         """Groups in order of aggregates and keys, the first of them or those from a place on."""
         r = self.r
         t, where = r.choice(self.tables), self.expr("bool", self.names(), 1)
-        keys = r.sample(["a", "s", "v", "i", "f", "d", "b", "u"], r.randrange(1, 4))
-        forms = r.sample(["count(*)", "count(a)", "sum(a)", "avg(i)", "min(i)", "max(x)", "min(x)", "max(u)", "min(d)", "min(v)", "count(DISTINCT b)", "count(*) FILTER (WHERE f)"], r.randrange(1, 4))
+        keys = r.sample(["a", "s", "v", "i", "f", "d", "b", "u", "h", "y", "m", "g", "w"], r.randrange(1, 4))
+        forms = r.sample(["count(*)", "count(a)", "sum(a)", "avg(i)", "min(i)", "max(x)", "min(x)", "max(u)", "min(d)", "min(v)", "count(DISTINCT b)", "sum(h)", "avg(y)", "max(e)", "sum(m)", "min(m)", "max(w)", "count(DISTINCT g)", "count(DISTINCT h)", "count(*) FILTER (WHERE f)"], r.randrange(1, 4))
         aggregates = [f"c{k}" for k in range(len(forms))]
         by = r.choice([aggregates, r.sample(keys + aggregates, len(keys) + len(aggregates)), keys])
         order = ", ".join(f"{k}{r.choice(['', ' DESC'])} NULLS {r.choice(['FIRST', 'LAST'])}" for k in by + [k for k in keys if k not in by])
@@ -497,7 +522,7 @@ class Maker:
     def latest_on(self):
         r = self.r
         t, where = r.choice(self.tables), self.expr("bool", self.names(), 1) if r.random() < 0.7 else ("true", "true")
-        keys = ", ".join(r.sample(["s", "a", "f", "v", "i", "d"], r.randrange(1, 3)))
+        keys = ", ".join(r.sample(["s", "a", "f", "v", "i", "d", "h", "m", "g", "w"], r.randrange(1, 3)))
         items = self.listed(self.names(), 4, 1)
         return Query(f"SELECT id, ts, {self.selected(items, 0)} FROM {t} WHERE {where[0]} LATEST ON ts PARTITION BY {keys}",
                      f"SELECT id, ts, {self.selected(items, 1)} FROM {t} WHERE {where[1]} QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY ts DESC, id DESC) = 1")
@@ -616,7 +641,7 @@ class Maker:
         r = self.r
         self.kinds = []
         where = self.expr("bool", self.names(), 1)
-        kind = r.choice(["a", "b", "x", "s", "v", "f", "u", "d", "i"])
+        kind = r.choice(["a", "b", "x", "s", "v", "f", "u", "d", "i", "m", "g", "w"])
         e = self.expr(self.columns[kind], self.names(), 1)
         few = f"id % 7 = {r.randrange(0, 7)} AND " if r.random() < 0.9 else ""
         if r.random() < 0.3:

@@ -281,7 +281,7 @@ impl FromBytes for u32 {
     }
 }
 
-fn ipv4_bits(text: &str) -> Option<u32> {
+pub(crate) fn ipv4_bits(text: &str) -> Option<u32> {
     text.trim().parse::<Ipv4Addr>().ok().map(u32::from)
 }
 

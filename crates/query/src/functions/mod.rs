@@ -14,6 +14,7 @@ pub(crate) mod floats;
 mod formulas;
 pub(crate) mod geo;
 pub(crate) mod guarded;
+pub(crate) mod identifiers;
 mod interval_words;
 pub(crate) mod ipv4;
 pub(crate) mod json;
@@ -81,6 +82,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         arrays::FUNCTIONS,
         finance::FUNCTIONS,
         geo::FUNCTIONS,
+        identifiers::FUNCTIONS,
         ipv4::FUNCTIONS,
         sequence::FUNCTIONS,
         floats::FUNCTIONS,

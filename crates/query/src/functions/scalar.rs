@@ -40,6 +40,7 @@ pub(super) enum Gives {
     Long,
     Double,
     Address,
+    Uuid,
     Micros,
     Nanos,
     Doubles,
@@ -181,6 +182,7 @@ impl ScalarUDFImpl for Function {
             Gives::Long => DataType::Int64,
             Gives::Double => DataType::Float64,
             Gives::Address => DataType::UInt32,
+            Gives::Uuid => crate::door::arrow_type(tidalite_types::ColumnType::Uuid),
             Gives::Micros => {
                 crate::door::arrow_type(tidalite_types::ColumnType::Timestamp(tidalite_types::TimeUnit::Micros))
             }

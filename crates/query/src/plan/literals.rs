@@ -1,16 +1,19 @@
-//! Text compared with a timestamp, a UUID or an IPv4 address is a constant of that type.
+//! Text compared with a timestamp, a UUID or an IPv4 address is a constant of that type. What casts the two latter to
+//! text, or puts them together with text, or casts text to them, is a function of ours.
 //!
-//! The planner would cast it, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
+//! The planner would cast, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
 //! others, and says less well what is wrong. And zero compared with floating point is zero of either sign.
 
+use super::settled::call;
 use crate::door::{self, timestamps::parse_timestamp};
+use crate::functions::identifiers;
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, lit};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
 use tidalite_types::{ColumnType, TimeUnit};
 
 pub(crate) fn typed_literals(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -58,15 +61,66 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         }
         Expr::Cast(Cast { expr, field }) if is_text(&expr) => {
             let constant = text(&expr).and_then(|text| constant(&field, text).transpose()).and_then(Result::ok);
+            // It says that a number is an address.
+            let metadata = (!field.metadata().is_empty()).then(|| field.metadata().into());
             match constant {
                 Some(constant) if constant.data_type() == *field.data_type() => {
-                    Ok(Transformed::yes(Expr::Literal(constant, None)))
+                    Ok(Transformed::yes(Expr::Literal(constant, metadata)))
                 }
                 _ => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
             }
         }
+        Expr::Cast(Cast { expr, field }) => match identifier_cast(&expr, &field, schema)? {
+            Some(call) => Ok(Transformed::yes(call)),
+            None => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
+        },
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => {
+            let sides = [*left, *right].map(|side| with_text(side, schema));
+            let [left, right] = sides.map(|side| side.map(Box::new));
+            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(left?, Operator::StringConcat, right?))))
+        }
+        Expr::ScalarFunction(mut function) if matches!(function.name(), "concat" | "concat_ws") => {
+            let args = std::mem::take(&mut function.args).into_iter().map(|arg| with_text(arg, schema));
+            function.args = args.collect::<Result<_>>()?;
+            Ok(Transformed::yes(Expr::ScalarFunction(function)))
+        }
         other => Ok(Transformed::no(other)),
     }
+}
+
+/// A cast between text and a UUID or an IPv4 address.
+fn identifier_cast(expr: &Expr, field: &Field, schema: &DFSchema) -> Result<Option<Expr>> {
+    let Ok((_, given)) = expr.to_field(schema) else { return Ok(None) };
+    let (from, to) = (door::column_type(&given), door::column_type(field));
+    if is_text_type(field.data_type()) && matches!(from, Some(ColumnType::Uuid | ColumnType::Ipv4)) {
+        let text = with_text(expr.clone(), schema)?;
+        return Ok(Some(if *field.data_type() == DataType::Utf8View {
+            text
+        } else {
+            cast(text, field.data_type().clone())
+        }));
+    }
+    let name = match to {
+        Some(ColumnType::Uuid) => identifiers::TEXT_TO_UUID,
+        Some(ColumnType::Ipv4) => identifiers::TEXT_TO_IPV4,
+        _ => return Ok(None),
+    };
+    let is_from_text = matches!(from, Some(ColumnType::Varchar | ColumnType::Symbol));
+    is_from_text.then(|| call(name, cast(expr.clone(), DataType::Utf8View))).transpose()
+}
+
+/// The text of a UUID or an IPv4 address; anything else as it is.
+fn with_text(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let field = expr.to_field(schema).ok().map(|(_, field)| field);
+    match field.and_then(|field| door::column_type(&field)) {
+        Some(ColumnType::Uuid) => call(identifiers::UUID_TO_TEXT, expr),
+        Some(ColumnType::Ipv4) => call(identifiers::IPV4_TO_TEXT, expr),
+        _ => Ok(expr),
+    }
+}
+
+fn is_text_type(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 /// Arrow orders −0 before 0, PostgreSQL and we hold them equal: a comparison with zero is made with the one of the two

@@ -188,7 +188,7 @@ fn is_integer_but_zero(value: &ScalarValue) -> bool {
         && matches!(value.cast_to(&DataType::Int64), Ok(ScalarValue::Int64(Some(v))) if v != 0)
 }
 
-fn call(name: &str, argument: Expr) -> Result<Expr> {
+pub(super) fn call(name: &str, argument: Expr) -> Result<Expr> {
     let function = scalar_named(name).ok_or_else(|| Error::internal(format!("{name} is not there")))?;
     Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![argument])))
 }

@@ -3,8 +3,8 @@
 
 use super::Place;
 use super::references::free;
-use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Column, Result};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     BinaryExpr, Distinct, Expr, FetchType, Filter, Join, LogicalPlan, Operator, Projection, SkipType, Sort, Subquery,
@@ -12,6 +12,9 @@ use datafusion::logical_expr::{
 };
 
 pub(super) fn is_for_stock(expr: &Expr, plan: &LogicalPlan, place: Place) -> Result<bool> {
+    if !is_told_apart(plan) {
+        return Ok(false);
+    }
     match expr {
         Expr::ScalarSubquery(_) if place != Place::Other => is_aggregate(plan),
         Expr::Exists(_) if place == Place::Filter => rows_asked_for(plan, true),
@@ -26,7 +29,30 @@ pub(super) fn is_lateral_for_stock(join: &Join) -> Result<bool> {
         plan = input;
     }
     let LogicalPlan::Subquery(Subquery { subquery, .. }) = plan else { return Ok(false) };
-    Ok(is_filtered(subquery, false)? || is_aggregate(subquery)?)
+    Ok(is_told_apart(subquery) && (is_filtered(subquery, false)? || is_aggregate(subquery)?))
+}
+
+/// Whether the columns of a condition that looks out, which are moved up with it, are known by their names alone beside
+/// those that come out: not in `SELECT max(i.b) AS w FROM i WHERE i.w = o.w`.
+fn is_told_apart(plan: &LogicalPlan) -> bool {
+    let (mut moved, mut out) = (Vec::new(), Vec::new());
+    let mut next = Some(plan);
+    while let Some(plan) = next {
+        match plan {
+            LogicalPlan::Filter(Filter { predicate, .. }) => {
+                let looking = split_conjunction(predicate).into_iter().filter(|part| part.contains_outer());
+                looking.for_each(|part| moved.extend(part.column_refs()));
+            }
+            LogicalPlan::Projection(Projection { expr, .. }) => out.extend(expr),
+            _ => {}
+        }
+        next = if let [input] = plan.inputs()[..] { Some(input) } else { None };
+    }
+    let is_only_one = |column: &&Column| {
+        let is_other = |e: &&Expr| e.qualified_name().1 == column.name && !matches!(e, Expr::Column(c) if c == *column);
+        !out.iter().any(is_other) && moved.iter().all(|other| other.name != column.name || other == column)
+    };
+    moved.iter().all(is_only_one)
 }
 
 fn looks_out(exprs: &[Expr]) -> bool {
