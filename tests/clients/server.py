@@ -133,7 +133,11 @@ class Server:
 
     def exec(self, query, **parameters):
         """The JSON of /exec; raises `SqlError` when the answer is one."""
-        status, _, body = self.request("GET", "/exec?" + urllib.parse.urlencode({"query": query, **parameters}))
+        form = urllib.parse.urlencode({"query": query, **parameters})
+        if len(form) < 32_000:
+            status, _, body = self.request("GET", f"/exec?{form}")
+        else:
+            status, _, body = self.request("POST", "/exec", form, {"Content-Type": "application/x-www-form-urlencoded"})
         answer = json.loads(body)
         if status != 200 or "error" in answer:
             raise SqlError(status, answer)

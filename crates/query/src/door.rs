@@ -64,6 +64,14 @@ pub(crate) fn field(name: &str, column_type: ColumnType, is_nullable: bool) -> F
     Arc::new(field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), column_type.to_string())])))
 }
 
+/// The field of a value that is one of those of another field: an address stays one, and a JSON document.
+pub(crate) fn field_of_one(name: &str, of: &Field) -> FieldRef {
+    match column_type(of) {
+        Some(kept @ (ColumnType::Ipv4 | ColumnType::Json)) => field(name, kept, true),
+        _ => Arc::new(Field::new(name, of.data_type().clone(), true)),
+    }
+}
+
 /// The field of a table's column, named folded.
 pub(crate) fn table_field(column: &ColumnSchema, is_designated: bool) -> FieldRef {
     let field = named(&field("", column.column_type, !is_designated), &column.name);

@@ -4,6 +4,7 @@
 use super::bound::parameter_of;
 use super::written::fill;
 use crate::door;
+use crate::plan::CHOOSING;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{Between, Case, InList};
@@ -12,9 +13,6 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use tidalite_types::ColumnType;
 
 type Types = Vec<Option<ColumnType>>;
-
-/// Functions whose value is one of their arguments.
-const CHOOSING: &[&str] = &["coalesce", "greatest", "ifnull", "least", "nullif", "nvl"];
 
 /// Fills in types that are not known; whether there were any.
 pub(super) fn types(plan: &LogicalPlan, types: &mut Types) -> bool {

@@ -1,10 +1,11 @@
 //! Stock aggregates of which one thing is otherwise.
 //!
 //! `min` and `max` of groups of floating point: the stock ones begin with the largest finite number and so never come to
-//! infinity or NaN. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`, and many such are long to plan;
+//! infinity or NaN. Those of addresses are addresses. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`, and many such are long to plan;
 //! [`crate::plan::grouped`] does the same at less cost. `string_agg`: the stock one wants its rows sorted, and no two of
 //! them could want it otherwise, though it sorts what it has by itself.
 
+use crate::door;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
 };
@@ -22,6 +23,7 @@ use datafusion::logical_expr::{
 };
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
+use tidalite_types::ColumnType;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Adjusted {
@@ -69,6 +71,15 @@ impl AggregateUDFImpl for Adjusted {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         self.inner().return_type(types)
+    }
+
+    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
+        match (self.better, fields) {
+            (Some(_), [of]) if door::column_type(of) == Some(ColumnType::Ipv4) => {
+                Ok(door::field_of_one(self.name(), of))
+            }
+            _ => self.inner().return_field(fields),
+        }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {

@@ -1,12 +1,13 @@
-//! What casts between texts and UUIDs or IPv4 addresses become.
+//! What casts between texts and UUIDs or IPv4 addresses become, and what chooses among addresses.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
+use crate::Error;
 use crate::door::batches::{ipv4_bits, uuid_bytes};
-use crate::{Error, Result};
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeBinaryBuilder, StringViewArray, StringViewBuilder, UInt32Array,
+    ArrayRef, AsArray, FixedSizeBinaryBuilder, StringViewArray, StringViewBuilder, UInt32Array,
 };
 use datafusion::arrow::datatypes::UInt32Type;
+use datafusion::common::{DataFusionError, Result as DFResult};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,8 +16,13 @@ const UUID_BYTES: i32 = 16;
 
 pub(crate) const UUID_TO_TEXT: &str = "__uuid_to_text";
 pub(crate) const IPV4_TO_TEXT: &str = "__ipv4_to_text";
+/// An address that is one of several: the planner takes it for a number.
+pub(crate) const IPV4: &str = "__ipv4";
 pub(crate) const TEXT_TO_UUID: &str = "__text_to_uuid";
 pub(crate) const TEXT_TO_IPV4: &str = "__text_to_ipv4";
+/// NULL where a text is none.
+pub(crate) const TRY_TEXT_TO_UUID: &str = "__try_text_to_uuid";
+pub(crate) const TRY_TEXT_TO_IPV4: &str = "__try_text_to_ipv4";
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar {
@@ -36,22 +42,20 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         ..PLAIN
     },
     Scalar {
-        name: TEXT_TO_UUID,
-        takes: "a text",
-        kinds: &[Kind::Text],
-        gives: Gives::Uuid,
-        call: |call| Ok(uuids(call.columns[0].as_string_view())?),
-        ..PLAIN
-    },
-    Scalar {
-        name: TEXT_TO_IPV4,
-        takes: "a text",
-        kinds: &[Kind::Text],
+        name: IPV4,
+        takes: "an IPv4 address",
+        kinds: &[Kind::Address],
         gives: Gives::Address,
-        call: |call| Ok(addresses(call.columns[0].as_string_view())?),
+        call: |call| Ok(call.columns[0].clone()),
         ..PLAIN
     },
+    Scalar { name: TEXT_TO_UUID, gives: Gives::Uuid, call: |call| uuids(call, false), ..OF_TEXT },
+    Scalar { name: TRY_TEXT_TO_UUID, gives: Gives::Uuid, call: |call| uuids(call, true), ..OF_TEXT },
+    Scalar { name: TEXT_TO_IPV4, gives: Gives::Address, call: |call| addresses(call, false), ..OF_TEXT },
+    Scalar { name: TRY_TEXT_TO_IPV4, gives: Gives::Address, call: |call| addresses(call, true), ..OF_TEXT },
 ];
+
+const OF_TEXT: Scalar = Scalar { takes: "a text", kinds: &[Kind::Text], ..PLAIN };
 
 fn uuid_texts(call: &Call) -> ArrayRef {
     let values = call.columns[0].as_fixed_size_binary();
@@ -78,26 +82,28 @@ fn ipv4_texts(call: &Call) -> ArrayRef {
     Arc::new(texts.collect::<StringViewArray>())
 }
 
-fn uuids(texts: &StringViewArray) -> Result<ArrayRef> {
-    let mut out = FixedSizeBinaryBuilder::with_capacity(texts.len(), UUID_BYTES);
-    for text in texts {
-        match text {
-            None => out.append_null(),
-            Some(text) => {
-                let bytes = uuid_bytes(text).ok_or_else(|| refused("UUID", text))?;
-                out.append_value(bytes).map_err(|e| Error::internal(e.to_string()))?;
-            }
+fn uuids(call: &Call, is_tried: bool) -> DFResult<ArrayRef> {
+    let mut out = FixedSizeBinaryBuilder::with_capacity(call.rows, UUID_BYTES);
+    for text in call.columns[0].as_string_view() {
+        match text.map(|text| uuid_bytes(text).ok_or(text)) {
+            Some(Ok(bytes)) => out.append_value(bytes)?,
+            Some(Err(text)) if !is_tried => return Err(refused("UUID", text)),
+            _ => out.append_null(),
         }
     }
     Ok(Arc::new(out.finish()))
 }
 
-fn addresses(texts: &StringViewArray) -> Result<ArrayRef> {
-    let address = |text| ipv4_bits(text).ok_or_else(|| refused("IPV4", text));
-    let addresses = texts.iter().map(|text| text.map(address).transpose());
-    Ok(Arc::new(addresses.collect::<Result<UInt32Array>>()?))
+fn addresses(call: &Call, is_tried: bool) -> DFResult<ArrayRef> {
+    let address = |text| match ipv4_bits(text) {
+        None if !is_tried => Err(refused("IPV4", text)),
+        found => Ok(found),
+    };
+    let texts = call.columns[0].as_string_view().iter();
+    let addresses = texts.map(|text| text.map_or(Ok(None), address)).collect::<DFResult<UInt32Array>>()?;
+    Ok(Arc::new(addresses))
 }
 
-fn refused(name: &str, text: &str) -> Error {
-    Error::invalid(format!("invalid input for type {name}: \"{text}\""))
+fn refused(name: &str, text: &str) -> DataFusionError {
+    Error::invalid(format!("invalid input for type {name}: \"{text}\"")).into()
 }

@@ -66,6 +66,10 @@ impl AggregateUDFImpl for Pick {
         Ok(types[0].clone())
     }
 
+    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
+        Ok(crate::door::field_of_one(self.name, &fields[0]))
+    }
+
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         let of =
             |name: &str, data_type: DataType| Arc::new(Field::new(format!("{}[{name}]", args.name), data_type, true));

@@ -1,5 +1,5 @@
-//! Text compared with a timestamp, a UUID or an IPv4 address is a constant of that type. What casts the two latter to
-//! text, or puts them together with text, or casts text to them, is a function of ours.
+//! Text compared with a timestamp, a UUID or an IPv4 address, or chosen among such, is a constant of that type. What casts
+//! the two latter to text, or puts them together with text, or casts text to them, is a function of ours.
 //!
 //! The planner would cast, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
 //! others, and says less well what is wrong. And zero compared with floating point is zero of either sign.
@@ -13,10 +13,14 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, cast, lit};
 use tidalite_types::{ColumnType, TimeUnit};
 
+/// Functions whose value is one of their arguments.
+pub(crate) const CHOOSING: &[&str] = &["coalesce", "greatest", "ifnull", "least", "nullif", "nvl"];
+
 pub(crate) fn typed_literals(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut is_retyped = false;
     let done = plan.transform_up_with_subqueries(|node| {
         let mut schema = DFSchema::empty();
         if let LogicalPlan::TableScan(scan) = &node {
@@ -25,16 +29,18 @@ pub(crate) fn typed_literals(plan: LogicalPlan) -> Result<LogicalPlan> {
         node.inputs().iter().for_each(|input| schema.merge(input.schema()));
         // The name of a computed column has its constants in it, and plans above go by that name.
         let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
+        let mapped = node.map_expressions(|expr| {
             let name = names.save(&expr);
-            let done = expr.transform_up(|e| rewritten(e, &schema))?;
+            let done = expr.transform_up(|e| rewritten(e, &schema, &mut is_retyped))?;
             Ok(done.update_data(|expr| name.restore(expr)))
-        })
+        })?;
+        if is_retyped { mapped.map_data(LogicalPlan::recompute_schema) } else { Ok(mapped) }
     })?;
     Ok(done.data)
 }
 
-fn rewritten(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
+/// `is_retyped` becomes true where a value is of another type than the planner told those above it.
+fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<Transformed<Expr>> {
     if let Some(expr) = zero_comparison(&expr, schema) {
         return Ok(Transformed::yes(expr));
     }
@@ -70,26 +76,65 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
                 _ => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
             }
         }
-        Expr::Cast(Cast { expr, field }) => match identifier_cast(&expr, &field, schema)? {
-            Some(call) => Ok(Transformed::yes(call)),
-            None => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
-        },
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => {
-            let sides = [*left, *right].map(|side| with_text(side, schema));
-            let [left, right] = sides.map(|side| side.map(Box::new));
-            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(left?, Operator::StringConcat, right?))))
+        Expr::Cast(Cast { expr, field }) => {
+            let functions = (identifiers::TEXT_TO_UUID, identifiers::TEXT_TO_IPV4);
+            match identifier_cast(&expr, &field, functions, schema)? {
+                Some(call) => Ok(Transformed::yes(call)),
+                None => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
+            }
+        }
+        Expr::TryCast(TryCast { expr, field }) => {
+            let functions = (identifiers::TRY_TEXT_TO_UUID, identifiers::TRY_TEXT_TO_IPV4);
+            match identifier_cast(&expr, &field, functions, schema)? {
+                Some(call) => Ok(Transformed::yes(call)),
+                None => Ok(Transformed::no(Expr::TryCast(TryCast { expr, field }))),
+            }
+        }
+        Expr::Case(mut case) => {
+            let results = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+            let Some(like) = results.map(AsRef::as_ref).find(|result| !is_text(result)).cloned() else {
+                return Ok(Transformed::no(Expr::Case(case)));
+            };
+            for result in case.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut case.else_expr) {
+                **result = typed_text(&like, std::mem::take(result.as_mut()), schema)?;
+            }
+            Ok(Transformed::yes(like_chosen(Expr::Case(case), &like, schema, is_retyped)?))
+        }
+        Expr::ScalarFunction(mut function) if CHOOSING.contains(&function.name()) => {
+            let Some(like) = function.args.iter().find(|arg| !is_text(arg)).cloned() else {
+                return Ok(Transformed::no(Expr::ScalarFunction(function)));
+            };
+            let args = std::mem::take(&mut function.args).into_iter().map(|arg| typed_text(&like, arg, schema));
+            function.args = args.collect::<Result<_>>()?;
+            Ok(Transformed::yes(like_chosen(Expr::ScalarFunction(function), &like, schema, is_retyped)?))
         }
         Expr::ScalarFunction(mut function) if matches!(function.name(), "concat" | "concat_ws") => {
             let args = std::mem::take(&mut function.args).into_iter().map(|arg| with_text(arg, schema));
-            function.args = args.collect::<Result<_>>()?;
+            function.args = args.collect::<DFResult<_>>()?;
             Ok(Transformed::yes(Expr::ScalarFunction(function)))
         }
         other => Ok(Transformed::no(other)),
     }
 }
 
+/// What is chosen among values is of their type, where the planner does not know it.
+fn like_chosen(expr: Expr, like: &Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<Expr> {
+    match like.to_field(schema).ok().and_then(|(_, field)| door::column_type(&field)) {
+        Some(ColumnType::Ipv4) => {
+            *is_retyped = true;
+            call(identifiers::IPV4, expr)
+        }
+        _ => Ok(expr),
+    }
+}
+
 /// A cast between text and a UUID or an IPv4 address.
-fn identifier_cast(expr: &Expr, field: &Field, schema: &DFSchema) -> Result<Option<Expr>> {
+fn identifier_cast(
+    expr: &Expr,
+    field: &Field,
+    (to_uuid, to_ipv4): (&str, &str),
+    schema: &DFSchema,
+) -> DFResult<Option<Expr>> {
     let Ok((_, given)) = expr.to_field(schema) else { return Ok(None) };
     let (from, to) = (door::column_type(&given), door::column_type(field));
     if is_text_type(field.data_type()) && matches!(from, Some(ColumnType::Uuid | ColumnType::Ipv4)) {
@@ -101,8 +146,8 @@ fn identifier_cast(expr: &Expr, field: &Field, schema: &DFSchema) -> Result<Opti
         }));
     }
     let name = match to {
-        Some(ColumnType::Uuid) => identifiers::TEXT_TO_UUID,
-        Some(ColumnType::Ipv4) => identifiers::TEXT_TO_IPV4,
+        Some(ColumnType::Uuid) => to_uuid,
+        Some(ColumnType::Ipv4) => to_ipv4,
         _ => return Ok(None),
     };
     let is_from_text = matches!(from, Some(ColumnType::Varchar | ColumnType::Symbol));
@@ -110,7 +155,7 @@ fn identifier_cast(expr: &Expr, field: &Field, schema: &DFSchema) -> Result<Opti
 }
 
 /// The text of a UUID or an IPv4 address; anything else as it is.
-fn with_text(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+pub(super) fn with_text(expr: Expr, schema: &DFSchema) -> DFResult<Expr> {
     let field = expr.to_field(schema).ok().map(|(_, field)| field);
     match field.and_then(|field| door::column_type(&field)) {
         Some(ColumnType::Uuid) => call(identifiers::UUID_TO_TEXT, expr),

@@ -64,7 +64,7 @@ pub(crate) use in_order::InOrderOfPieces;
 pub(crate) use intervals::time_ranges;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use limited_scans::LimitedScans;
-pub(crate) use literals::{constant as constant_of, typed_literals};
+pub(crate) use literals::{CHOOSING, constant as constant_of, typed_literals};
 pub(crate) use merged_joins::MergedJoins;
 pub(crate) use merged_windows::MergedWindowJoins;
 pub(crate) use multiset::numbered_sets;

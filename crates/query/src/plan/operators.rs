@@ -1,8 +1,9 @@
 //! Operators between values that DataFusion has none for: arrays element by element, timestamps and numbers, IPv4
-//! addresses in networks.
+//! addresses in networks, UUIDs and addresses put together with text.
 //!
 //! `ip << '10.0.0.0/8'` is strictly within, `<<=` (which [`crate::dialect`] writes `<@`) within or the same.
 
+use super::literals::with_text;
 use crate::door;
 use crate::functions::{array_operator, ipv4, lengths, scalar_named};
 use datafusion::arrow::datatypes::DataType;
@@ -20,6 +21,10 @@ impl ExprPlanner for Operators {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         if let Some(moved) = moved_time(&expr, schema) {
             return Ok(PlannerResult::Planned(moved));
+        }
+        if expr.op == BinaryOperator::StringConcat {
+            let (left, right) = (with_text(expr.left, schema)?, with_text(expr.right, schema)?);
+            return Ok(PlannerResult::Original(RawBinaryExpr { left, right, ..expr }));
         }
         let expr = match scaled_length(expr, schema)? {
             PlannerResult::Original(expr) => expr,

@@ -31,6 +31,8 @@ use datafusion::logical_expr::{
     Aggregate, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery,
     SubqueryAlias, lit, when,
 };
+use datafusion::optimizer::rewrite_set_comparison::RewriteSetComparison;
+use datafusion::optimizer::{OptimizerContext, OptimizerRule};
 use references::free;
 use std::sync::Arc;
 
@@ -41,7 +43,12 @@ pub(crate) fn unnested(plan: LogicalPlan) -> Result<LogicalPlan> {
         looks_out |= node.contains_outer_reference();
         Ok(if looks_out { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(if looks_out { Unnesting::default().walk(plan)? } else { plan })
+    if !looks_out {
+        return Ok(plan);
+    }
+    // `x > ANY (…)` asks whether rows exist, here already: the stock rule says so behind this.
+    let plan = RewriteSetComparison::new().rewrite(plan, &OptimizerContext::new())?.data;
+    Ok(Unnesting::default().walk(plan)?)
 }
 
 /// The different values of the columns that a sub-query looks at.
