@@ -282,9 +282,8 @@ class Maker:
     def both(self, write, is_ordered=False):
         return Query(write(0), write(1), is_ordered)
 
-    @staticmethod
-    def selected(items, i):
-        return ", ".join(f"{e[i]} AS c{n}" for n, e in enumerate(items))
+    def selected(self, items, i):
+        return ", ".join(f"{e[i]} AS {self.called[n]}" for n, e in enumerate(items))
 
     def tail(self):
         source = self.source()
@@ -630,9 +629,15 @@ class Maker:
     SHAPES = {"plain": 3, "distinct": 1, "distinct_on": 1, "total": 2, "grouped": 3, "sets": 1, "window": 3, "window_of_join": 1, "several": 2, "asked": 2, "lateral": 1, "common": 1, "limited": 2, "newest": 1, "topped": 2,
               "latest_on": 1, "by_time": 2, "window_join": 1, "sampled": 2, "filled": 1, "interval": 1, "pivoted": 1}
 
+    CALLED = {"plain", "distinct", "total", "grouped", "window", "latest_on", "sampled", "sets"}
+    """Shapes in which no clause goes by the names of what is selected."""
+
     def query(self):
         shape = self.r.choices(list(self.SHAPES), list(self.SHAPES.values()))[0]
         self.kinds = []
+        # What is computed may have the name of a column.
+        is_called = shape in self.CALLED and self.r.random() < 0.3
+        self.called = self.r.sample(sorted(self.columns), len(self.columns)) if is_called else [f"c{n}" for n in range(len(self.columns))]
         made = getattr(self, shape)()
         return self.varied(replace(made, shape=shape, kinds=tuple(self.kinds)))
 
