@@ -15,7 +15,7 @@ const NAMES_MAX: usize = 100;
 pub(super) async fn planned(state: &SessionState, statement: Statement, sql: &str) -> Result<LogicalPlan> {
     // Only what has sub-queries or a `*` may have to be planned again.
     let again = sql.contains(['(', '*']).then(|| statement.clone());
-    let joined = joins_by_names(sql).then(|| statement.clone());
+    let mut joined = joins_by_names(sql).then(|| statement.clone());
     let planned = match (state.statement_to_plan(statement).await, &again) {
         (Err(error), Some(again)) => told_apart(state, error.into(), again.clone()).await?,
         (planned, _) => planned?,
@@ -24,9 +24,9 @@ pub(super) async fn planned(state: &SessionState, statement: Statement, sql: &st
         Some(again) if plan::field_accesses(&planned)? > 0 => with_own_names(state, planned, again).await?,
         _ => planned,
     };
-    match joined {
-        Some(mut joined) if let Some(query) = query_of(&mut joined) => plan::merged_using(planned, query),
-        _ => Ok(planned),
+    match joined.as_mut().and_then(query_of) {
+        Some(query) => plan::merged_using(planned, query),
+        None => Ok(planned),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::dialect;
 use crate::{Error, Result};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{Column, JoinConstraint, JoinType, Result as DFResult};
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, ExprSchemable, Join, LogicalPlan, Projection};
