@@ -1,9 +1,9 @@
 //! Stock aggregates of which one thing is otherwise.
 //!
 //! `min` and `max` of groups of floating point: the stock ones begin with the largest finite number and so never come to
-//! infinity or NaN. Those of addresses are addresses. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`, and many such are long to plan;
-//! [`crate::plan::grouped`] does the same at less cost. `string_agg`: the stock one wants its rows sorted, and no two of
-//! them could want it otherwise, though it sorts what it has by itself.
+//! infinity or NaN. Those of addresses are addresses. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`,
+//! and many such are long to plan; [`crate::plan::grouped`] does the same at less cost. `string_agg`: the stock one wants
+//! its rows sorted, and no two of them could want it otherwise, though it sorts what it has by itself.
 
 use crate::door;
 use datafusion::arrow::array::{
