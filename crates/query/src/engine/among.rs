@@ -9,7 +9,7 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{Between, Case, InList};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan};
 use tidalite_types::ColumnType;
 
 type Types = Vec<Option<ColumnType>>;
@@ -32,7 +32,9 @@ pub(super) fn types(plan: &LogicalPlan, types: &mut Types) -> bool {
 /// What the parts of an expression say of each other.
 fn of_parts(expr: &Expr, schema: &DFSchema, types: &mut Types) {
     match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_of_one_type(*op) => {
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if op.is_numerical_operators() || op.supports_propagation() =>
+        {
             alike(&[left.as_ref(), right.as_ref()], schema, types);
         }
         Expr::Between(Between { expr, low, high, .. }) => {
@@ -59,28 +61,6 @@ fn of_parts(expr: &Expr, schema: &DFSchema, types: &mut Types) {
         Expr::Negative(of) => expect(of, ColumnType::Double, types),
         _ => {}
     }
-}
-
-fn is_of_one_type(op: Operator) -> bool {
-    use Operator::{
-        Divide, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus,
-    };
-    matches!(
-        op,
-        Divide
-            | Eq
-            | Gt
-            | GtEq
-            | IsDistinctFrom
-            | IsNotDistinctFrom
-            | Lt
-            | LtEq
-            | Minus
-            | Modulo
-            | Multiply
-            | NotEq
-            | Plus
-    )
 }
 
 fn results(case: &Case) -> Vec<&Expr> {

@@ -4,11 +4,11 @@
 //! The planner would cast, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
 //! others, and says less well what is wrong. And zero compared with floating point is zero of either sign.
 
-use super::settled::call;
+use super::settled::{self, call};
 use crate::door::{self, timestamps::parse_timestamp};
 use crate::functions::identifiers;
 use crate::{Error, Result};
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
@@ -91,22 +91,13 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
             }
         }
         Expr::Case(mut case) => {
-            let results = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
-            let Some(like) = results.map(AsRef::as_ref).find(|result| !is_text(result)).cloned() else {
-                return Ok(Transformed::no(Expr::Case(case)));
-            };
-            for result in case.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut case.else_expr) {
-                **result = typed_text(&like, std::mem::take(result.as_mut()), schema)?;
-            }
-            Ok(Transformed::yes(like_chosen(Expr::Case(case), &like, schema, is_retyped)?))
+            let results = case.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut case.else_expr);
+            let kept = made_alike(results.map(AsMut::as_mut).collect(), schema)?;
+            kept_type(Expr::Case(case), kept, is_retyped)
         }
         Expr::ScalarFunction(mut function) if CHOOSING.contains(&function.name()) => {
-            let Some(like) = function.args.iter().find(|arg| !is_text(arg)).cloned() else {
-                return Ok(Transformed::no(Expr::ScalarFunction(function)));
-            };
-            let args = std::mem::take(&mut function.args).into_iter().map(|arg| typed_text(&like, arg, schema));
-            function.args = args.collect::<Result<_>>()?;
-            Ok(Transformed::yes(like_chosen(Expr::ScalarFunction(function), &like, schema, is_retyped)?))
+            let kept = made_alike(function.args.iter_mut().collect(), schema)?;
+            kept_type(Expr::ScalarFunction(function), kept, is_retyped)
         }
         Expr::ScalarFunction(mut function) if matches!(function.name(), "concat" | "concat_ws") => {
             let args = std::mem::take(&mut function.args).into_iter().map(|arg| with_text(arg, schema));
@@ -117,15 +108,46 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
     }
 }
 
-/// What is chosen among values is of their type, where the planner does not know it.
-fn like_chosen(expr: Expr, like: &Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<Expr> {
-    match like.to_field(schema).ok().and_then(|(_, field)| door::column_type(&field)) {
-        Some(ColumnType::Ipv4) => {
-            *is_retyped = true;
-            call(identifiers::IPV4, expr)
+/// What is said of values of which one is chosen.
+#[derive(Clone, Copy, PartialEq)]
+enum Chosen {
+    /// The planner knows what they are.
+    Known,
+    /// They became texts.
+    Texts,
+    /// All are addresses, which the planner takes for numbers.
+    Addresses,
+}
+
+/// Values of which one is chosen: constant texts beside values of one type are of it, UUIDs and addresses beside texts
+/// are texts.
+fn made_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult<Chosen> {
+    let field = |value: &Expr| value.to_field(schema).ok().map(|(_, field)| field);
+    let fields = values.iter().filter(|value| !is_text(value)).filter_map(|value| field(value));
+    let fields: Vec<FieldRef> = fields.filter(|field| !field.data_type().is_null()).collect();
+    let Some(like) = fields.first() else { return Ok(Chosen::Known) };
+    let own = door::column_type(like);
+    if fields.iter().any(|field| door::column_type(field) != own) {
+        if !fields.iter().any(|field| settled::is_text(field.data_type())) {
+            return Ok(Chosen::Known);
         }
-        _ => Ok(expr),
+        for value in values {
+            *value = with_text(std::mem::take(value), schema)?;
+        }
+        return Ok(Chosen::Texts);
     }
+    for value in values {
+        if let Some(constant) = text(value).map(|text| constant(like, text)).transpose()?.flatten() {
+            *value = Expr::Literal(constant, None);
+        }
+    }
+    Ok(if own == Some(ColumnType::Ipv4) { Chosen::Addresses } else { Chosen::Known })
+}
+
+/// The choice, as what its values are.
+fn kept_type(choice: Expr, of: Chosen, is_retyped: &mut bool) -> DFResult<Transformed<Expr>> {
+    *is_retyped |= of != Chosen::Known;
+    Ok(Transformed::yes(if of == Chosen::Addresses { call(identifiers::IPV4, choice)? } else { choice }))
 }
 
 /// A cast between text and a UUID or an IPv4 address.
@@ -137,13 +159,9 @@ fn identifier_cast(
 ) -> DFResult<Option<Expr>> {
     let Ok((_, given)) = expr.to_field(schema) else { return Ok(None) };
     let (from, to) = (door::column_type(&given), door::column_type(field));
-    if is_text_type(field.data_type()) && matches!(from, Some(ColumnType::Uuid | ColumnType::Ipv4)) {
+    if settled::is_text(field.data_type()) && matches!(from, Some(ColumnType::Uuid | ColumnType::Ipv4)) {
         let text = with_text(expr.clone(), schema)?;
-        return Ok(Some(if *field.data_type() == DataType::Utf8View {
-            text
-        } else {
-            cast(text, field.data_type().clone())
-        }));
+        return Ok(Some(text.cast_to(field.data_type(), schema)?));
     }
     let name = match to {
         Some(ColumnType::Uuid) => to_uuid,
@@ -162,10 +180,6 @@ pub(super) fn with_text(expr: Expr, schema: &DFSchema) -> DFResult<Expr> {
         Some(ColumnType::Ipv4) => call(identifiers::IPV4_TO_TEXT, expr),
         _ => Ok(expr),
     }
-}
-
-fn is_text_type(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 /// Arrow orders −0 before 0, PostgreSQL and we hold them equal: a comparison with zero is made with the one of the two

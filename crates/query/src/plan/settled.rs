@@ -360,7 +360,7 @@ pub(super) fn any_of(list: InList) -> Expr {
     if list.negated { Expr::Not(Box::new(any)) } else { any }
 }
 
-fn is_text(data_type: &DataType) -> bool {
+pub(super) fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn unnested(plan: LogicalPlan) -> Result<LogicalPlan> {
     if !looks_out {
         return Ok(plan);
     }
-    // `x > ANY (…)` asks whether rows exist, here already: the stock rule says so behind this.
+    // `x > ANY (…)` is made a question of whether rows exist before it is taken apart; the stock rules do so behind that.
     let plan = RewriteSetComparison::new().rewrite(plan, &OptimizerContext::new())?.data;
     Ok(Unnesting::default().walk(plan)?)
 }
