@@ -445,6 +445,35 @@ class Maker:
         where = self.expr("bool", names, 1)
         return self.both(lambda i: f"SELECT o.id, o.b, o.s FROM {t} o WHERE {form(i)} AND {where[i]}")
 
+    def joined(self):
+        """USING and NATURAL joins of two tables or three: columns of the join, of its sides, and all of them."""
+        r = self.r
+        keys = r.choice([["a"], ["s"], ["a", "s"], ["d", "b"], ["g", "h"], ["i", "x"], ["v"], ["m", "f"], ["u"], ["e", "y"], ["w"]])
+        sides, tables, names = "pqz"[: r.choice([2, 2, 3])], [], [(k, self.columns[k]) for k in keys]
+        for side in sides:
+            own = r.sample([c for c in self.columns if c not in keys], 2)
+            names += [(f"{side}_{c}", self.columns[c]) for c in own]
+            items = [*keys, *(f"{c} AS {side}_{c}" for c in own)]
+            r.shuffle(items)
+            tables.append(f"(SELECT {', '.join(items)} FROM {r.choice(self.small)}) {side}")
+        source = tables[0]
+        for table in tables[1:]:
+            kind, is_natural = r.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]), r.random() < 0.3
+            source += f" NATURAL {kind} {table}" if is_natural else f" {kind} {table} USING ({', '.join(keys)})"
+        of_sides = [(f"{side}.{k}", self.columns[k]) for side in sides for k in keys]
+        some = names + r.sample(of_sides, r.randrange(0, len(of_sides)))
+        where, pick = self.expr("bool", some, 1), r.random()
+        if pick < 0.3:
+            return self.both(lambda i: f"SELECT * FROM {source} WHERE {where[i]}")
+        if pick < 0.5:
+            items = ", ".join(f"{name} AS c{n}" for n, (name, _) in enumerate(some))
+            return self.both(lambda i: f"SELECT {items} FROM {source}")
+        if pick < 0.8:
+            items = self.listed(some)
+            return self.both(lambda i: f"SELECT {', '.join(keys)}, {self.selected(items, i)} FROM {source} WHERE {where[i]}")
+        aggregate = self.aggregate(some)
+        return self.both(lambda i: f"SELECT {', '.join(keys)}, {aggregate[i]} AS g FROM {source} WHERE {where[i]} GROUP BY {', '.join(keys)}")
+
     def lateral(self):
         """Tables that look at the one before them."""
         r = self.r
@@ -626,7 +655,7 @@ class Maker:
         cells = ", ".join(f"{form} FILTER (WHERE {key} = {v})" for v in values)
         return Query(f"SELECT * FROM (SELECT {key}, {by}, a, b, x, v, i FROM {t}) PIVOT ({form} FOR {key} IN ({', '.join(values)}) GROUP BY {by})", f"SELECT {by}, {cells} FROM {t} GROUP BY {by}")
 
-    SHAPES = {"plain": 3, "distinct": 1, "distinct_on": 1, "total": 2, "grouped": 3, "sets": 1, "window": 3, "window_of_join": 1, "several": 2, "asked": 2, "lateral": 1, "common": 1, "limited": 2, "newest": 1, "topped": 2,
+    SHAPES = {"plain": 3, "distinct": 1, "distinct_on": 1, "total": 2, "grouped": 3, "sets": 1, "window": 3, "window_of_join": 1, "several": 2, "asked": 2, "joined": 2, "lateral": 1, "common": 1, "limited": 2, "newest": 1, "topped": 2,
               "latest_on": 1, "by_time": 2, "window_join": 1, "sampled": 2, "filled": 1, "interval": 1, "pivoted": 1}
 
     CALLED = {"plain", "distinct", "total", "grouped", "window", "latest_on", "sampled", "sets"}

@@ -2,6 +2,7 @@
 
 mod reworded;
 
+use crate::dialect::without_side;
 use datafusion::common::{DataFusionError, SchemaError};
 use std::sync::Arc;
 use tidalite_types::ErrorKind;
@@ -163,9 +164,10 @@ fn from_arrow(error: &arrow::error::ArrowError) -> Error {
 fn from_schema(error: &SchemaError) -> Error {
     match error {
         SchemaError::FieldNotFound { field, valid_fields } => {
+            let name = without_side(&field.name);
             // The column of a table that is not there.
             if let Some(table) = &field.relation
-                && valid_fields.iter().any(|known| known.name == field.name)
+                && valid_fields.iter().any(|known| known.name == name)
                 && !valid_fields.iter().any(|known| known.relation.as_ref().is_some_and(|r| r.table() == table.table()))
             {
                 let message = format!("missing FROM-clause entry for table \"{}\"", table.table());
@@ -173,10 +175,10 @@ fn from_schema(error: &SchemaError) -> Error {
                 error.subject = Some(table.table().to_owned());
                 return error;
             }
-            let mut error = Error::new(ErrorKind::NotFound, format!("column \"{}\" does not exist", field.name));
-            error.subject = Some(field.name.clone());
-            let names = valid_fields.iter().map(|c| c.name.as_str());
-            match crate::names::nearest(&field.name, names) {
+            let mut error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
+            error.subject = Some(name.to_owned());
+            let names = valid_fields.iter().map(|c| without_side(&c.name));
+            match crate::names::nearest(name, names) {
                 Some(name) => error.with_hint(format!("perhaps you meant \"{name}\"")),
                 None => error,
             }

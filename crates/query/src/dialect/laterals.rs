@@ -10,9 +10,9 @@
 
 use super::TidaliteDialect;
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, ExcludeSelectItem, Expr, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join,
-    JoinConstraint, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem, SetExpr, TableFactor,
-    TableFunctionArgs, TableWithJoins, Value, Values, Visitor, VisitorMut,
+    self, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator,
+    LimitClause, Query, Select, SelectItem, SetExpr, TableFactor, TableFunctionArgs, TableWithJoins, Value, Values,
+    Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ pub(super) fn rewritten(select: &mut Select) -> Option<Renamer> {
         }
     }
     if !hidden.is_empty() {
-        hide(select, &hidden);
+        super::using::hide(select, hidden);
     }
     let (from, to, columns) = unnested(select)?;
     let mut renamer = Renamer { from, to, columns };
@@ -346,17 +346,5 @@ fn conjuncts(expr: Expr) -> Vec<Expr> {
         }
         Expr::Nested(inner) => conjuncts(*inner),
         other => vec![other],
-    }
-}
-
-/// `*` does not show them.
-fn hide(select: &mut Select, hidden: &[Ident]) {
-    for item in &mut select.projection {
-        if let SelectItem::Wildcard(options) = item
-            && options.opt_exclude.is_none()
-        {
-            let names = hidden.iter().map(|name| ObjectName::from(vec![name.clone()])).collect();
-            options.opt_exclude = Some(ExcludeSelectItem::Multiple(names));
-        }
     }
 }

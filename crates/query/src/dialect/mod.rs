@@ -6,7 +6,7 @@
 //! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
 //! [`joins`], [`timed`], [`pivot`], [`exclusions`], [`geohashes`], [`subscripts`] and [`symmetric`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
 //! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
-//! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`not_in`], [`windows`], [`relations`], [`sequences`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
+//! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`not_in`], [`windows`], [`using`], [`relations`], [`sequences`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
 
 mod alter;
 mod balanced;
@@ -39,6 +39,7 @@ mod synonyms;
 mod templates;
 mod timed;
 mod types;
+mod using;
 mod values;
 mod view;
 mod visit;
@@ -55,6 +56,7 @@ pub(crate) use relations::{
 pub(crate) use synonyms::AGGREGATE_NAMES;
 pub(crate) use timed::TIMED;
 pub(crate) use types::SqlTypes;
+pub(crate) use using::{MergedJoin, merged_join, name_of_side, without_side};
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};
 

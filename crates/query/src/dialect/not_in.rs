@@ -4,9 +4,9 @@
 //! there is no row of them whose value is equal, or unknown beside this one. And `(x, y) IN (SELECT a, b …)`, which it
 //! does not know: a row exists that is equal.
 
+use super::relations::{called, factors};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, UnaryOperator,
-    Visitor,
+    BinaryOperator, Expr, Ident, Query, Select, SelectItem, SetExpr, TableWithJoins, UnaryOperator, Visitor,
 };
 use std::ops::ControlFlow;
 
@@ -118,22 +118,10 @@ fn only_table(from: &[TableWithJoins]) -> Option<Ident> {
     }
 }
 
-fn called(table: &TableFactor) -> Option<Ident> {
-    match table {
-        TableFactor::Table { name, alias, .. } => match alias {
-            Some(alias) => Some(alias.name.clone()),
-            None => name.0.last()?.as_ident().cloned(),
-        },
-        TableFactor::Derived { alias, .. } | TableFactor::Function { alias, .. } => Some(alias.as_ref()?.name.clone()),
-        _ => None,
-    }
-}
-
 /// Whether it names a table that is not its own.
 fn is_correlated(select: &Select) -> bool {
-    let tables =
-        select.from.iter().flat_map(|of| std::iter::once(&of.relation).chain(of.joins.iter().map(|j| &j.relation)));
-    let Some(own) = tables.map(|table| called(table).map(|name| name.value)).collect::<Option<Vec<_>>>() else {
+    let tables = factors(select).into_iter().map(|table| called(table).map(|name| name.value));
+    let Some(own) = tables.collect::<Option<Vec<_>>>() else {
         return false;
     };
     let mut finder = Foreign { own: &own, found: false };

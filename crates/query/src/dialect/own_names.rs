@@ -4,9 +4,10 @@
 //! table outside of it. A statement that is planned so is planned again with every table called otherwise.
 
 use super::laterals::name_of;
+use super::using::rename_sides;
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, TableAlias, TableFactor,
-    Visitor, VisitorMut,
+    TableWithJoins, Visitor, VisitorMut,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -34,10 +35,19 @@ impl Visitor for Names {
 
 struct Renamer(HashSet<String>);
 
+impl Renamer {
+    fn joins(&self, of: &mut TableWithJoins) {
+        rename_sides(of, &|table| self.0.contains(&table.value).then(|| named(table)));
+    }
+}
+
 impl VisitorMut for Renamer {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+            self.joins(table_with_joins);
+        }
         let Some(name) = name_of(factor) else { return ControlFlow::Continue(()) };
         if let TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. } = factor {
             let own = named(&name);
@@ -50,6 +60,7 @@ impl VisitorMut for Renamer {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        select.from.iter_mut().for_each(|of| self.joins(of));
         for item in &mut select.projection {
             if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item
                 && let [only] = name.0.as_slice()

@@ -6,6 +6,7 @@
 
 use super::clauses::{BOUND, LATEST_ON, SAMPLE_BY, TIME_JOIN, WINDOW_JOIN};
 use super::pivot::{FOR, GROUP, GROUP_BY_REST};
+use super::using::merged_join;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, ExprWithAlias, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, Join,
@@ -21,6 +22,8 @@ pub(crate) enum Relation {
     LatestOn(Box<Query>, Vec<Expr>),
     /// The last join is the one in question.
     TimeJoin(Box<TableWithJoins>),
+    /// The last join is one USING columns, or a NATURAL one.
+    MergedJoin(Box<TableWithJoins>),
     /// The query as it was written, its last joins among them.
     WindowJoin(Box<Select>),
     Pivot(Box<Pivot>),
@@ -102,15 +105,21 @@ pub(super) fn order_by_names(query: &mut Query) {
 }
 
 /// A join and all that is left of it become one table, so that it is planned by us.
-pub(super) fn nest_time_joins(select: &mut Select) {
+pub(super) fn nest_joins(select: &mut Select) {
     for table in &mut select.from {
         nest(table);
     }
 }
 
 pub(crate) fn nest(table: &mut TableWithJoins) {
-    let is_time_join = |join: &Join| is_by_time(join) && window_join(join).is_none();
-    while let Some(at) = table.joins.iter().position(is_time_join) {
+    for relation in relations_mut(table) {
+        let TableFactor::NestedJoin { table_with_joins: inner, alias } = relation else { continue };
+        // What ends in such a join, and has no name, is one already.
+        let last = inner.joins.pop_if(|join| alias.is_none() && is_ours(join));
+        nest(inner);
+        inner.joins.extend(last);
+    }
+    while let Some(at) = table.joins.iter().position(is_ours) {
         let rest = table.joins.split_off(at + 1);
         let placeholder =
             TableFactor::Derived { lateral: false, subquery: Box::new(nothing()), alias: None, sample: None };
@@ -120,6 +129,48 @@ pub(crate) fn nest(table: &mut TableWithJoins) {
         };
         table.relation = TableFactor::NestedJoin { table_with_joins: Box::new(inner), alias: None };
         table.joins = rest;
+    }
+}
+
+fn is_ours(join: &Join) -> bool {
+    is_by_time(join) && window_join(join).is_none() || merged_join(join).is_some()
+}
+
+pub(super) fn relations_mut(of: &mut TableWithJoins) -> impl Iterator<Item = &mut TableFactor> {
+    std::iter::once(&mut of.relation).chain(of.joins.iter_mut().map(|join| &mut join.relation))
+}
+
+pub(super) fn relations(of: &TableWithJoins) -> impl Iterator<Item = &TableFactor> {
+    std::iter::once(&of.relation).chain(of.joins.iter().map(|join| &join.relation))
+}
+
+/// The tables of a SELECT, those within joins among them.
+pub(super) fn factors(select: &Select) -> Vec<&TableFactor> {
+    let (mut found, mut left) = (Vec::new(), Vec::new());
+    left.extend(select.from.iter().rev());
+    while let Some(of) = left.pop() {
+        for relation in relations(of) {
+            match relation {
+                TableFactor::NestedJoin { table_with_joins, alias: None } => left.push(table_with_joins),
+                other => found.push(other),
+            }
+        }
+    }
+    found
+}
+
+/// What a table goes by.
+pub(super) fn called(factor: &TableFactor) -> Option<Ident> {
+    match factor {
+        TableFactor::Table { name, alias: None, .. } => name.0.last()?.as_ident().cloned(),
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::NestedJoin { alias, .. }
+        | TableFactor::Pivot { alias, .. }
+        | TableFactor::Unpivot { alias, .. } => Some(alias.as_ref()?.name.clone()),
+        _ => None,
     }
 }
 
@@ -188,9 +239,14 @@ pub(crate) fn relation(factor: TableFactor) -> std::result::Result<Relation, Tab
             }
         }
         TableFactor::NestedJoin { table_with_joins, alias: None }
-            if table_with_joins.joins.last().is_some_and(|j| matches!(j.join_operator, JoinOperator::AsOf { .. })) =>
+            if table_with_joins.joins.last().is_some_and(is_by_time) =>
         {
             Ok(Relation::TimeJoin(table_with_joins))
+        }
+        TableFactor::NestedJoin { table_with_joins, alias: None }
+            if table_with_joins.joins.last().is_some_and(|join| merged_join(join).is_some()) =>
+        {
+            Ok(Relation::MergedJoin(table_with_joins))
         }
         TableFactor::Pivot {
             table,

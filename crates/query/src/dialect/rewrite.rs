@@ -1,7 +1,9 @@
 //! What is changed in a query's tree before it is planned: names for computed columns, GROUP BY where it is left out,
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
-use super::{balanced, casts, group_by, laterals, not_in, relations, sequences, subqueries, synonyms, values, windows};
+use super::{
+    balanced, casts, group_by, laterals, not_in, relations, sequences, subqueries, synonyms, using, values, windows,
+};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
@@ -65,7 +67,10 @@ impl VisitorMut for Rewriter {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.depth += 1;
         balanced::union(&mut query.body);
-        ControlFlow::Continue(())
+        match using::marked(query) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
@@ -105,15 +110,14 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        let factors =
-            select.from.iter().flat_map(|t| std::iter::once(&t.relation).chain(t.joins.iter().map(|j| &j.relation)));
-        self.tables.push(factors.filter_map(laterals::name_of).map(|name| name.value).collect());
+        let names = relations::factors(select).into_iter().filter_map(laterals::name_of);
+        self.tables.push(names.map(|name| name.value).collect());
         ControlFlow::Continue(())
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.tables.pop();
-        relations::nest_time_joins(select);
+        relations::nest_joins(select);
         ControlFlow::Continue(())
     }
 
@@ -150,10 +154,7 @@ fn set_expr(mut body: &mut SetExpr, outer: &[Vec<String>]) -> Result<()> {
     loop {
         match body {
             SetExpr::Select(select) => {
-                if matches!(select.flavor, SelectFlavor::FromFirstNoSelect) {
-                    select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
-                    select.flavor = SelectFlavor::Standard;
-                }
+                name_all(select);
                 let _ = laterals::rewritten(select);
                 windows::resolved(select);
                 name_columns(select, outer);
@@ -175,6 +176,14 @@ fn set_expr(mut body: &mut SetExpr, outer: &[Vec<String>]) -> Result<()> {
             }
             _ => return Ok(()),
         }
+    }
+}
+
+/// `FROM t` is `SELECT * FROM t`.
+pub(super) fn name_all(select: &mut Select) {
+    if matches!(select.flavor, SelectFlavor::FromFirstNoSelect) {
+        select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
+        select.flavor = SelectFlavor::Standard;
     }
 }
 
@@ -247,9 +256,8 @@ fn integer(expr: &Expr) -> Option<u64> {
 /// comes twice is counted, as the planner wants distinct ones. A column of `outer` tables has its own name, too, which the
 /// planner would make another of.
 fn name_columns(select: &mut Select, outer: &[Vec<String>]) {
-    let factors =
-        select.from.iter().flat_map(|t| std::iter::once(&t.relation).chain(t.joins.iter().map(|j| &j.relation)));
-    let own: HashSet<String> = factors.filter_map(laterals::name_of).map(|name| name.value).collect();
+    let names = relations::factors(select).into_iter().filter_map(laterals::name_of);
+    let own: HashSet<String> = names.map(|name| name.value).collect();
     let is_outer = |parts: &[Ident]| match parts {
         [.., table, _] => !own.contains(&table.value) && outer.iter().any(|tables| tables.contains(&table.value)),
         _ => false,
@@ -355,7 +363,7 @@ fn is_plain(options: &WildcardAdditionalOptions) -> bool {
         && options.opt_ilike.is_none()
 }
 
-fn computed_name(expr: &Expr) -> String {
+pub(super) fn computed_name(expr: &Expr) -> String {
     match expr {
         Expr::Function(function) if function.name.to_string() == super::RANGE => "interval".to_owned(),
         Expr::Function(function) => last_part(&function.name),

@@ -13,9 +13,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 
 pub(super) fn rewritten(select: &mut Select) {
-    let factors =
-        select.from.iter().flat_map(|t| std::iter::once(&t.relation).chain(t.joins.iter().map(|j| &j.relation)));
-    let Some(mut rewriter) = factors.filter_map(sequence_of).next() else { return };
+    let factors = super::relations::factors(select);
+    let Some(mut rewriter) = factors.into_iter().find_map(sequence_of) else { return };
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
             let _ = super::visit::visit_mut(expr, &mut rewriter);

@@ -15,25 +15,14 @@ const NAMES_MAX: usize = 100;
 pub(super) async fn planned(state: &SessionState, statement: Statement, sql: &str) -> Result<LogicalPlan> {
     // Only what has sub-queries or a `*` may have to be planned again.
     let again = sql.contains(['(', '*']).then(|| statement.clone());
-    let mut joined = joins_by_names(sql).then(|| statement.clone());
     let planned = match (state.statement_to_plan(statement).await, &again) {
         (Err(error), Some(again)) => told_apart(state, error.into(), again.clone()).await?,
         (planned, _) => planned?,
     };
-    let planned = match again {
-        Some(again) if plan::field_accesses(&planned)? > 0 => with_own_names(state, planned, again).await?,
-        _ => planned,
-    };
-    match joined.as_mut().and_then(query_of) {
-        Some(query) => plan::merged_using(planned, query),
-        None => Ok(planned),
+    match again {
+        Some(again) if plan::field_accesses(&planned)? > 0 => with_own_names(state, planned, again).await,
+        _ => Ok(planned),
     }
-}
-
-/// Whether a statement may have a join USING, or a NATURAL one.
-fn joins_by_names(sql: &str) -> bool {
-    let is_one = |word: &str| word.eq_ignore_ascii_case("using") || word.eq_ignore_ascii_case("natural");
-    sql.split(|c: char| !c.is_alphanumeric()).any(is_one)
 }
 
 fn query_of(statement: &mut Statement) -> Option<&mut ast::Query> {

@@ -361,7 +361,7 @@ fn references(state: &SessionState, query: &Query) -> Result<Vec<String>> {
 
 async fn planned(state: &SessionState, query: &Query) -> Result<LogicalPlan> {
     let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
-    let mut logical = plan::merged_using(state.statement_to_plan(statement).await?, &query.ast)?;
+    let mut logical = state.statement_to_plan(statement).await?;
     if let Some(rows) = query.tail {
         logical = plan::last_rows(logical, rows)?;
     }

@@ -3,7 +3,7 @@
 //! [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
 //! [`LatestFromEnd`], [`LimitedScans`], [`InOrderOfPieces`] and [`TiesInOrder`] at the end.
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
-//! [`time_join`], [`window_join`] and [`pivot`] plan them, [`mod@turned`] is of [`tail`], [`physical`] gives them their operators.
+//! [`time_join`], [`window_join`], [`using`] and [`pivot`] plan them, [`mod@turned`] is of [`tail`], [`physical`] gives them their operators.
 
 mod coded_keys;
 mod coded_windows;
@@ -26,7 +26,6 @@ mod limited_scans;
 mod lists;
 mod literals;
 mod merged_joins;
-mod merged_using;
 mod merged_windows;
 mod multiset;
 mod named_once;
@@ -47,6 +46,7 @@ mod time_order;
 mod totals;
 mod turned;
 mod unnest;
+mod using;
 mod window_join;
 mod window_keys;
 
@@ -67,7 +67,6 @@ pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use limited_scans::LimitedScans;
 pub(crate) use literals::{CHOOSING, constant as constant_of, typed_literals};
 pub(crate) use merged_joins::MergedJoins;
-pub(crate) use merged_using::merged_using;
 pub(crate) use merged_windows::MergedWindowJoins;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use named_once::NamedOnce;

@@ -1,14 +1,14 @@
 //! Tables of a FROM clause that are ours to plan: the clauses that [`crate::dialect`] made relations of.
 
-use super::{latest_on, pivot, sample_by, time_join, window_join};
-use crate::dialect::{Relation, relation};
+use super::{latest_on, pivot, sample_by, time_join, using, window_join};
+use crate::dialect::{Relation, nest, relation};
 use crate::{Error, Result, door};
 use chrono::{DateTime, Utc};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, ExprSchema, Result as DFResult};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::sql::sqlparser::ast::{Query, TableAlias, TableAliasColumnDef, TableFactor};
+use datafusion::sql::sqlparser::ast::{Query, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins};
 use std::collections::{HashMap, HashSet};
 
 /// Made for one statement, which began at `now`.
@@ -34,6 +34,7 @@ impl RelationPlanner for TimeRelations {
             }
             Ok(Relation::LatestOn(rows, arguments)) => planned(latest_on::plan(*rows, arguments, context)?, None),
             Ok(Relation::TimeJoin(joins)) => planned(time_join::plan(*joins, context)?, None),
+            Ok(Relation::MergedJoin(joins)) => planned(using::plan(*joins, context)?, None),
             Ok(Relation::WindowJoin(select)) => planned(window_join::plan(*select, context)?, None),
             Ok(Relation::Pivot(mut pivot)) => {
                 let alias = pivot.alias.take();
@@ -75,6 +76,15 @@ fn planned(plan: LogicalPlan, alias: Option<TableAlias>) -> RelationPlanning {
 
 pub(super) fn derived(query: Query) -> TableFactor {
     TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: None, sample: None }
+}
+
+/// What stands left of a join of ours.
+pub(super) fn left_of(mut joins: TableWithJoins, context: &mut dyn RelationPlannerContext) -> DFResult<LogicalPlan> {
+    nest(&mut joins);
+    if joins.joins.is_empty() {
+        return context.plan(joins.relation);
+    }
+    context.plan(TableFactor::NestedJoin { table_with_joins: Box::new(joins), alias: None })
 }
 
 /// `t TIMESTAMP(ts)`, which the stock grammar takes for an alias: the table and the column that is to be its time.

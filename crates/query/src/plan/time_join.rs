@@ -4,10 +4,10 @@
 //! without one keep NULLs. SPLICE also gives each right row the latest left row. The node says what DataFusion's own ASOF
 //! join of later releases says: two inputs, pairs of keys, one comparison of times.
 
-use super::relations::time_of;
+use super::relations::{left_of, time_of};
 use super::time_order::scans_in_time_order;
 use crate::calendar::Stride;
-use crate::dialect::{nest, time_join as written_join};
+use crate::dialect::time_join as written_join;
 use crate::{Error, Result, door};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema, Result as DFResult, TableReference};
@@ -18,7 +18,7 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, Extension, Filter, LogicalPlan, Operator, UserDefinedLogicalNodeCore,
 };
-use datafusion::sql::sqlparser::ast::{JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
+use datafusion::sql::sqlparser::ast::{JoinConstraint, JoinOperator, TableWithJoins};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
@@ -71,12 +71,7 @@ pub(super) fn plan(mut joins: TableWithJoins, context: &mut dyn RelationPlannerC
         _ => Kind::Asof,
     };
     let tolerance = tolerance_of(&tolerance, kind)?;
-    nest(&mut joins);
-    let left = if joins.joins.is_empty() {
-        context.plan(joins.relation)?
-    } else {
-        context.plan(TableFactor::NestedJoin { table_with_joins: Box::new(joins), alias: None })?
-    };
+    let left = left_of(joins, context)?;
     let right = context.plan(join.relation)?;
     let name = format!("{kind:?} JOIN").to_uppercase();
     let times =

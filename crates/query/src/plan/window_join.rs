@@ -6,11 +6,11 @@
 
 use super::ordered_aggregates::is_by_time;
 use super::output_name;
-use super::relations::time_of;
+use super::relations::{left_of, time_of};
 use super::time_join::{filtered, keys};
 use super::time_order::scans_in_time_order;
 use crate::calendar::Unit;
-use crate::dialect::{nest, window_join};
+use crate::dialect::window_join;
 use crate::exec::window_join::WindowJoin;
 use crate::{Error, Result, door};
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit as ArrowUnit};
@@ -20,7 +20,7 @@ use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore, cast};
 use datafusion::sql::sqlparser::ast::{
-    self, GroupByExpr, JoinConstraint, JoinOperator, Select, SelectItem, SelectItemQualifiedWildcardKind, TableFactor,
+    self, GroupByExpr, JoinConstraint, JoinOperator, Select, SelectItem, SelectItemQualifiedWildcardKind,
     TableWithJoins,
 };
 use std::cmp::Ordering;
@@ -130,16 +130,11 @@ fn refuse_other_clauses(select: &Select) -> Result<()> {
 
 /// What stands before the joins, and what WHERE leaves of it.
 fn left_side(
-    mut tables: TableWithJoins,
+    tables: TableWithJoins,
     selection: Option<ast::Expr>,
     context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
-    nest(&mut tables);
-    let left = if tables.joins.is_empty() {
-        context.plan(tables.relation)?
-    } else {
-        context.plan(TableFactor::NestedJoin { table_with_joins: Box::new(tables), alias: None })?
-    };
+    let left = left_of(tables, context)?;
     let Some(selection) = selection else { return Ok(left) };
     let condition = context.sql_to_expr(selection, left.schema()).map_err(|error| {
         let error = Error::from(error);
