@@ -65,6 +65,10 @@ impl RelationPlanner for TimeRelations {
                 let factor = TableFactor::Derived { lateral: false, subquery, alias: None, sample };
                 planned(with_distinct_names(context.plan(factor)?)?, Some(alias))
             }
+            Err(TableFactor::NestedJoin { table_with_joins, alias: Some(alias) }) if alias.columns.is_empty() => {
+                let joins = context.plan(TableFactor::NestedJoin { table_with_joins, alias: None })?;
+                planned(with_distinct_names(joins)?, Some(alias))
+            }
             Err(other) => RelationPlanning::Original(Box::new(other)),
         })
     }
@@ -191,7 +195,7 @@ fn ordered_by(plan: &LogicalPlan) -> Option<Column> {
     }
 }
 
-/// A sub-query with a name has each column once: the second `ts` of a join is `ts1`.
+/// A sub-query, or joins in parentheses, with a name have each column once: the second `ts` of a join is `ts1`.
 fn with_distinct_names(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns = plan.schema().columns();
     let distinct: HashSet<&str> = columns.iter().map(|c| c.name.as_str()).collect();
