@@ -283,9 +283,14 @@ impl Engine {
         async move {
             let mut query = query.clone();
             if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
-                let column = |name: &&str| ast::Ident::with_quote('"', tidalite_types::schema::fold_name(name));
-                let items = columns.iter().map(column).map(ast::Expr::Identifier).map(ast::SelectItem::UnnamedExpr);
-                select.projection.extend(items);
+                let own = select.from.first().and_then(|own| dialect::called(&own.relation));
+                let column = |name: &&str| {
+                    let name = ast::Ident::with_quote('"', tidalite_types::schema::fold_name(name));
+                    ast::SelectItem::UnnamedExpr(ast::Expr::CompoundIdentifier(
+                        own.iter().cloned().chain([name]).collect(),
+                    ))
+                };
+                select.projection.extend(columns.iter().map(column));
             }
             let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(table).fast(self.fast_operators));
             let planned = self.plan(&catalog, &query, &[(name, own)], "", &cancel).await?;

@@ -23,13 +23,11 @@ impl Input<'_> {
         self.expect("delete")?;
         self.expect("from")?;
         let (table, alias) = self.table_and_alias()?;
-        if self.sees("using") {
-            return self.error("DELETE … USING is not supported: name the other table in a sub-query");
-        }
+        let others = self.other_tables("using")?;
         let predicate = self.predicate()?;
-        let query = match predicate {
-            Some(predicate) => Some(self.rows_query(&table, &alias, Some(predicate), Vec::new())?),
-            None => None,
+        let query = match (&predicate, others.as_slice()) {
+            (None, []) => None,
+            _ => Some(self.rows_query(&table, &alias, others, predicate, Vec::new())?),
         };
         let returning = self.returning(&table, &alias)?;
         Ok(Statement::Delete(Delete { table, query, returning }))
@@ -48,11 +46,9 @@ impl Input<'_> {
                 break;
             }
         }
-        if self.sees("from") {
-            return self.error("UPDATE … FROM is not supported: name the other table in a sub-query");
-        }
+        let others = self.other_tables("from")?;
         let predicate = self.predicate()?;
-        let query = self.rows_query(&table, &alias, predicate, values)?;
+        let query = self.rows_query(&table, &alias, others, predicate, values)?;
         let returning = self.returning(&table, &alias)?;
         Ok(Statement::Update(Update { table, query, columns, returning }))
     }
@@ -146,6 +142,15 @@ impl Input<'_> {
         Ok((table, alias))
     }
 
+    /// The tables behind FROM or USING, whose rows are paired with those of the table.
+    fn other_tables(&mut self, word: &str) -> Result<Vec<ast::TableWithJoins>> {
+        if !self.take(word) {
+            return Ok(Vec::new());
+        }
+        let tables = self.parser.parse_comma_separated(|parser| parser.parse_table_and_joins());
+        tables.map_err(|e| from_parser(&e, &self.words))
+    }
+
     fn predicate(&mut self) -> Result<Option<ast::Expr>> {
         if !self.take("where") {
             return Ok(None);
@@ -157,12 +162,15 @@ impl Input<'_> {
         &self,
         table: &Name,
         alias: &str,
+        others: Vec<ast::TableWithJoins>,
         predicate: Option<ast::Expr>,
         values: Vec<ast::Expr>,
     ) -> Result<Query> {
-        let mut query = sub_query(&format!("SELECT \"{ADDRESS}\" FROM {} AS {}", quoted(&table.text), quoted(alias)))?;
+        let (table, alias) = (quoted(&table.text), quoted(alias));
+        let mut query = sub_query(&format!("SELECT {alias}.\"{ADDRESS}\" FROM {table} AS {alias}"))?;
         query.words = self.words.clone();
         if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
+            select.from.extend(others);
             select.selection = predicate;
             select.projection.extend(values.into_iter().enumerate().map(|(i, expr)| ast::SelectItem::ExprWithAlias {
                 expr,

@@ -50,8 +50,8 @@ pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use group_by::prepare;
 pub(crate) use relations::{
-    Pivot, Relation, Unpivot, all_columns, call, empty as empty_select, nest, query as query_of, relation, table, text,
-    time_join, window_join,
+    Pivot, Relation, Unpivot, all_columns, call, called, empty as empty_select, nest, query as query_of, relation,
+    table, text, time_join, window_join,
 };
 pub(crate) use synonyms::AGGREGATE_NAMES;
 pub(crate) use timed::TIMED;

@@ -160,7 +160,7 @@ pub(super) fn factors(select: &Select) -> Vec<&TableFactor> {
 }
 
 /// What a table goes by.
-pub(super) fn called(factor: &TableFactor) -> Option<Ident> {
+pub(crate) fn called(factor: &TableFactor) -> Option<Ident> {
     match factor {
         TableFactor::Table { name, alias: None, .. } => name.0.last()?.as_ident().cloned(),
         TableFactor::Table { alias, .. }

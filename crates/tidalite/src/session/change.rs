@@ -158,18 +158,19 @@ fn targets(table: &TableSnapshot, assigned: &[Name]) -> Result<Vec<Target>> {
     Ok(targets)
 }
 
-/// Addresses ascend with time and, among rows of the same time, with the order of arrival, which updated rows keep
-/// among themselves.
+/// Each address once, as a row may have been paired with several others. Addresses ascend with time and, among rows of the
+/// same time, with the order of arrival, which updated rows keep among themselves.
 fn in_order_of_arrival(batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     let addresses = |batch: &RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
     let all: Vec<i64> = batches.iter().flat_map(addresses).collect();
-    if all.is_sorted() {
+    if all.is_sorted_by(|a, b| a < b) {
         return Ok(batches);
     }
     let Some(first) = batches.first() else { return Ok(batches) };
     let whole = arrow::compute::concat_batches(&first.schema(), &batches).map_err(internal)?;
     let mut order: Vec<u32> = (0..all.len() as u32).collect();
-    order.sort_unstable_by_key(|row| all[*row as usize]);
+    order.sort_by_key(|row| all[*row as usize]);
+    order.dedup_by_key(|row| all[*row as usize]);
     Ok(vec![arrow::compute::take_record_batch(&whole, &UInt32Array::from(order)).map_err(internal)?])
 }
 
