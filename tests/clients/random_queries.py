@@ -679,6 +679,15 @@ class Maker:
         e = self.expr(self.columns[kind], self.names(), 1)
         few = f"id % 7 = {r.randrange(0, 7)} AND " if r.random() < 0.9 else ""
         if r.random() < 0.3:
+            # With the rows of another table, of which one at most has the `id`.
+            other, names = r.choice(self.small), self.names(f"{table}.") + self.names("o.")
+            where, e = self.expr("bool", names, 1), self.expr(self.columns[kind], names, 1)
+            on = f"{other} o WHERE o.id = {table}.id AND {table}.{few}" if few else f"{other} o WHERE o.id = {table}.id AND "
+            if r.random() < 0.3:
+                made = Query(f"DELETE FROM {table} USING {on}{where[0]}", f"DELETE FROM {table} USING {on}{where[1]}")
+            else:
+                made = Query(f"UPDATE {table} SET {kind} = {e[0]}, id = {table}.id + {number} FROM {on}{where[0]}", f"UPDATE {table} SET {kind} = {e[1]}, id = {table}.id + {number} FROM {on}{where[1]}")
+        elif r.random() < 0.3:
             made = Query(f"DELETE FROM {table} WHERE {few}{where[0]}", f"DELETE FROM {table} WHERE {few}{where[1]}")
         else:
             made = Query(f"UPDATE {table} SET {kind} = {e[0]}, id = id + {number} WHERE {few}{where[0]}", f"UPDATE {table} SET {kind} = {e[1]}, id = id + {number} WHERE {few}{where[1]}")

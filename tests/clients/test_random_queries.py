@@ -3,7 +3,8 @@ that may answer. Some are asked again, as they were or with other constants, aft
 operators that were kept of them have to hold.
 
 `RANDOM_QUERIES=100000 RANDOM_SEED=7 pytest --timeout=0 test_random_queries.py` asks more and others; without, they are the same each
-time. Queries come in rounds of 1,000, each with tables of its own, of the seed and those after it. With
+time. Queries come in rounds of 1,000, each with tables of its own, of the seed and those after it. `RANDOM_ROWS=600000` makes the
+largest table so large. With
 `RANDOM_FINDINGS=file` what differs is written there and the rest is asked, too.
 """
 
@@ -23,6 +24,8 @@ import pytest
 from random_queries import COLUMNS, DUCKDB, TYPES, Maker
 
 ROUND = 1000
+ROWS = int(os.environ.get("RANDOM_ROWS") or 2500)
+"""Of the largest table."""
 ROWS_MAX = 4096
 QUERY_SECONDS = 30
 KEPT = 60
@@ -99,7 +102,7 @@ def prepare(engines, seed, r):
     tables = []
     start = r.choice([dt.datetime(2024, 1, 1), dt.datetime(1969, 12, 30, 20), dt.datetime(2024, 3, 30, 12)])
     maker = Maker(r, [], start)
-    for number, count in enumerate([0, 1, 12, 40, 200, 2500]):
+    for number, count in enumerate([0, 1, 12, 40, 200, ROWS]):
         name = f"random_{seed}_{number}"
         tables.append(name)
         text, partitions = r.choice(["SYMBOL", "VARCHAR"]), r.choice(["DAY", "HOUR", "MONTH", "NONE", "WEEK"])
@@ -107,7 +110,7 @@ def prepare(engines, seed, r):
         ours = columns(lambda c: text if c == "s" else TYPES[c])
         engines.exec(f"CREATE TABLE {name} ({ours}) TIMESTAMP(ts) PARTITION BY {partitions}", f"CREATE TABLE {name} ({columns(lambda c: DUCKDB.get(TYPES[c], TYPES[c]))})")
         rows = list(maker.rows(0, count, number == 3, number == 5))
-        size = r.choice([10_000, 400, 70])
+        size = 10_000 if count > ROWS_MAX else r.choice([10_000, 400, 70])
         for at in range(0, len(rows), size):
             engines.exec(maker.insert(name, rows[at: at + size]))
             if r.random() < 0.3:
@@ -148,7 +151,7 @@ def ask_round(engines, seed, count, tell):
     """(how many were compared, shapes that were not)"""
     r = random.Random(seed)
     maker = prepare(engines, seed, r)
-    compared, refused, before, ids = 0, collections.Counter(), collections.deque(maxlen=KEPT), ROWS_MAX
+    compared, refused, before, ids = 0, collections.Counter(), collections.deque(maxlen=KEPT), max(ROWS, ROWS_MAX)
 
     def ask(query):
         nonlocal compared
