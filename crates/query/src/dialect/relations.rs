@@ -140,7 +140,7 @@ pub(super) fn relations_mut(of: &mut TableWithJoins) -> impl Iterator<Item = &mu
     std::iter::once(&mut of.relation).chain(of.joins.iter_mut().map(|join| &mut join.relation))
 }
 
-pub(super) fn relations(of: &TableWithJoins) -> impl Iterator<Item = &TableFactor> {
+fn relations(of: &TableWithJoins) -> impl Iterator<Item = &TableFactor> {
     std::iter::once(&of.relation).chain(of.joins.iter().map(|join| &join.relation))
 }
 

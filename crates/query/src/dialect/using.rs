@@ -7,7 +7,7 @@
 //!
 //! `USING (c)` is `USING (__merged, c, b.c)`, NATURAL is `USING (__natural, b.c)`.
 
-use super::relations::{called, factors, relations, relations_mut};
+use super::relations::{called, factors, relations_mut};
 use super::rewrite::computed_name;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -123,9 +123,9 @@ fn mark(select: &mut Select, mut order: Option<&mut OrderBy>) -> Result<()> {
     let Asked { alone, of_sides, .. } = asked;
     let has_all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
     let Some(name) = alone.or_else(|| (has_all || joins.is_called).then(|| joins.a_column())) else { return Ok(()) };
-    if select.projection.iter().any(|item| joins.changes_all_of(item)) {
+    if joins.is_lateral || select.projection.iter().any(|item| joins.changes_all_of(item)) {
         if joins.has_outer {
-            return Err(refused(&name));
+            return Err(refused(&name, joins.is_lateral));
         }
         // The stock planner takes the column of either side, which is the same one here; in WHERE it has to be told.
         if let Some(condition) = &mut select.selection {
@@ -148,8 +148,9 @@ fn mark(select: &mut Select, mut order: Option<&mut OrderBy>) -> Result<()> {
     Ok(())
 }
 
-fn refused(name: &str) -> Error {
-    Error::invalid(format!("\"{name}\" of an outer join USING is asked for beside all columns of one side"))
+fn refused(name: &str, is_lateral: bool) -> Error {
+    let beside = if is_lateral { "a LATERAL side" } else { "all columns of one side" };
+    Error::invalid(format!("\"{name}\" of an outer join USING is asked for beside {beside}"))
         .with_hint(format!("name its columns, or join ON a.{name} = b.{name}"))
         .about(name)
 }
@@ -165,6 +166,8 @@ struct Joins {
     is_natural: bool,
     /// Whether one stands in parentheses that have a name, under which there is room for one `c` only.
     is_called: bool,
+    /// Whether a right side looks at the left one, so that it cannot be planned by itself.
+    is_lateral: bool,
     has_outer: bool,
     columns: BTreeSet<String>,
     /// The table on the right side of a column's first join.
@@ -177,9 +180,6 @@ struct Joins {
 impl Joins {
     /// Gives the names of the tables.
     fn add(&mut self, of: &TableWithJoins) -> Vec<String> {
-        if relations(of).any(is_lateral) {
-            return Vec::new();
-        }
         let mut left = self.names_in(&of.relation);
         for join in &of.joins {
             let right = self.names_in(&join.relation);
@@ -190,6 +190,7 @@ impl Joins {
             };
             if let Some(names) = names {
                 self.is_any = true;
+                self.is_lateral |= is_lateral(&join.relation);
                 self.is_natural |= names.is_empty();
                 self.has_outer |= !matches!(join.join_operator, JoinOperator::Join(_) | JoinOperator::Inner(_));
                 for name in names.iter().filter_map(|name| name.0.last()?.as_ident()) {
@@ -217,6 +218,8 @@ impl Joins {
                 within.add(table_with_joins);
                 self.is_called |= within.is_any;
                 self.is_any |= within.is_any;
+                self.is_lateral |= within.is_lateral;
+                self.has_outer |= within.is_lateral && within.has_outer;
                 self.columns.extend(within.columns);
                 vec![alias.name.value.clone()]
             }
@@ -399,9 +402,6 @@ pub(super) fn hide(select: &mut Select, hidden: Vec<Ident>) {
 }
 
 fn mark_joins(of: &mut TableWithJoins, of_sides: &OfSides) {
-    if relations(of).any(is_lateral) {
-        return;
-    }
     for relation in relations_mut(of) {
         if let TableFactor::NestedJoin { table_with_joins, .. } = relation {
             mark_joins(table_with_joins, of_sides);
