@@ -134,11 +134,16 @@ fn mark(select: &mut Select, mut order: Option<&mut OrderBy>) -> Result<()> {
         return Ok(());
     }
     if !of_sides.is_empty() {
-        let mut renamer = Renamer { of_sides: &of_sides, hidden: Vec::new(), found: false };
+        let mut renamer = Renamer { of_sides: &of_sides, hidden: Vec::new(), joined: None, found: false };
         for item in &mut select.projection {
             renamer.item(item);
         }
+        let mut from = std::mem::take(&mut select.from);
         let _ = super::visit_mut(select, &mut renamer);
+        renamer.joined = Some(HashSet::new());
+        from.iter_mut().for_each(|table| drop(renamer.joins(table)));
+        renamer.joined = None;
+        select.from = from;
         if let Some(order) = order.as_mut() {
             let _ = super::visit_mut(*order, &mut renamer);
         }
@@ -345,6 +350,8 @@ impl Visitor for Asked<'_> {
 struct Renamer<'a> {
     of_sides: &'a OfSides,
     hidden: Vec<HashSet<String>>,
+    /// Within FROM: tables that a join USING stands behind already. Before it, their columns are their own.
+    joined: Option<HashSet<String>>,
     found: bool,
 }
 
@@ -359,6 +366,29 @@ impl Renamer<'_> {
             let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
             *item = SelectItem::ExprWithAlias { expr, alias: quoted(name) };
         }
+    }
+
+    /// Conditions of joins, and tables that look at others; gives the names of the tables.
+    fn joins(&mut self, of: &mut TableWithJoins) -> Vec<String> {
+        let mut tables = self.factor(&mut of.relation);
+        for join in &mut of.joins {
+            tables.extend(self.factor(&mut join.relation));
+            let _ = super::visit_mut(&mut join.join_operator, self);
+            if let (Some(JoinConstraint::Using(_) | JoinConstraint::Natural), Some(joined)) =
+                (constraint(join), &mut self.joined)
+            {
+                joined.extend(tables.iter().cloned());
+            }
+        }
+        tables
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor) -> Vec<String> {
+        if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
+            return self.joins(table_with_joins);
+        }
+        let _ = super::visit_mut(factor, self);
+        called(factor).map(|name| name.value).into_iter().collect()
     }
 }
 
@@ -378,7 +408,8 @@ impl VisitorMut for Renamer<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         let Some((side, column)) = of_side(expr, &self.hidden) else { return ControlFlow::Continue(()) };
         let named = (side.value.clone(), column.value.clone());
-        if self.of_sides.contains(&named) {
+        let is_joined = self.joined.as_ref().is_none_or(|joined| joined.contains(&side.value));
+        if is_joined && self.of_sides.contains(&named) {
             let own = Ident { value: name_of_side(&named.1, &named.0), quote_style: Some('"'), span: column.span };
             *expr = Expr::CompoundIdentifier(vec![side.clone(), own]);
             self.found = true;
