@@ -11,7 +11,7 @@ import psycopg
 
 READS = int(os.environ.get("SNAPSHOT_READS") or 400)
 GROUP = 10
-GROUPS_MAX = 3000
+GROUPS_MAX = 1500
 BROKEN = [
     # A part of a commit.
     f"SELECT g, sum(v), count(*) FROM one GROUP BY g HAVING sum(v) <> 0 OR count(*) <> {GROUP}",
@@ -65,7 +65,7 @@ class Writer(threading.Thread):
                 group = live.pop(r.randrange(len(live)))
                 self.server.exec(f"DELETE FROM one WHERE g = {group}")
                 assert self.server.exec(f"SELECT count(*) FROM one WHERE g = {group}")["dataset"] == [[0]]
-            if len(live) > GROUPS_MAX // 2:
+            if len(live) > GROUPS_MAX:
                 self.server.exec(f"DELETE FROM one WHERE g IN ({', '.join(map(str, live[::2]))})")
                 live = live[1::2]
             if r.random() < 0.02:

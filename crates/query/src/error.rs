@@ -2,7 +2,7 @@
 
 mod reworded;
 
-use crate::dialect::without_side;
+use crate::names::without_side;
 use datafusion::common::{DataFusionError, SchemaError};
 use std::sync::Arc;
 use tidalite_types::ErrorKind;

@@ -10,6 +10,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite_types::schema::fold_name;
 
+/// Between the name of a column and that of its side.
+const OF: &str = "·of·";
+
+/// The name that the column of one side of a join has beside the join's own ([`crate::dialect`]).
+pub(crate) fn name_of_side(column: &str, side: &str) -> String {
+    format!("{column}{OF}{side}")
+}
+
+/// A column's name without the side that was put behind it.
+pub(crate) fn without_side(name: &str) -> &str {
+    name.split_once(OF).map_or(name, |(column, _)| column)
+}
+
 /// The words of one statement.
 #[derive(Clone, Debug, Default)]
 pub struct Words {

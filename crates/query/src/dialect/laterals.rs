@@ -33,7 +33,7 @@ pub(super) fn rewritten(select: &mut Select) -> Option<Renamer> {
         }
     }
     if !hidden.is_empty() {
-        super::using::hide(select, hidden);
+        super::relations::hide(select, hidden);
     }
     let (from, to, columns) = unnested(select)?;
     let mut renamer = Renamer { from, to, columns };
@@ -128,14 +128,11 @@ fn parsed(sql: &str) -> Option<Query> {
     query.ok().map(|query| *query)
 }
 
+/// The name of a table or a sub-query.
 pub(super) fn name_of(factor: &TableFactor) -> Option<Ident> {
-    match factor {
-        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
-            Some(alias.name.clone())
-        }
-        TableFactor::Table { name, alias: None, .. } => name.0.last()?.as_ident().cloned(),
-        _ => None,
-    }
+    matches!(factor, TableFactor::Table { .. } | TableFactor::Derived { .. })
+        .then(|| super::relations::called(factor))
+        .flatten()
 }
 
 /// The alias of the UNNEST that was taken into the first table, the name of that, and the columns it gave.

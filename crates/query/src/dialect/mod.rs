@@ -56,7 +56,7 @@ pub(crate) use relations::{
 pub(crate) use synonyms::AGGREGATE_NAMES;
 pub(crate) use timed::TIMED;
 pub(crate) use types::SqlTypes;
-pub(crate) use using::{MergedJoin, merged_join, name_of_side, without_side};
+pub(crate) use using::{MergedJoin, merged_join};
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};
 

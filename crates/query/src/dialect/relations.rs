@@ -9,9 +9,9 @@ use super::pivot::{FOR, GROUP, GROUP_BY_REST};
 use super::using::merged_join;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, ExprWithAlias, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, Join,
-    JoinOperator, NullInclusion, ObjectName, OrderByKind, PivotValueSource, Query, Select, SelectFlavor, SelectItem,
-    SetExpr, TableAlias, TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
+    self, ExcludeSelectItem, Expr, ExprWithAlias, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    GroupByExpr, Ident, Join, JoinOperator, NullInclusion, ObjectName, OrderByKind, PivotValueSource, Query, Select,
+    SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
 };
 
 /// A relation of ours with what it is over.
@@ -327,6 +327,20 @@ fn over(name: &str, rows: Select, arguments: Vec<Expr>) -> TableWithJoins {
 
 pub(crate) fn all_columns() -> SelectItem {
     SelectItem::Wildcard(WildcardAdditionalOptions::default())
+}
+
+/// `*` does not show them.
+pub(super) fn hide(select: &mut Select, hidden: Vec<Ident>) {
+    for item in &mut select.projection {
+        let SelectItem::Wildcard(options) = item else { continue };
+        let names = hidden.iter().map(|name| ObjectName::from(vec![name.clone()]));
+        let excluded = match options.opt_exclude.take() {
+            None => names.collect(),
+            Some(ExcludeSelectItem::Single(one)) => std::iter::once(one).chain(names).collect(),
+            Some(ExcludeSelectItem::Multiple(some)) => some.into_iter().chain(names).collect(),
+        };
+        options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
+    }
 }
 
 pub(crate) fn query(select: Select) -> Query {

@@ -67,6 +67,7 @@ impl VisitorMut for Rewriter {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.depth += 1;
         balanced::union(&mut query.body);
+        name_all(&mut query.body);
         match using::marked(query) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
@@ -154,7 +155,6 @@ fn set_expr(mut body: &mut SetExpr, outer: &[Vec<String>]) -> Result<()> {
     loop {
         match body {
             SetExpr::Select(select) => {
-                name_all(select);
                 let _ = laterals::rewritten(select);
                 windows::resolved(select);
                 name_columns(select, outer);
@@ -180,11 +180,26 @@ fn set_expr(mut body: &mut SetExpr, outer: &[Vec<String>]) -> Result<()> {
 }
 
 /// `FROM t` is `SELECT * FROM t`.
-pub(super) fn name_all(select: &mut Select) {
-    if matches!(select.flavor, SelectFlavor::FromFirstNoSelect) {
-        select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
-        select.flavor = SelectFlavor::Standard;
+fn name_all(body: &mut SetExpr) {
+    for select in selects_mut(body) {
+        if matches!(select.flavor, SelectFlavor::FromFirstNoSelect) {
+            select.projection = vec![relations::all_columns()];
+            select.flavor = SelectFlavor::Standard;
+        }
     }
+}
+
+/// Those that a query is made of, not those of sub-queries.
+pub(super) fn selects_mut(body: &mut SetExpr) -> Vec<&mut Select> {
+    let (mut found, mut left) = (Vec::new(), vec![body]);
+    while let Some(body) = left.pop() {
+        match body {
+            SetExpr::Select(select) => found.push(select.as_mut()),
+            SetExpr::SetOperation { left: one, right: other, .. } => left.extend([one.as_mut(), other.as_mut()]),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// `FETCH FIRST n ROWS ONLY` is `LIMIT n`.

@@ -7,11 +7,12 @@
 //!
 //! `USING (c)` is `USING (__merged, c, b.c)`, NATURAL is `USING (__natural, b.c)`.
 
-use super::relations::{called, factors, relations_mut};
-use super::rewrite::computed_name;
+use super::relations::{called, factors, hide, relations_mut};
+use super::rewrite::{computed_name, selects_mut};
+use crate::names::name_of_side;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    ExcludeSelectItem, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem,
+    Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, Visitor, VisitorMut,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -19,8 +20,6 @@ use std::ops::ControlFlow;
 
 const MERGED: &str = "__merged";
 const NATURAL: &str = "__natural";
-/// Between the name of a column and that of its side.
-const OF: &str = "·of·";
 
 /// Columns by the name of their side and their own.
 type OfSides = BTreeSet<(String, String)>;
@@ -31,16 +30,6 @@ pub(crate) struct MergedJoin {
     pub columns: Option<Vec<String>>,
     /// Columns of sides that are asked for, too.
     pub of_sides: Vec<(String, String)>,
-}
-
-/// The name that a side's own column has beside that of the join.
-pub(crate) fn name_of_side(column: &str, side: &str) -> String {
-    format!("{column}{OF}{side}")
-}
-
-/// A column's name without the side that was put behind it.
-pub(crate) fn without_side(name: &str) -> &str {
-    name.split_once(OF).map_or(name, |(column, _)| column)
 }
 
 /// How a join that is ours was written.
@@ -65,31 +54,25 @@ pub(crate) fn merged_join(join: &Join) -> Option<MergedJoin> {
     Some(MergedJoin { columns: (!is_natural).then_some(columns), of_sides })
 }
 
-/// Of joins that have columns of both sides.
+/// The operators of joins that have columns of both sides, as a pattern.
+macro_rules! of_both_sides {
+    ($on:ident) => {
+        JoinOperator::Join($on)
+            | JoinOperator::Inner($on)
+            | JoinOperator::Left($on)
+            | JoinOperator::LeftOuter($on)
+            | JoinOperator::Right($on)
+            | JoinOperator::RightOuter($on)
+            | JoinOperator::FullOuter($on)
+    };
+}
+
 fn constraint(join: &Join) -> Option<&JoinConstraint> {
-    match &join.join_operator {
-        JoinOperator::Join(on)
-        | JoinOperator::Inner(on)
-        | JoinOperator::Left(on)
-        | JoinOperator::LeftOuter(on)
-        | JoinOperator::Right(on)
-        | JoinOperator::RightOuter(on)
-        | JoinOperator::FullOuter(on) => Some(on),
-        _ => None,
-    }
+    if let of_both_sides!(on) = &join.join_operator { Some(on) } else { None }
 }
 
 fn constraint_mut(join: &mut Join) -> Option<&mut JoinConstraint> {
-    match &mut join.join_operator {
-        JoinOperator::Join(on)
-        | JoinOperator::Inner(on)
-        | JoinOperator::Left(on)
-        | JoinOperator::LeftOuter(on)
-        | JoinOperator::Right(on)
-        | JoinOperator::RightOuter(on)
-        | JoinOperator::FullOuter(on) => Some(on),
-        _ => None,
-    }
+    if let of_both_sides!(on) = &mut join.join_operator { Some(on) } else { None }
 }
 
 /// Marks the joins of a query's own SELECTs.
@@ -97,19 +80,10 @@ pub(super) fn marked(query: &mut Query) -> Result<()> {
     if let SetExpr::Select(select) = query.body.as_mut() {
         return mark(select, query.order_by.as_mut());
     }
-    let mut bodies = vec![query.body.as_mut()];
-    while let Some(body) = bodies.pop() {
-        match body {
-            SetExpr::Select(select) => mark(select, None)?,
-            SetExpr::SetOperation { left, right, .. } => bodies.extend([left.as_mut(), right.as_mut()]),
-            _ => {}
-        }
-    }
-    Ok(())
+    selects_mut(&mut query.body).into_iter().try_for_each(|select| mark(select, None))
 }
 
 fn mark(select: &mut Select, mut order: Option<&mut OrderBy>) -> Result<()> {
-    super::rewrite::name_all(select);
     let mut joins = Joins::default();
     select.from.iter().for_each(|table| drop(joins.add(table)));
     if !joins.is_any {
@@ -122,12 +96,15 @@ fn mark(select: &mut Select, mut order: Option<&mut OrderBy>) -> Result<()> {
     }
     let Asked { alone, of_sides, .. } = asked;
     let has_all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
-    let Some(name) = alone.or_else(|| (has_all || joins.is_called).then(|| joins.a_column())) else { return Ok(()) };
+    if alone.is_none() && !has_all && !joins.is_called {
+        return Ok(());
+    }
     if joins.is_lateral || select.projection.iter().any(|item| joins.changes_all_of(item)) {
-        if joins.has_outer {
-            return Err(refused(&name, joins.is_lateral));
+        // The stock planner takes the left column for one that is named, which is right but of RIGHT and FULL joins, and any
+        // for `*`. In WHERE it has to be told.
+        if joins.keeps_right || joins.has_outer && has_all {
+            return Err(refused(alone.or_else(|| joins.columns.first().cloned()), joins.is_lateral));
         }
-        // The stock planner takes the column of either side, which is the same one here; in WHERE it has to be told.
         if let Some(condition) = &mut select.selection {
             super::visit::change_own(condition, &mut |expr| joins.qualify(expr));
         }
@@ -153,11 +130,15 @@ fn mark(select: &mut Select, mut order: Option<&mut OrderBy>) -> Result<()> {
     Ok(())
 }
 
-fn refused(name: &str, is_lateral: bool) -> Error {
+fn refused(name: Option<String>, is_lateral: bool) -> Error {
     let beside = if is_lateral { "a LATERAL side" } else { "all columns of one side" };
-    Error::invalid(format!("\"{name}\" of an outer join USING is asked for beside {beside}"))
-        .with_hint(format!("name its columns, or join ON a.{name} = b.{name}"))
-        .about(name)
+    let column = name.as_ref().map_or_else(|| "the column".to_owned(), |name| format!("\"{name}\""));
+    let error = Error::invalid(format!("{column} of an outer join USING is asked for beside {beside}"))
+        .with_hint("name the columns of that side, or join ON an equality");
+    match name {
+        Some(name) => error.about(name),
+        None => error,
+    }
 }
 
 fn quoted(name: String) -> Ident {
@@ -174,9 +155,11 @@ struct Joins {
     /// Whether a right side looks at the left one, so that it cannot be planned by itself.
     is_lateral: bool,
     has_outer: bool,
+    /// Whether one is RIGHT or FULL.
+    keeps_right: bool,
     columns: BTreeSet<String>,
-    /// The table on the right side of a column's first join.
-    right_of: BTreeMap<String, String>,
+    /// A table that has the column of the join, where no join keeps rows of the right side only.
+    owners: BTreeMap<String, String>,
     tables: HashSet<String>,
     /// Tables that do not have their own columns afterwards.
     changed: HashSet<String>,
@@ -197,11 +180,15 @@ impl Joins {
                 self.is_any = true;
                 self.is_lateral |= is_lateral(&join.relation);
                 self.is_natural |= names.is_empty();
-                self.has_outer |= !matches!(join.join_operator, JoinOperator::Join(_) | JoinOperator::Inner(_));
+                let is_inner = matches!(join.join_operator, JoinOperator::Join(_) | JoinOperator::Inner(_));
+                self.has_outer |= !is_inner;
+                self.keeps_right |= keeps_right(join);
                 for name in names.iter().filter_map(|name| name.0.last()?.as_ident()) {
-                    self.columns.insert(name.value.clone());
-                    if let [only] = right.as_slice() {
-                        self.right_of.entry(name.value.clone()).or_insert_with(|| only.clone());
+                    let is_first = self.columns.insert(name.value.clone());
+                    if let ([owner], _, true) | (_, ([owner], true), true) =
+                        (left.as_slice(), (right.as_slice(), is_inner), is_first)
+                    {
+                        self.owners.insert(name.value.clone(), owner.clone());
                     }
                 }
                 self.tables.extend(left.iter().chain(&right).cloned());
@@ -224,7 +211,8 @@ impl Joins {
                 self.is_called |= within.is_any;
                 self.is_any |= within.is_any;
                 self.is_lateral |= within.is_lateral;
-                self.has_outer |= within.is_lateral && within.has_outer;
+                self.has_outer |= within.has_outer;
+                self.keeps_right |= within.keeps_right;
                 self.columns.extend(within.columns);
                 vec![alias.name.value.clone()]
             }
@@ -234,14 +222,10 @@ impl Joins {
 
     fn qualify(&self, expr: &mut Expr) {
         if let Expr::Identifier(name) = &*expr
-            && let Some(table) = self.right_of.get(&name.value)
+            && let Some(table) = self.owners.get(&name.value)
         {
             *expr = Expr::CompoundIdentifier(vec![quoted(table.clone()), name.clone()]);
         }
-    }
-
-    fn a_column(&self) -> String {
-        self.columns.first().cloned().unwrap_or_else(|| "*".to_owned())
     }
 
     /// Whether a `t.*` would miss a column of its table.
@@ -415,20 +399,6 @@ impl VisitorMut for Renamer<'_> {
             self.found = true;
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// `*` does not show them.
-pub(super) fn hide(select: &mut Select, hidden: Vec<Ident>) {
-    for item in &mut select.projection {
-        let SelectItem::Wildcard(options) = item else { continue };
-        let names = hidden.iter().map(|name| ObjectName::from(vec![name.clone()]));
-        let excluded = match options.opt_exclude.take() {
-            None => names.collect(),
-            Some(ExcludeSelectItem::Single(one)) => std::iter::once(one).chain(names).collect(),
-            Some(ExcludeSelectItem::Multiple(some)) => some.into_iter().chain(names).collect(),
-        };
-        options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
     }
 }
 

@@ -109,13 +109,17 @@ pub(super) fn keys(
     context: &mut dyn RelationPlannerContext,
 ) -> Result<(Pairs, Option<Expr>)> {
     let (keys, of_right) = written_keys(constraint, left, right, name, context)?;
-    for (l, r) in &keys {
-        let types = (left.schema().field_from_column(l)?.data_type(), right.schema().field_from_column(r)?.data_type());
-        if comparison_coercion(types.0, types.1).is_none() {
-            return Err(Error::invalid(format!("\"{}\" and \"{}\" cannot be compared", l.flat_name(), r.flat_name())));
-        }
-    }
+    keys.iter().try_for_each(|(l, r)| check_comparable((l, left), (r, right)))?;
     Ok((keys, of_right))
+}
+
+/// Refuses two columns whose types have nothing in common.
+pub(super) fn check_comparable((l, left): (&Column, &LogicalPlan), (r, right): (&Column, &LogicalPlan)) -> Result<()> {
+    let types = (left.schema().field_from_column(l)?.data_type(), right.schema().field_from_column(r)?.data_type());
+    match comparison_coercion(types.0, types.1) {
+        Some(_) => Ok(()),
+        None => Err(Error::invalid(format!("\"{}\" and \"{}\" cannot be compared", l.flat_name(), r.flat_name()))),
+    }
 }
 
 pub(super) fn filtered(right: LogicalPlan, condition: Option<Expr>) -> Result<LogicalPlan> {

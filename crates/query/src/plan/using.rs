@@ -4,9 +4,11 @@
 //! ([`crate::dialect`]).
 
 use super::relations::left_of;
-use crate::dialect::{MergedJoin, merged_join, name_of_side, without_side};
+use super::time_join::check_comparable;
+use crate::dialect::{MergedJoin, merged_join};
+use crate::names::{name_of_side, without_side};
 use crate::{Error, Result};
-use datafusion::common::{Column, ExprSchema, JoinConstraint, JoinType, NullEquality};
+use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality};
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -94,10 +96,7 @@ fn pair(name: &str, left: &LogicalPlan, right: &LogicalPlan) -> Result<(Column, 
         }
     };
     let (l, r) = (only(left, "left")?, only(right, "right")?);
-    let types = (left.schema().field_from_column(&l)?.data_type(), right.schema().field_from_column(&r)?.data_type());
-    if comparison_coercion(types.0, types.1).is_none() {
-        return Err(Error::invalid(format!("\"{}\" and \"{}\" cannot be compared", l.flat_name(), r.flat_name())));
-    }
+    check_comparable((&l, left), (&r, right))?;
     Ok((l, r))
 }
 

@@ -7,7 +7,7 @@ use super::returning::rows_hit;
 use super::{Changed, Session, returning};
 use crate::writer::RowChange;
 use crate::{Error, ErrorKind, Result};
-use arrow::array::{AsArray, RecordBatch, UInt32Array};
+use arrow::array::{AsArray, BooleanArray, RecordBatch, UInt32Array};
 use arrow::datatypes::Int64Type;
 use futures::StreamExt;
 use futures::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
@@ -129,12 +129,17 @@ async fn matching(
     let mut rows = Vec::new();
     while let Some(batch) = stream.next().await {
         let batch = batch?;
-        for &address in batch.column(0).as_primitive::<Int64Type>().values() {
-            hit[(address >> 32) as usize].kill(address as u32 as usize);
+        let addresses = batch.column(0).as_primitive::<Int64Type>().values();
+        // One that was paired with several other rows comes again.
+        let is_first = |&address: &i64| hit[(address >> 32) as usize].kill(address as u32 as usize);
+        let is_first: BooleanArray = addresses.iter().map(is_first).map(Some).collect();
+        if targets.is_empty() || is_first.true_count() == 0 {
+            continue;
         }
-        if !targets.is_empty() && batch.num_rows() > 0 {
-            rows.push(batch);
-        }
+        rows.push(match is_first.false_count() {
+            0 => batch,
+            _ => arrow::compute::filter_record_batch(&batch, &is_first).map_err(internal)?,
+        });
     }
     let rows = in_order_of_arrival(rows)?;
     let mut before = 0;
@@ -158,19 +163,18 @@ fn targets(table: &TableSnapshot, assigned: &[Name]) -> Result<Vec<Target>> {
     Ok(targets)
 }
 
-/// Each address once, as a row may have been paired with several others. Addresses ascend with time and, among rows of the
-/// same time, with the order of arrival, which updated rows keep among themselves.
+/// Addresses ascend with time and, among rows of the same time, with the order of arrival, which updated rows keep
+/// among themselves.
 fn in_order_of_arrival(batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     let addresses = |batch: &RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
     let all: Vec<i64> = batches.iter().flat_map(addresses).collect();
-    if all.is_sorted_by(|a, b| a < b) {
+    if all.is_sorted() {
         return Ok(batches);
     }
     let Some(first) = batches.first() else { return Ok(batches) };
     let whole = arrow::compute::concat_batches(&first.schema(), &batches).map_err(internal)?;
     let mut order: Vec<u32> = (0..all.len() as u32).collect();
-    order.sort_by_key(|row| all[*row as usize]);
-    order.dedup_by_key(|row| all[*row as usize]);
+    order.sort_unstable_by_key(|row| all[*row as usize]);
     Ok(vec![arrow::compute::take_record_batch(&whole, &UInt32Array::from(order)).map_err(internal)?])
 }
 

@@ -23,7 +23,11 @@ pub(super) fn is_for_stock(expr: &Expr, plan: &LogicalPlan, place: Place) -> Res
     }
 }
 
+/// The stock rule forgets what a join USING columns asks.
 pub(super) fn is_lateral_for_stock(join: &Join) -> Result<bool> {
+    if !join.on.is_empty() {
+        return Ok(false);
+    }
     let mut plan = join.right.as_ref();
     while let LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) = plan {
         plan = input;
