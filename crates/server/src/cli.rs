@@ -106,18 +106,18 @@ pub fn given(matches: &ArgMatches) -> Result<Given, String> {
 
 /// Prints why and says so by the exit code.
 pub fn fail(code: u8, message: &str) -> ExitCode {
-    eprintln!("tidalite: {message}");
+    print_err!("tidalite: {message}");
     ExitCode::from(code)
 }
 
 fn print_config(matches: &ArgMatches) -> ExitCode {
     if matches.get_flag("markdown") {
-        print!("{}", config::markdown());
+        print_out!("{}", config::markdown().trim_end_matches('\n'));
         return ExitCode::SUCCESS;
     }
     match given(matches).and_then(|given| Config::new(&given).map(|_| given).map_err(|e| e.to_string())) {
         Ok(given) => {
-            print!("{}", config::effective(&given));
+            print_out!("{}", config::effective(&given).trim_end_matches('\n'));
             ExitCode::SUCCESS
         }
         Err(message) => fail(WRONGLY_ASKED, &message),
@@ -142,7 +142,9 @@ fn serve(matches: &ArgMatches) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &format!("could not start threads: {error}")),
     };
-    match runtime.block_on(serve_until_stopped(config)) {
+    let ended = runtime.block_on(serve_until_stopped(config));
+    logging::flush();
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => fail(1, &message),
     }
@@ -215,7 +217,7 @@ impl Signals {
         tokio::select! {
             stopped = server.stop() => stopped.map_err(|e| format!("the database did not close cleanly: {e}")),
             _ = self.next() => {
-                eprintln!("tidalite: stopped at once by a second signal; what was acknowledged is in the log");
+                print_err!("tidalite: stopped at once by a second signal; what was acknowledged is in the log");
                 std::process::exit(1)
             }
         }

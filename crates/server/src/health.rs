@@ -94,5 +94,8 @@ fn metrics(health: &Health) -> String {
     metrics.push(held("tidalite_http_bodies_bytes", "Bytes of requests' bodies held.", &health.bodies));
     let help = "Bytes of messages, statements and values of clients of the PostgreSQL protocol held.";
     metrics.push(held("tidalite_pg_messages_bytes", help, &health.messages));
+    let value = crate::logging::lines_dropped() as f64;
+    let help = "Log lines that standard error did not take.";
+    metrics.push(Metric { name: "tidalite_log_lines_dropped_total", help, is_counter: true, value });
     health.counters.render(&metrics)
 }

@@ -3,10 +3,15 @@
 //! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`accept`], [`http`],
 //! [`pgwire`], [`ilp`], [`health`] the ports, [`socket`] and [`tls`] their connections; [`lines`] line protocol in;
 //! [`answer`], [`cells`], [`digits`], [`json`] rows out; [`errors`] what goes wrong; [`auth`], [`budget`], [`counters`], [`logging`],
-//! [`memory`], [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`].
+//! [`memory`], [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`];
+//! [`terminal`] what commands print.
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod terminal;
 
 mod accept;
 mod answer;

@@ -134,7 +134,7 @@ fn check(matches: &ArgMatches) -> ExitCode {
     };
     progress.end();
     if matches.get_flag("json") {
-        println!("{}", json_of_check(&report));
+        print_out!("{}", json_of_check(&report));
     } else {
         print_check(&report);
     }
@@ -143,10 +143,10 @@ fn check(matches: &ArgMatches) -> ExitCode {
 
 fn print_check(report: &CheckReport) {
     for problem in &report.problems {
-        println!("{}", line_of(problem));
+        print_out!("{}", line_of(problem));
     }
     for orphan in &report.orphans {
-        println!("note: {orphan} belongs to no table; the next start removes it");
+        print_out!("note: {orphan} belongs to no table; the next start removes it");
     }
     let CheckReport { tables, segments, rows, commits, .. } = report;
     let found = match report.problems.len() {
@@ -154,7 +154,7 @@ fn print_check(report: &CheckReport) {
         1 => "1 problem".to_owned(),
         n => format!("{n} problems"),
     };
-    println!("{found}: {tables} tables, {segments} segments of {rows} rows, {commits} commits in the log");
+    print_out!("{found}: {tables} tables, {segments} segments of {rows} rows, {commits} commits in the log");
 }
 
 fn repair(matches: &ArgMatches) -> ExitCode {
@@ -174,21 +174,21 @@ fn repair(matches: &ArgMatches) -> ExitCode {
         });
         let lost = lost.collect::<Vec<_>>();
         let RepairReport { done, quarantine, .. } = &report;
-        println!("{}", serde_json::json!({"done": done, "lost": lost, "quarantine": quarantine, "dry_run": is_dry}));
+        print_out!("{}", serde_json::json!({"done": done, "lost": lost, "quarantine": quarantine, "dry_run": is_dry}));
         return ExitCode::SUCCESS;
     }
-    report.done.iter().for_each(|line| println!("{line}"));
+    report.done.iter().for_each(|line| print_out!("{line}"));
     for Lost { table, partition, from, to, rows, of } in &report.lost {
         let table = if table.is_empty() { String::new() } else { format!("table \"{table}\", ") };
         let partition = if partition.is_empty() { String::new() } else { format!("partition {partition}, ") };
         let times = if from.is_empty() { String::new() } else { format!(" from {from} to {to}") };
         let rows = if *rows == 0 { String::new() } else { format!("{rows} rows{times}, ") };
-        println!("gone: {table}{partition}{rows}{of}");
+        print_out!("gone: {table}{partition}{rows}{of}");
     }
     match (&report.quarantine[..], is_dry) {
-        ("", _) => println!("nothing is damaged"),
-        (folder, true) => println!("this was a dry run: nothing was changed, nothing is in {folder}"),
-        (folder, false) => println!("what was damaged is kept in {}", data.join(folder).display()),
+        ("", _) => print_out!("nothing is damaged"),
+        (folder, true) => print_out!("this was a dry run: nothing was changed, nothing is in {folder}"),
+        (folder, false) => print_out!("what was damaged is kept in {}", data.join(folder).display()),
     }
     ExitCode::SUCCESS
 }
@@ -237,7 +237,7 @@ fn backup(matches: &ArgMatches) -> ExitCode {
     };
     match done {
         Ok(line) => {
-            println!("{line}");
+            print_out!("{line}");
             ExitCode::SUCCESS
         }
         Err(message) => fail(PROBLEMS, &message),
@@ -301,12 +301,12 @@ fn backups(matches: &ArgMatches) -> ExitCode {
                 "tables": b.tables, "rows": b.rows, "bytes": b.bytes(), "log_from": b.log_from().map(|t| t.0),
             })
         });
-        println!("{}", serde_json::Value::Array(all.collect()));
+        print_out!("{}", serde_json::Value::Array(all.collect()));
         return ExitCode::SUCCESS;
     }
     for b in &all {
         let log = b.log_from().map_or_else(String::new, |txn| format!(", each commit from {txn} on"));
-        println!("{}  commit {}{log}, {} tables, {} rows, {}", b.name, b.txn, b.tables, b.rows, size(b.bytes()));
+        print_out!("{}  commit {}{log}, {} tables, {} rows, {}", b.name, b.txn, b.tables, b.rows, size(b.bytes()));
     }
     ExitCode::SUCCESS
 }
@@ -322,7 +322,7 @@ fn restored(matches: &ArgMatches) -> ExitCode {
         Ok(report) => {
             progress.end();
             let size = size(report.bytes);
-            println!(
+            print_out!(
                 "{} as of commit {} out of backup {}: {size} in {} files",
                 data.display(),
                 report.txn,
@@ -400,14 +400,16 @@ impl Progress {
         if self.is_shown && self.last.elapsed() >= PROGRESS {
             self.last = Instant::now();
             let rate = size((done as f64 / self.started.elapsed().as_secs_f64()) as u64);
-            eprint!("\r{} {} of {}, {rate}/s   ", self.what, size(done), size(total));
+            let line = format!("\r{} {} of {}, {rate}/s   ", self.what, size(done), size(total));
+            // Progress that nobody sees is no reason to stop.
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
         }
         Ok(())
     }
 
     fn end(&self) {
         if self.is_shown && self.last > self.started {
-            eprintln!();
+            print_err!("");
         }
     }
 }

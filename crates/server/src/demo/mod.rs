@@ -57,7 +57,9 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &format!("could not start threads: {error}")),
     };
-    match runtime.block_on(show(config, hosts, matches.get_flag("check"))) {
+    let ended = runtime.block_on(show(config, hosts, matches.get_flag("check")));
+    logging::flush();
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => fail(1, &message),
     }
@@ -79,7 +81,7 @@ async fn show(config: Config, hosts: u32, check: bool) -> Result<(), String> {
     };
     let result = load_and_explain(server.database(), http, ilp, hosts).await;
     if result.is_ok() && !check {
-        println!("\nData folder: {}. Ctrl-C stops the server.", data.display());
+        print_out!("\nData folder: {}. Ctrl-C stops the server.", data.display());
         signals.next().await;
     }
     signals.stop(server).await?;
@@ -91,17 +93,17 @@ async fn load_and_explain(database: &Database, http: SocketAddr, ilp: SocketAddr
         load(database, ilp, hosts).await?;
     }
     let (cpu, readings) = (count(database, "cpu").await?, count(database, "readings").await?);
-    println!("{cpu} rows in cpu, {readings} rows in readings.\n");
+    print_out!("{cpu} rows in cpu, {readings} rows in readings.\n");
     let sql = "select hostname, max(usage_user) from cpu group by hostname order by 2 desc, 1 limit 3";
-    println!("  curl -G http://{http}/exec --data-urlencode \"query={sql}\"");
-    println!("  tidalite sql --url http://{http} \"{sql}\"");
-    println!("  tidalite sql --url http://{http}      # a shell");
-    println!("  http://{http}/ in a browser\n");
+    print_out!("  curl -G http://{http}/exec --data-urlencode \"query={sql}\"");
+    print_out!("  tidalite sql --url http://{http} \"{sql}\"");
+    print_out!("  tidalite sql --url http://{http}      # a shell");
+    print_out!("  http://{http}/ in a browser\n");
     for row in first_column(database, sql).await? {
-        println!("  {row}");
+        print_out!("  {row}");
     }
-    println!("\nSend your own: curl http://{http}/write --data-binary 'trades,symbol=ETH price=2615.54'");
-    println!("or point a QuestDB client, Telegraf or tsbs_load_questdb at {ilp}.");
+    print_out!("\nSend your own: curl http://{http}/write --data-binary 'trades,symbol=ETH price=2615.54'");
+    print_out!("or point a QuestDB client, Telegraf or tsbs_load_questdb at {ilp}.");
     Ok(())
 }
 
@@ -129,7 +131,7 @@ async fn load(database: &Database, ilp: SocketAddr, hosts: u32) -> Result<(), St
     }
     bar.finish_and_clear();
     let seconds = started.elapsed().as_secs_f64();
-    println!("Loaded {rows} rows by line protocol in {seconds:.2} s ({:.0} rows/s).", rows as f64 / seconds);
+    print_out!("Loaded {rows} rows by line protocol in {seconds:.2} s ({:.0} rows/s).", rows as f64 / seconds);
     Ok(())
 }
 

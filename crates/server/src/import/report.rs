@@ -69,7 +69,7 @@ impl Report {
             bar.finish_and_clear();
         }
         if let Some(plan) = &done.plan {
-            println!("{plan}");
+            print_out!("{plan}");
             return;
         }
         let Done { tables, rows, bad, nulled, bytes, .. } = done;
@@ -79,9 +79,9 @@ impl Report {
                 "file": self.name, "tables": tables, "rows": rows, "left_out": bad, "nulled": nulled, "bytes": bytes,
                 "seconds_until_durable": seconds, "rows_per_second": rate,
             });
-            println!("{object}");
+            print_out!("{object}");
         } else {
-            println!("{}: {rows} rows durable in {seconds:.2} s ({rate:.0} rows/s, {mib:.0} MiB/s)", self.name);
+            print_out!("{}: {rows} rows durable in {seconds:.2} s ({rate:.0} rows/s, {mib:.0} MiB/s)", self.name);
         }
     }
 }
@@ -140,10 +140,10 @@ impl Rejects {
             None => {
                 self.shown += 1;
                 if self.shown <= SHOWN_MAX {
-                    eprintln!("{}: {place}", if record.is_none() { "became NULL" } else { "left out" });
+                    print_err!("{}: {place}", if record.is_none() { "became NULL" } else { "left out" });
                 }
                 if self.shown == SHOWN_MAX {
-                    eprintln!("more are not shown: --rejects FILE has all of them");
+                    print_err!("more are not shown: --rejects FILE has all of them");
                 }
                 Ok(())
             }

@@ -128,7 +128,7 @@ fn interactive(target: &Target, format: Format) -> ExitCode {
     if let Some(path) = &history {
         let _ = editor.load_history(path);
     }
-    println!("tidalite {}, {}. \\? for help.", env!("CARGO_PKG_VERSION"), target.name());
+    print_out!("tidalite {}, {}. \\? for help.", env!("CARGO_PKG_VERSION"), target.name());
     let mut shell = Shell { target, format, timing: true };
     let mut text = String::new();
     loop {
@@ -174,15 +174,15 @@ impl Shell<'_> {
         let mut words = input.trim_end_matches(';').split_whitespace();
         match (words.next().unwrap_or_default(), words.next()) {
             ("\\q" | "exit" | "quit", None) => return true,
-            ("\\?" | "\\h" | "help", None) => println!("{HELP}"),
+            ("\\?" | "\\h" | "help", None) => print_out!("{HELP}"),
             ("\\d" | "\\dt", None) => self.ask("show tables"),
             ("\\d", Some(table)) => self.ask(&format!("show columns from {table}")),
             ("\\timing", None) => self.timing = !self.timing,
             ("\\format", Some(name)) => match Format::parse(name) {
                 Some(format) => self.format = format,
-                None => eprintln!("the formats are table, csv and json"),
+                None => print_err!("the formats are table, csv and json"),
             },
-            (word, _) if word.starts_with('\\') => eprintln!("there is no command {word}; \\? lists them"),
+            (word, _) if word.starts_with('\\') => print_err!("there is no command {word}; \\? lists them"),
             _ => split(input).iter().for_each(|statement| self.ask(statement)),
         }
         false
@@ -190,7 +190,7 @@ impl Shell<'_> {
 
     fn ask(&self, statement: &str) {
         if let Err(message) = ask(self.target, statement, self.format, self.timing) {
-            eprintln!("{message}");
+            print_err!("{message}");
         }
     }
 }
