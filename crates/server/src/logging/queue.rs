@@ -39,7 +39,9 @@ impl LogQueue {
         let (sender, receiver) = sync_channel(LINES_MAX);
         let dropped = Arc::new(AtomicU64::new(0));
         let counter = dropped.clone();
-        std::thread::Builder::new().name("log-lines".to_owned()).spawn(move || write_lines(&receiver, stream, &counter))?;
+        std::thread::Builder::new()
+            .name("log-lines".to_owned())
+            .spawn(move || write_lines(&receiver, stream, &counter))?;
         Ok(LogQueue { sender, dropped })
     }
 
