@@ -25,10 +25,18 @@ const ROOMS: &[Room] = &[
     Room { folder: "jit", rooms: &["tidalite-kernels"], never: LOW },
     Room { folder: "storage", rooms: &["tidalite-types", "tidalite-kernels"], never: LOW },
     Room { folder: "ingest", rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage"], never: LOW },
+    Room { folder: "sql", rooms: &[], never: LOW },
     Room { folder: "operators", rooms: &["tidalite-kernels"], never: KNOWS_ARROW },
     Room {
         folder: "query",
-        rooms: &["tidalite-types", "tidalite-kernels", "tidalite-jit", "tidalite-storage", "tidalite-operators"],
+        rooms: &[
+            "tidalite-types",
+            "tidalite-kernels",
+            "tidalite-jit",
+            "tidalite-storage",
+            "tidalite-sql",
+            "tidalite-operators",
+        ],
         never: &["hyper", "axum", "socket2", "ureq"],
     },
     Room {

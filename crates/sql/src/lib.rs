@@ -1,0 +1,51 @@
+//! The SQL front end: text to tokens to a syntax tree.
+//!
+//! The crate knows the grammar and nothing else: no catalog, no functions, no types of values. A binder resolves names and
+//! builds a plan from the tree. Parsing takes time in proportion to the length of the text, and recursion is bounded, for
+//! every input ([`DEPTH_MAX`], [`CHAIN_MAX`]).
+//!
+//! Reading order: [`token`] and [`lexer`]; [`keyword`]; [`ast`]; `parser`, one file per clause; `suggest`, hints for
+//! errors; [`completion`] for editors.
+//!
+//! ```
+//! use tidalite_sql::{ast::Statement, parse};
+//!
+//! let statement = parse("SELECT ts, avg(price) FROM trades SAMPLE BY 1h")?;
+//! assert!(matches!(statement, Statement::Query(_)));
+//!
+//! let error = parse("SELECT price FORM trades").unwrap_err();
+//! assert_eq!(error.to_string(), "syntax error: expected end of statement, found trades");
+//! assert_eq!(error.hint.as_deref(), Some("did you mean FROM instead of FORM?"));
+//! # Ok::<(), tidalite_sql::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod ast;
+pub mod completion;
+pub mod error;
+pub mod keyword;
+pub mod lexer;
+mod parser;
+pub mod span;
+mod suggest;
+pub mod token;
+
+pub use completion::expected_at;
+pub use error::{Code, Error, ErrorKind};
+pub use keyword::{Category, Keyword};
+pub use parser::expected::{Expected, NameKind};
+pub use parser::{CHAIN_MAX, DEPTH_MAX};
+pub use span::Span;
+pub use token::{Symbol, Token, TokenKind};
+
+use ast::Statement;
+
+/// Parses one statement; semicolons may end it.
+///
+/// # Errors
+/// The text is no statement, is more than one, or is past a limit; the error says where.
+pub fn parse(text: &str) -> Result<Statement, Error> {
+    let tokens = lexer::tokens(text)?;
+    parser::Parser::new(text, &tokens).statement().map_err(|error| suggest::with_hint(*error, text, &tokens))
+}

@@ -1,0 +1,60 @@
+//! GROUP BY.
+
+use super::{Parser, Result};
+use crate::ast::{Expr, ExprKind, GroupBy, GroupItem};
+use crate::{Keyword, Symbol};
+use Keyword as K;
+
+impl Parser<'_> {
+    /// The keys, behind GROUP BY.
+    #[inline(never)]
+    pub(super) fn group_by(&mut self) -> Result<GroupBy> {
+        if self.keyword(0) == Some(K::All) && !self.is_symbol(1, Symbol::LeftParen) {
+            self.bump();
+            return Ok(GroupBy::All);
+        }
+        self.eat(K::Distinct);
+        Ok(GroupBy::Items(self.list(Self::group_item)?))
+    }
+
+    fn group_item(&mut self) -> Result<GroupItem> {
+        let opens = self.is_symbol(1, Symbol::LeftParen);
+        if opens && self.eat(K::Rollup) {
+            return Ok(GroupItem::Rollup(self.in_parens(Self::group_set)?));
+        }
+        if opens && self.eat(K::Cube) {
+            return Ok(GroupItem::Cube(self.in_parens(Self::group_set)?));
+        }
+        if self.sees_all(&[K::Grouping, K::Sets]) {
+            self.at += 2;
+            let sets = self.nested(|parser| parser.in_parens(Self::grouping_set))?;
+            return Ok(GroupItem::Sets(sets));
+        }
+        if self.is_symbol(0, Symbol::LeftParen) && self.is_symbol(1, Symbol::RightParen) {
+            self.at += 2;
+            return Ok(GroupItem::Empty);
+        }
+        Ok(GroupItem::Expr(self.expr()?))
+    }
+
+    /// A member of GROUPING SETS: `a`, `(a, b)`, `()`, or ROLLUP, CUBE, GROUPING SETS within it.
+    fn grouping_set(&mut self) -> Result<GroupItem> {
+        Ok(match self.group_item()? {
+            GroupItem::Expr(expr) => GroupItem::Set(members(expr)),
+            other => other,
+        })
+    }
+
+    /// A member of ROLLUP and CUBE: `a`, `(a, b)`.
+    fn group_set(&mut self) -> Result<Vec<Expr>> {
+        Ok(members(self.expr()?))
+    }
+}
+
+/// The members of a row, or the one expression.
+fn members(expr: Expr) -> Vec<Expr> {
+    match expr.kind {
+        ExprKind::Row(members) => members,
+        kind => vec![Expr { kind, span: expr.span }],
+    }
+}

@@ -1,0 +1,245 @@
+//! Parentheses: what stands in them is a query, a table or values, which their content shows and no going back.
+
+use super::infix::precedence;
+use super::{Parser, Result};
+use crate::ast::{Alias, Body, Expr, ExprKind, Projection, Query, Relation, RelationKind, Select, TableRef};
+use crate::{Keyword, Span, Symbol, TokenKind};
+use Keyword as K;
+
+/// Parentheses where an expression may stand.
+pub(super) enum ExprParens {
+    /// A query.
+    Query(Box<Query>),
+    /// Values, at least one.
+    Values(Vec<Expr>),
+}
+
+/// Parentheses where a table may stand.
+pub(super) enum TableParens {
+    /// A query.
+    Query(Box<Query>),
+    /// Tables and their joins.
+    Tables(Box<TableRef>),
+}
+
+impl Parser<'_> {
+    /// Whether a query begins with the token `n` behind the next one.
+    pub(super) fn begins_query(&self, n: usize) -> bool {
+        let is_table = |n: usize| self.is_name(n) || self.is_symbol(n, Symbol::LeftParen) || self.is_text(n);
+        match self.keyword(n) {
+            Some(K::Select | K::With | K::From) => true,
+            Some(K::Values) => self.is_symbol(n + 1, Symbol::LeftParen) || self.keyword(n + 1) == Some(K::Row),
+            Some(K::Table) => is_table(n + 1),
+            Some(K::Declare) => self.kind(n + 1) == TokenKind::Variable || self.keyword(n + 1) == Some(K::Overridable),
+            Some(K::Pivot | K::Unpivot) => is_table(n + 1) && !self.ends_operand(n + 1),
+            _ => false,
+        }
+    }
+
+    /// Whether a table with clauses behind it, which is a query, begins where an expression may begin, too.
+    pub(super) fn begins_bare_query(&self, n: usize) -> bool {
+        let mut at = n;
+        while self.is_name(at) && self.is_symbol(at + 1, Symbol::Period) {
+            at += 2;
+        }
+        (self.is_column_name(at) || self.kind(at) == TokenKind::Variable)
+            && (self.keyword(at + 1) == Some(K::Where) || self.begins_time_clause(at + 1))
+    }
+
+    /// Whether SAMPLE BY, LATEST ON or LATEST BY comes.
+    pub(super) fn begins_time_clause(&self, n: usize) -> bool {
+        match (self.keyword(n), self.keyword(n + 1)) {
+            (Some(K::Sample), Some(K::By)) => true,
+            (Some(K::Latest), Some(K::On | K::By)) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether clauses of a query come that may stand behind a table alone.
+    pub(super) fn begins_clause(&self, n: usize) -> bool {
+        matches!(self.keyword(n), Some(K::Where | K::Group | K::Having | K::Order | K::Limit | K::Offset | K::Fetch))
+            || self.begins_time_clause(n)
+            || self.begins_set_operation(n)
+    }
+
+    pub(super) fn begins_set_operation(&self, n: usize) -> bool {
+        matches!(self.keyword(n), Some(K::Union | K::Except | K::Intersect))
+    }
+
+    /// Whether the word `n` behind the next one is an operator, so that what stands before it is an operand.
+    fn ends_operand(&self, n: usize) -> bool {
+        matches!(
+            self.keyword(n),
+            Some(
+                K::And
+                    | K::Or
+                    | K::Is
+                    | K::In
+                    | K::Not
+                    | K::Between
+                    | K::Like
+                    | K::Ilike
+                    | K::Similar
+                    | K::Isnull
+                    | K::Notnull
+                    | K::Collate
+                    | K::At
+                    | K::As
+                    | K::Asc
+                    | K::Desc
+                    | K::From
+                    | K::Where
+                    | K::Order
+                    | K::Limit
+                    | K::Filter
+                    | K::Over
+            )
+        )
+    }
+
+    /// Parentheses that come next, where an expression may stand.
+    #[inline(never)]
+    pub(super) fn parens_in_expr(&mut self) -> Result<ExprParens> {
+        self.expect_symbol(Symbol::LeftParen)?;
+        let open = std::mem::replace(&mut self.storage_follows, false);
+        let out = self.expr_parens_within()?;
+        self.storage_follows = open;
+        self.expect_symbol(Symbol::RightParen)?;
+        Ok(out)
+    }
+
+    #[inline(never)]
+    fn expr_parens_within(&mut self) -> Result<ExprParens> {
+        if self.begins_query(0) || self.begins_bare_query(0) {
+            return Ok(ExprParens::Query(Box::new(self.query()?)));
+        }
+        if !self.is_symbol(0, Symbol::LeftParen) {
+            return Ok(ExprParens::Values(self.list(Self::expr)?));
+        }
+        let start = self.start();
+        let first = match self.nested(Self::parens_in_expr)? {
+            ExprParens::Query(query) if self.is_symbol(0, Symbol::RightParen) => return Ok(ExprParens::Query(query)),
+            ExprParens::Query(query) if self.continues_query() => {
+                return Ok(ExprParens::Query(Box::new(self.query_tail(Body::Query(query), start)?)));
+            }
+            inner => self.value_of(inner, start),
+        };
+        let first = self.continued(first, start)?;
+        let mut values = vec![first];
+        while self.eat_symbol(Symbol::Comma) {
+            values.push(self.expr()?);
+        }
+        Ok(ExprParens::Values(values))
+    }
+
+    /// Parentheses as a value: a sub-query, a row, or what stands in them.
+    pub(super) fn value_of(&self, parens: ExprParens, start: Span) -> Expr {
+        let span = self.since(start);
+        match parens {
+            ExprParens::Query(query) => Expr { kind: ExprKind::Subquery(query), span },
+            ExprParens::Values(mut values) => match values.pop() {
+                Some(value) if values.is_empty() => Expr { span, ..value },
+                last => {
+                    values.extend(last);
+                    Expr { kind: ExprKind::Row(values), span }
+                }
+            },
+        }
+    }
+
+    /// Whether something comes that may only stand behind a query: a set operation, ORDER BY, LIMIT.
+    pub(super) fn continues_query(&self) -> bool {
+        self.begins_set_operation(0) || matches!(self.keyword(0), Some(K::Order | K::Limit | K::Offset | K::Fetch))
+    }
+
+    /// Parentheses that come next, where a table may stand.
+    #[inline(never)]
+    pub(super) fn parens_in_from(&mut self) -> Result<TableParens> {
+        self.expect_symbol(Symbol::LeftParen)?;
+        let open = std::mem::replace(&mut self.storage_follows, false);
+        let out = self.table_parens_within()?;
+        self.storage_follows = open;
+        self.expect_symbol(Symbol::RightParen)?;
+        Ok(out)
+    }
+
+    #[inline(never)]
+    fn table_parens_within(&mut self) -> Result<TableParens> {
+        if self.begins_query(0) {
+            return Ok(TableParens::Query(Box::new(self.query()?)));
+        }
+        let start = self.start();
+        let tables = if self.is_symbol(0, Symbol::LeftParen) {
+            let kind = match self.nested(Self::parens_in_from)? {
+                TableParens::Query(query) if self.is_symbol(0, Symbol::RightParen) => {
+                    return Ok(TableParens::Query(query));
+                }
+                TableParens::Query(query) if self.continues_query() => {
+                    return Ok(TableParens::Query(Box::new(self.query_tail(Body::Query(query), start)?)));
+                }
+                TableParens::Query(query) => RelationKind::Query { lateral: false, query },
+                TableParens::Tables(tables) => RelationKind::Nested(tables),
+            };
+            let relation = self.relation_tail(kind, start)?;
+            self.joined(relation)?
+        } else {
+            self.nested(Self::table_ref)?
+        };
+        if self.begins_clause(0) {
+            return Ok(TableParens::Query(Box::new(self.bare_query(tables, start)?)));
+        }
+        Ok(TableParens::Tables(Box::new(tables)))
+    }
+
+    /// A query in parentheses, which a table alone is, too.
+    #[inline(never)]
+    pub(super) fn query_in_parens(&mut self) -> Result<Box<Query>> {
+        let start = self.start();
+        match self.parens_in_from()? {
+            TableParens::Query(query) => Ok(query),
+            TableParens::Tables(tables) => {
+                let body = Body::Select(Box::new(implicit(*tables, self.since(start))));
+                Ok(Box::new(Query::of_body(body, self.since(start))))
+            }
+        }
+    }
+
+    /// `tables` and the clauses behind it, as a query of all columns.
+    #[inline(never)]
+    pub(super) fn bare_query(&mut self, tables: TableRef, start: Span) -> Result<Query> {
+        let mut select = implicit(tables, start);
+        self.select_clauses(&mut select)?;
+        select.span = self.since(start);
+        self.query_tail(Body::Select(Box::new(select)), start)
+    }
+
+    /// Goes on with an expression whose first operand was read.
+    fn continued(&mut self, first: Expr, start: Span) -> Result<Expr> {
+        self.height = self.above(self.tallest)?;
+        let first = self.postfixed_from(first, start)?;
+        self.climb_from(first, start, precedence::OR)
+    }
+}
+
+/// `SELECT *` of tables, without the words.
+pub(super) fn implicit(tables: TableRef, span: Span) -> Select {
+    Select {
+        distinct: None,
+        projection: Projection::Implicit,
+        from: vec![tables],
+        selection: None,
+        sample_by: None,
+        latest_on: None,
+        group_by: None,
+        pivot: None,
+        having: None,
+        windows: Vec::new(),
+        qualify: None,
+        span,
+    }
+}
+
+/// A relation with nothing behind it.
+pub(super) fn relation_of(kind: RelationKind, alias: Option<Alias>, span: Span) -> Relation {
+    Relation { kind, timestamp: None, sample: None, alias, span }
+}
