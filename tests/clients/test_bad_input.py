@@ -345,6 +345,22 @@ def test_sql_that_goes_too_deep(server, query):
     assert server.value("select 1") == 1
 
 
+# An error within nested expressions took the stock parser 2^n time, and a thread of the planner for ever.
+NESTED = ["NOT(", "CAST(", "CASE WHEN x THEN ", "ARRAY[", "((((", "EXISTS (SELECT "]
+
+
+def test_nested_sql_with_an_error_leaves_the_server_answering(server):
+    started = time.monotonic()
+    for opening in NESTED:
+        for count in [30, 60, 5_000]:
+            body = urllib.parse.urlencode({"query": "select " + opening * count})
+            for path in ["/exec", "/exp", "/api/v1/sql/validate"]:
+                status, _, answer = server.request("POST", path, body, {"Content-Type": "application/x-www-form-urlencoded"}, timeout=30)
+                assert status == 400 and b"position" in answer, (status, answer[:300])
+    assert time.monotonic() - started < 20
+    assert server.value("select 1") == 1
+
+
 def test_refused_sql_changes_nothing(server, table):
     server.exec(f"create table {table} (a int, ts timestamp) timestamp(ts) partition by day")
     for query in [f"insert into {table} values (1, '2024-01-01'), ('x', '2024-01-01')", f"insert into {table} values (1)",

@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import decimal
 import threading
+import time
 import uuid
 
 import asyncpg
@@ -279,3 +280,26 @@ def test_a_window_that_leaves_rows_out_is_cancelled(server):
         busy = lambda: c.execute("SELECT count(*) FROM query_activity() WHERE query LIKE 'SELECT max(s)%'").fetchone()[0]
         eventually(lambda: busy() == 0, 10, "the end of the window")
         assert c.execute("SELECT count(*) FROM long_sequence(1000000) WHERE x % 2 = 0").fetchone() == (500000,)
+
+
+@pytest.mark.parametrize("opening", ["NOT(", "CAST(", "CASE WHEN x THEN ", "ARRAY[", "(("])
+def test_nested_sql_with_an_error_is_refused_at_once(server, opening):
+    """Described, prepared, explained and run: four such statements at once took every thread of the planner."""
+    sql = "SELECT " + opening * 40
+
+    def refused(statement, prepare):
+        with connect(server) as c:
+            with pytest.raises(psycopg.Error) as caught:
+                c.execute(statement, prepare=prepare)
+            assert caught.value.sqlstate in ("42601", "22023", "54001") and caught.value.diag.statement_position
+
+    threads = [threading.Thread(target=refused, args=(text, prepare))
+               for text in [sql, "EXPLAIN " + sql, "PREPARE p AS " + sql] for prepare in [False, True]]
+    started = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - started < 10
+    with connect(server) as c:
+        assert c.execute("SELECT 1").fetchone() == (1,)

@@ -27,7 +27,7 @@ mod tables;
 
 pub use cancel::CancelToken;
 pub use catalog::{ActivityEntry, Catalog, MergeWork, OverView, TableMetrics, ViewMetrics};
-pub use dialect::{parse, parse_bound};
+pub use dialect::{parse, parse_bound, validate};
 pub use door::batches::{Target, to_batch};
 pub use engine::{
     Bucketing, Conflicting, Described, Engine, EngineConfig, Lifted, MaterializedShape, OutputColumn, Part,

@@ -35,7 +35,7 @@ pub use completion::expected_at;
 pub use error::{Code, Error, ErrorKind};
 pub use keyword::{Category, Keyword};
 pub use parser::expected::{Expected, NameKind};
-pub use parser::{CHAIN_MAX, DEPTH_MAX};
+pub use parser::{CHAIN_MAX, DEPTH_MAX, NESTED_JOINS_MAX};
 pub use span::Span;
 pub use token::{Symbol, Token, TokenKind};
 

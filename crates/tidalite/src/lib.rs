@@ -1,7 +1,7 @@
 //! Tidalite as a library: open a folder, write rows, ask SQL.
 //!
 //! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
-//! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; `machine` what memory there is; [`session`] statements; [`metrics`] what is counted.
+//! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; `machine` what memory there is; [`session`] statements, `syntax` whether a text is one; [`metrics`] what is counted.
 //! [`import`] files into rows, [`mod@copy`] what a client sends of them. Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ pub mod repair;
 pub mod restore;
 pub mod session;
 mod shared;
+mod syntax;
 mod views;
 mod writer;
 
@@ -29,6 +30,7 @@ pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use metrics::Metrics;
 pub use session::{Activity, Described, Frame, OutputColumn, Parameter, QueryOptions, Response, Rows};
+pub use syntax::validate;
 pub use tidalite_ingest::line;
 pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};
 pub use tidalite_types as types;

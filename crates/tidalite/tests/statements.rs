@@ -252,6 +252,36 @@ async fn what_needs_no_table_is_told_again() {
     }
 }
 
+/// An error within nested expressions took the stock parser 2ⁿ time, and a thread of the planner for ever.
+#[tokio::test]
+async fn nested_bad_input_is_refused_at_once() {
+    let db = open();
+    let openings = ["NOT(", "CAST(", "CASE WHEN x THEN ", "ARRAY[", "((((", "f(", "x IN (", "EXISTS (SELECT ", "(SELECT ", "-("];
+    for opening in openings {
+        for count in [30, 60, 10_000] {
+            let nested = opening.repeat(count);
+            for sql in [
+                format!("SELECT {nested}"),
+                format!("SELECT {nested}1 1"),
+                format!("EXPLAIN SELECT {nested}"),
+                format!("INSERT INTO t SELECT {nested}"),
+                format!("CREATE VIEW v AS SELECT {nested}"),
+                format!("CREATE MATERIALIZED VIEW v AS (SELECT {nested}"),
+                format!("COPY (SELECT {nested}) TO 'x'"),
+                format!("DELETE FROM t WHERE {nested}"),
+                format!("UPDATE t SET x = {nested}"),
+                format!("ALTER TABLE t DROP PARTITION WHERE {nested}"),
+            ] {
+                let start = std::time::Instant::now();
+                assert!(db.database.execute(&sql, QueryOptions::default()).await.is_err());
+                assert!(db.database.describe(&sql, Vec::new()).await.is_err());
+                assert!(start.elapsed() < Duration::from_secs(2), "{opening} {count}: {:?}", start.elapsed());
+            }
+        }
+    }
+    assert_eq!(db.number("SELECT 1").await, 1);
+}
+
 /// What was planned on a large stack is begun on that of whoever asks again.
 #[tokio::test]
 async fn a_deep_statement_is_asked_again_on_a_small_stack() {

@@ -1,10 +1,12 @@
 //! What the tokenizer and the stock query parser accept.
 
+use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::any::TypeId;
+use std::cell::Cell;
 
 /// Below that of a cast, above that of a product.
 const ARROW_PRECEDENCE: u8 = 45;
@@ -14,6 +16,35 @@ const CONCATENATION_PRECEDENCE: u8 = 25;
 /// The stock generic dialect, which DataFusion itself is tested with, and what QuestDB's users write besides.
 #[derive(Debug)]
 pub(crate) struct TidaliteDialect;
+
+/// Operands that the stock parser may begin for each token of a statement, and for a short one. It begins some of them
+/// several times, and takes 2ⁿ time for n expressions within each other when there is something in them that it does not
+/// know; then it stops here.
+const STEPS_PER_TOKEN: usize = 64;
+const STEPS_MIN: usize = 10_000;
+
+thread_local! {
+    /// Operands that the stock parser may still begin on this thread. Its hook for dialects sees nothing but the dialect, of
+    /// which there is one.
+    static STEPS: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// While it lives, the stock parser is stopped after so many steps.
+pub(super) struct StepLimit {
+    before: usize,
+}
+
+impl StepLimit {
+    pub(super) fn new(tokens: usize) -> StepLimit {
+        StepLimit { before: STEPS.replace(STEPS_MIN + STEPS_PER_TOKEN * tokens) }
+    }
+}
+
+impl Drop for StepLimit {
+    fn drop(&mut self) {
+        STEPS.set(self.before);
+    }
+}
 
 macro_rules! supported {
     ($($method:ident)*) => { $(fn $method(&self) -> bool { true })* };
@@ -35,6 +66,13 @@ impl Dialect for TidaliteDialect {
 
     fn is_identifier_part(&self, c: char) -> bool {
         c.is_alphanumeric() || matches!(c, '_' | '$' | '#' | '@')
+    }
+
+    /// Parses nothing; counts steps. The error is the one that the parser passes on at once, whatever it was trying.
+    fn parse_prefix(&self, _: &mut Parser) -> Option<std::result::Result<Expr, ParserError>> {
+        let left = STEPS.get();
+        STEPS.set(left.saturating_sub(1));
+        (left == 0).then_some(Err(ParserError::RecursionLimitExceeded))
     }
 
     /// As in PostgreSQL: `document ->> 'a' = 'b'` compares what is in the document, `'a' || 1 + 2` is `a3`.

@@ -3,7 +3,7 @@
 //! In: one statement, of any size and content. Out: a statement or an error with its place; never a panic.
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
-//! Reading order: [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
+//! Reading order: [`syntax`] what is a statement at all; [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
 //! [`joins`], [`timed`], [`pivot`], [`exclusions`], [`geohashes`], [`subscripts`] and [`symmetric`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
 //! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
 //! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`not_in`], [`windows`], [`using`], [`relations`], [`sequences`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
@@ -36,6 +36,7 @@ mod subqueries;
 mod subscripts;
 mod symmetric;
 mod synonyms;
+mod syntax;
 mod templates;
 mod timed;
 mod types;
@@ -54,6 +55,7 @@ pub(crate) use relations::{
     table, text, time_join, window_join,
 };
 pub(crate) use synonyms::AGGREGATE_NAMES;
+pub use syntax::validate;
 pub(crate) use timed::TIMED;
 pub(crate) use types::SqlTypes;
 pub(crate) use using::{MergedJoin, merged_join};
@@ -100,6 +102,12 @@ pub(crate) fn parse_unbound(sql: &str, types: &mut Vec<Option<ColumnType>>) -> R
 }
 
 fn words_of(sql: &str) -> Result<(Vec<TokenWithSpan>, Arc<Words>)> {
+    syntax::validate(sql)?;
+    folded(sql)
+}
+
+/// The tokens of a text, their words folded.
+fn folded(sql: &str) -> Result<(Vec<TokenWithSpan>, Arc<Words>)> {
     let mut tokens = tokenize(sql)?;
     let words = Arc::new(Words::fold(sql, &mut tokens));
     Ok((postgres::plain(tokens), words))
@@ -116,6 +124,7 @@ fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement>
     let tokens = symmetric::marked(subscripts::separated(geohashes::literals(tokens, &words)?));
     let tokens = grammar::with_select(tokens);
     check_operators(&tokens)?;
+    let _limit = grammar::StepLimit::new(tokens.len());
     Input::new(&TidaliteDialect, tokens, words).statement()
 }
 

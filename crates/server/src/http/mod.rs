@@ -1,7 +1,7 @@
 //! HTTP: connections, and which request goes where.
 //!
 //! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in; [`imports`] CSV in;
-//! [`query`] SQL in, rows out; [`arrow`] both in Arrow's form; [`frames`] tables that
+//! [`query`] SQL in, rows out; [`validate`] whether a text is a statement; [`arrow`] both in Arrow's form; [`frames`] tables that
 //! a statement brings along; [`once`] requests that
 //! come twice; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is fixed.
 //!
@@ -17,6 +17,7 @@ mod pages;
 mod params;
 mod query;
 mod route;
+mod validate;
 mod write;
 
 use crate::accept::{self, Port};

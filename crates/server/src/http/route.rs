@@ -1,7 +1,7 @@
 //! Which request goes where.
 
 use super::body::Body;
-use super::{Shared, arrow, imports, pages, query, write};
+use super::{Shared, arrow, imports, pages, query, validate, write};
 use crate::counters::add;
 use futures::FutureExt;
 use hyper::body::Incoming;
@@ -52,6 +52,8 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
         "/exec" if reads || method == Method::POST => query::exec(request, peer, shared).await,
         "/exp" if reads || method == Method::POST => query::exp(request, peer, shared).await,
         "/exec" | "/exp" => pages::method_not_allowed(method.as_str(), "GET, POST"),
+        "/api/v1/sql/validate" if reads || method == Method::POST => validate::answer(request, shared).await,
+        "/api/v1/sql/validate" => pages::method_not_allowed(method.as_str(), "GET, POST"),
         "/chk" if reads => query::chk(&request, shared),
         "/" | "/index.html" if reads => pages::start(),
         "/chk" | "/" | "/index.html" => pages::method_not_allowed(method.as_str(), "GET, HEAD"),

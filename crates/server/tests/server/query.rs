@@ -48,6 +48,24 @@ fn statements_come_by_post_too() {
 }
 
 #[test]
+fn a_text_is_validated_and_does_not_run() {
+    let (_data, server) = with_rows(3);
+    let path = "/api/v1/sql/validate";
+    let get = |sql: &str| server.get(&format!("{path}?query={}", escaped(sql)));
+    assert_eq!(get("drop table t").body, "{\"ok\":true}");
+    assert_eq!(server.exec("select count(*) from t")["dataset"], serde_json::json!([[3]]));
+    let reply = get("select 'é', x form t");
+    let hint = "did you mean FROM instead of form?";
+    let wrong = format!("{{\"error\":\"syntax error: expected end of statement, found t\",\"position\":19,\"hint\":\"{hint}\"}}");
+    assert_eq!((reply.status, reply.body), (400, wrong));
+    let plain = server.post_with(path, "Content-Type: text/plain\r\n", b"select a=b&c");
+    assert_eq!(plain.body, "{\"ok\":true}");
+    let form = server.post_with(path, "Content-Type: application/x-www-form-urlencoded\r\n", b"query=select+1+2");
+    assert_eq!(form.body, "{\"error\":\"syntax error: expected end of statement, found 2\",\"position\":9}");
+    assert_eq!(get("").body, "{\"error\":\"empty statement\",\"position\":0}");
+}
+
+#[test]
 fn statements_without_rows_say_ok() {
     let data = folder();
     let server = Server::start(&data, &[]);

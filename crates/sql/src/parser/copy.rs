@@ -55,7 +55,7 @@ impl Parser<'_> {
             if ends && !is_list {
                 return Ok(options);
             }
-            options.push(self.copy_option()?);
+            options.push(self.copy_option(is_list)?);
             if is_list && !self.eat_symbol(Symbol::Comma) {
                 self.expect_symbol(Symbol::RightParen)?;
                 return Ok(options);
@@ -63,7 +63,7 @@ impl Parser<'_> {
         }
     }
 
-    fn copy_option(&mut self) -> Result<CopyOption> {
+    fn copy_option(&mut self, is_list: bool) -> Result<CopyOption> {
         let start = self.start();
         let mut name = self.name(NameKind::Other, "an option of COPY")?;
         // `ON ERROR`, `PARTITION BY`, `FORCE QUOTE` are options of two words.
@@ -82,55 +82,31 @@ impl Parser<'_> {
         if matches!(self.keyword(0), Some(K::As)) || self.is_symbol(0, Symbol::Equal) {
             self.bump();
         }
-        let value = if self.has_copy_value() { Some(self.copy_value()?) } else { None };
+        let has_value = if is_list { !self.ends_copy_option() } else { self.has_copy_value() };
+        let value = if has_value { Some(self.copy_value()?) } else { None };
         Ok(CopyOption { name, value })
     }
 
-    /// Whether a value comes: a constant, a list, or a word that is no option itself, which the word behind it shows.
-    fn has_copy_value(&self) -> bool {
-        let ends = |n: usize| {
-            matches!(
-                self.kind(n),
-                TokenKind::End | TokenKind::Symbol(Symbol::Semicolon | Symbol::Comma | Symbol::RightParen)
-            )
-        };
-        let is_constant = self.is_text(0)
-            || matches!(self.kind(0), TokenKind::Number | TokenKind::Parameter)
-            || self.is_symbol(0, Symbol::LeftParen)
-            || self.is_symbol(0, Symbol::Star)
-            || self.is_symbol(0, Symbol::Minus);
-        match self.keyword(0) {
-            Some(K::True | K::False) => true,
-            Some(K::On) => !self.written(1).eq_ignore_ascii_case("error"),
-            Some(K::Partition) => false,
-            _ if is_constant => true,
-            // `FORMAT csv, HEADER`; `CSV HEADER DELIMITER ','`: of words in a row each is an option, but for those
-            // behind which nothing of their own can stand.
-            _ => self.is_name(0) && (ends(1) || !self.is_text(1)) && self.takes_word(),
-        }
+    fn ends_copy_option(&self) -> bool {
+        let symbols = [Symbol::Semicolon, Symbol::Comma, Symbol::RightParen];
+        self.kind(0) == TokenKind::End || symbols.iter().any(|symbol| self.is_symbol(0, *symbol))
     }
 
-    /// Whether the option that was read takes a word.
-    fn takes_word(&self) -> bool {
-        const OPTIONS: &[&str] = &[
-            "format",
-            "header",
-            "encoding",
-            "timestamp",
-            "by",
-            "partition_by",
-            "error",
-            "on_error",
-            "compression",
-            "ignore_errors",
-            "freeze",
-            "auto_detect",
-        ];
-        let before = self.at.checked_sub(1).map_or("", |at| self.tokens[at].span.of(self.text));
-        let is_flag = before.eq_ignore_ascii_case("header");
-        let is_flag_value =
-            ["off", "on", "match", "true", "false"].iter().any(|w| self.written(0).eq_ignore_ascii_case(w));
-        OPTIONS.iter().any(|option| before.eq_ignore_ascii_case(option)) && (!is_flag || is_flag_value)
+    /// Whether a value comes where nothing parts the options, as in `CSV HEADER DELIMITER ','`: a constant, or a word
+    /// behind an option that takes one.
+    fn has_copy_value(&self) -> bool {
+        const TAKE_A_WORD: &[&str] = &["format", "encoding", "timestamp", "by", "partition_by", "error", "on_error"];
+        const TAKE_A_FLAG: &[&str] = &["header", "freeze", "ignore_errors"];
+        const FLAGS: &[&str] = &["true", "false", "on", "off", "match"];
+        let is_one_of = |word: &str, words: &[&str]| words.iter().any(|known| word.eq_ignore_ascii_case(known));
+        let option = self.at.checked_sub(1).map_or("", |at| self.tokens[at].span.of(self.text));
+        let is_constant = self.is_text(0)
+            || matches!(self.kind(0), TokenKind::Number | TokenKind::Parameter)
+            || self.is_symbol(0, Symbol::Minus);
+        // `ON ERROR` is an option of its own.
+        let is_on_error = self.keyword(0) == Some(K::On) && self.written(1).eq_ignore_ascii_case("error");
+        let is_flag = is_one_of(option, TAKE_A_FLAG) && is_one_of(self.written(0), FLAGS) && !is_on_error;
+        is_constant || is_flag || self.is_name(0) && is_one_of(option, TAKE_A_WORD)
     }
 
     fn copy_value(&mut self) -> Result<Expr> {

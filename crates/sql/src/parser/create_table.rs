@@ -35,6 +35,9 @@ impl Parser<'_> {
         if self.sees(K::User) || self.sees(K::Role) {
             return Ok(Statement::CreateRole(Box::new(self.create_role()?)));
         }
+        if self.keyword(0).is_some() {
+            return Err(self.misplaced(format!("CREATE {} is not supported yet", self.written(0).to_ascii_uppercase())));
+        }
         Err(self.expected("TABLE, VIEW, MATERIALIZED VIEW, SCHEMA or FUNCTION"))
     }
 

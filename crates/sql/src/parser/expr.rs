@@ -8,6 +8,12 @@ use crate::{Keyword, Span, Symbol, TokenKind};
 impl Parser<'_> {
     /// An expression.
     pub(super) fn expr(&mut self) -> Result<Expr> {
+        // Long statements are lists of constants.
+        let is_whole = matches!(self.kind(1), TokenKind::Symbol(Symbol::Comma | Symbol::RightParen));
+        if is_whole && let Some(literal) = self.literal()? {
+            self.tallest = self.tallest.max(1);
+            return Ok(literal);
+        }
         self.operand(precedence::OR)
     }
 

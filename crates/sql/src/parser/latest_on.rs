@@ -13,12 +13,12 @@ impl Parser<'_> {
         self.expect(K::Latest)?;
         let timestamp = if self.eat(K::On) {
             let timestamp = self.expr()?;
-            self.expect(K::Partition)?;
+            self.expect_all(&[K::Partition, K::By])?;
             Some(timestamp)
         } else {
+            self.expect(K::By)?;
             None
         };
-        self.expect(K::By)?;
         let keys = self.list(Self::expr)?;
         if self.keyword(0) == Some(K::Where) {
             let error = self.misplaced("LATEST ON comes after WHERE");

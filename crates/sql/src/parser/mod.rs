@@ -66,6 +66,10 @@ pub const DEPTH_MAX: usize = 200;
 /// many members they have.
 pub const CHAIN_MAX: usize = 2_000;
 
+/// Parentheses around tables and joins within each other, as in `((a JOIN b ON …) JOIN c ON …)`. The stock parser, which reads a
+/// statement behind this one, tries each of them twice: 2ⁿ ways.
+pub const NESTED_JOINS_MAX: usize = 14;
+
 /// Boxed, because results are small where nothing is wrong.
 pub(crate) type Result<T> = std::result::Result<T, Box<Error>>;
 
@@ -82,13 +86,25 @@ pub(crate) struct Parser<'a> {
     tallest: usize,
     /// Whether clauses about storage may follow the query that is being read, such as `PARTITION BY DAY`.
     storage_follows: bool,
+    /// Parentheses around joins, within each other, of those that were read.
+    nested_joins: usize,
     trace: Option<Trace>,
 }
 
 impl<'a> Parser<'a> {
     /// `tokens` are those of `text`.
     pub(crate) fn new(text: &'a str, tokens: &'a [Token]) -> Parser<'a> {
-        Parser { text, tokens, at: 0, depth: 0, height: 0, tallest: 0, storage_follows: false, trace: None }
+        Parser {
+            text,
+            tokens,
+            at: 0,
+            depth: 0,
+            height: 0,
+            tallest: 0,
+            storage_follows: false,
+            nested_joins: 0,
+            trace: None,
+        }
     }
 
     /// A parser that notes what may stand in the place of token `at`.

@@ -1,9 +1,10 @@
 //! Parentheses: what stands in them is a query, a table or values, which their content shows and no going back.
 
 use super::infix::precedence;
-use super::{Parser, Result};
+use super::{NESTED_JOINS_MAX, Parser, Result};
 use crate::ast::{Alias, Body, Expr, ExprKind, Projection, Query, Relation, RelationKind, Select, TableRef};
-use crate::{Keyword, Span, Symbol, TokenKind};
+use crate::error::ErrorKind;
+use crate::{Error, Keyword, Span, Symbol, TokenKind};
 use Keyword as K;
 
 /// Parentheses where an expression may stand.
@@ -157,7 +158,16 @@ impl Parser<'_> {
     pub(super) fn parens_in_from(&mut self) -> Result<TableParens> {
         self.expect_symbol(Symbol::LeftParen)?;
         let open = std::mem::replace(&mut self.storage_follows, false);
+        let beside = std::mem::take(&mut self.nested_joins);
         let out = self.table_parens_within()?;
+        if let TableParens::Tables(_) = &out {
+            self.nested_joins += 1;
+        }
+        if self.nested_joins > NESTED_JOINS_MAX {
+            let kind = ErrorKind::TooDeep(NESTED_JOINS_MAX);
+            return Err(Box::new(Error::new(kind, self.start().start as usize)));
+        }
+        self.nested_joins = self.nested_joins.max(beside);
         self.storage_follows = open;
         self.expect_symbol(Symbol::RightParen)?;
         Ok(out)

@@ -104,7 +104,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of an expression: any word behind AS, and without AS the words that PostgreSQL takes there.
+    /// The name of an expression: any word behind AS, and without AS the words that PostgreSQL takes there and those that
+    /// may be columns, such as `day`.
     pub(super) fn label(&mut self) -> Result<Option<Ident>> {
         if self.eat(K::As) {
             return self.name(NameKind::New, "a column name").map(Some);
@@ -113,7 +114,9 @@ impl Parser<'_> {
         let is_label = match self.kind(0) {
             _ if self.is_traced() => false,
             TokenKind::Word(None) | TokenKind::String => true,
-            TokenKind::Word(Some(keyword)) => keyword.is_bare_label() && !self.ends_item(keyword),
+            TokenKind::Word(Some(keyword)) => {
+                (keyword.is_bare_label() || keyword.is_column_name()) && !self.ends_item(keyword)
+            }
             _ => self.is_quoted(0),
         };
         Ok(is_label.then(|| self.any_name()))

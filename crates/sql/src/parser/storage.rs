@@ -119,7 +119,7 @@ impl Parser<'_> {
         let start = self.start();
         let unit = self.unit_at(1).filter(|_| self.is_adjacent(0));
         let has_word = self.is_adjacent(0) && matches!(self.kind(1), TokenKind::Word(_))
-            || self.written(1).eq_ignore_ascii_case("ms")
+            || ["us", "ms"].iter().any(|unit| self.written(1).eq_ignore_ascii_case(unit))
             || self.unit_at(1).is_some();
         let digits = self.number("a number")?;
         if !has_word {

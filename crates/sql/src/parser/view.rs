@@ -3,8 +3,8 @@
 use super::expected::NameKind;
 use super::{Parser, Result};
 use crate::ast::{
-    AlterView, CreateView, Duration, Expr, Materialized, Offset, Period, Refresh, RefreshMode, RefreshScope,
-    TableStorage,
+    AlterView, CreateView, Duration, Expr, ExprKind, Literal, Materialized, Offset, Period, Refresh, RefreshMode,
+    RefreshScope, TableStorage,
 };
 use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
@@ -82,10 +82,12 @@ impl Parser<'_> {
         if self.is_text(0) {
             return Ok(Offset::Expr { expr: Box::new(self.constant_text(WHAT)?), unit: None });
         }
-        // A unit that there is not is refused with its name by who reads it.
+        // A unit that there is not is refused with its name by who reads the length.
         if self.kind(0) == TokenKind::Number && self.unit_at(1).is_none() && self.is_name(1) {
-            self.bump();
-            return Err(self.expected("a unit: s, m, h, d or w"));
+            let start = self.start();
+            let text = format!("{}{}", self.number(WHAT)?, self.any_name().value);
+            let expr = self.expr_of(ExprKind::Literal(Literal::Text(text)), start);
+            return Ok(Offset::Expr { expr: Box::new(expr), unit: None });
         }
         match self.length_ahead(0) {
             Some(unit) => {

@@ -1,0 +1,60 @@
+//! Whether a text is a statement: `/api/v1/sql/validate`.
+
+use super::Shared;
+use super::body::{self, Body, JSON, response};
+use super::params::Params;
+use crate::errors::{http_status, position};
+use crate::json::push_string;
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Request, Response, StatusCode};
+use std::sync::Arc;
+use tidalite::{Error, ErrorKind};
+
+/// Answers `{"ok":true}`, or what is wrong with the statement, where, and what may help. Nothing runs.
+pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+    match statement(request, shared).await {
+        Ok(sql) => match tidalite::validate(&sql) {
+            Ok(()) => response(StatusCode::OK, JSON, "{\"ok\":true}".to_owned()),
+            Err(error) => response(http_status(error.kind), JSON, refusal(&sql, &error)),
+        },
+        Err((status, error)) => response(status, JSON, refusal("", &error)),
+    }
+}
+
+/// The statement: the parameter `query`, of the path or of a form, or a body of plain text.
+async fn statement(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<String, (StatusCode, Error)> {
+    let invalid = |message: String| (StatusCode::BAD_REQUEST, Error::new(ErrorKind::Invalid, message));
+    let (head, body) = request.into_parts();
+    let mut params = Params::parse(head.uri.query().unwrap_or_default()).map_err(invalid)?;
+    let (mut text, mut share) = (Vec::new(), shared.bodies.share());
+    let read = body::read(&head.headers, body, shared.body, |piece| {
+        share.add(piece.len())?;
+        text.extend_from_slice(piece);
+        Ok(())
+    });
+    read.await.map_err(|e| (e.status(), e.into_error()))?;
+    if !text.is_empty() {
+        let text = String::from_utf8(text).map_err(|_| invalid("the request body is not UTF-8".to_owned()))?;
+        let content_type = head.headers.get(CONTENT_TYPE).map_or(&b""[..], |v| v.as_bytes());
+        if content_type.starts_with(b"application/x-www-form-urlencoded") {
+            params.add(&text).map_err(invalid)?;
+        } else {
+            params.add_plain("query", text);
+        }
+    }
+    Ok(params.get("query").unwrap_or_default().to_owned())
+}
+
+/// `{"error":…,"position":…,"hint":…}`; the position counts characters from 0.
+fn refusal(sql: &str, error: &Error) -> Vec<u8> {
+    let mut out = b"{\"error\":".to_vec();
+    push_string(&mut out, error.message.as_bytes());
+    out.extend_from_slice(format!(",\"position\":{}", position(sql, error)).as_bytes());
+    if let Some(hint) = &error.hint {
+        out.extend_from_slice(b",\"hint\":");
+        push_string(&mut out, hint.as_bytes());
+    }
+    out.push(b'}');
+    out
+}
