@@ -45,11 +45,23 @@ impl Parser<'_> {
     /// VACUUM, LISTEN, LOCK and others; `None` if none of them comes.
     pub(super) fn admin(&mut self) -> Result<Option<Admin>> {
         let Some(keyword) = self.keyword(0) else { return Ok(None) };
-        let takes_any = match keyword {
-            K::Vacuum | K::Analyze | K::Analyse | K::Checkpoint | K::Reindex | K::Snapshot => true,
-            K::Listen | K::Notify | K::Unlisten | K::Lock | K::Comment | K::Call | K::Do | K::Load => true,
-            _ => false,
-        };
+        let takes_any = matches!(
+            keyword,
+            K::Vacuum
+                | K::Analyze
+                | K::Analyse
+                | K::Checkpoint
+                | K::Reindex
+                | K::Snapshot
+                | K::Listen
+                | K::Notify
+                | K::Unlisten
+                | K::Lock
+                | K::Comment
+                | K::Call
+                | K::Do
+                | K::Load
+        );
         if !takes_any || self.begins_clause(1) {
             return Ok(None);
         }

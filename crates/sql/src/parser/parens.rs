@@ -49,11 +49,10 @@ impl Parser<'_> {
 
     /// Whether SAMPLE BY, LATEST ON or LATEST BY comes.
     pub(super) fn begins_time_clause(&self, n: usize) -> bool {
-        match (self.keyword(n), self.keyword(n + 1)) {
-            (Some(K::Sample), Some(K::By)) => true,
-            (Some(K::Latest), Some(K::On | K::By)) => true,
-            _ => false,
-        }
+        matches!(
+            (self.keyword(n), self.keyword(n + 1)),
+            (Some(K::Sample), Some(K::By)) | (Some(K::Latest), Some(K::On | K::By))
+        )
     }
 
     /// Whether clauses of a query come that may stand behind a table alone.

@@ -93,7 +93,7 @@ impl Parser<'_> {
             let includes_nulls = self.nulls_of_unpivot();
             self.expect(K::On)?;
             let columns = self.list(Self::pivot_value)?;
-            let (name, value) = self.into_names()?;
+            let (name, value) = self.output_names()?;
             let unpivot = Unpivot { includes_nulls, value, name, columns, span: self.since(start) };
             RelationKind::Unpivot { relation: Box::new(relation), unpivot: Box::new(unpivot) }
         } else {
@@ -128,7 +128,7 @@ impl Parser<'_> {
     }
 
     /// `INTO NAME name VALUE value`.
-    fn into_names(&mut self) -> Result<(Option<Ident>, Option<Ident>)> {
+    fn output_names(&mut self) -> Result<(Option<Ident>, Option<Ident>)> {
         if !self.eat(K::Into) {
             return Ok((None, None));
         }

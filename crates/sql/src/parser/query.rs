@@ -82,7 +82,7 @@ impl Parser<'_> {
                 self.select_of(tables, start)
             }
             Some(K::Pivot | K::Unpivot) if is_form => Ok(Body::Select(Box::new(self.pivot_statement()?))),
-            Some(K::From) => Ok(Body::Select(Box::new(self.from_first()?))),
+            Some(K::From) => Ok(Body::Select(Box::new(self.select_behind_from()?))),
             _ if self.sees(K::Select) => Ok(Body::Select(Box::new(self.select()?))),
             _ if self.is_column_name(0) || self.kind(0) == TokenKind::Variable || self.is_text(0) => {
                 let tables = self.table_ref()?;

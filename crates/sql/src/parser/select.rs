@@ -39,7 +39,7 @@ impl Parser<'_> {
 
     /// `FROM t`, `FROM t SELECT a WHERE …`.
     #[inline(never)]
-    pub(super) fn from_first(&mut self) -> Result<Select> {
+    pub(super) fn select_behind_from(&mut self) -> Result<Select> {
         let start = self.start();
         self.expect(K::From)?;
         let mut tables = self.table_refs()?.into_iter();

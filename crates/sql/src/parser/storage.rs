@@ -43,13 +43,12 @@ impl Parser<'_> {
     /// Whether clauses about storage, and not more of the query before them, begin with the `TIMESTAMP(c)` that comes.
     pub(super) fn begins_storage(&self) -> bool {
         self.storage_follows
-            && match self.kind(4) {
-                TokenKind::End | TokenKind::Symbol(Symbol::Semicolon | Symbol::Comma) => true,
-                TokenKind::Word(Some(K::Partition | K::Wal | K::Bypass | K::Dedup | K::Ttl | K::With | K::Owned)) => {
-                    true
-                }
-                _ => false,
-            }
+            && matches!(
+                self.kind(4),
+                TokenKind::End
+                    | TokenKind::Symbol(Symbol::Semicolon | Symbol::Comma)
+                    | TokenKind::Word(Some(K::Partition | K::Wal | K::Bypass | K::Dedup | K::Ttl | K::With | K::Owned))
+            )
     }
 
     /// `, INDEX(column [CAPACITY n])`, `, CAST(column AS type)`.

@@ -51,11 +51,7 @@ impl Parser<'_> {
                 self.eat(K::Varying);
             }
             Some(K::Character | K::Char | K::Nchar | K::Bit) => drop(self.eat(K::Varying)),
-            Some(K::Interval) => {
-                if self.eat_any(INTERVAL_FIELDS).is_some() && self.eat(K::To) {
-                    self.eat_any(INTERVAL_FIELDS);
-                }
-            }
+            Some(K::Interval) => drop(self.interval_fields()),
             _ if self.written(0).eq_ignore_ascii_case("unsigned") => drop(self.bump()),
             _ => {}
         }
@@ -65,6 +61,12 @@ impl Parser<'_> {
             name.span = self.since(start);
             name.parts = vec![joined(value, name.span)];
         }
+    }
+
+    /// `DAY TO SECOND`, if it comes.
+    fn interval_fields(&mut self) -> Option<Keyword> {
+        let first = self.eat_any(INTERVAL_FIELDS)?;
+        if self.eat(K::To) { self.eat_any(INTERVAL_FIELDS) } else { Some(first) }
     }
 
     fn type_arg(&mut self) -> Result<TypeArg> {
