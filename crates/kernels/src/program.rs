@@ -72,12 +72,18 @@ impl Test {
 pub enum Guarded {
     Plus,
     Minus,
+    Times,
+    /// A sum, difference or product of integers of so many bits, at most 32.
+    Narrow(Arithmetic, u32),
     /// As plus; what it is added to, and the sum, are between these.
     Moved(i64, i64),
     /// Of integers of so many bits.
     Over(u32),
     Modulo,
 }
+
+/// Products of integers up to this size fit 64 bits.
+const HALF: i64 = 1 << 31;
 
 /// Why a row has no number. What it is of, in the order of the calculation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -544,6 +550,8 @@ impl Guarded {
         match self {
             Guarded::Plus | Guarded::Moved(..) => Arithmetic::Plus,
             Guarded::Minus => Arithmetic::Minus,
+            Guarded::Times => Arithmetic::Times,
+            Guarded::Narrow(with, _) => with,
             Guarded::Over(_) => Arithmetic::Over,
             Guarded::Modulo => Arithmetic::Modulo,
         }
@@ -554,6 +562,9 @@ impl Guarded {
         match self {
             Guarded::Plus => any_over_end(true, a, b, out),
             Guarded::Minus => any_over_end(false, a, b, out),
+            // Products of shorter ones fit.
+            Guarded::Times => any_outside(a, -HALF, HALF) || any_outside(b, -HALF, HALF),
+            Guarded::Narrow(_, bits) => any_outside(Side::Many(out), i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)),
             Guarded::Moved(least, most) => {
                 any_over_end(true, a, b, out)
                     || any_outside(a, least, most)
@@ -568,6 +579,16 @@ impl Guarded {
         match self {
             Guarded::Plus => a.checked_add(b).is_none().then_some(Failure::Overflow(self, a, b)),
             Guarded::Minus => a.checked_sub(b).is_none().then_some(Failure::Overflow(self, a, b)),
+            Guarded::Times => a.checked_mul(b).is_none().then_some(Failure::Overflow(self, a, b)),
+            Guarded::Narrow(with, bits) => {
+                let value = match with {
+                    Arithmetic::Plus => a.checked_add(b),
+                    Arithmetic::Minus => a.checked_sub(b),
+                    _ => a.checked_mul(b),
+                };
+                let is_inside = value.is_some_and(|v| v >= i64::MIN >> (64 - bits) && v <= i64::MAX >> (64 - bits));
+                (!is_inside).then_some(Failure::Overflow(self, a, b))
+            }
             Guarded::Moved(least, most) => {
                 let is_inside = |value: i64| least <= value && value <= most;
                 let is_there = is_inside(a) && a.checked_add(b).is_some_and(is_inside);

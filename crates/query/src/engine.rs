@@ -178,6 +178,9 @@ impl Engine {
         for function in functions::aggregates() {
             datafusion::execution::FunctionRegistry::register_udaf(&mut base, function)?;
         }
+        for function in functions::shifts::functions() {
+            datafusion::execution::FunctionRegistry::register_udwf(&mut base, function)?;
+        }
         let aggregates: Vec<_> =
             base.aggregate_functions().iter().map(|(name, of)| (name.clone(), of.clone())).collect();
         for (name, of) in aggregates {
@@ -463,6 +466,7 @@ impl Engine {
         let logical = again::planned(&state, statement, &query.words.sql).await?;
         let logical = plan::numbered_sets(logical)?;
         let logical = plan::time_ranges(logical, now)?;
+        let logical = plan::exact_numbers(logical)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
         let logical = plan::limits_in_time_order(plan::in_order_of_time(logical)?)?;
         let logical = match query.tail {

@@ -21,15 +21,22 @@ pub struct Error {
     pub hint: Option<String>,
     /// The name the error is about, folded: its place in the text is the position when no better one is known.
     pub(crate) subject: Option<String>,
+    /// Whether a sum of integers may have gone past the end of 64 bits on its way: sums of more bits tell.
+    pub(crate) is_of_sum: bool,
 }
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), position: None, hint: None, subject: None }
+        Error { kind, message: message.into(), position: None, hint: None, subject: None, is_of_sum: false }
     }
 
     pub fn invalid(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Invalid, message)
+    }
+
+    /// A sum of integers that may be outside of 64 bits.
+    pub(crate) fn sum_past_end() -> Error {
+        Error { is_of_sum: true, ..Error::invalid("value out of range: the sum does not fit LONG") }
     }
 
     pub(crate) fn internal(message: impl Into<String>) -> Error {

@@ -8,6 +8,7 @@
 mod calendar;
 pub mod cancel;
 pub mod catalog;
+mod decimal;
 mod dialect;
 pub mod door;
 pub mod engine;

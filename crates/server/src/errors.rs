@@ -43,6 +43,8 @@ pub fn sqlstate(error: &Error) -> &'static str {
         (ErrorKind::Invalid, "not supported", "0A000"),
         (ErrorKind::Invalid, "division by zero", "22012"),
         (ErrorKind::Invalid, "divide by zero", "22012"),
+        (ErrorKind::Invalid, "numeric field overflow", "22003"),
+        (ErrorKind::Invalid, "value out of range", "22003"),
         (ErrorKind::Invalid, "invalid input", "22P02"),
         (ErrorKind::Invalid, "column reference ", "42702"),
         (ErrorKind::Conflict, "table ", "42P07"),
@@ -56,6 +58,9 @@ pub fn sqlstate(error: &Error) -> &'static str {
     ];
     if error.kind == ErrorKind::Invalid && error.message.contains(" not supported") {
         return "0A000";
+    }
+    if error.kind == ErrorKind::Invalid && error.message.contains(" out of range for type ") {
+        return "22003";
     }
     // Behind the line and the column of a record.
     if error.kind == ErrorKind::Invalid && error.message.contains(": invalid input ") {

@@ -21,7 +21,7 @@ mod worker;
 pub use best::{Best, By};
 pub use keys::{KeyKind, Overflow};
 pub use output::{Output, OutputKind};
-pub use worker::{Values, present};
+pub use worker::{Values, magnitude, present};
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;

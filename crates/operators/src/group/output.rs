@@ -91,7 +91,10 @@ impl OutputKind {
     pub(super) fn value(&self, state: &[u64]) -> Option<i64> {
         match *self {
             OutputKind::Count(rows) => Some(state[rows].cast_signed()),
-            OutputKind::Sum { sum, present, plus } => summed(state[sum], state[present], plus),
+            OutputKind::Sum { sum, present, plus } => {
+                let sum = summed(state[sum], state[present], plus)?;
+                Some(i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX }))
+            }
             OutputKind::SumOfFloats { sum, present, is_mean } => {
                 summed_float(state[sum], state[present], is_mean).map(|v| order_of_float(v + 0.0))
             }
@@ -108,8 +111,8 @@ impl OutputKind {
 }
 
 #[inline]
-fn summed(sum: u64, present: u64, plus: i64) -> Option<i64> {
-    (present > 0).then(|| sum.cast_signed().wrapping_add(plus.wrapping_mul(present.cast_signed())))
+fn summed(sum: u64, present: u64, plus: i64) -> Option<i128> {
+    (present > 0).then(|| i128::from(sum.cast_signed()) + i128::from(plus) * i128::from(present))
 }
 
 /// NaN is the one that is stored.
@@ -141,7 +144,10 @@ impl Output {
             }
             OutputKind::Sum { sum, present, plus } => {
                 let sums = groups.word(sum).zip(groups.word(present));
-                Arc::new(sums.map(|(sum, present)| summed(sum, present, plus)).collect::<Int64Array>())
+                let past_end = |_| ArrowError::ComputeError("value out of range: the sum does not fit LONG".to_owned());
+                let long = |sum: i128| i64::try_from(sum).map_err(past_end);
+                let sums = sums.map(|(sum, present)| summed(sum, present, plus).map(long).transpose());
+                Arc::new(sums.collect::<Result<Int64Array, ArrowError>>()?)
             }
             OutputKind::SumOfFloats { sum, present, is_mean } => {
                 let sums = groups.word(sum).zip(groups.word(present));

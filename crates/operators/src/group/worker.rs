@@ -296,6 +296,14 @@ fn folded(inputs: &[Values]) -> Vec<FoldInput<'_>> {
     inputs.iter().map(Values::folded).collect()
 }
 
+/// What no integer of a slice is greater than, with or without a sign: all bits that one of them has.
+#[must_use]
+pub fn magnitude(values: &[i64]) -> u64 {
+    let bits = values.iter().fold(0, |bits, value| bits | (value ^ (value >> 63)));
+    // The least integer is greater than the greatest by one.
+    if bits == 0 { u64::from(!values.is_empty()) } else { (u64::MAX >> bits.leading_zeros()) + 1 }
+}
+
 /// 1 where there is a value; `None` where there is one everywhere.
 #[must_use]
 pub fn present(array: &ArrayRef) -> Option<Vec<u8>> {
@@ -322,6 +330,13 @@ impl Values {
         let present = array.as_ref().and_then(present);
         let array = is_float.zip(array).map(|(is_float, array)| wide(array, is_float)).transpose()?;
         Ok(Values { array, present })
+    }
+
+    /// What no integer among them is greater than, with or without a sign. Values that are not there may count.
+    #[must_use]
+    pub fn magnitude(&self) -> u64 {
+        let integers = self.array.as_ref().and_then(|array| array.as_primitive_opt::<Int64Type>());
+        integers.map_or(0, |integers| magnitude(integers.values()))
     }
 
     /// As kernels fold them.

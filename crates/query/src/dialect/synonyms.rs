@@ -3,11 +3,18 @@
 //! They are put into their place after columns have got their names, which stay those that were written.
 
 use crate::Parameter;
+use crate::decimal::Decimal;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DateTimeField, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan, VisitorMut,
+    BinaryOperator, CastKind, DataType, DateTimeField, DuplicateTreatment, ExactNumberInfo, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan,
+    VisitorMut,
 };
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
+
+/// Digits that every double keeps, and those that a DECIMAL has at most.
+const DOUBLE_DIGITS: usize = 15;
+const DECIMAL_DIGITS: usize = 38;
 
 /// Aggregates that the engine does not know by these names.
 pub(crate) const AGGREGATE_NAMES: &[&str] = &[
@@ -41,6 +48,11 @@ impl VisitorMut for Replacer {
                     super::exclusions::applied(function);
                 }
             },
+            Expr::Value(value) => {
+                if let Some(exact) = long_number(value) {
+                    *expr = exact;
+                }
+            }
             Expr::CompoundFieldAccess { .. } => super::subscripts::replaced(expr),
             Expr::Cast { .. } => super::geohashes::cast(expr),
             Expr::Between { .. } => super::symmetric::replaced(expr),
@@ -217,6 +229,24 @@ fn named(function: &mut Function) {
         }
         _ => {}
     }
+}
+
+/// A number of more digits than a double keeps, as a cast of its text to a decimal that has room for it.
+fn long_number(value: &ValueWithSpan) -> Option<Expr> {
+    let Value::Number(digits, _) = &value.value else { return None };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let count = whole.len() + fraction.len();
+    let is_plain = [whole, fraction].iter().all(|part| part.bytes().all(|digit| digit.is_ascii_digit()));
+    if !is_plain || count <= DOUBLE_DIGITS || count > DECIMAL_DIGITS || digits.parse::<u64>().is_ok() {
+        return None;
+    }
+    let number: f64 = digits.parse().ok()?;
+    let is_kept = Decimal::from_double(number)?.compare(Decimal::parse(digits)?) == Some(Ordering::Equal);
+    let scale = i64::try_from(fraction.len()).ok()?;
+    let data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(count as u64, scale));
+    let text = ValueWithSpan { value: Value::SingleQuotedString(digits.clone()), span: value.span };
+    let expr = Box::new(Expr::Value(text));
+    (!is_kept).then_some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None })
 }
 
 /// The pattern of SIMILAR TO as a regular expression of all of a text.

@@ -2,13 +2,15 @@
 
 use super::timestamps::parse_timestamp;
 use super::{array_texts, arrow_type};
+use crate::decimal::{self, Decimal};
+use crate::functions::casts;
 use crate::{Error, Result};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt32Type,
+    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt32Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::collections::HashMap;
@@ -53,6 +55,8 @@ fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Batc
         ColumnType::Json => json(array, target, rows_before)?,
         ColumnType::Timestamp(unit) if is_text(array) => timestamps(array, target, rows_before, unit)?,
         ColumnType::Date if array.data_type().is_integer() => days(array, target, rows_before)?,
+        ColumnType::Decimal { precision, scale } => decimals(array, target, rows_before, (precision, scale))?,
+        ColumnType::Binary if is_text(array) => bytes(array, target, rows_before)?,
         _ => plain(array, target, rows_before)?,
     };
     Ok(BatchColumn { name: target.name.clone(), column_type: target.column_type, column, dictionary, narrower: None })
@@ -68,6 +72,9 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
         return Ok(array.clone());
     }
     check_kinds(array, target, rows_before)?;
+    if array.data_type().is_decimal() && to.is_numeric() {
+        return Ok(casts::cast(array, to, false)?);
+    }
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     if let Ok(array) = cast_with_options(array, to, &strict) {
         return Ok(array);
@@ -107,16 +114,29 @@ fn check_kinds(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<()
     if refused_kinds {
         return Err(mismatch(array, target));
     }
-    if from.is_floating() && to.is_integer() {
-        let wide = cast_with_options(array, &DataType::Float64, &CastOptions::default());
-        let wide = wide.map_err(|e| Error::internal(e.to_string()))?;
-        let values = wide.as_primitive::<Float64Type>();
-        if let Some(row) = (0..values.len()).find(|row| values.is_valid(*row) && values.value(*row).fract() != 0.0) {
-            let why = format!("invalid input for type {}: {}", target.column_type, shown(array, row));
-            return Err(refused(target, rows_before + row as u64, &why));
-        }
+    let is_lost: Box<dyn Fn(usize) -> bool> = if from.is_floating() && to.is_integer() {
+        let values = doubles(array)?;
+        Box::new(move |row| values[row].fract() != 0.0)
+    } else if from.is_decimal() && to.is_integer() {
+        let numbers = casts::numbers(array)?;
+        Box::new(move |row| !numbers(row).and_then(|number| number.rescaled(0)).is_some_and(|at| at.is_exact))
+    } else if *from == DataType::Float64 && to == DataType::Float32 {
+        let values = doubles(array)?;
+        Box::new(move |row| values[row].is_finite() && (values[row] as f32).is_infinite())
+    } else {
+        return Ok(());
+    };
+    if let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && is_lost(*row)) {
+        let why = format!("invalid input for type {}: {}", target.column_type, shown(array, row));
+        return Err(refused(target, rows_before + row as u64, &why));
     }
     Ok(())
+}
+
+fn doubles(array: &ArrayRef) -> Result<Vec<f64>> {
+    let wide = cast_with_options(array, &DataType::Float64, &CastOptions::default());
+    let wide = wide.map_err(|e| Error::internal(e.to_string()))?;
+    Ok(wide.as_primitive::<Float64Type>().values().to_vec())
 }
 
 fn shown(array: &ArrayRef, row: usize) -> String {
@@ -138,7 +158,6 @@ fn plain(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> 
         ColumnType::Double => Values::F64(values::<Float64Type>(&array)),
         ColumnType::Date => Values::I32(values::<Date32Type>(&array)),
         ColumnType::Timestamp(_) => Values::I64(integers(&array, target)?),
-        ColumnType::Decimal { .. } => return decimals(&array, target, rows_before),
         ColumnType::Varchar => {
             Values::Views(views(array.as_string_view().iter().map(|v| v.map(str::as_bytes)), target)?)
         }
@@ -185,26 +204,66 @@ fn integers(array: &ArrayRef, target: &Target) -> Result<Vec<i64>> {
     Ok(values::<Int64Type>(&cast(array, &DataType::Int64, target, 0)?))
 }
 
-fn decimals(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
-    let array: &PrimitiveArray<Decimal128Type> = array.as_primitive();
-    let ColumnType::Decimal { precision, .. } = target.column_type else {
-        return Err(Error::internal("not a decimal"));
-    };
-    let limit = 10_i128.pow(u32::from(precision));
-    if let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && array.value(*row).abs() >= limit) {
-        return Err(refused(
-            target,
-            rows_before + row as u64,
-            &format!("{} out of range: {}", target.column_type, array.value_as_string(row)),
-        ));
+/// Numbers and their texts as decimals, of which no digit is lost.
+fn decimals(array: &ArrayRef, target: &Target, rows_before: u64, (precision, scale): (u8, u8)) -> Result<Column> {
+    let texts = if is_text(array) { Some(cast(array, &DataType::Utf8View, target, rows_before)?) } else { None };
+    if texts.is_none() && !array.data_type().is_numeric() && *array.data_type() != DataType::Null {
+        return Err(mismatch(array, target));
     }
-    let values = array.values().iter().enumerate().map(|(row, v)| if array.is_valid(row) { *v } else { 0 });
-    let values = match target.column_type.physical() {
-        Physical::I32 => Values::I32(values.map(|v| v as i32).collect()),
-        Physical::I64 => Values::I64(values.map(|v| v as i64).collect()),
-        _ => Values::I128(values.collect()),
+    let numbers = if texts.is_none() { Some(casts::numbers(array)?) } else { None };
+    let number = |row: usize| match (&texts, &numbers) {
+        (Some(texts), _) => Decimal::parse(texts.as_string_view().value(row)),
+        (None, numbers) => numbers.as_ref().and_then(|numbers| numbers(row)),
     };
-    Ok(with_nulls(values, array.nulls()))
+    let digits = |row: usize| -> Result<i128> {
+        let refused = |why: &str| Err(refused(target, rows_before + row as u64, why));
+        let Some(number) = number(row) else {
+            return refused(&format!("invalid input for type {}: {}", target.column_type, shown(array, row)));
+        };
+        match number.rescaled(scale.into()) {
+            Some(at) if at.is_exact && decimal::fits(at.floor, precision) => {
+                at.floor.to_i128().ok_or_else(|| Error::internal("a decimal of more than 38 digits"))
+            }
+            Some(at) if !at.is_exact && decimal::fits(at.nearest, precision) => {
+                let why = format!("more digits behind the point than {} keeps: {}", target.column_type, number.text());
+                refused(&format!("numeric field overflow: {why}"))
+            }
+            _ => refused(&format!("numeric field overflow: {} does not fit {}", number.text(), target.column_type)),
+        }
+    };
+    let values = (0..array.len()).map(|row| if array.is_valid(row) { digits(row) } else { Ok(0) });
+    let values = values.collect::<Result<Vec<i128>>>()?;
+    let values = match target.column_type.physical() {
+        Physical::I32 => Values::I32(values.into_iter().map(|v| v as i32).collect()),
+        Physical::I64 => Values::I64(values.into_iter().map(|v| v as i64).collect()),
+        _ => Values::I128(values),
+    };
+    Ok(with_nulls(values, array.logical_nulls().as_ref()))
+}
+
+/// Texts as bytes: hexadecimal digits behind `\x`, as PostgreSQL writes them, other texts as they are.
+fn bytes(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
+    let texts = cast(array, &DataType::Utf8View, target, rows_before)?;
+    let one = |(row, text): (usize, Option<&str>)| {
+        text.map(|text| {
+            bytes_of_text(text).ok_or_else(|| {
+                let why = format!("invalid input for type {}: {}", target.column_type, shown(array, row));
+                refused(target, rows_before + row as u64, &why)
+            })
+        })
+        .transpose()
+    };
+    let bytes = texts.as_string_view().iter().enumerate().map(one).collect::<Result<Vec<_>>>()?;
+    let bytes = bytes.into_iter().collect::<BinaryViewArray>();
+    Ok(with_nulls(Values::Views(views(bytes.iter(), target)?), bytes.nulls()))
+}
+
+/// `None` of `\x` with something else than pairs of hexadecimal digits behind it.
+pub(crate) fn bytes_of_text(text: &str) -> Option<Vec<u8>> {
+    let Some(digits) = text.strip_prefix("\\x") else { return Some(text.as_bytes().to_vec()) };
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);
+    let is_hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    digits.as_bytes().chunks(2).map(byte).collect::<Option<_>>().filter(|_| is_hexadecimal)
 }
 
 fn symbols(array: &ArrayRef, target: &Target, rows_before: u64, dictionary: &mut Views) -> Result<Column> {

@@ -6,7 +6,7 @@ use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, RecordBatch, RecordBatchOptions, StringViewArray,
 };
 use datafusion::arrow::datatypes::{Field, Schema};
-use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, UnaryOperator, Value};
+use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, Expr, Query, SetExpr, UnaryOperator, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tidalite_types::ColumnType;
@@ -48,12 +48,24 @@ fn cell(expr: &Expr) -> Option<Cell<'_>> {
             Value::Boolean(value) => Some(Cell::Bool(*value)),
             _ => None,
         },
+        Expr::Cast { expr, data_type, .. } => Some(Cell::Number(Cow::Borrowed(long_number(expr, data_type)?))),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match cell(expr)? {
             Cell::Number(text) if !text.starts_with('-') => Some(Cell::Number(Cow::Owned(format!("-{text}")))),
             _ => None,
         },
         _ => None,
     }
+}
+
+/// The digits of a number that has more of them than a double keeps ([`crate::dialect`] casts it to a decimal).
+fn long_number<'a>(text: &'a Expr, data_type: &DataType) -> Option<&'a str> {
+    let DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale)) = data_type else { return None };
+    let Expr::Value(value) = text else { return None };
+    let Value::SingleQuotedString(digits) = &value.value else { return None };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_whole = |part: &str, count: i128| part.len() as i128 == count && part.bytes().all(|b| b.is_ascii_digit());
+    let (precision, scale) = (i128::from(*precision), i128::from(*scale));
+    (is_whole(whole, precision - scale) && is_whole(fraction, scale)).then_some(digits)
 }
 
 fn array(cells: &[Cell], column_type: Option<ColumnType>) -> Option<ArrayRef> {

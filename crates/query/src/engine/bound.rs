@@ -8,6 +8,7 @@ use super::Engine;
 use super::operators::Operators;
 use super::plans::{Plan, is_lasting, unpinned};
 use super::written::placeholder;
+use crate::decimal::{self, Decimal};
 use crate::parameters::number;
 use crate::plan::constant_of;
 use crate::scan::table::NativeTable;
@@ -60,6 +61,17 @@ fn constant(field: &FieldRef, value: &Parameter) -> Option<ScalarValue> {
         }
         // Zeros are compared otherwise than other numbers.
         (Parameter::Double(v), DataType::Float64) if v.is_finite() && *v != 0.0 => Some(ScalarValue::Float64(Some(*v))),
+        (_, DataType::Decimal128(precision, scale)) => {
+            let number = match value {
+                Parameter::Long(v) => Decimal::from_integer((*v).into()),
+                Parameter::Double(v) => Decimal::from_double(*v)?,
+                Parameter::Decimal(digits) => Decimal::parse(digits)?,
+                _ => return None,
+            };
+            let at = number.rescaled((*scale).into()).filter(|at| at.is_exact)?;
+            let digits = decimal::narrow(at.floor, *precision, *scale).ok()?;
+            Some(ScalarValue::Decimal128(Some(digits), *precision, *scale))
+        }
         (Parameter::Text(text), DataType::Utf8View) => Some(ScalarValue::Utf8View(Some(text.clone()))),
         (Parameter::Text(text) | Parameter::Typed(text, _), data_type) => {
             let constant = constant_of(field, text).ok().flatten()?;

@@ -30,7 +30,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::Fold;
-use tidalite_operators::group::{self, Best, Grouping, KeyKind, Output, Overflow, Part, Sought};
+use tidalite_operators::group::{self, Best, Grouping, KeyKind, Output, Overflow, Part, Sought, Values};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -95,7 +95,7 @@ enum Stop {
 
 impl From<DataFusionError> for Stop {
     fn from(error: DataFusionError) -> Stop {
-        if super::is_want_of_memory(&error) { Stop::Overflow } else { Stop::Failed(error) }
+        if super::is_want_of_memory(&error) || super::is_of_sum(&error) { Stop::Overflow } else { Stop::Failed(error) }
     }
 }
 
@@ -439,6 +439,7 @@ impl Thread {
         async move {
             let Thread { mut rows, what, shared, memory, threads, time } = self;
             let mut worker = shared.worker();
+            let mut mass = Mass::new(&what.folds, threads);
             while let Some(batch) = rows.next().await {
                 let batch = batch?;
                 cancel.check().map_err(DataFusionError::from)?;
@@ -449,12 +450,46 @@ impl Thread {
                 let keys = what.by.keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
                 let keys = keys.collect::<Result<Vec<_>>>()?;
                 let inputs = what.inputs.iter().map(|input| input.values(&batch)).collect::<Result<Vec<_>>>()?;
+                mass.add(&inputs, batch.num_rows())?;
                 worker.add(&keys, &inputs, batch.num_rows())?;
                 memory.try_resize(worker.bytes() + shared.bytes() / threads)?;
             }
             Ok(worker.finish())
         }
         .boxed()
+    }
+}
+
+/// What sums of integers of one thread come to at most. As long as that fits, no sum of any groups can have gone past the
+/// end of 64 bits, and nothing is checked row by row.
+struct Mass {
+    /// Each input that is summed up, with what its values come to.
+    inputs: Vec<(usize, u64)>,
+    limit: u64,
+}
+
+impl Mass {
+    fn new(folds: &[Fold], threads: usize) -> Mass {
+        let mut inputs: Vec<(usize, u64)> = Vec::new();
+        for fold in folds {
+            if let Fold::SumInt(input) = *fold
+                && !inputs.iter().any(|(known, _)| *known == input)
+            {
+                inputs.push((input, 0));
+            }
+        }
+        Mass { inputs, limit: i64::MAX.unsigned_abs() / threads.max(1) as u64 }
+    }
+
+    fn add(&mut self, values: &[Values], rows: usize) -> std::result::Result<(), Stop> {
+        for (input, mass) in &mut self.inputs {
+            let own = values.get(*input).map_or(0, Values::magnitude).saturating_mul(rows as u64);
+            *mass = mass.saturating_add(own);
+            if *mass > self.limit {
+                return Err(Stop::Overflow);
+            }
+        }
+        Ok(())
     }
 }
 

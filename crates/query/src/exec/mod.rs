@@ -68,6 +68,14 @@ fn is_want_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
+/// Whether sums have to be made in more bits.
+fn is_of_sum(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::External(inner) => inner.downcast_ref::<crate::Error>().is_some_and(|own| own.is_of_sum),
+        _ => false,
+    }
+}
+
 /// All rows of a stream as one batch, their memory reserved.
 async fn collected(mut stream: SendableRecordBatchStream, memory: &mut MemoryReservation) -> Result<RecordBatch> {
     let schema = stream.schema();

@@ -1,10 +1,15 @@
 //! Stock aggregates of which one thing is otherwise.
 //!
+//! `sum` and `avg` of integers and decimals are exact ([`super::sums`]), those of floating point over frames that move
+//! forget what left ([`super::sliding`]).
 //! `min` and `max` of groups of floating point: the stock ones begin with the largest finite number and so never come to
 //! infinity or NaN. Those of addresses are addresses. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`,
 //! and many such are long to plan; [`crate::plan::grouped`] does the same at less cost. `string_agg`: the stock one wants
 //! its rows sorted, and no two of them could want it otherwise, though it sorts what it has by itself.
 
+use super::formulas::Formula;
+use super::sliding::{self, TwoStacks};
+use super::sums::{self, Exact};
 use crate::door;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
@@ -12,6 +17,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
 use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
@@ -25,6 +31,22 @@ use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 use tidalite_types::ColumnType;
 
+/// Which sums an aggregate makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Adds {
+    Sum,
+    Mean,
+}
+
+impl Adds {
+    fn formula(self) -> &'static Formula {
+        match self {
+            Adds::Sum => &sliding::SUM,
+            Adds::Mean => &sliding::MEAN,
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Adjusted {
     stock: Arc<AggregateUDF>,
@@ -32,27 +54,38 @@ pub(super) struct Adjusted {
     better: Option<Ordering>,
     /// Whether rows may come in any order.
     sorts: bool,
+    adds: Option<Adds>,
 }
 
 /// As it is registered: a function is another than the stock one.
 pub(crate) fn sum() -> Arc<AggregateUDF> {
     static SUM: LazyLock<Arc<AggregateUDF>> =
-        LazyLock::new(|| Arc::new(AggregateUDF::new_from_impl(Adjusted::plain(sum_udaf()))));
+        LazyLock::new(|| Arc::new(AggregateUDF::new_from_impl(Adjusted::adding(sum_udaf(), Adds::Sum))));
     SUM.clone()
 }
 
 impl Adjusted {
-    pub fn all() -> [Adjusted; 4] {
+    pub fn all() -> [Adjusted; 5] {
         [
             Adjusted { better: Some(Ordering::Less), ..Adjusted::plain(min_udaf()) },
             Adjusted { better: Some(Ordering::Greater), ..Adjusted::plain(max_udaf()) },
-            Adjusted::plain(sum_udaf()),
+            Adjusted::adding(sum_udaf(), Adds::Sum),
+            Adjusted::adding(avg_udaf(), Adds::Mean),
             Adjusted { sorts: true, ..Adjusted::plain(string_agg_udaf()) },
         ]
     }
 
     fn plain(stock: Arc<AggregateUDF>) -> Adjusted {
-        Adjusted { stock, better: None, sorts: false }
+        Adjusted { stock, better: None, sorts: false, adds: None }
+    }
+
+    fn adding(stock: Arc<AggregateUDF>, adds: Adds) -> Adjusted {
+        Adjusted { adds: Some(adds), ..Adjusted::plain(stock) }
+    }
+
+    /// What is summed up exactly.
+    fn exact(&self, args: &AccumulatorArgs) -> Option<Exact> {
+        Exact::of_arguments(self.adds? == Adds::Mean, args)
     }
 
     fn inner(&self) -> &dyn AggregateUDFImpl {
@@ -69,8 +102,17 @@ impl AggregateUDFImpl for Adjusted {
         self.inner().signature()
     }
 
+    fn aliases(&self) -> &[String] {
+        self.inner().aliases()
+    }
+
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.inner().return_type(types)
+        match (self.adds, types) {
+            (Some(Adds::Mean), [of]) if of.is_decimal() => {
+                sums::mean_type(of).map_or_else(|| self.inner().return_type(types), Ok)
+            }
+            _ => self.inner().return_type(types),
+        }
     }
 
     fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
@@ -78,16 +120,31 @@ impl AggregateUDFImpl for Adjusted {
             (Some(_), [of]) if door::column_type(of) == Some(ColumnType::Ipv4) => {
                 Ok(door::field_of_one(self.name(), of))
             }
+            _ if self.adds.is_some() => {
+                let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
+                let field = self.inner().return_field(fields)?;
+                Ok(Arc::new(field.as_ref().clone().with_data_type(self.return_type(&types)?)))
+            }
             _ => self.inner().return_field(fields),
         }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.inner().accumulator(args)
+        match self.exact(&args) {
+            Some(exact) => Ok(exact.accumulator(args.is_distinct)),
+            None => self.inner().accumulator(args),
+        }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.inner().state_fields(args)
+        let exact = self
+            .adds
+            .zip(args.input_fields.first())
+            .and_then(|(adds, of)| Exact::new(adds == Adds::Mean, of.data_type(), args.return_field.data_type()));
+        match exact {
+            Some(_) => Ok(Exact::state_fields(&args)),
+            None => self.inner().state_fields(args),
+        }
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
@@ -98,12 +155,20 @@ impl AggregateUDFImpl for Adjusted {
         match (args.return_field.data_type(), self.better) {
             (DataType::Float32, Some(better)) => Ok(Box::new(Groups::<Float32Type>::new(better))),
             (DataType::Float64, Some(better)) => Ok(Box::new(Groups::<Float64Type>::new(better))),
-            _ => self.inner().create_groups_accumulator(args),
+            _ => match self.exact(&args) {
+                Some(exact) => Ok(exact.groups()),
+                None => self.inner().create_groups_accumulator(args),
+            },
         }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.inner().create_sliding_accumulator(args)
+        let is_float = args.expr_fields.first().is_some_and(|field| *field.data_type() == DataType::Float64);
+        match (self.exact(&args), self.adds) {
+            (Some(exact), _) => Ok(exact.accumulator(args.is_distinct)),
+            (None, Some(adds)) if is_float && !args.is_distinct => Ok(Box::new(TwoStacks::new(adds.formula()))),
+            _ => self.inner().create_sliding_accumulator(args),
+        }
     }
 
     fn is_descending(&self) -> Option<bool> {

@@ -1,42 +1,53 @@
-//! Aggregates that are a few running numbers: compensated sums `ksum` (Kahan) and `nsum` (Neumaier), `geomean`,
-//! `weighted_avg`, `vwap`, `skewness`, `kurtosis`. Rows with a NULL among the arguments do not count.
+//! Aggregates whose state is a few floating-point numbers: compensated sums `ksum` (Kahan) and `nsum` (Neumaier),
+//! `geomean`, `weighted_avg`, `vwap`, `skewness`, `kurtosis`, and those of [`super::regressions`]. Rows with a NULL among
+//! the arguments do not count.
+//!
+//! A formula adds rows to a state and merges two states. It never takes a row away: a sliding frame uses
+//! [`super::sliding`], which merges states of rows that are still in the frame.
 
 use super::scalar::double;
+use super::sliding::TwoStacks;
 use crate::Error;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
+};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-const NUMBERS: usize = 5;
-type Numbers = [f64; NUMBERS];
+/// Numbers of a state; a formula may leave the last ones 0.
+pub(super) const NUMBERS: usize = 6;
+/// The state of an aggregate. All zeros is the state of no rows.
+pub(super) type Numbers = [f64; NUMBERS];
 
-struct Formula {
-    name: &'static str,
-    arguments: usize,
-    add: fn(&mut Numbers, &[f64]),
-    /// Takes a row away again, as a window does that moves on.
-    remove: Option<fn(&mut Numbers, &[f64])>,
-    merge: fn(&mut Numbers, &Numbers),
-    value: fn(&Numbers) -> Option<f64>,
+/// An aggregate as functions of its state.
+pub(super) struct Formula {
+    pub name: &'static str,
+    pub aliases: &'static [&'static str],
+    /// How many arguments it has.
+    pub arguments: usize,
+    /// Adds the values of a row.
+    pub add: fn(&mut Numbers, &[f64]),
+    /// Adds the rows of another state.
+    pub merge: fn(&mut Numbers, &Numbers),
+    /// The result; `None` for NULL.
+    pub value: fn(&Numbers) -> Option<f64>,
 }
 
 static FORMULAS: &[Formula] = &[
     Formula {
         name: "ksum",
+        aliases: &[],
         arguments: 1,
         add: |s, v| {
             kahan(s, v[0]);
             s[2] += 1.0;
         },
-        remove: Some(|s, v| {
-            kahan(s, -v[0]);
-            s[2] -= 1.0;
-        }),
         merge: |s, o| {
             kahan(s, o[0]);
             kahan(s, -o[1]);
@@ -46,15 +57,12 @@ static FORMULAS: &[Formula] = &[
     },
     Formula {
         name: "nsum",
+        aliases: &[],
         arguments: 1,
         add: |s, v| {
             neumaier(&mut s[..2], v[0]);
             s[2] += 1.0;
         },
-        remove: Some(|s, v| {
-            neumaier(&mut s[..2], -v[0]);
-            s[2] -= 1.0;
-        }),
         merge: |s, o| {
             neumaier(&mut s[..2], o[0]);
             neumaier(&mut s[..2], o[1]);
@@ -65,12 +73,12 @@ static FORMULAS: &[Formula] = &[
     // Of a negative number there is no logarithm: then there is no mean either. Zero has −∞, whose power is 0 again.
     Formula {
         name: "geomean",
+        aliases: &[],
         arguments: 1,
         add: |s, v| {
             neumaier(&mut s[..2], v[0].ln());
             s[2] += 1.0;
         },
-        remove: None,
         merge: |s, o| {
             neumaier(&mut s[..2], o[0]);
             neumaier(&mut s[..2], o[1]);
@@ -103,15 +111,12 @@ static FORMULAS: &[Formula] = &[
 
 const WEIGHTED: Formula = Formula {
     name: "weighted_avg",
+    aliases: &[],
     arguments: 2,
     add: |s, v| {
         neumaier(&mut s[..2], v[0] * v[1]);
         neumaier(&mut s[2..4], v[1]);
     },
-    remove: Some(|s, v| {
-        neumaier(&mut s[..2], -v[0] * v[1]);
-        neumaier(&mut s[2..4], -v[1]);
-    }),
     merge: |s, o| {
         o[..2].iter().for_each(|v| neumaier(&mut s[..2], *v));
         o[2..4].iter().for_each(|v| neumaier(&mut s[2..4], *v));
@@ -122,9 +127,9 @@ const WEIGHTED: Formula = Formula {
 /// Count, mean, and the sums of the second, third and fourth powers of what values are away from it.
 const MOMENTS: Formula = Formula {
     name: "",
+    aliases: &[],
     arguments: 1,
-    add: |s, v| moments_merged(s, &[1.0, v[0], 0.0, 0.0, 0.0]),
-    remove: None,
+    add: |s, v| moments_merged(s, &[1.0, v[0], 0.0, 0.0, 0.0, 0.0]),
     merge: moments_merged,
     value: |_| None,
 };
@@ -137,7 +142,7 @@ fn kahan(state: &mut Numbers, value: f64) {
     state[0] = sum;
 }
 
-fn neumaier(state: &mut [f64], value: f64) {
+pub(super) fn neumaier(state: &mut [f64], value: f64) {
     let sum = state[0] + value;
     if sum.is_finite() {
         state[1] += if state[0].abs() >= value.abs() { (state[0] - sum) + value } else { (value - sum) + state[0] };
@@ -154,6 +159,10 @@ fn moments_merged(a: &mut Numbers, b: &Numbers) {
     if nb == 0.0 {
         return;
     }
+    if na == 0.0 {
+        *a = *b;
+        return;
+    }
     let delta = b[1] - a[1];
     let m4 = a[4]
         + b[4]
@@ -162,7 +171,7 @@ fn moments_merged(a: &mut Numbers, b: &Numbers) {
         + 4.0 * delta * (na * b[3] - nb * a[3]) / n;
     let m3 = a[3] + b[3] + delta.powi(3) * na * nb * (na - nb) / (n * n) + 3.0 * delta * (na * b[2] - nb * a[2]) / n;
     let m2 = a[2] + b[2] + delta * delta * na * nb / n;
-    *a = [n, a[1] + delta * nb / n, m2, m3, m4];
+    *a = [n, a[1] + delta * nb / n, m2, m3, m4, 0.0];
 }
 
 fn excess(s: &Numbers) -> f64 {
@@ -171,11 +180,15 @@ fn excess(s: &Numbers) -> f64 {
 
 pub(super) fn functions() -> Vec<AggregateUDF> {
     let signature = || Signature::user_defined(Volatility::Immutable);
-    FORMULAS.iter().map(|of| AggregateUDF::new_from_impl(Aggregate { of, signature: signature() })).collect()
+    let all = FORMULAS.iter().chain(super::regressions::FORMULAS);
+    let aliases = |of: &Formula| of.aliases.iter().map(|alias| (*alias).to_owned()).collect();
+    let aggregate = |of| Aggregate { of, aliases: aliases(of), signature: signature() };
+    all.map(|of| AggregateUDF::new_from_impl(aggregate(of))).collect()
 }
 
 struct Aggregate {
     of: &'static Formula,
+    aliases: Vec<String>,
     signature: Signature,
 }
 
@@ -203,6 +216,10 @@ impl Hash for Aggregate {
 impl AggregateUDFImpl for Aggregate {
     fn name(&self) -> &str {
         self.of.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
     }
 
     fn signature(&self) -> &Signature {
@@ -239,6 +256,117 @@ impl AggregateUDFImpl for Aggregate {
         super::refuse_distinct(self.of.name, args.is_distinct)?;
         Ok(Box::new(Running { of: self.of, numbers: [0.0; NUMBERS] }))
     }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        !args.is_distinct
+    }
+
+    fn create_groups_accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(Groups { of: self.of, states: Vec::new() }))
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        super::refuse_distinct(self.of.name, args.is_distinct)?;
+        Ok(Box::new(TwoStacks::new(self.of)))
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+}
+
+/// Calls `step` with each row in which no argument is NULL.
+pub(super) fn each_row(columns: &[ArrayRef], mut step: impl FnMut(usize, &[f64])) {
+    let doubles = |column: &'_ ArrayRef| column.as_primitive::<Float64Type>().clone();
+    // One row at a time comes from moving frames, for which a list of columns would be most of the work.
+    match columns {
+        [] => {}
+        [only] => {
+            let only = only.as_primitive::<Float64Type>();
+            for row in (0..only.len()).filter(|row| only.is_valid(*row)) {
+                step(row, &[only.value(row)]);
+            }
+        }
+        [first, second] => {
+            let (first, second) = (first.as_primitive::<Float64Type>(), second.as_primitive::<Float64Type>());
+            for row in (0..first.len()).filter(|row| first.is_valid(*row) && second.is_valid(*row)) {
+                step(row, &[first.value(row), second.value(row)]);
+            }
+        }
+        many => {
+            let many: Vec<Float64Array> = many.iter().map(doubles).collect();
+            let mut values = vec![0.0; many.len()];
+            for row in (0..many[0].len()).filter(|row| many.iter().all(|column| column.is_valid(*row))) {
+                values.iter_mut().zip(&many).for_each(|(value, column)| *value = column.value(row));
+                step(row, &values);
+            }
+        }
+    }
+}
+
+/// The state of each group.
+struct Groups {
+    of: &'static Formula,
+    states: Vec<Numbers>,
+}
+
+impl Groups {
+    fn columns(states: &[Numbers]) -> Vec<ArrayRef> {
+        let column = |n: usize| Arc::new(states.iter().map(|state| Some(state[n])).collect::<Float64Array>());
+        (0..NUMBERS).map(|n| column(n) as ArrayRef).collect()
+    }
+}
+
+impl GroupsAccumulator for Groups {
+    fn update_batch(
+        &mut self,
+        columns: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        count: usize,
+    ) -> Result<()> {
+        self.states.resize(count, [0.0; NUMBERS]);
+        each_row(columns, |row, values| {
+            if filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row)) {
+                (self.of.add)(&mut self.states[groups[row]], values);
+            }
+        });
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, columns: &[ArrayRef], groups: &[usize], count: usize) -> Result<()> {
+        self.states.resize(count, [0.0; NUMBERS]);
+        each_row(columns, |row, values| {
+            let mut other = [0.0; NUMBERS];
+            other.iter_mut().zip(values).for_each(|(number, value)| *number = *value);
+            (self.of.merge)(&mut self.states[groups[row]], &other);
+        });
+        Ok(())
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let states = emit_to.take_needed(&mut self.states);
+        Ok(Arc::new(states.iter().map(|state| (self.of.value)(state)).collect::<Float64Array>()))
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        Ok(Groups::columns(&emit_to.take_needed(&mut self.states)))
+    }
+
+    fn convert_to_state(&self, columns: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        let rows = columns.first().map_or(0, |c| c.len());
+        let mut own = Groups { of: self.of, states: Vec::new() };
+        own.update_batch(columns, &(0..rows).collect::<Vec<_>>(), filter, rows)?;
+        Ok(Groups::columns(&own.states))
+    }
+
+    fn size(&self) -> usize {
+        self.states.capacity() * size_of::<Numbers>()
+    }
 }
 
 struct Running {
@@ -252,38 +380,10 @@ impl std::fmt::Debug for Running {
     }
 }
 
-impl Running {
-    fn each(&mut self, columns: &[ArrayRef], step: fn(&mut Numbers, &[f64])) {
-        let columns: Vec<_> = columns.iter().map(|c| c.as_primitive::<Float64Type>()).collect();
-        let mut values = vec![0.0; columns.len()];
-        'rows: for row in 0..columns.first().map_or(0, |c| c.len()) {
-            for (value, column) in values.iter_mut().zip(&columns) {
-                if column.is_null(row) {
-                    continue 'rows;
-                }
-                *value = column.value(row);
-            }
-            step(&mut self.numbers, &values);
-        }
-    }
-}
-
 impl Accumulator for Running {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        self.each(columns, self.of.add);
+        each_row(columns, |_, values| (self.of.add)(&mut self.numbers, values));
         Ok(())
-    }
-
-    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        let Some(remove) = self.of.remove else {
-            return Err(Error::internal(format!("{} cannot take rows away", self.of.name)).into());
-        };
-        self.each(columns, remove);
-        Ok(())
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.of.remove.is_some()
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {

@@ -5,8 +5,11 @@ pub(crate) mod adjusted;
 pub(crate) mod array_part;
 mod arrays;
 mod byte_lengths;
+pub(crate) mod casts;
+pub(crate) mod checked;
 mod civil;
 mod dateadd;
+pub(crate) mod decimal_arithmetic;
 mod element_wise;
 pub(crate) mod excluding;
 mod finance;
@@ -31,11 +34,16 @@ pub(crate) mod pick;
 mod postgres;
 mod quick_text;
 pub(crate) mod random;
+mod regressions;
+mod rounding;
 pub(crate) mod same_name;
 mod scalar;
 pub(crate) mod sequence;
 pub(crate) mod series;
+pub(crate) mod shifts;
+mod sliding;
 mod storage;
+mod sums;
 mod system;
 pub(crate) mod text_times;
 mod times;
@@ -91,7 +99,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);
     let all = intervals.into_iter().chain(others).chain(postgres::functions()).chain(random::functions());
-    all.chain(plain).chain(guarded::functions()).map(Arc::new).collect()
+    all.chain(plain).chain(guarded::functions()).chain(rounding::functions()).map(Arc::new).collect()
 }
 
 pub(crate) use timestamp_floor::buckets_of;

@@ -313,12 +313,17 @@ fn is_int(data_type: &DataType) -> bool {
     )
 }
 
+/// A greater constant is not taken apart: so often added, it would be past the end of 64 bits.
+const PLUS_MAX: u64 = 1 << 31;
+
 /// `x + 3` as `x` and 3, so that sums of many such are one.
 fn constant_part(expr: &Expr) -> (Expr, i64) {
+    // Whatever may not fit its type is left as it is.
     if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr
         && let (Operator::Plus | Operator::Minus, Expr::Literal(ScalarValue::Int64(Some(k)), _)) = (op, right.as_ref())
+        && k.unsigned_abs() < PLUS_MAX
     {
-        return (left.as_ref().clone(), if *op == Operator::Plus { *k } else { k.wrapping_neg() });
+        return (left.as_ref().clone(), if *op == Operator::Plus { *k } else { -*k });
     }
     (expr.clone(), 0)
 }

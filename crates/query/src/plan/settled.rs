@@ -17,15 +17,19 @@ use super::distinct_on::{self, each_once};
 use super::lists;
 use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
-use crate::functions::{floats, guarded, scalar_named, text_times};
+use crate::functions::{casts, checked, floats, guarded, scalar_named, shifts, text_times};
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{AggregateFunction, Between, Case, InList, ScalarFunction, Sort, WindowFunction};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Between, Case, InList, NullTreatment, ScalarFunction, Sort, WindowFunction,
+};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Cast, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, cast};
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, WindowFunctionDefinition, cast,
+};
 use datafusion::optimizer::AnalyzerRule;
 use tidalite_types::TimeUnit;
 
@@ -92,7 +96,14 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Cast(Cast { expr, field }) => match bytes_of_text(&expr, &field)? {
             Some(bytes) => Ok(Transformed::yes(bytes)),
-            None => time_of_text(*expr, field, schema),
+            None => match numeric_cast(&expr, field.data_type(), false, schema) {
+                Some(call) => Ok(Transformed::yes(call)),
+                None => time_of_text(*expr, field, schema),
+            },
+        },
+        Expr::TryCast(TryCast { ref expr, ref field }) => match numeric_cast(expr, field.data_type(), true, schema) {
+            Some(call) => Ok(Transformed::yes(call)),
+            None => Ok(Transformed::no(Expr::TryCast(TryCast { expr: expr.clone(), field: field.clone() }))),
         },
         Expr::InList(list) if has_columns(&list) => {
             let any = any_of(list).transform_up(|e| one_zero(e, schema))?;
@@ -123,10 +134,26 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         {
             Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
         }
-        Expr::Negative(ref inner) if is_of_bits(inner) => {
+        Expr::Negative(ref inner) if is_of_bits(inner) || is_integer(inner, schema) => {
             let zero = ScalarValue::new_zero(&inner.get_type(schema)?)?;
             let less = BinaryExpr::new(Box::new(Expr::Literal(zero, None)), Operator::Minus, inner.clone());
-            Ok(Transformed::yes(Expr::BinaryExpr(less)))
+            let checked = checked::call(&less, schema);
+            // What fits may keep its sign, which operators of ours know.
+            let plain = if is_of_bits(inner) { Expr::BinaryExpr(less) } else { expr };
+            Ok(Transformed::yes(checked.unwrap_or(plain)))
+        }
+        // The stock optimizer makes zero of `x ^ x` and y of `x ^ (x ^ y)`, also where x is NULL: not where the two differ.
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::BitwiseXor, right })
+            if left == right || has_xor(&left) || has_xor(&right) =>
+        {
+            let left = Box::new(call(floats::ONE_NAN, *left)?);
+            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op: Operator::BitwiseXor, right })))
+        }
+        Expr::BinaryExpr(ref whole) if matches!(whole.op, Operator::Plus | Operator::Minus | Operator::Multiply) => {
+            Ok(match checked::call(whole, schema) {
+                Some(call) => Transformed::yes(call),
+                None => Transformed::no(expr),
+            })
         }
         Expr::Negative(ref inner) if !matches!(**inner, Expr::Literal(..)) && is_float(&expr, schema) => {
             Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
@@ -156,8 +183,21 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
+fn numeric_cast(inner: &Expr, to: &DataType, is_tried: bool, schema: &DFSchema) -> Option<Expr> {
+    casts::call(inner.clone(), &inner.get_type(schema).ok()?, to, is_tried)
+}
+
 pub(super) fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|t| matches!(t, DataType::Float32 | DataType::Float64))
+}
+
+fn has_xor(expr: &Expr) -> bool {
+    let is_xor = |e: &Expr| matches!(e, Expr::BinaryExpr(BinaryExpr { op: Operator::BitwiseXor, .. }));
+    expr.exists(|e| Ok(is_xor(e))).unwrap_or(true)
+}
+
+fn is_integer(expr: &Expr, schema: &DFSchema) -> bool {
+    !matches!(expr, Expr::Literal(..)) && expr.get_type(schema).is_ok_and(|t| t.is_signed_integer())
 }
 
 /// The stock optimizer takes a minus before `&` and `|` for a NOT of bits.
@@ -275,6 +315,12 @@ fn plain_arguments(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Resu
 }
 
 fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
+    if window.params.null_treatment == Some(NullTreatment::IgnoreNulls)
+        && let WindowFunctionDefinition::WindowUDF(function) = &window.fun
+        && let Some(skipping) = shifts::skipping_null(function)
+    {
+        window.fun = WindowFunctionDefinition::WindowUDF(skipping);
+    }
     for key in &mut window.params.partition_by {
         if is_float(key, schema) {
             *key = plain(key.clone())?;
@@ -387,10 +433,7 @@ fn bytes_of_text(inner: &Expr, field: &datafusion::arrow::datatypes::FieldRef) -
         _ => return Ok(None),
     };
     let Some(text) = value.try_as_str().flatten() else { return Ok(None) };
-    let Some(digits) = text.strip_prefix("\\x") else { return Ok(None) };
-    let pairs = digits.as_bytes().chunks(2);
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);
-    let Some(bytes) = pairs.map(byte).collect::<Option<Vec<u8>>>() else {
+    let Some(bytes) = door::batches::bytes_of_text(text) else {
         let mut error = Error::invalid(format!("invalid input for type BINARY: \"{text}\""));
         error.subject = Some(format!("'{text}"));
         return Err(error.into());

@@ -1,22 +1,45 @@
-//! How values without a type of ours are shown: an interval of time as its two ends in parentheses.
+//! How values without a type of ours are shown: an interval of time as its two ends in parentheses, a decimal of more than
+//! 38 digits as a DECIMAL.
 
 use crate::Result;
+use crate::decimal::{self, decimal_type};
 use crate::functions::{interval_text, is_interval, scalar_named};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 
-/// The plan with such columns as text, at its very end.
+/// Digits behind the point that a decimal keeps where 38 are too few for all of them.
+const SCALE_MIN: i32 = 18;
+
+/// The plan with such columns as text or DECIMAL, at its very end.
 pub(crate) fn shown(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let is_any = plan.schema().fields().iter().any(|field| is_interval(field.data_type()));
-    let Some(function) = scalar_named(interval_text()).filter(|_| is_any) else { return Ok(plan) };
+    let fields = plan.schema().fields();
+    if !fields.iter().any(|field| is_interval(field.data_type()) || narrower(field.data_type()).is_some()) {
+        return Ok(plan);
+    }
+    let function = scalar_named(interval_text());
     let columns = plan.schema().iter().map(|(relation, field)| {
         let column = Expr::Column((relation, field).into());
-        if !is_interval(field.data_type()) {
-            return column;
-        }
-        let call = ScalarFunction::new_udf(function.clone(), vec![column]);
-        Expr::ScalarFunction(call).alias_qualified(relation.cloned(), field.name().clone())
+        let shown = match (&function, narrower(field.data_type())) {
+            (Some(function), _) if is_interval(field.data_type()) => {
+                Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), vec![column]))
+            }
+            (_, Some(narrower)) => cast(column, narrower),
+            _ => return column,
+        };
+        shown.alias_qualified(relation.cloned(), field.name().clone())
     });
     let columns: Vec<Expr> = columns.collect();
     Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}
+
+/// The DECIMAL for a decimal of more digits: with as many before the point as fit beside [`SCALE_MIN`] behind it, if there
+/// are so many.
+fn narrower(data_type: &DataType) -> Option<DataType> {
+    let DataType::Decimal256(..) = data_type else { return None };
+    let (precision, scale) = decimal_type(data_type)?;
+    let (whole, scale) = (i32::from(precision) - i32::from(scale), i32::from(scale));
+    let digits = i32::from(decimal::DIGITS);
+    let own = scale.min((digits - whole).max(SCALE_MIN));
+    Some(decimal::arrow_decimal(digits.min(whole + own), own))
 }

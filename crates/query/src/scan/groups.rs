@@ -25,7 +25,8 @@ use numbers::PlaceNumbers;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite_kernels::{Fold, FoldInput, Folds, GroupPlanes, add_codes, float_of_order, run_ends};
-use tidalite_operators::group::{Values, present};
+use tidalite_operators::group::{Values, magnitude, present};
+use tidalite_storage::Bounds;
 use tidalite_storage::segment::format::Footer;
 use tidalite_storage::segment::{OpenBlock, Selection};
 use tidalite_types::{ErrorKind, VECTOR_ROWS};
@@ -153,6 +154,8 @@ pub(super) struct Groups {
     numbers: Option<PlaceNumbers>,
     /// Of the rows in `planes`.
     bucket: Bucket,
+    /// What sums of integers come to at most: as long as that fits 64 bits, so does each of them.
+    mass: u64,
     /// Of the segment that rows were read of last, by number.
     footer: Option<(usize, Footer)>,
     /// Groups that are complete.
@@ -173,6 +176,7 @@ impl Groups {
             numbers: spec.is_numbered.then(|| PlaceNumbers::new(spec.places)),
             spec,
             bucket: None,
+            mass: 0,
             footer: None,
             out_places: Vec::new(),
             out_buckets: Vec::new(),
@@ -190,7 +194,7 @@ impl Groups {
                 let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
                 (batch, rows)
             }
-            Piece::Block { segment, block } => match reader.wanted(piece)? {
+            Piece::Block { segment, block } => match self.weighed(reader, piece)? {
                 Wanted::All => {
                     let is_added = self.add_block(reader, segment, block)?;
                     (if is_added { None } else { reader.read(piece)? }, reader.rows_of(piece))
@@ -207,10 +211,52 @@ impl Groups {
             },
         };
         if let Some(batch) = some {
+            self.weigh_batch(&batch)?;
             self.add_batch(&batch)?;
         }
         let is_much = self.out_places.len() >= OUT_GROUPS;
         Ok((if is_much { Some(self.out()?) } else { None }, rows))
+    }
+
+    /// The columns of 64 bits that are summed up.
+    fn summed(&self) -> impl Iterator<Item = usize> {
+        self.spec.folds.iter().filter_map(|fold| match *fold {
+            Fold::SumInt(input) => Some(self.spec.inputs[input].column),
+            _ => None,
+        })
+    }
+
+    /// The wanted rows of a block, once it is known that their sums fit.
+    fn weighed(&mut self, reader: &Reader, piece: Piece) -> Result<Wanted> {
+        let wanted = reader.wanted(piece)?;
+        let Piece::Block { segment, block } = piece else { return Ok(wanted) };
+        let rows = match &wanted {
+            Wanted::All => reader.rows_of(piece),
+            Wanted::Some(some) => some.rows(),
+        };
+        let segment = &reader.snapshot.segments[segment];
+        let mut most = 0;
+        for column in self.summed() {
+            let zone = segment.zone(reader.column(column).id, block).map_err(|e| reader.snapshot.named(e))?;
+            most = most.max(match zone.map(|zone| zone.bounds) {
+                Some(Bounds::Int(least, greatest)) => least.unsigned_abs().max(greatest.unsigned_abs()),
+                _ => 0,
+            });
+        }
+        self.weigh(most, rows)?;
+        Ok(wanted)
+    }
+
+    /// The same of rows that were read. Those of a block are counted once more.
+    fn weigh_batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        let longs = self.summed().filter_map(|column| batch.column(column).as_primitive_opt::<Int64Type>());
+        let most = longs.map(|longs| magnitude(longs.values())).max().unwrap_or(0);
+        self.weigh(most, batch.num_rows())
+    }
+
+    fn weigh(&mut self, most: u64, rows: usize) -> Result<()> {
+        self.mass = self.mass.saturating_add(most.saturating_mul(rows as u64));
+        if self.mass > i64::MAX.unsigned_abs() { Err(Error::sum_past_end()) } else { Ok(()) }
     }
 
     /// The groups that are left.

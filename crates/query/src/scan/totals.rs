@@ -87,8 +87,10 @@ impl Sums {
         for found in self.of_totals {
             arrays.push(Arc::new(Int64Array::from(vec![found.present as i64])));
             arrays.push(match found.sum {
-                // Sums of integers are modulo 2⁶⁴.
-                Sum::Ints(sum) => Arc::new(Int64Array::from(vec![sum as i64])),
+                Sum::Ints(sum) => {
+                    let sum = i64::try_from(sum).map_err(|_| Error::sum_past_end())?;
+                    Arc::new(Int64Array::from(vec![sum]))
+                }
                 Sum::Floats(sum) => Arc::new(Float64Array::from(vec![sum])),
             });
         }
@@ -104,7 +106,7 @@ fn zero(is_float: bool) -> Sum {
 /// Of the kind of `all`.
 fn joined(all: Sum, own: Sum) -> Result<Sum> {
     Ok(match (all, own) {
-        (Sum::Ints(all), Sum::Ints(own)) => Sum::Ints(all.wrapping_add(own)),
+        (Sum::Ints(all), Sum::Ints(own)) => Sum::Ints(all.saturating_add(own)),
         // Of integers that are summed up as such.
         (Sum::Floats(all), Sum::Ints(own)) => Sum::Floats(all + own as f64),
         (Sum::Floats(all), Sum::Floats(own)) => Sum::Floats(all + own),

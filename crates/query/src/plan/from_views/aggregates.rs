@@ -149,13 +149,16 @@ fn mean(function: &AggregateFunction, definition: &Definition) -> Option<[Expr; 
     Some([found("sum")?, found("count")?])
 }
 
-/// Whether a stored sum is that of the numbers: one of LONGs may have wrapped, where their mean does not.
+/// Whether the mean is what a stored sum and the count come to: of LONGs there may be no sum where there is a mean, and the
+/// mean of decimals is one.
 fn is_summed_exactly(of: &Expr, definition: &Definition) -> bool {
     let is_float = |t: ColumnType| matches!(t, ColumnType::Float | ColumnType::Double);
     let types: Option<Vec<ColumnType>> =
         of.column_refs().iter().map(|column| definition.types.get(&column.name).copied()).collect();
     match (of, types) {
-        (Expr::Column(_), Some(types)) => types.iter().all(|t| *t != ColumnType::Long),
+        (Expr::Column(_), Some(types)) => {
+            !types.iter().any(|t| matches!(t, ColumnType::Long | ColumnType::Decimal { .. }))
+        }
         (_, Some(types)) => types.iter().any(|t| is_float(*t)),
         (_, None) => false,
     }

@@ -24,7 +24,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, Result as DFResult, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::context::SessionState;
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, cast};
 use source::Source;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
@@ -167,8 +167,12 @@ fn put_together(
         let parts: Vec<Expr> = parts.into_iter().enumerate().map(|(n, part)| part.alias(named("part", n))).collect();
         (rows.aggregate(keys, parts)?, outputs)
     };
-    let names = aggregate.schema.iter().map(|(qualifier, field)| (qualifier.cloned(), field.name().clone()));
-    let outputs = outputs.into_iter().zip(names).map(|(expr, (qualifier, name))| expr.alias_qualified(qualifier, name));
+    let outputs = outputs.into_iter().zip(aggregate.schema.iter()).map(|(expr, (qualifier, field))| {
+        // A sum of sums of decimals has more digits than one of the values.
+        let is_decimal = field.data_type().is_decimal();
+        let expr = if is_decimal { cast(expr, field.data_type().clone()) } else { expr };
+        expr.alias_qualified(qualifier.cloned(), field.name().clone())
+    });
     rows.project(outputs.collect::<Vec<_>>())?.build()
 }
 

@@ -1,10 +1,12 @@
-//! Expressions that are numbers to a program, with the types and the overflow that they have in SQL here: integers go on
-//! at the other end, but for quotients and differences of times, which are errors outside of their type.
+//! Expressions that are numbers to a program, with the types and the overflow that they have in SQL: integers and times
+//! outside of their type are errors. Operators of integers are not checked, since they fit whatever their columns hold
+//! ([`checked`]); the calls in place of the others are.
 //!
 //! What may fail for a row by its value in other ways, as a cast to a narrower type, is not understood.
 
 use super::is_of_nans;
 use crate::door::arrow_type;
+use crate::functions::checked;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator};
@@ -72,6 +74,9 @@ impl Number {
                 calculated(*op, Number::of(left, schema)?, Number::of(right, schema)?)
             }
             Expr::ScalarFunction(function) => {
+                if let Some((left, op, right)) = checked::operands(function) {
+                    return guarded(op, Number::of(left, schema)?, Number::of(right, schema)?);
+                }
                 let [argument] = function.args.as_slice() else { return None };
                 let of = Number::of(argument, schema)?;
                 match function.name() {
@@ -308,6 +313,25 @@ fn calculated(op: Operator, a: Typed, b: Typed) -> Option<Typed> {
         _ => return None,
     };
     Some(Typed::new(number, data_type).fitted())
+}
+
+/// Of integers that may not fit their type.
+fn guarded(op: Operator, a: Typed, b: Typed) -> Option<Typed> {
+    if a.data_type != b.data_type {
+        return None;
+    }
+    let (with, wide) = match op {
+        Operator::Plus => (Arithmetic::Plus, Guarded::Plus),
+        Operator::Minus => (Arithmetic::Minus, Guarded::Minus),
+        Operator::Multiply => (Arithmetic::Times, Guarded::Times),
+        _ => return None,
+    };
+    let guarded = match bits(&a.data_type)? {
+        64 => wide,
+        bits => Guarded::Narrow(with, bits),
+    };
+    let number = Number::Guarded(guarded, Box::new(a.number), Box::new(b.number));
+    Some(Typed::new(number, a.data_type))
 }
 
 /// A time moved by nanoseconds; `None` where its unit is too coarse for them. Bounds are those of the calendar.

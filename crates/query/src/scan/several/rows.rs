@@ -12,7 +12,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
-use tidalite_kernels::program::{Columns, Failure, Guarded, Kind, Program, Room, Stopped, Unread};
+use tidalite_kernels::program::{Arithmetic, Columns, Failure, Guarded, Kind, Program, Room, Stopped, Unread};
 use tidalite_kernels::{Mask, count_picked, keep_bits};
 use tidalite_storage::segment::{OpenBlock, Selection, Vectors, to_column};
 use tidalite_storage::{Segment, TableSnapshot};
@@ -174,8 +174,9 @@ fn error_of(failure: Failure) -> Error {
         Failure::DivisionByZero => ArrowError::DivideByZero,
         Failure::Overflow(of, a, b) => {
             let sign = match of {
-                Guarded::Plus | Guarded::Moved(..) => '+',
-                Guarded::Minus => '-',
+                Guarded::Plus | Guarded::Moved(..) | Guarded::Narrow(Arithmetic::Plus, _) => '+',
+                Guarded::Times | Guarded::Narrow(Arithmetic::Times, _) => '*',
+                Guarded::Minus | Guarded::Narrow(..) => '-',
                 Guarded::Over(_) => '/',
                 Guarded::Modulo => '%',
             };

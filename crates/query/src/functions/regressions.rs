@@ -1,0 +1,186 @@
+//! Variances, covariances, correlation and linear regression, as PostgreSQL computes them: the state of `y` and `x` is the
+//! count, both means, and the sums of squares and products of what values differ from the means (Chan, Golub, LeVeque).
+//! A NaN or an infinity among the values makes these sums NaN.
+
+use super::formulas::{Formula, Numbers};
+
+/// Places in the state of one value: count, mean, sum of squared differences from the mean.
+const COUNT: usize = 0;
+const MEAN: usize = 1;
+const SQUARES: usize = 2;
+/// Places in the state of `y` and `x` behind those of `y`.
+const MEAN_X: usize = 3;
+const SQUARES_X: usize = 4;
+const PRODUCTS: usize = 5;
+
+pub(super) static FORMULAS: &[Formula] = &[
+    Formula { name: "var", aliases: &["var_samp", "var_sample"], value: variance, ..OF_ONE },
+    Formula { name: "var_pop", aliases: &["var_population"], value: variance_pop, ..OF_ONE },
+    Formula { name: "stddev", aliases: &["stddev_samp"], value: |s| variance(s).map(f64::sqrt), ..OF_ONE },
+    Formula { name: "stddev_pop", value: |s| variance_pop(s).map(f64::sqrt), ..OF_ONE },
+    Formula {
+        name: "covar_samp",
+        aliases: &["covar"],
+        value: |s| (s[COUNT] > 1.0).then(|| s[PRODUCTS] / (s[COUNT] - 1.0)),
+        ..OF_TWO
+    },
+    Formula { name: "covar_pop", value: |s| not_empty(s, s[PRODUCTS] / s[COUNT]), ..OF_TWO },
+    Formula {
+        name: "corr",
+        value: |s| {
+            let is_spread = s[SQUARES] != 0.0 && s[SQUARES_X] != 0.0;
+            is_spread.then(|| clamped(s[PRODUCTS] / s[SQUARES].sqrt() / s[SQUARES_X].sqrt()))
+        },
+        ..OF_TWO
+    },
+    Formula { name: "regr_slope", value: slope, ..OF_TWO },
+    Formula { name: "regr_intercept", value: |s| Some(s[MEAN] - s[MEAN_X] * slope(s)?), ..OF_TWO },
+    Formula {
+        name: "regr_r2",
+        value: |s| match (s[SQUARES], s[SQUARES_X]) {
+            (_, 0.0) => None,
+            // All points lie on a horizontal line.
+            (0.0, _) => Some(1.0),
+            (y, x) => Some(s[PRODUCTS] / y * (s[PRODUCTS] / x)),
+        },
+        ..OF_TWO
+    },
+    Formula { name: "regr_avgx", value: |s| not_empty(s, s[MEAN_X]), ..OF_TWO },
+    Formula { name: "regr_avgy", value: |s| not_empty(s, s[MEAN]), ..OF_TWO },
+    Formula { name: "regr_sxx", value: |s| not_empty(s, s[SQUARES_X]), ..OF_TWO },
+    Formula { name: "regr_syy", value: |s| not_empty(s, s[SQUARES]), ..OF_TWO },
+    Formula { name: "regr_sxy", value: |s| not_empty(s, s[PRODUCTS]), ..OF_TWO },
+];
+
+const OF_ONE: Formula = Formula {
+    name: "",
+    aliases: &[],
+    arguments: 1,
+    add: |s, v| merge_one(s, &[1.0, v[0], spread_of(v[0]), 0.0, 0.0, 0.0]),
+    merge: merge_one,
+    value: |_| None,
+};
+
+const OF_TWO: Formula = Formula {
+    name: "",
+    aliases: &[],
+    arguments: 2,
+    add: |s, v| merge_two(s, &[1.0, v[0], spread_of(v[0]), v[1], spread_of(v[1]), spread_of(v[0] + v[1])]),
+    merge: merge_two,
+    value: |_| None,
+};
+
+/// What one value adds to sums of squares.
+fn spread_of(value: f64) -> f64 {
+    if value.is_finite() { 0.0 } else { f64::NAN }
+}
+
+fn merge_one(a: &mut Numbers, b: &Numbers) {
+    let (na, nb) = (a[COUNT], b[COUNT]);
+    if na == 0.0 || nb == 0.0 {
+        if na == 0.0 {
+            *a = *b;
+        }
+        return;
+    }
+    let (n, delta) = (na + nb, b[MEAN] - a[MEAN]);
+    a[COUNT] = n;
+    a[MEAN] += delta * (nb / n);
+    a[SQUARES] += b[SQUARES] + delta * delta * (na * nb / n);
+}
+
+fn merge_two(a: &mut Numbers, b: &Numbers) {
+    let (na, nb) = (a[COUNT], b[COUNT]);
+    if na == 0.0 || nb == 0.0 {
+        if na == 0.0 {
+            *a = *b;
+        }
+        return;
+    }
+    let (n, dy, dx) = (na + nb, b[MEAN] - a[MEAN], b[MEAN_X] - a[MEAN_X]);
+    let weight = na * nb / n;
+    a[COUNT] = n;
+    a[MEAN] += dy * (nb / n);
+    a[MEAN_X] += dx * (nb / n);
+    a[SQUARES] += b[SQUARES] + dy * dy * weight;
+    a[SQUARES_X] += b[SQUARES_X] + dx * dx * weight;
+    a[PRODUCTS] += b[PRODUCTS] + dy * dx * weight;
+}
+
+fn not_empty(state: &Numbers, value: f64) -> Option<f64> {
+    (state[COUNT] > 0.0).then_some(value)
+}
+
+fn variance(state: &Numbers) -> Option<f64> {
+    (state[COUNT] > 1.0).then(|| state[SQUARES] / (state[COUNT] - 1.0))
+}
+
+fn variance_pop(state: &Numbers) -> Option<f64> {
+    not_empty(state, state[SQUARES] / state[COUNT])
+}
+
+fn slope(state: &Numbers) -> Option<f64> {
+    (state[SQUARES_X] != 0.0).then(|| state[PRODUCTS] / state[SQUARES_X])
+}
+
+/// Rounding may leave a correlation just outside of its range.
+fn clamped(value: f64) -> f64 {
+    if value.is_nan() { value } else { value.clamp(-1.0, 1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::functions::formulas::NUMBERS;
+
+    fn value(name: &str, rows: &[[f64; 2]], at: usize) -> Option<f64> {
+        let of = FORMULAS.iter().find(|f| f.name == name).expect("a formula");
+        let mut parts = [[0.0; NUMBERS]; 2];
+        for (part, rows) in parts.iter_mut().zip([&rows[..at], &rows[at..]]) {
+            rows.iter().for_each(|row| (of.add)(part, &row[..of.arguments]));
+        }
+        let [mut whole, other] = parts;
+        (of.merge)(&mut whole, &other);
+        (of.value)(&whole)
+    }
+
+    /// Worked out from the definitions: y = 1, 2, 6 and x = 2, 4, 3; means 3 and 3, Syy = 14, Sxx = 2, Sxy = 1.
+    #[test]
+    fn results_of_a_split_set_are_those_of_the_whole() {
+        let rows = [[1.0, 2.0], [2.0, 4.0], [6.0, 3.0]];
+        let expected = [
+            ("var", 7.0),
+            ("var_pop", 14.0 / 3.0),
+            ("stddev", 7.0_f64.sqrt()),
+            ("covar_samp", 0.5),
+            ("covar_pop", 1.0 / 3.0),
+            ("corr", 1.0 / 28.0_f64.sqrt()),
+            ("regr_slope", 0.5),
+            ("regr_intercept", 1.5),
+            ("regr_r2", 1.0 / 28.0),
+            ("regr_avgx", 3.0),
+            ("regr_avgy", 3.0),
+            ("regr_sxx", 2.0),
+            ("regr_syy", 14.0),
+            ("regr_sxy", 1.0),
+        ];
+        for (name, expected) in expected {
+            for at in 0..=3 {
+                let found = value(name, &rows, at).expect("a value");
+                assert!((found - expected).abs() < 1e-12, "{name} {at}: {found} {expected}");
+            }
+        }
+    }
+
+    /// As PostgreSQL 15 gives them.
+    #[test]
+    fn edges() {
+        assert_eq!(value("var", &[[1.0, 1.0]], 1), None);
+        assert_eq!(value("var_pop", &[[1.0, 1.0]], 1), Some(0.0));
+        assert!(value("var_pop", &[[f64::INFINITY, 1.0]], 1).expect("a value").is_nan());
+        assert_eq!(value("regr_r2", &[[1.0, 1.0], [1.0, 2.0]], 1), Some(1.0));
+        assert_eq!(value("corr", &[[1.0, 1.0], [1.0, 2.0]], 1), None);
+        assert!(value("corr", &[[f64::NAN, 1.0], [1.0, 2.0]], 1).expect("a value").is_nan());
+        assert_eq!(value("covar_pop", &[], 0), None);
+    }
+}

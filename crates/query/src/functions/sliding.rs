@@ -1,0 +1,156 @@
+//! Aggregates of floating point over frames that move: two stacks of states.
+//!
+//! A row that left the frame must leave no trace, and floating point cannot take a value away again: after 1e17 is added
+//! and subtracted, 1 is lost, and a NaN stays. So rows that enter are added to a state at the back; rows leave from a stack
+//! at the front, whose entry for a row is the state of that row and all behind it on the stack. When the front is empty, all
+//! rows of the back move there. A row is added to a state twice at most, however long the frame is.
+
+use super::formulas::{Formula, NUMBERS, Numbers, each_row, neumaier};
+use crate::Error;
+use datafusion::arrow::array::ArrayRef;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::Accumulator;
+
+/// Arguments of a formula, at most.
+const ARGUMENTS_MAX: usize = 2;
+
+pub(super) static SUM: Formula = COMPENSATED;
+pub(super) static MEAN: Formula =
+    Formula { name: "avg", value: |s| (s[2] > 0.0).then_some((s[0] + s[1]) / s[2]), ..COMPENSATED };
+
+/// The sum of floating point, with what rounding loses kept beside, and the count.
+const COMPENSATED: Formula = Formula {
+    name: "sum",
+    aliases: &[],
+    arguments: 1,
+    add: |s, v| {
+        neumaier(&mut s[..2], v[0]);
+        s[2] += 1.0;
+    },
+    merge: |s, o| {
+        neumaier(&mut s[..2], o[0]);
+        neumaier(&mut s[..2], o[1]);
+        s[2] += o[2];
+    },
+    value: |s| (s[2] > 0.0).then_some(s[0] + s[1]),
+};
+
+/// A formula over a frame that rows enter at its end and leave at its start.
+pub(super) struct TwoStacks {
+    of: &'static Formula,
+    /// The states of each suffix of the older rows, that of all of them last.
+    front: Vec<Numbers>,
+    /// The newer rows, and their state.
+    rows: Vec<[f64; ARGUMENTS_MAX]>,
+    back: Numbers,
+}
+
+impl TwoStacks {
+    pub fn new(of: &'static Formula) -> TwoStacks {
+        TwoStacks { of, front: Vec::new(), rows: Vec::new(), back: [0.0; NUMBERS] }
+    }
+
+    fn push(&mut self, values: &[f64]) {
+        let mut row = [0.0; ARGUMENTS_MAX];
+        row[..values.len()].copy_from_slice(values);
+        self.rows.push(row);
+        (self.of.add)(&mut self.back, values);
+    }
+
+    /// Lets the oldest row go.
+    fn pop(&mut self) -> Result<()> {
+        if self.front.is_empty() {
+            let mut state = [0.0; NUMBERS];
+            for row in self.rows.drain(..).rev() {
+                (self.of.add)(&mut state, &row[..self.of.arguments]);
+                self.front.push(state);
+            }
+            self.back = [0.0; NUMBERS];
+        }
+        let popped = self.front.pop();
+        popped.map(|_| ()).ok_or_else(|| Error::internal("a row left a frame that it never entered").into())
+    }
+
+    fn state_of_frame(&self) -> Numbers {
+        let mut state = self.front.last().copied().unwrap_or([0.0; NUMBERS]);
+        match self.rows.is_empty() {
+            true => {}
+            false if self.front.is_empty() => state = self.back,
+            false => (self.of.merge)(&mut state, &self.back),
+        }
+        state
+    }
+}
+
+impl std::fmt::Debug for TwoStacks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} rows", self.of.name, self.front.len() + self.rows.len())
+    }
+}
+
+impl Accumulator for TwoStacks {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        each_row(columns, |_, values| self.push(values));
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let mut leaving = 0;
+        each_row(columns, |_, _| leaving += 1);
+        (0..leaving).try_for_each(|_| self.pop())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        Err(Error::internal("a sliding frame merges no states").into())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(self.state_of_frame().iter().map(|n| ScalarValue::Float64(Some(*n))).collect())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        Ok(ScalarValue::Float64((self.of.value)(&self.state_of_frame())))
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>()
+            + self.front.capacity() * size_of::<Numbers>()
+            + self.rows.capacity() * size_of::<[f64; ARGUMENTS_MAX]>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums and means of each frame, by the frames' own rows.
+    #[test]
+    fn what_left_the_frame_leaves_no_trace() {
+        let values = [1e17, 1.0, 2.0, f64::NAN, 4.0, 5.0, f64::INFINITY, 7.0, 8.0, -0.25, 1e308, 1e308, 3.0, 0.5];
+        for width in 1..values.len() {
+            let (mut sum, mut mean) = (TwoStacks::new(&SUM), TwoStacks::new(&MEAN));
+            for (at, value) in values.iter().enumerate() {
+                for stacks in [&mut sum, &mut mean] {
+                    stacks.push(&[*value]);
+                    if at >= width {
+                        stacks.pop().expect("a row");
+                    }
+                }
+                let frame = &values[(at + 1).saturating_sub(width)..=at];
+                let expected: f64 = frame.iter().sum();
+                let found = [&sum, &mean].map(|s| (s.of.value)(&s.state_of_frame()).expect("a value"));
+                let expected = [expected, expected / frame.len() as f64];
+                for (found, expected) in found.into_iter().zip(expected) {
+                    let is_same = found == expected
+                        || found.is_nan() && expected.is_nan()
+                        || (found - expected).abs() <= 1e-15 * expected.abs().max(1e17 * f64::EPSILON);
+                    assert!(is_same, "{frame:?}: {found} {expected}");
+                }
+            }
+        }
+    }
+}

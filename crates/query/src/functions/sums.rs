@@ -1,0 +1,313 @@
+//! `sum` of integers and decimals and `avg` of decimals, exact: sums are kept in 256 bits, so that only a result that does
+//! not fit its type is an error, whatever the order of the rows. A sum of LONG is a LONG.
+
+use crate::Error;
+use crate::decimal::{self, Decimal, arrow_decimal, decimal_type, divided};
+use crate::functions::decimal_arithmetic::{decimal_array, wide_values};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal256Array, Int64Array, UInt64Array};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef, Int64Type, UInt64Type, i256};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Digits behind the point of a mean, as PostgreSQL's of small numbers.
+const MEAN_SCALE_MIN: i32 = 16;
+
+/// A sum or a mean of one type.
+#[derive(Clone, Debug)]
+pub(super) struct Exact {
+    is_mean: bool,
+    /// Of the argument.
+    scale: i32,
+    /// Of the result.
+    data_type: DataType,
+}
+
+/// The type of a mean of decimals: as many digits before the point as the values have, at most 38 in all.
+pub(super) fn mean_type(of: &DataType) -> Option<DataType> {
+    let (precision, scale) = decimal_type(of)?;
+    let (precision, scale) = (i32::from(precision), i32::from(scale));
+    let digits = if precision <= 38 { 38 } else { 76 };
+    let own = scale.max(MEAN_SCALE_MIN).min(digits - (precision - scale));
+    Some(arrow_decimal(precision - scale + own, own))
+}
+
+impl Exact {
+    /// `None` of other types.
+    pub fn new(is_mean: bool, of: &DataType, data_type: &DataType) -> Option<Exact> {
+        let scale = match of {
+            DataType::Int64 | DataType::UInt64 if !is_mean => 0,
+            DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => i32::from(*scale),
+            _ => return None,
+        };
+        Some(Exact { is_mean, scale, data_type: data_type.clone() })
+    }
+
+    pub fn of_arguments(is_mean: bool, args: &AccumulatorArgs) -> Option<Exact> {
+        Exact::new(is_mean, args.expr_fields.first()?.data_type(), args.return_field.data_type())
+    }
+
+    pub fn state_fields(args: &StateFieldsArgs) -> Vec<FieldRef> {
+        let digits = DataType::Decimal256(decimal::WIDE_DIGITS, 0);
+        if args.is_distinct {
+            let values = DataType::List(crate::door::item(digits));
+            return vec![Arc::new(Field::new(format!("{}[values]", args.name), values, true))];
+        }
+        let field = |name: &str, of| Arc::new(Field::new(format!("{}[{name}]", args.name), of, true));
+        vec![field("sum", digits), field("count", DataType::Int64)]
+    }
+
+    pub fn accumulator(self, is_distinct: bool) -> Box<dyn Accumulator> {
+        match is_distinct {
+            true => Box::new(DistinctSum { of: self, values: HashMap::new() }),
+            false => Box::new(OneSum { of: self, state: State::default() }),
+        }
+    }
+
+    pub fn groups(self) -> Box<dyn GroupsAccumulator> {
+        Box::new(Sums { of: self, states: Vec::new() })
+    }
+
+    /// The digits of a sum as those of the result; `None` where there were no rows.
+    fn digits(&self, state: State) -> Result<Option<i256>> {
+        let State { sum, count } = state;
+        if count == 0 {
+            return Ok(None);
+        }
+        if !self.is_mean {
+            return Ok(Some(sum));
+        }
+        let (precision, scale) = decimal_type(&self.data_type).unwrap_or((38, 0));
+        let up = decimal::power(u32::try_from(i32::from(scale) - self.scale).unwrap_or(0));
+        let mean = up.and_then(|up| divided(sum.checked_mul(up)?, i256::from_i128(count.into())));
+        let sum = || Decimal { digits: sum, scale: self.scale }.text();
+        let mean = mean.ok_or_else(|| decimal::overflow(&format!("{} / {count}", sum()), precision, scale))?;
+        Ok(Some(mean))
+    }
+
+    fn array(&self, states: Vec<State>) -> Result<ArrayRef> {
+        let digits = states.into_iter().map(|state| self.digits(state)).collect::<Result<Vec<_>>>()?;
+        let out_of_range = || -> Error {
+            Error::invalid("value out of range: the sum does not fit LONG")
+                .with_hint("cast the argument to DECIMAL(38,0)")
+        };
+        let long = |digits: i256| digits.to_i128().ok_or_else(out_of_range);
+        match self.data_type {
+            DataType::Int64 => {
+                let value = |digits: i256| i64::try_from(long(digits)?).map_err(|_| out_of_range());
+                let values = digits.into_iter().map(|digits| digits.map(value).transpose());
+                Ok(Arc::new(values.collect::<crate::Result<Int64Array>>()?))
+            }
+            DataType::UInt64 => {
+                let value = |digits: i256| u64::try_from(long(digits)?).map_err(|_| out_of_range());
+                let values = digits.into_iter().map(|digits| digits.map(value).transpose());
+                Ok(Arc::new(values.collect::<crate::Result<UInt64Array>>()?))
+            }
+            _ => {
+                let (precision, scale) = decimal_type(&self.data_type).unwrap_or((38, 0));
+                if let Some(large) = digits.iter().flatten().find(|digits| !decimal::fits(**digits, precision)) {
+                    let text = Decimal { digits: *large, scale: scale.into() }.text();
+                    return Err(decimal::overflow(&format!("the sum {text}"), precision, scale).into());
+                }
+                let nulls: NullBuffer = digits.iter().map(Option::is_some).collect::<Vec<_>>().into();
+                let values = digits.into_iter().map(|digits| digits.unwrap_or(i256::ZERO)).collect();
+                decimal_array(values, Some(nulls), &self.data_type)
+            }
+        }
+    }
+}
+
+/// Values and how many they are.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    sum: i256,
+    count: i64,
+}
+
+impl State {
+    fn add(&mut self, sum: i256, count: i64) -> Result<()> {
+        let wide = || decimal::overflow("a sum", decimal::WIDE_DIGITS, 0);
+        self.sum = self.sum.checked_add(sum).ok_or_else(wide)?;
+        self.count += count;
+        Ok(())
+    }
+}
+
+/// The digits of each row.
+fn digits_of(array: &ArrayRef) -> Box<dyn Fn(usize) -> i256 + '_> {
+    match array.data_type() {
+        DataType::Int64 => {
+            let values = array.as_primitive::<Int64Type>().values();
+            Box::new(move |row| i256::from_i128(values[row].into()))
+        }
+        DataType::UInt64 => {
+            let values = array.as_primitive::<UInt64Type>().values();
+            Box::new(move |row| i256::from_i128(values[row].into()))
+        }
+        _ => wide_values(array),
+    }
+}
+
+fn each(array: &ArrayRef, mut step: impl FnMut(usize, i256) -> Result<()>) -> Result<()> {
+    let digits = digits_of(array);
+    (0..array.len()).filter(|row| array.is_valid(*row)).try_for_each(|row| step(row, digits(row)))
+}
+
+/// Of all rows, or of those in a frame: integers can be taken away again.
+#[derive(Debug)]
+struct OneSum {
+    of: Exact,
+    state: State,
+}
+
+impl Accumulator for OneSum {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        each(&values[0], |_, digits| self.state.add(digits, 1))
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        each(&values[0], |_, digits| self.state.add(digits.wrapping_neg(), -1))
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let counts = states[1].as_primitive::<Int64Type>();
+        each(&states[0], |row, sum| self.state.add(sum, counts.value(row)))
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let sum = ScalarValue::Decimal256(Some(self.state.sum), decimal::WIDE_DIGITS, 0);
+        Ok(vec![sum, ScalarValue::Int64(Some(self.state.count))])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        ScalarValue::try_from_array(&self.of.array(vec![self.state])?, 0)
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+/// Of the different values.
+#[derive(Debug)]
+struct DistinctSum {
+    of: Exact,
+    /// Each with how many rows have it.
+    values: HashMap<i256, i64>,
+}
+
+impl Accumulator for DistinctSum {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        each(&values[0], |_, digits| {
+            *self.values.entry(digits).or_default() += 1;
+            Ok(())
+        })
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        each(&values[0], |_, digits| {
+            if let Some(rows) = self.values.get_mut(&digits) {
+                *rows -= 1;
+                if *rows == 0 {
+                    self.values.remove(&digits);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        states[0].as_list::<i32>().iter().flatten().try_for_each(|list| self.update_batch(&[list]))
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let value = |digits: &i256| ScalarValue::Decimal256(Some(*digits), decimal::WIDE_DIGITS, 0);
+        let values: Vec<ScalarValue> = self.values.keys().map(value).collect();
+        let data_type = DataType::Decimal256(decimal::WIDE_DIGITS, 0);
+        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&values, &data_type))])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut state = State::default();
+        self.values.keys().try_for_each(|digits| state.add(*digits, 1))?;
+        ScalarValue::try_from_array(&self.of.array(vec![state])?, 0)
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.values.capacity() * size_of::<(i256, i64, u64)>()
+    }
+}
+
+/// Of each group.
+#[derive(Debug)]
+struct Sums {
+    of: Exact,
+    states: Vec<State>,
+}
+
+fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
+    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
+}
+
+impl Sums {
+    fn columns(states: &[State]) -> Result<Vec<ArrayRef>> {
+        let sums = states.iter().map(|state| Some(state.sum)).collect::<Decimal256Array>();
+        let counts = states.iter().map(|state| Some(state.count)).collect::<Int64Array>();
+        let sums = sums.with_precision_and_scale(decimal::WIDE_DIGITS, 0)?;
+        Ok(vec![Arc::new(sums), Arc::new(counts)])
+    }
+}
+
+impl GroupsAccumulator for Sums {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        count: usize,
+    ) -> Result<()> {
+        self.states.resize(count, State::default());
+        each(&values[0], |row, digits| match passes(filter, row) {
+            true => self.states[groups[row]].add(digits, 1),
+            false => Ok(()),
+        })
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], count: usize) -> Result<()> {
+        self.states.resize(count, State::default());
+        let (sums, counts) = (states[0].as_primitive::<Decimal256Type>(), states[1].as_primitive::<Int64Type>());
+        let mut rows = (0..sums.len()).filter(|row| sums.is_valid(*row));
+        rows.try_for_each(|row| self.states[groups[row]].add(sums.value(row), counts.value(row)))
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let states = emit_to.take_needed(&mut self.states);
+        self.of.array(states)
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        Sums::columns(&emit_to.take_needed(&mut self.states))
+    }
+
+    fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        let rows = values[0].len();
+        let mut own = Sums { of: self.of.clone(), states: Vec::new() };
+        own.update_batch(values, &(0..rows).collect::<Vec<_>>(), filter, rows)?;
+        Sums::columns(&own.states)
+    }
+
+    fn size(&self) -> usize {
+        self.states.capacity() * size_of::<State>()
+    }
+}

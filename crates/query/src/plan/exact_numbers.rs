@@ -1,0 +1,369 @@
+//! Numbers in a statement beside decimals: `price = 0.07` compares with exactly 0.07.
+//!
+//! The planner reads a number with a point as DOUBLE. Where a decimal is on the other side (of an operator, in IN, BETWEEN,
+//! CASE, among the arguments of a function), the number is taken by its digits instead: the shortest text of the double is
+//! the number that was written, up to 17 digits, and longer ones are casts of texts. A constant that a decimal is compared
+//! with becomes one of the decimal's own type, so that scans can prune and filter by it. Arithmetic of decimals becomes calls
+//! of [`decimal_arithmetic`]. Between constants `+`, `-` and `*` are exact: `0.1 + 0.2` is 0.3.
+
+use crate::decimal::{self, Decimal, as_decimal_type, decimal_type};
+use crate::functions::decimal_arithmetic;
+use crate::{Error, Result};
+use datafusion::arrow::datatypes::{DataType, i256};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
+use datafusion::logical_expr::expr::{Between, Case, InList};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
+
+pub(crate) fn exact_numbers(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut is_retyped = false;
+    let done = plan.transform_up_with_subqueries(|node| {
+        let mut schema = DFSchema::empty();
+        if let LogicalPlan::TableScan(scan) = &node {
+            schema = scan.projected_schema.as_ref().clone();
+        }
+        node.inputs().iter().for_each(|input| schema.merge(input.schema()));
+        let names = NamePreserver::new(&node);
+        let mapped = node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let done = expr.transform_up(|e| exact(e, &schema))?;
+            is_retyped |= done.transformed;
+            Ok(done.update_data(|expr| name.restore(expr)))
+        })?;
+        // Values have other types now than the planner told the nodes above.
+        if is_retyped { mapped.map_data(LogicalPlan::recompute_schema) } else { Ok(mapped) }
+    })?;
+    Ok(done.data)
+}
+
+fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
+    let done = match &expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => compared(left, *op, right, schema)?,
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => calculated(left, *op, right, schema)?,
+        Expr::Negative(inner) => match inner.as_ref() {
+            Expr::Literal(ScalarValue::Float64(Some(value)), _) => Some(lit(-value)),
+            Expr::Literal(value, _) if value.data_type().is_decimal() => {
+                Some(Expr::Literal(value.arithmetic_negate()?, None))
+            }
+            _ => None,
+        },
+        Expr::Cast(Cast { expr: inner, field }) => constant_cast(inner, field.data_type()),
+        Expr::Between(between) => ranged(between, schema)?,
+        Expr::InList(list) => listed(list, schema)?,
+        Expr::Case(case) => chosen(case, schema)?,
+        Expr::ScalarFunction(function) => match with_decimals(&function.args, schema) {
+            Some(args) => {
+                let mut function = function.clone();
+                function.args = args;
+                Some(Expr::ScalarFunction(function))
+            }
+            None => None,
+        },
+        Expr::WindowFunction(window) => match with_decimals(&window.params.args, schema) {
+            Some(args) => {
+                let mut window = window.clone();
+                window.params.args = args;
+                Some(Expr::WindowFunction(window))
+            }
+            None => None,
+        },
+        _ => None,
+    };
+    Ok(done.map_or_else(|| Transformed::no(expr), Transformed::yes))
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+/// What an expression is to a decimal beside it.
+enum Side {
+    /// A number that was written, or a parameter.
+    Constant(Decimal),
+    Decimal(DataType),
+    Integer(u8),
+    Other,
+}
+
+fn side(expr: &Expr, schema: &DFSchema) -> Side {
+    if let Expr::Literal(value, _) = expr
+        && let Some(number) = Decimal::from_scalar(value)
+    {
+        return Side::Constant(number);
+    }
+    match expr.get_type(schema) {
+        Ok(data_type @ (DataType::Decimal128(..) | DataType::Decimal256(..))) => Side::Decimal(data_type),
+        Ok(data_type) if data_type.is_integer() => match as_decimal_type(&data_type) {
+            Some((precision, _)) => Side::Integer(precision),
+            None => Side::Other,
+        },
+        _ => Side::Other,
+    }
+}
+
+/// `CAST('0.07' AS decimal)` as a constant. A text that is none is left to the cast, which says what is wrong.
+fn constant_cast(inner: &Expr, to: &DataType) -> Option<Expr> {
+    if to.is_signed_integer() {
+        return whole_constant(inner, to);
+    }
+    let (precision, scale) = decimal_type(to)?;
+    let Expr::Literal(value, _) = inner else { return None };
+    let number = match value {
+        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) | ScalarValue::LargeUtf8(Some(text)) => {
+            Decimal::parse(text)?
+        }
+        other => Decimal::from_scalar(other)?,
+    };
+    let digits = number.rescaled(scale.into())?.nearest;
+    let constant = typed(digits, precision, scale)?;
+    (constant.data_type() == *to).then_some(Expr::Literal(constant, None))
+}
+
+/// `CAST(2.5 AS INT)`: a number that is written is rounded as a decimal is, halves away from zero.
+fn whole_constant(inner: &Expr, to: &DataType) -> Option<Expr> {
+    let Expr::Literal(value, _) = inner else { return None };
+    if !value.data_type().is_floating() && !value.data_type().is_decimal() {
+        return None;
+    }
+    let whole = Decimal::from_scalar(value)?.rescaled(0)?.nearest.to_i128()?;
+    let whole = ScalarValue::Int64(Some(i64::try_from(whole).ok()?)).cast_to(to).ok()?;
+    (!whole.is_null()).then_some(Expr::Literal(whole, None))
+}
+
+/// Digits as a constant of a decimal type; `None` when they do not fit.
+fn typed(digits: i256, precision: u8, scale: i8) -> Option<ScalarValue> {
+    if !decimal::fits(digits, precision) {
+        return None;
+    }
+    match precision {
+        ..=decimal::DIGITS => Some(ScalarValue::Decimal128(Some(digits.to_i128()?), precision, scale)),
+        _ => Some(ScalarValue::Decimal256(Some(digits), precision, scale)),
+    }
+}
+
+fn constant(number: Decimal) -> Option<Expr> {
+    Some(Expr::Literal(number.constant()?, None))
+}
+
+fn calculated(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFResult<Option<Expr>> {
+    let operand = |expr: &Expr, number: Decimal| constant(number).unwrap_or_else(|| expr.clone());
+    let (a, b) = match (side(left, schema), side(right, schema)) {
+        (Side::Constant(a), Side::Constant(b)) => return Ok(folded((left, a), op, (right, b))),
+        (Side::Decimal(_), Side::Decimal(_) | Side::Integer(_)) | (Side::Integer(_), Side::Decimal(_)) => {
+            (left.clone(), right.clone())
+        }
+        (Side::Decimal(_), Side::Constant(number)) => (left.clone(), operand(right, number)),
+        (Side::Constant(number), Side::Decimal(_)) => (operand(left, number), right.clone()),
+        _ => return Ok(None),
+    };
+    Ok(decimal_arithmetic::call(a, op, b))
+}
+
+/// What constants come to, of which one at least is no integer, where that is again a constant of its kind.
+fn folded((left, a): (&Expr, Decimal), op: Operator, (right, b): (&Expr, Decimal)) -> Option<Expr> {
+    let data_type = |expr: &Expr| match expr {
+        Expr::Literal(value, _) => value.data_type(),
+        _ => DataType::Null,
+    };
+    let (of_a, of_b) = (data_type(left), data_type(right));
+    if of_a.is_integer() && of_b.is_integer() {
+        return None;
+    }
+    if of_a.is_decimal() || of_b.is_decimal() {
+        return decimal_arithmetic::call(constant(a)?, op, constant(b)?);
+    }
+    let scale = a.scale.max(b.scale).max(0);
+    let at_scale = |number: Decimal| Some(number.rescaled(scale)?.floor);
+    let number = match op {
+        Operator::Plus => Decimal { digits: at_scale(a)?.checked_add(at_scale(b)?)?, scale },
+        Operator::Minus => Decimal { digits: at_scale(a)?.checked_sub(at_scale(b)?)?, scale },
+        Operator::Multiply => Decimal { digits: a.digits.checked_mul(b.digits)?, scale: a.scale + b.scale },
+        _ => return None,
+    };
+    let value = number.to_double();
+    let is_exact = Decimal::from_double(value)?.compare(number)? == std::cmp::Ordering::Equal;
+    is_exact.then(|| lit(value))
+}
+
+fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFResult<Option<Expr>> {
+    let (a, b) = (side(left, schema), side(right, schema));
+    Ok(match (a, b) {
+        (Side::Decimal(of), Side::Constant(number)) => with_constant(left, &of, op, number),
+        (Side::Constant(number), Side::Decimal(of)) => match op.swap().or_else(|| is_symmetric(op).then_some(op)) {
+            Some(op) => with_constant(right, &of, op, number),
+            None => None,
+        },
+        (Side::Decimal(of), Side::Other) => match text(right) {
+            Some(text) => with_constant(left, &of, op, number_of(text, &of)?),
+            None => None,
+        },
+        (Side::Other, Side::Decimal(of)) => match (text(left), op.swap().or_else(|| is_symmetric(op).then_some(op))) {
+            (Some(text), Some(op)) => with_constant(right, &of, op, number_of(text, &of)?),
+            _ => None,
+        },
+        (Side::Decimal(a), Side::Decimal(b)) if a != b => widened(left, op, right, &[a, b]),
+        (Side::Decimal(a), Side::Integer(precision)) | (Side::Integer(precision), Side::Decimal(a)) => {
+            widened(left, op, right, &[a, DataType::Decimal128(precision, 0)])
+        }
+        _ => None,
+    })
+}
+
+fn is_symmetric(op: Operator) -> bool {
+    matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+}
+
+fn text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(
+            ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) | ScalarValue::LargeUtf8(Some(text)),
+            _,
+        ) => Some(text),
+        _ => None,
+    }
+}
+
+/// The number that a text in quotes stands for beside a decimal.
+fn number_of(text: &str, of: &DataType) -> DFResult<Decimal> {
+    let (precision, scale) = decimal_type(of).unwrap_or((decimal::DIGITS, 0));
+    Decimal::parse(text).ok_or_else(|| {
+        let shown = text.chars().take(100).collect::<String>();
+        let message = format!("invalid input for type DECIMAL({precision},{scale}): \"{shown}\"");
+        Error::invalid(message).about(format!("'{text}")).into()
+    })
+}
+
+/// A decimal compared with a number, as with a constant of the decimal's own type.
+fn with_constant(of: &Expr, data_type: &DataType, op: Operator, number: Decimal) -> Option<Expr> {
+    let (precision, scale) = decimal_type(data_type)?;
+    let most = decimal::power(precision.into())?.wrapping_sub(i256::ONE);
+    // Numbers with more digits than 256 bits have are outside, too.
+    let at = number.rescaled(scale.into());
+    let (digits, is_exact, is_below) = match at {
+        Some(at) if at.floor > most => (most, false, false),
+        Some(at) if at.floor < -most => (-most, false, true),
+        Some(at) => (at.floor, at.is_exact, false),
+        None if number.digits.is_negative() => (-most, false, true),
+        None => (most, false, false),
+    };
+    let constant = Expr::Literal(typed(digits, precision, scale)?, None);
+    let compared = |op| Expr::BinaryExpr(BinaryExpr::new(Box::new(of.clone()), op, Box::new(constant)));
+    let null = || Expr::Literal(ScalarValue::Boolean(None), None);
+    if is_exact {
+        return Some(compared(op));
+    }
+    // Between `digits` and the next number of the type; or below all of the type.
+    Some(match op {
+        Operator::Lt | Operator::LtEq if is_below => compared(Operator::Lt),
+        Operator::Gt | Operator::GtEq if is_below => compared(Operator::GtEq),
+        Operator::Lt | Operator::LtEq => compared(Operator::LtEq),
+        Operator::Gt | Operator::GtEq => compared(Operator::Gt),
+        Operator::Eq => of.clone().is_null().and(null()),
+        Operator::NotEq => of.clone().is_not_null().or(null()),
+        Operator::IsDistinctFrom => lit(true),
+        Operator::IsNotDistinctFrom => lit(false),
+        _ => return None,
+    })
+}
+
+/// Both sides as a decimal that has room for either, where 38 digits are too few for it.
+fn widened(left: &Expr, op: Operator, right: &Expr, types: &[DataType]) -> Option<Expr> {
+    let common = common(types)?;
+    matches!(common, DataType::Decimal256(..)).then(|| {
+        let (left, right) = (cast(left.clone(), common.clone()), cast(right.clone(), common));
+        Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+    })
+}
+
+fn common(types: &[DataType]) -> Option<DataType> {
+    let types: Vec<_> = types.iter().map(decimal_type).collect::<Option<_>>()?;
+    let whole = types.iter().map(|(p, s)| i32::from(*p) - i32::from(*s)).max()?;
+    let scale = types.iter().map(|(_, s)| i32::from(*s)).max()?;
+    Some(decimal::arrow_decimal(whole + scale, scale))
+}
+
+/// BETWEEN of which a side is a decimal, as two comparisons.
+fn ranged(between: &Between, schema: &DFSchema) -> DFResult<Option<Expr>> {
+    let Between { expr, negated, low, high } = between;
+    let sides = [expr, low, high].map(|expr| side(expr, schema));
+    if expr.is_volatile() || !sides.iter().any(|side| matches!(side, Side::Decimal(_))) {
+        return Ok(None);
+    }
+    let one = |op, bound: &Expr| -> DFResult<Expr> {
+        let plain = || Expr::BinaryExpr(BinaryExpr::new(expr.clone(), op, Box::new(bound.clone())));
+        Ok(compared(expr, op, bound, schema)?.unwrap_or_else(plain))
+    };
+    let within = one(Operator::GtEq, low)?.and(one(Operator::LtEq, high)?);
+    Ok(Some(if *negated { Expr::Not(Box::new(within)) } else { within }))
+}
+
+/// IN of which the value or an item is a decimal.
+fn listed(list: &InList, schema: &DFSchema) -> DFResult<Option<Expr>> {
+    let InList { expr, list: items, negated } = list;
+    let of = side(expr, schema);
+    let has_decimals = items.iter().any(|item| matches!(side(item, schema), Side::Decimal(_)) || is_decimal(item));
+    if expr.is_volatile() || !matches!(of, Side::Decimal(_)) && !has_decimals {
+        return Ok(None);
+    }
+    let (mut constants, mut others): (Vec<Expr>, Vec<Expr>) = (Vec::new(), Vec::new());
+    for item in items {
+        let compared = compared(expr, Operator::Eq, item, schema)?;
+        match compared {
+            Some(Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }))
+                if left == *expr && matches!(*right, Expr::Literal(..)) =>
+            {
+                constants.push(*right);
+            }
+            Some(other) => others.push(other),
+            None => others.push(expr.as_ref().clone().eq(item.clone())),
+        }
+    }
+    let listed = (!constants.is_empty()).then(|| expr.as_ref().clone().in_list(constants, false));
+    let any = listed.into_iter().chain(others).reduce(Expr::or);
+    Ok(any.map(|any| if *negated { Expr::Not(Box::new(any)) } else { any }))
+}
+
+fn is_decimal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..), _))
+}
+
+/// Numbers among decimals, of which one is chosen or that are the arguments of a call; `None` where nothing changes.
+fn with_decimals(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
+    let sides: Vec<Side> = values.iter().map(|value| side(value, schema)).collect();
+    let has_decimals = sides.iter().any(|side| matches!(side, Side::Decimal(_))) || values.iter().any(is_decimal);
+    let is_double = |value: &Expr| matches!(value, Expr::Literal(ScalarValue::Float64(Some(_)), _));
+    if !has_decimals || !values.iter().any(is_double) {
+        return None;
+    }
+    let exact = values.iter().zip(sides).map(|(value, side)| match side {
+        Side::Constant(number) if is_double(value) => constant(number).unwrap_or_else(|| value.clone()),
+        _ => value.clone(),
+    });
+    Some(exact.collect())
+}
+
+fn chosen(case: &Case, schema: &DFSchema) -> DFResult<Option<Expr>> {
+    let mut done = case.clone();
+    let mut is_changed = false;
+    if let Some(base) = &case.expr
+        && !base.is_volatile()
+        && let Side::Decimal(_) = side(base, schema)
+    {
+        for (when, _) in &mut done.when_then_expr {
+            let plain = || base.as_ref().clone().eq(when.as_ref().clone());
+            **when = compared(base, Operator::Eq, when, schema)?.unwrap_or_else(plain);
+        }
+        done.expr = None;
+        is_changed = true;
+    }
+    let results = done.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut done.else_expr);
+    let mut results: Vec<&mut Box<Expr>> = results.collect();
+    let values: Vec<Expr> = results.iter().map(|value| (***value).clone()).collect();
+    if let Some(exact) = with_decimals(&values, schema) {
+        results.iter_mut().zip(exact).for_each(|(result, value)| ***result = value);
+        is_changed = true;
+    }
+    Ok(is_changed.then_some(Expr::Case(done)))
+}
