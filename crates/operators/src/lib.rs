@@ -2,12 +2,16 @@
 //! `query`, which is compiled for its size. Knows Arrow, neither DataFusion nor tables.
 //!
 //! [`group`] makes groups of rows; [`sort`] orders them; [`time_join`] joins them by time; [`text`] looks at texts.
+//! [`checked`] calculates integers, [`wide_sums`] sums them up exactly, [`formulas`] are aggregates of floating point.
 #![forbid(unsafe_code)]
 
+pub mod checked;
+pub mod formulas;
 pub mod group;
 pub mod sort;
 pub mod text;
 pub mod time_join;
+pub mod wide_sums;
 
 /// The longest text that a view of Arrow's holds itself.
 pub(crate) const INLINE_BYTES: u32 = 12;

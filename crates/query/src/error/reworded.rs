@@ -74,6 +74,9 @@ fn casts(message: &str) -> Option<Error> {
         let (from, to) = rest.split_once(" to ")?;
         return Some(Error::invalid(format!("cannot cast type {} to {}", sql_type(from), sql_type(to))));
     }
+    if let Some(what) = message.split_once("verflow happened on: ").map(|(_, rest)| rest) {
+        return Some(Error::invalid(format!("value out of range: {what}")));
+    }
     let name = message.split_once(" overflow on ").map(|(_, rest)| rest.split('(').next().unwrap_or(rest));
     if name.is_some() || (message.contains("verflow") && message.contains("Array")) {
         return Some(Error::invalid("value out of range"));

@@ -1,14 +1,14 @@
 //! Stock aggregates of which one thing is otherwise.
 //!
 //! `sum` and `avg` of integers and decimals are exact ([`super::sums`]), those of floating point over frames that move
-//! forget what left ([`super::sliding`]).
+//! forget what left ([`formulas::sliding`]). `bool_and`, `bit_or` and their like go with moving frames ([`super::sliding_parts`]).
 //! `min` and `max` of groups of floating point: the stock ones begin with the largest finite number and so never come to
 //! infinity or NaN. Those of addresses are addresses. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`,
 //! and many such are long to plan; [`crate::plan::grouped`] does the same at less cost. `string_agg`: the stock one wants
 //! its rows sorted, and no two of them could want it otherwise, though it sorts what it has by itself.
 
-use super::formulas::Formula;
-use super::sliding::{self, TwoStacks};
+use super::formulas;
+use super::sliding_parts::PartStacks;
 use super::sums::{self, Exact};
 use crate::door;
 use datafusion::arrow::array::{
@@ -18,6 +18,8 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::average::avg_udaf;
+use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
+use datafusion::functions_aggregate::bool_and_or::{bool_and_udaf, bool_or_udaf};
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
@@ -29,6 +31,7 @@ use datafusion::logical_expr::{
 };
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
+use tidalite_operators::formulas::{Formula, sliding};
 use tidalite_types::ColumnType;
 
 /// Which sums an aggregate makes.
@@ -55,6 +58,8 @@ pub(super) struct Adjusted {
     /// Whether rows may come in any order.
     sorts: bool,
     adds: Option<Adds>,
+    /// Whether frames that move need states of rows ([`PartStacks`]).
+    is_of_parts: bool,
 }
 
 /// As it is registered: a function is another than the stock one.
@@ -65,18 +70,21 @@ pub(crate) fn sum() -> Arc<AggregateUDF> {
 }
 
 impl Adjusted {
-    pub fn all() -> [Adjusted; 5] {
-        [
+    pub fn all() -> Vec<Adjusted> {
+        let all = [
             Adjusted { better: Some(Ordering::Less), ..Adjusted::plain(min_udaf()) },
             Adjusted { better: Some(Ordering::Greater), ..Adjusted::plain(max_udaf()) },
             Adjusted::adding(sum_udaf(), Adds::Sum),
             Adjusted::adding(avg_udaf(), Adds::Mean),
             Adjusted { sorts: true, ..Adjusted::plain(string_agg_udaf()) },
-        ]
+        ];
+        let of_parts = [bool_and_udaf(), bool_or_udaf(), bit_and_udaf(), bit_or_udaf(), bit_xor_udaf()];
+        let of_parts = of_parts.map(|stock| Adjusted { is_of_parts: true, ..Adjusted::plain(stock) });
+        all.into_iter().chain(of_parts).collect()
     }
 
     fn plain(stock: Arc<AggregateUDF>) -> Adjusted {
-        Adjusted { stock, better: None, sorts: false, adds: None }
+        Adjusted { stock, better: None, sorts: false, adds: None, is_of_parts: false }
     }
 
     fn adding(stock: Arc<AggregateUDF>, adds: Adds) -> Adjusted {
@@ -166,7 +174,8 @@ impl AggregateUDFImpl for Adjusted {
         let is_float = args.expr_fields.first().is_some_and(|field| *field.data_type() == DataType::Float64);
         match (self.exact(&args), self.adds) {
             (Some(exact), _) => Ok(exact.accumulator(args.is_distinct)),
-            (None, Some(adds)) if is_float && !args.is_distinct => Ok(Box::new(TwoStacks::new(adds.formula()))),
+            (None, Some(adds)) if is_float && !args.is_distinct => Ok(formulas::sliding(adds.formula())),
+            _ if self.is_of_parts => Ok(Box::new(PartStacks::new(self.stock.clone(), &args)?)),
             _ => self.inner().create_sliding_accumulator(args),
         }
     }

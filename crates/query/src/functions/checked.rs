@@ -4,7 +4,7 @@
 use crate::{Error, door};
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::datatypes::{ArrowNativeType, DataType, Int8Type, Int16Type, Int32Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use std::sync::{Arc, LazyLock};
+use tidalite_operators::checked::{self, Integer, Outside, Side, Sign};
 
 /// The operators, with the names of their functions.
 const OPERATORS: [(Operator, &str); 3] =
@@ -152,44 +153,27 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-/// An integer with arithmetic that says whether it went past the end.
-trait Integer: ArrowNativeType + std::fmt::Display {
-    fn overflowing(self, operator: Operator, other: Self) -> (Self, bool);
+fn sign(operator: Operator) -> Sign {
+    match operator {
+        Operator::Plus => Sign::Plus,
+        Operator::Minus => Sign::Minus,
+        _ => Sign::Times,
+    }
 }
 
-macro_rules! integers {
-    ($($type:ty),*) => {$(
-        impl Integer for $type {
-            #[inline(always)]
-            fn overflowing(self, operator: Operator, other: $type) -> ($type, bool) {
-                match operator {
-                    Operator::Plus => self.overflowing_add(other),
-                    Operator::Minus => self.overflowing_sub(other),
-                    _ => self.overflowing_mul(other),
-                }
-            }
-        }
-    )*};
-}
+/// A value for each row, or one for all, and where there is one; `None` of NULL.
+type Operand<'a, N> = Option<(Side<'a, N>, Option<&'a NullBuffer>)>;
 
-integers!(i8, i16, i32, i64);
-
-/// A value for each row, or one for all; `None` where it is NULL.
-enum Side<'a, N> {
-    Many(&'a [N]),
-    One(Option<N>),
-}
-
-fn side<T: ArrowPrimitiveType>(value: &ColumnarValue) -> Result<(Side<'_, T::Native>, Option<NullBuffer>)> {
+fn side<T: ArrowPrimitiveType>(value: &ColumnarValue) -> Result<Operand<'_, T::Native>> {
     Ok(match value {
         ColumnarValue::Array(array) => {
             let array = array.as_primitive::<T>();
-            (Side::Many(array.values()), array.nulls().cloned())
+            Some((Side::Many(array.values()), array.nulls()))
         }
         ColumnarValue::Scalar(value) => {
             let array = value.to_array()?;
             let array = array.as_primitive::<T>();
-            (Side::One(array.is_valid(0).then(|| array.value(0))), None)
+            array.is_valid(0).then(|| (Side::One(array.value(0)), None))
         }
     })
 }
@@ -201,48 +185,17 @@ fn computed<T: ArrowPrimitiveType>(
     rows: usize,
 ) -> Result<ArrayRef>
 where
-    T::Native: Integer,
+    T::Native: Integer + std::fmt::Display,
 {
-    let ((a, a_nulls), (b, b_nulls)) = (side::<T>(a)?, side::<T>(b)?);
-    let (Some(a), Some(b)) = (values(&a, rows), values(&b, rows)) else {
+    let (Some((a, a_nulls)), Some((b, b_nulls))) = (side::<T>(a)?, side::<T>(b)?) else {
         return Ok(Arc::new(PrimitiveArray::<T>::new_null(rows)));
     };
-    let nulls = NullBuffer::union(a_nulls.as_ref(), b_nulls.as_ref());
-    // The operator is chosen outside of the loop.
-    let (out, is_over) = match operator {
-        Operator::Plus => folded(&a, &b, |a, b| a.overflowing(Operator::Plus, b)),
-        Operator::Minus => folded(&a, &b, |a, b| a.overflowing(Operator::Minus, b)),
-        _ => folded(&a, &b, |a, b| a.overflowing(Operator::Multiply, b)),
-    };
-    if is_over {
-        // What stands under a NULL means nothing.
-        let is_there = |row: &usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row));
-        let over = (0..rows).filter(is_there).find(|row| a[*row].overflowing(operator, b[*row]).1);
-        if let Some(row) = over {
-            let name = door::type_of(&T::DATA_TYPE).map_or_else(String::new, |own| own.to_string());
-            let message = format!("value out of range: {} {operator} {} does not fit {name}", a[row], b[row]);
-            return Err(Error::invalid(message).into());
-        }
-    }
+    let nulls = NullBuffer::union(a_nulls, b_nulls);
+    let out = checked::calculated(sign(operator), a, b, rows, nulls.as_ref()).map_err(|Outside(a, b)| {
+        let name = door::type_of(&T::DATA_TYPE).map_or_else(String::new, |own| own.to_string());
+        Error::invalid(format!("value out of range: {a} {operator} {b} does not fit {name}"))
+    })?;
     Ok(Arc::new(PrimitiveArray::<T>::new(out.into(), nulls)))
-}
-
-fn values<'a, N: Copy>(side: &Side<'a, N>, rows: usize) -> Option<std::borrow::Cow<'a, [N]>> {
-    match side {
-        Side::Many(values) => Some(std::borrow::Cow::Borrowed(values)),
-        Side::One(value) => Some(std::borrow::Cow::Owned(vec![(*value)?; rows])),
-    }
-}
-
-fn folded<N: Copy>(a: &[N], b: &[N], step: impl Fn(N, N) -> (N, bool)) -> (Vec<N>, bool) {
-    let mut is_over = false;
-    let step = |(a, b): (&N, &N)| {
-        let (value, own) = step(*a, *b);
-        is_over |= own;
-        value
-    };
-    let out = a.iter().zip(b).map(step).collect();
-    (out, is_over)
 }
 
 #[cfg(test)]

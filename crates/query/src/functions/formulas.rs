@@ -1,12 +1,8 @@
-//! Aggregates whose state is a few floating-point numbers: compensated sums `ksum` (Kahan) and `nsum` (Neumaier),
-//! `geomean`, `weighted_avg`, `vwap`, `skewness`, `kurtosis`, and those of [`super::regressions`]. Rows with a NULL among
-//! the arguments do not count.
-//!
-//! A formula adds rows to a state and merges two states. It never takes a row away: a sliding frame uses
-//! [`super::sliding`], which merges states of rows that are still in the frame.
+//! The aggregates of [`tidalite_operators::formulas`]: compensated sums, means by weight, moments, variances, regressions.
+//! Rows with a NULL among the arguments do not count. A frame that moves keeps states of the rows that are in it
+//! ([`TwoStacks`]), since floating point cannot be taken away again.
 
 use super::scalar::double;
-use super::sliding::TwoStacks;
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
@@ -19,168 +15,12 @@ use datafusion::logical_expr::{
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-/// Numbers of a state; a formula may leave the last ones 0.
-pub(super) const NUMBERS: usize = 6;
-/// The state of an aggregate. All zeros is the state of no rows.
-pub(super) type Numbers = [f64; NUMBERS];
-
-/// An aggregate as functions of its state.
-pub(super) struct Formula {
-    pub name: &'static str,
-    pub aliases: &'static [&'static str],
-    /// How many arguments it has.
-    pub arguments: usize,
-    /// Adds the values of a row.
-    pub add: fn(&mut Numbers, &[f64]),
-    /// Adds the rows of another state.
-    pub merge: fn(&mut Numbers, &Numbers),
-    /// The result; `None` for NULL.
-    pub value: fn(&Numbers) -> Option<f64>,
-}
-
-static FORMULAS: &[Formula] = &[
-    Formula {
-        name: "ksum",
-        aliases: &[],
-        arguments: 1,
-        add: |s, v| {
-            kahan(s, v[0]);
-            s[2] += 1.0;
-        },
-        merge: |s, o| {
-            kahan(s, o[0]);
-            kahan(s, -o[1]);
-            s[2] += o[2];
-        },
-        value: |s| (s[2] > 0.0).then_some(s[0]),
-    },
-    Formula {
-        name: "nsum",
-        aliases: &[],
-        arguments: 1,
-        add: |s, v| {
-            neumaier(&mut s[..2], v[0]);
-            s[2] += 1.0;
-        },
-        merge: |s, o| {
-            neumaier(&mut s[..2], o[0]);
-            neumaier(&mut s[..2], o[1]);
-            s[2] += o[2];
-        },
-        value: |s| (s[2] > 0.0).then_some(s[0] + s[1]),
-    },
-    // Of a negative number there is no logarithm: then there is no mean either. Zero has −∞, whose power is 0 again.
-    Formula {
-        name: "geomean",
-        aliases: &[],
-        arguments: 1,
-        add: |s, v| {
-            neumaier(&mut s[..2], v[0].ln());
-            s[2] += 1.0;
-        },
-        merge: |s, o| {
-            neumaier(&mut s[..2], o[0]);
-            neumaier(&mut s[..2], o[1]);
-            s[2] += o[2];
-        },
-        value: |s| (s[2] > 0.0).then(|| ((s[0] + s[1]) / s[2]).exp()).filter(|v| !v.is_nan()),
-    },
-    WEIGHTED,
-    Formula { name: "vwap", ..WEIGHTED },
-    Formula {
-        name: "skewness",
-        value: |s| {
-            let (n, spread) = (s[0], s[2] / s[0]);
-            let value = (n * (n - 1.0)).sqrt() / (n - 2.0) * (s[3] / n) / spread.powf(1.5);
-            (n > 2.0 && spread > 0.0).then_some(value)
-        },
-        ..MOMENTS
-    },
-    Formula {
-        name: "kurtosis",
-        value: |s| {
-            let n = s[0];
-            let value = (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * excess(s) + 6.0);
-            (n > 3.0 && s[2] > 0.0).then_some(value)
-        },
-        ..MOMENTS
-    },
-    Formula { name: "kurtosis_pop", value: |s| (s[0] > 1.0 && s[2] > 0.0).then(|| excess(s)), ..MOMENTS },
-];
-
-const WEIGHTED: Formula = Formula {
-    name: "weighted_avg",
-    aliases: &[],
-    arguments: 2,
-    add: |s, v| {
-        neumaier(&mut s[..2], v[0] * v[1]);
-        neumaier(&mut s[2..4], v[1]);
-    },
-    merge: |s, o| {
-        o[..2].iter().for_each(|v| neumaier(&mut s[..2], *v));
-        o[2..4].iter().for_each(|v| neumaier(&mut s[2..4], *v));
-    },
-    value: |s| Some((s[0] + s[1]) / (s[2] + s[3])).filter(|_| s[2] + s[3] != 0.0),
-};
-
-/// Count, mean, and the sums of the second, third and fourth powers of what values are away from it.
-const MOMENTS: Formula = Formula {
-    name: "",
-    aliases: &[],
-    arguments: 1,
-    add: |s, v| moments_merged(s, &[1.0, v[0], 0.0, 0.0, 0.0, 0.0]),
-    merge: moments_merged,
-    value: |_| None,
-};
-
-fn kahan(state: &mut Numbers, value: f64) {
-    let corrected = value - state[1];
-    let sum = state[0] + corrected;
-    // Infinity has nothing to compensate.
-    state[1] = if sum.is_finite() { (sum - state[0]) - corrected } else { 0.0 };
-    state[0] = sum;
-}
-
-pub(super) fn neumaier(state: &mut [f64], value: f64) {
-    let sum = state[0] + value;
-    if sum.is_finite() {
-        state[1] += if state[0].abs() >= value.abs() { (state[0] - sum) + value } else { (value - sum) + state[0] };
-    } else {
-        state[1] = 0.0;
-    }
-    state[0] = sum;
-}
-
-/// Pébay's formulas for the moments of two sets together.
-fn moments_merged(a: &mut Numbers, b: &Numbers) {
-    let (na, nb) = (a[0], b[0]);
-    let n = na + nb;
-    if nb == 0.0 {
-        return;
-    }
-    if na == 0.0 {
-        *a = *b;
-        return;
-    }
-    let delta = b[1] - a[1];
-    let m4 = a[4]
-        + b[4]
-        + delta.powi(4) * na * nb * (na * na - na * nb + nb * nb) / (n * n * n)
-        + 6.0 * delta * delta * (na * na * b[2] + nb * nb * a[2]) / (n * n)
-        + 4.0 * delta * (na * b[3] - nb * a[3]) / n;
-    let m3 = a[3] + b[3] + delta.powi(3) * na * nb * (na - nb) / (n * n) + 3.0 * delta * (na * b[2] - nb * a[2]) / n;
-    let m2 = a[2] + b[2] + delta * delta * na * nb / n;
-    *a = [n, a[1] + delta * nb / n, m2, m3, m4, 0.0];
-}
-
-fn excess(s: &Numbers) -> f64 {
-    s[0] * s[4] / (s[2] * s[2]) - 3.0
-}
+use tidalite_operators::formulas::sliding::{NeverEntered, TwoStacks};
+use tidalite_operators::formulas::{Formula, NUMBERS, Numbers, columns_of, means, regressions};
 
 pub(super) fn functions() -> Vec<AggregateUDF> {
     let signature = || Signature::user_defined(Volatility::Immutable);
-    let all = FORMULAS.iter().chain(super::regressions::FORMULAS);
+    let all = means::FORMULAS.iter().chain(regressions::FORMULAS);
     let aliases = |of: &Formula| of.aliases.iter().map(|alias| (*alias).to_owned()).collect();
     let aggregate = |of| Aggregate { of, aliases: aliases(of), signature: signature() };
     all.map(|of| AggregateUDF::new_from_impl(aggregate(of))).collect()
@@ -267,7 +107,7 @@ impl AggregateUDFImpl for Aggregate {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         super::refuse_distinct(self.of.name, args.is_distinct)?;
-        Ok(Box::new(TwoStacks::new(self.of)))
+        Ok(sliding(self.of))
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -279,32 +119,43 @@ impl AggregateUDFImpl for Aggregate {
     }
 }
 
-/// Calls `step` with each row in which no argument is NULL.
-pub(super) fn each_row(columns: &[ArrayRef], mut step: impl FnMut(usize, &[f64])) {
-    let doubles = |column: &'_ ArrayRef| column.as_primitive::<Float64Type>().clone();
-    // One row at a time comes from moving frames, for which a list of columns would be most of the work.
-    match columns {
-        [] => {}
-        [only] => {
-            let only = only.as_primitive::<Float64Type>();
-            for row in (0..only.len()).filter(|row| only.is_valid(*row)) {
-                step(row, &[only.value(row)]);
-            }
-        }
-        [first, second] => {
-            let (first, second) = (first.as_primitive::<Float64Type>(), second.as_primitive::<Float64Type>());
-            for row in (0..first.len()).filter(|row| first.is_valid(*row) && second.is_valid(*row)) {
-                step(row, &[first.value(row), second.value(row)]);
-            }
-        }
-        many => {
-            let many: Vec<Float64Array> = many.iter().map(doubles).collect();
-            let mut values = vec![0.0; many.len()];
-            for row in (0..many[0].len()).filter(|row| many.iter().all(|column| column.is_valid(*row))) {
-                values.iter_mut().zip(&many).for_each(|(value, column)| *value = column.value(row));
-                step(row, &values);
-            }
-        }
+/// A formula over a frame that moves.
+pub(super) fn sliding(of: &'static Formula) -> Box<dyn Accumulator> {
+    Box::new(Sliding(TwoStacks::new(of)))
+}
+
+#[derive(Debug)]
+struct Sliding(TwoStacks);
+
+impl Accumulator for Sliding {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        self.0.enter(columns);
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let left = self.0.leave(columns);
+        left.map_err(|NeverEntered| Error::internal("a row left a frame that it never entered").into())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        Err(Error::internal("a sliding frame merges no states").into())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(self.0.state_of_frame().iter().map(|n| ScalarValue::Float64(Some(*n))).collect())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        Ok(ScalarValue::Float64(self.0.value()))
+    }
+
+    fn size(&self) -> usize {
+        self.0.bytes()
     }
 }
 
@@ -312,13 +163,6 @@ pub(super) fn each_row(columns: &[ArrayRef], mut step: impl FnMut(usize, &[f64])
 struct Groups {
     of: &'static Formula,
     states: Vec<Numbers>,
-}
-
-impl Groups {
-    fn columns(states: &[Numbers]) -> Vec<ArrayRef> {
-        let column = |n: usize| Arc::new(states.iter().map(|state| Some(state[n])).collect::<Float64Array>());
-        (0..NUMBERS).map(|n| column(n) as ArrayRef).collect()
-    }
 }
 
 impl GroupsAccumulator for Groups {
@@ -330,21 +174,13 @@ impl GroupsAccumulator for Groups {
         count: usize,
     ) -> Result<()> {
         self.states.resize(count, [0.0; NUMBERS]);
-        each_row(columns, |row, values| {
-            if filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row)) {
-                (self.of.add)(&mut self.states[groups[row]], values);
-            }
-        });
+        self.of.add_to_groups(&mut self.states, groups, columns, filter);
         Ok(())
     }
 
     fn merge_batch(&mut self, columns: &[ArrayRef], groups: &[usize], count: usize) -> Result<()> {
         self.states.resize(count, [0.0; NUMBERS]);
-        each_row(columns, |row, values| {
-            let mut other = [0.0; NUMBERS];
-            other.iter_mut().zip(values).for_each(|(number, value)| *number = *value);
-            (self.of.merge)(&mut self.states[groups[row]], &other);
-        });
+        self.of.merge_to_groups(&mut self.states, groups, columns);
         Ok(())
     }
 
@@ -354,14 +190,14 @@ impl GroupsAccumulator for Groups {
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        Ok(Groups::columns(&emit_to.take_needed(&mut self.states)))
+        Ok(columns_of(&emit_to.take_needed(&mut self.states)))
     }
 
     fn convert_to_state(&self, columns: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
         let rows = columns.first().map_or(0, |c| c.len());
         let mut own = Groups { of: self.of, states: Vec::new() };
         own.update_batch(columns, &(0..rows).collect::<Vec<_>>(), filter, rows)?;
-        Ok(Groups::columns(&own.states))
+        Ok(columns_of(&own.states))
     }
 
     fn size(&self) -> usize {
@@ -382,7 +218,7 @@ impl std::fmt::Debug for Running {
 
 impl Accumulator for Running {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        each_row(columns, |_, values| (self.of.add)(&mut self.numbers, values));
+        self.of.add_all(&mut self.numbers, columns);
         Ok(())
     }
 
@@ -460,53 +296,5 @@ impl Accumulator for Distinct {
     fn size(&self) -> usize {
         // A B-tree holds its pairs in nodes that are two thirds full.
         size_of::<Self>() + self.values.len() * 24
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn folded(name: &str, values: &[f64], at: usize) -> Option<f64> {
-        let of = FORMULAS.iter().find(|f| f.name == name).expect("a formula");
-        let mut parts = [[0.0; NUMBERS]; 2];
-        for (part, values) in parts.iter_mut().zip([&values[..at], &values[at..]]) {
-            values.iter().for_each(|v| (of.add)(part, &[*v]));
-        }
-        let [mut whole, other] = parts;
-        (of.merge)(&mut whole, &other);
-        (of.value)(&whole)
-    }
-
-    #[test]
-    fn sums_keep_what_rounding_loses() {
-        assert_eq!([1.0, 1e100, 1.0, -1e100].iter().sum::<f64>(), 0.0);
-        assert_eq!(folded("nsum", &[1.0, 1e100, 1.0, -1e100], 4), Some(2.0));
-        let tenths = vec![0.1; 1_000_000];
-        assert!((tenths.iter().sum::<f64>() - 100_000.0).abs() > 1e-6);
-        for name in ["ksum", "nsum"] {
-            for at in [0, 1, 777_777, 1_000_000] {
-                // Kahan's bound: twice the rounding of the sum, however many are added.
-                let error = folded(name, &tenths, at).expect("a sum") - 100_000.0;
-                assert!(error.abs() <= 2.0 * f64::EPSILON * 100_000.0, "{name} {error}");
-            }
-            assert_eq!(folded(name, &[f64::INFINITY, 1.0], 1), Some(f64::INFINITY));
-            assert_eq!(folded(name, &[], 0), None);
-        }
-    }
-
-    /// Worked out from the definitions: of 1, 2, 3, 10 the mean is 4, the powers sum up to 50, 180, 1394.
-    #[test]
-    fn moments_of_a_split_set_are_those_of_the_whole() {
-        let skewness = (12.0_f64).sqrt() / 2.0 * (180.0 / 4.0) / (50.0_f64 / 4.0).powf(1.5);
-        let excess = 4.0 * 1394.0 / 2500.0 - 3.0;
-        let kurtosis = 3.0 / 2.0 * (5.0 * excess + 6.0);
-        for at in 0..=4 {
-            for (name, expected) in [("skewness", skewness), ("kurtosis", kurtosis), ("kurtosis_pop", excess)] {
-                let found = folded(name, &[1.0, 2.0, 3.0, 10.0], at).expect("enough values");
-                assert!((found - expected).abs() < 1e-12, "{name} {at}: {found} {expected}");
-            }
-        }
-        assert_eq!(folded("skewness", &[1.0, 1.0, 1.0], 1), None);
     }
 }

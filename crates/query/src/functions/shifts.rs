@@ -3,7 +3,8 @@
 //! The stock functions count rows wrongly over several NULLs when they see a partition in parts, and tell a LIMIT above
 //! them that as many rows as the offset are enough, which is not so with IGNORE NULLS, nor for a `lag` of a negative offset.
 
-use datafusion::arrow::array::ArrayRef;
+use crate::{Error, door};
+use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_window::lead_lag::{lag_udwf, lead_udwf};
@@ -70,6 +71,13 @@ impl WindowUDFImpl for Shift {
 
     fn partition_evaluator(&self, args: PartitionEvaluatorArgs) -> Result<Box<dyn PartitionEvaluator>> {
         let skips_null = self.skips_null || args.ignore_nulls();
+        let constant = |at: usize| args.input_exprs().get(at).and_then(|expr| expr.downcast_ref::<Literal>());
+        if constant(1).is_some_and(|offset| offset.value().is_null()) {
+            return Ok(Box::new(OfNoRow));
+        }
+        if let (Some(default), Some(field)) = (constant(2), args.input_fields().first()) {
+            check_default(self.name(), default.value(), field.data_type())?;
+        }
         let evaluator = self.inner().partition_evaluator(args)?;
         Ok(if skips_null { Box::new(OfWholePartition(evaluator)) } else { evaluator })
     }
@@ -102,6 +110,30 @@ impl WindowUDFImpl for Shift {
             Ok(0) | Err(_) => LimitEffect::None,
             Ok(rows) => LimitEffect::Relative(rows),
         }
+    }
+}
+
+/// A default that is a number of another type than the rows may not lose a digit.
+fn check_default(name: &str, default: &ScalarValue, to: &DataType) -> Result<()> {
+    let kept = || default.cast_to(to).ok()?.cast_to(&default.data_type()).ok();
+    if !default.data_type().is_numeric() || default.is_null() || !to.is_numeric() || kept().as_ref() == Some(default) {
+        return Ok(());
+    }
+    let own = door::type_of(to).map_or_else(|| to.to_string(), |own| own.to_string());
+    Err(Error::invalid(format!("the default {default} of {name} is out of range for type {own}")).into())
+}
+
+/// Of a NULL offset.
+#[derive(Debug)]
+struct OfNoRow;
+
+impl PartitionEvaluator for OfNoRow {
+    fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        Ok(new_null_array(values[0].data_type(), rows))
+    }
+
+    fn get_range(&self, _: usize, rows: usize) -> Result<Range<usize>> {
+        Ok(0..rows)
     }
 }
 

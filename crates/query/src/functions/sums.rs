@@ -12,9 +12,12 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tidalite_operators::wide_sums::{self, WideSum};
 
 /// Digits behind the point of a mean, as PostgreSQL's of small numbers.
 const MEAN_SCALE_MIN: i32 = 16;
+
+const CAST_HINT: &str = "cast the argument to DECIMAL(38,0)";
 
 /// A sum or a mean of one type.
 #[derive(Clone, Debug)]
@@ -63,17 +66,17 @@ impl Exact {
     pub fn accumulator(self, is_distinct: bool) -> Box<dyn Accumulator> {
         match is_distinct {
             true => Box::new(DistinctSum { of: self, values: HashMap::new() }),
-            false => Box::new(OneSum { of: self, state: State::default() }),
+            false => Box::new(OneSum { of: self, sum: WideSum::default() }),
         }
     }
 
     pub fn groups(self) -> Box<dyn GroupsAccumulator> {
-        Box::new(Sums { of: self, states: Vec::new() })
+        Box::new(Sums { of: self, sums: Vec::new() })
     }
 
     /// The digits of a sum as those of the result; `None` where there were no rows.
-    fn digits(&self, state: State) -> Result<Option<i256>> {
-        let State { sum, count } = state;
+    fn digits(&self, sum: &WideSum) -> Result<Option<i256>> {
+        let (sum, count) = (sum.sum(), sum.count);
         if count == 0 {
             return Ok(None);
         }
@@ -88,12 +91,19 @@ impl Exact {
         Ok(Some(mean))
     }
 
-    fn array(&self, states: Vec<State>) -> Result<ArrayRef> {
-        let digits = states.into_iter().map(|state| self.digits(state)).collect::<Result<Vec<_>>>()?;
-        let out_of_range = || -> Error {
-            Error::invalid("value out of range: the sum does not fit LONG")
-                .with_hint("cast the argument to DECIMAL(38,0)")
-        };
+    /// The result for one sum; `None` of a type other than LONG.
+    fn long(&self, sum: &WideSum) -> Option<Result<Option<i64>>> {
+        if self.data_type != DataType::Int64 {
+            return None;
+        }
+        let long = || sum.sum().to_i128().and_then(|sum| i64::try_from(sum).ok());
+        let past_end = || Error::sum_past_end().with_hint(CAST_HINT).into();
+        Some(if sum.count == 0 { Ok(None) } else { long().map(Some).ok_or_else(past_end) })
+    }
+
+    fn array(&self, sums: &[WideSum]) -> Result<ArrayRef> {
+        let digits = sums.iter().map(|sum| self.digits(sum)).collect::<Result<Vec<_>>>()?;
+        let out_of_range = || Error::sum_past_end().with_hint(CAST_HINT);
         let long = |digits: i256| digits.to_i128().ok_or_else(out_of_range);
         match self.data_type {
             DataType::Int64 => {
@@ -117,22 +127,6 @@ impl Exact {
                 decimal_array(values, Some(nulls), &self.data_type)
             }
         }
-    }
-}
-
-/// Values and how many they are.
-#[derive(Clone, Copy, Debug, Default)]
-struct State {
-    sum: i256,
-    count: i64,
-}
-
-impl State {
-    fn add(&mut self, sum: i256, count: i64) -> Result<()> {
-        let wide = || decimal::overflow("a sum", decimal::WIDE_DIGITS, 0);
-        self.sum = self.sum.checked_add(sum).ok_or_else(wide)?;
-        self.count += count;
-        Ok(())
     }
 }
 
@@ -160,16 +154,18 @@ fn each(array: &ArrayRef, mut step: impl FnMut(usize, i256) -> Result<()>) -> Re
 #[derive(Debug)]
 struct OneSum {
     of: Exact,
-    state: State,
+    sum: WideSum,
 }
 
 impl Accumulator for OneSum {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        each(&values[0], |_, digits| self.state.add(digits, 1))
+        self.sum.add_all(&values[0], false);
+        Ok(())
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        each(&values[0], |_, digits| self.state.add(digits.wrapping_neg(), -1))
+        self.sum.add_all(&values[0], true);
+        Ok(())
     }
 
     fn supports_retract_batch(&self) -> bool {
@@ -177,17 +173,21 @@ impl Accumulator for OneSum {
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        let counts = states[1].as_primitive::<Int64Type>();
-        each(&states[0], |row, sum| self.state.add(sum, counts.value(row)))
+        let groups = vec![0; states[0].len()];
+        wide_sums::merge_to_groups(std::slice::from_mut(&mut self.sum), &groups, states);
+        Ok(())
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let sum = ScalarValue::Decimal256(Some(self.state.sum), decimal::WIDE_DIGITS, 0);
-        Ok(vec![sum, ScalarValue::Int64(Some(self.state.count))])
+        let sum = ScalarValue::Decimal256(Some(self.sum.sum()), decimal::WIDE_DIGITS, 0);
+        Ok(vec![sum, ScalarValue::Int64(Some(self.sum.count))])
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        ScalarValue::try_from_array(&self.of.array(vec![self.state])?, 0)
+        match self.of.long(&self.sum) {
+            Some(long) => Ok(ScalarValue::Int64(long?)),
+            None => ScalarValue::try_from_array(&self.of.array(&[self.sum])?, 0),
+        }
     }
 
     fn size(&self) -> usize {
@@ -239,9 +239,9 @@ impl Accumulator for DistinctSum {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let mut state = State::default();
-        self.values.keys().try_for_each(|digits| state.add(*digits, 1))?;
-        ScalarValue::try_from_array(&self.of.array(vec![state])?, 0)
+        let mut sum = WideSum::default();
+        self.values.keys().for_each(|digits| sum.join(&WideSum::new(*digits, 1)));
+        ScalarValue::try_from_array(&self.of.array(&[sum])?, 0)
     }
 
     fn size(&self) -> usize {
@@ -253,20 +253,14 @@ impl Accumulator for DistinctSum {
 #[derive(Debug)]
 struct Sums {
     of: Exact,
-    states: Vec<State>,
+    sums: Vec<WideSum>,
 }
 
-fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
-    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
-}
-
-impl Sums {
-    fn columns(states: &[State]) -> Result<Vec<ArrayRef>> {
-        let sums = states.iter().map(|state| Some(state.sum)).collect::<Decimal256Array>();
-        let counts = states.iter().map(|state| Some(state.count)).collect::<Int64Array>();
-        let sums = sums.with_precision_and_scale(decimal::WIDE_DIGITS, 0)?;
-        Ok(vec![Arc::new(sums), Arc::new(counts)])
-    }
+fn columns_of(sums: &[WideSum]) -> Result<Vec<ArrayRef>> {
+    let digits = sums.iter().map(|sum| Some(sum.sum())).collect::<Decimal256Array>();
+    let counts = sums.iter().map(|sum| Some(sum.count)).collect::<Int64Array>();
+    let digits = digits.with_precision_and_scale(decimal::WIDE_DIGITS, 0)?;
+    Ok(vec![Arc::new(digits), Arc::new(counts)])
 }
 
 impl GroupsAccumulator for Sums {
@@ -277,37 +271,34 @@ impl GroupsAccumulator for Sums {
         filter: Option<&BooleanArray>,
         count: usize,
     ) -> Result<()> {
-        self.states.resize(count, State::default());
-        each(&values[0], |row, digits| match passes(filter, row) {
-            true => self.states[groups[row]].add(digits, 1),
-            false => Ok(()),
-        })
+        self.sums.resize(count, WideSum::default());
+        wide_sums::add_to_groups(&mut self.sums, groups, &values[0], filter);
+        Ok(())
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], count: usize) -> Result<()> {
-        self.states.resize(count, State::default());
-        let (sums, counts) = (states[0].as_primitive::<Decimal256Type>(), states[1].as_primitive::<Int64Type>());
-        let mut rows = (0..sums.len()).filter(|row| sums.is_valid(*row));
-        rows.try_for_each(|row| self.states[groups[row]].add(sums.value(row), counts.value(row)))
+        self.sums.resize(count, WideSum::default());
+        wide_sums::merge_to_groups(&mut self.sums, groups, states);
+        Ok(())
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let states = emit_to.take_needed(&mut self.states);
-        self.of.array(states)
+        let sums = emit_to.take_needed(&mut self.sums);
+        self.of.array(&sums)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        Sums::columns(&emit_to.take_needed(&mut self.states))
+        columns_of(&emit_to.take_needed(&mut self.sums))
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
         let rows = values[0].len();
-        let mut own = Sums { of: self.of.clone(), states: Vec::new() };
+        let mut own = Sums { of: self.of.clone(), sums: Vec::new() };
         own.update_batch(values, &(0..rows).collect::<Vec<_>>(), filter, rows)?;
-        Sums::columns(&own.states)
+        columns_of(&own.sums)
     }
 
     fn size(&self) -> usize {
-        self.states.capacity() * size_of::<State>()
+        self.sums.capacity() * size_of::<WideSum>()
     }
 }

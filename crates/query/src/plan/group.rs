@@ -7,7 +7,7 @@ mod asked;
 
 use crate::door;
 use crate::exec::group::{By, Generic, GroupExec, Input, Wanted};
-use crate::functions::pick;
+use crate::functions::{checked, pick};
 use crate::{Error, Result};
 use asked::Asked;
 use datafusion::arrow::datatypes::DataType;
@@ -318,14 +318,20 @@ const PLUS_MAX: u64 = 1 << 31;
 
 /// `x + 3` as `x` and 3, so that sums of many such are one.
 fn constant_part(expr: &Expr) -> (Expr, i64) {
-    // Whatever may not fit its type is left as it is.
-    if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr
-        && let (Operator::Plus | Operator::Minus, Expr::Literal(ScalarValue::Int64(Some(k)), _)) = (op, right.as_ref())
-        && k.unsigned_abs() < PLUS_MAX
-    {
-        return (left.as_ref().clone(), if *op == Operator::Plus { *k } else { -*k });
+    let operands = match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => Some((left.as_ref(), *op, right.as_ref())),
+        // A sum says nothing of numbers that would not fit, only whether it does.
+        Expr::ScalarFunction(function) => checked::operands(function),
+        _ => None,
+    };
+    match operands {
+        Some((left, op @ (Operator::Plus | Operator::Minus), Expr::Literal(ScalarValue::Int64(Some(k)), _)))
+            if k.unsigned_abs() < PLUS_MAX =>
+        {
+            (left.clone(), if op == Operator::Plus { *k } else { -*k })
+        }
+        _ => (expr.clone(), 0),
     }
-    (expr.clone(), 0)
 }
 
 impl GroupNode {

@@ -19,7 +19,7 @@ pub(super) use rows::Computed;
 pub(crate) use tier::Compiles;
 
 use super::predicate::{Predicate, shown};
-use crate::functions::floats;
+use crate::functions::{checked, floats};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
@@ -239,6 +239,13 @@ fn plain(expr: &Expr) -> Expr {
         Expr::ScalarFunction(function) if is_of_nans(&function) => {
             Ok(Transformed::yes(function.args.into_iter().next().unwrap_or_default()))
         }
+        Expr::ScalarFunction(function) => Ok(match checked::operands(&function) {
+            Some((left, op, right)) => {
+                let (left, right) = (Box::new(left.clone()), Box::new(right.clone()));
+                Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+            }
+            None => Transformed::no(Expr::ScalarFunction(function)),
+        }),
         other => Ok(Transformed::no(other)),
     });
     done.map_or_else(|_| expr.clone(), |done| done.data)

@@ -4,7 +4,7 @@
 //! not known, or a result may be outside of its type, nothing is said.
 
 use super::Number;
-use tidalite_kernels::program::{Arithmetic, Change, Comparison};
+use tidalite_kernels::program::{Arithmetic, Change, Comparison, Guarded};
 use tidalite_storage::{Bounds, Zone};
 use tidalite_types::ColumnId;
 
@@ -68,9 +68,33 @@ fn range<E>(number: &Number, zone: &impl Fn(ColumnId) -> Result<Option<Zone>, E>
             Some(Range::Ints(min, max)) => floats(min as f64, max as f64),
             other => other,
         },
-        // An error is not left out with its block.
-        Number::Guarded(..) | Number::Magnitude(..) => None,
+        // Where all results fit there is no error that would be left out with the block.
+        Number::Guarded(with, a, b) => match guarded(*with) {
+            Some((with, bits)) => {
+                both(a, b)?.and_then(|(a, b)| calculated(with, a, b)).and_then(|of| fitting(of, bits))
+            }
+            None => None,
+        },
+        Number::Magnitude(..) => None,
     })
+}
+
+/// The calculation of integers of so many bits.
+fn guarded(with: Guarded) -> Option<(Arithmetic, u32)> {
+    match with {
+        Guarded::Plus => Some((Arithmetic::Plus, 64)),
+        Guarded::Minus => Some((Arithmetic::Minus, 64)),
+        Guarded::Times => Some((Arithmetic::Times, 64)),
+        Guarded::Narrow(with, bits) => Some((with, bits)),
+        Guarded::Moved(..) | Guarded::Over(_) | Guarded::Modulo => None,
+    }
+}
+
+fn fitting(of: Range, bits: u32) -> Option<Range> {
+    match of {
+        Range::Ints(min, max) => (i64::MIN >> (64 - bits) <= min && max <= i64::MAX >> (64 - bits)).then_some(of),
+        Range::Floats(..) => None,
+    }
 }
 
 fn floats(min: f64, max: f64) -> Option<Range> {
@@ -120,10 +144,7 @@ fn changed(change: Change, of: Range) -> Option<Range> {
             let least = if min <= 0.0 && max >= 0.0 { 0.0 } else { min.abs().min(max.abs()) };
             Some(Range::Floats(least, min.abs().max(max.abs())))
         }
-        (Change::Wrapped(bits), Range::Ints(min, max)) => {
-            let (least, most) = (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits));
-            (least <= min && max <= most).then_some(of)
-        }
+        (Change::Wrapped(bits), Range::Ints(min, max)) => fitting(Range::Ints(min, max), bits),
         (Change::Single, Range::Floats(min, max)) => floats(f64::from(min as f32), f64::from(max as f32)),
         _ => None,
     }

@@ -5,17 +5,15 @@
 //! at the front, whose entry for a row is the state of that row and all behind it on the stack. When the front is empty, all
 //! rows of the back move there. A row is added to a state twice at most, however long the frame is.
 
-use super::formulas::{Formula, NUMBERS, Numbers, each_row, neumaier};
-use crate::Error;
-use datafusion::arrow::array::ArrayRef;
-use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::Accumulator;
+use super::means::neumaier;
+use super::{Formula, NUMBERS, Numbers, each_row};
+use arrow::array::ArrayRef;
 
 /// Arguments of a formula, at most.
 const ARGUMENTS_MAX: usize = 2;
 
-pub(super) static SUM: Formula = COMPENSATED;
-pub(super) static MEAN: Formula =
+pub static SUM: Formula = COMPENSATED;
+pub static MEAN: Formula =
     Formula { name: "avg", value: |s| (s[2] > 0.0).then_some((s[0] + s[1]) / s[2]), ..COMPENSATED };
 
 /// The sum of floating point, with what rounding loses kept beside, and the count.
@@ -23,6 +21,7 @@ const COMPENSATED: Formula = Formula {
     name: "sum",
     aliases: &[],
     arguments: 1,
+    add_rows: None,
     add: |s, v| {
         neumaier(&mut s[..2], v[0]);
         s[2] += 1.0;
@@ -35,8 +34,13 @@ const COMPENSATED: Formula = Formula {
     value: |s| (s[2] > 0.0).then_some(s[0] + s[1]),
 };
 
+/// A row that leaves a frame in which it is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeverEntered;
+
 /// A formula over a frame that rows enter at its end and leave at its start.
-pub(super) struct TwoStacks {
+#[derive(Debug)]
+pub struct TwoStacks {
     of: &'static Formula,
     /// The states of each suffix of the older rows, that of all of them last.
     front: Vec<Numbers>,
@@ -46,6 +50,7 @@ pub(super) struct TwoStacks {
 }
 
 impl TwoStacks {
+    #[must_use]
     pub fn new(of: &'static Formula) -> TwoStacks {
         TwoStacks { of, front: Vec::new(), rows: Vec::new(), back: [0.0; NUMBERS] }
     }
@@ -57,8 +62,8 @@ impl TwoStacks {
         (self.of.add)(&mut self.back, values);
     }
 
-    /// Lets the oldest row go.
-    fn pop(&mut self) -> Result<()> {
+    /// Lets the oldest row go; `None` where there is none.
+    fn pop(&mut self) -> Option<()> {
         if self.front.is_empty() {
             let mut state = [0.0; NUMBERS];
             for row in self.rows.drain(..).rev() {
@@ -67,11 +72,39 @@ impl TwoStacks {
             }
             self.back = [0.0; NUMBERS];
         }
-        let popped = self.front.pop();
-        popped.map(|_| ()).ok_or_else(|| Error::internal("a row left a frame that it never entered").into())
+        self.front.pop().map(|_| ())
     }
 
-    fn state_of_frame(&self) -> Numbers {
+    /// Adds rows at the end of the frame.
+    pub fn enter(&mut self, columns: &[ArrayRef]) {
+        each_row(columns, |_, values| self.push(values));
+    }
+
+    /// Lets as many rows go from the start of the frame.
+    ///
+    /// # Errors
+    /// When there are fewer.
+    pub fn leave(&mut self, columns: &[ArrayRef]) -> Result<(), NeverEntered> {
+        let mut leaving = 0;
+        each_row(columns, |_, _| leaving += 1);
+        (0..leaving).try_for_each(|_| self.pop()).ok_or(NeverEntered)
+    }
+
+    /// The result of the frame; `None` for NULL.
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        (self.of.value)(&self.state_of_frame())
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.front.capacity() * size_of::<Numbers>()
+            + self.rows.capacity() * size_of::<[f64; ARGUMENTS_MAX]>()
+    }
+
+    #[must_use]
+    pub fn state_of_frame(&self) -> Numbers {
         let mut state = self.front.last().copied().unwrap_or([0.0; NUMBERS]);
         match self.rows.is_empty() {
             true => {}
@@ -79,47 +112,6 @@ impl TwoStacks {
             false => (self.of.merge)(&mut state, &self.back),
         }
         state
-    }
-}
-
-impl std::fmt::Debug for TwoStacks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of {} rows", self.of.name, self.front.len() + self.rows.len())
-    }
-}
-
-impl Accumulator for TwoStacks {
-    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        each_row(columns, |_, values| self.push(values));
-        Ok(())
-    }
-
-    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        let mut leaving = 0;
-        each_row(columns, |_, _| leaving += 1);
-        (0..leaving).try_for_each(|_| self.pop())
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        true
-    }
-
-    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        Err(Error::internal("a sliding frame merges no states").into())
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(self.state_of_frame().iter().map(|n| ScalarValue::Float64(Some(*n))).collect())
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Float64((self.of.value)(&self.state_of_frame())))
-    }
-
-    fn size(&self) -> usize {
-        size_of::<Self>()
-            + self.front.capacity() * size_of::<Numbers>()
-            + self.rows.capacity() * size_of::<[f64; ARGUMENTS_MAX]>()
     }
 }
 

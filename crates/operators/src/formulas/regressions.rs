@@ -2,7 +2,7 @@
 //! count, both means, and the sums of squares and products of what values differ from the means (Chan, Golub, LeVeque).
 //! A NaN or an infinity among the values makes these sums NaN.
 
-use super::formulas::{Formula, Numbers};
+use super::{Formula, Numbers, add_rows};
 
 /// Places in the state of one value: count, mean, sum of squared differences from the mean.
 const COUNT: usize = 0;
@@ -13,7 +13,7 @@ const MEAN_X: usize = 3;
 const SQUARES_X: usize = 4;
 const PRODUCTS: usize = 5;
 
-pub(super) static FORMULAS: &[Formula] = &[
+pub static FORMULAS: &[Formula] = &[
     Formula { name: "var", aliases: &["var_samp", "var_sample"], value: variance, ..OF_ONE },
     Formula { name: "var_pop", aliases: &["var_population"], value: variance_pop, ..OF_ONE },
     Formula { name: "stddev", aliases: &["stddev_samp"], value: |s| variance(s).map(f64::sqrt), ..OF_ONE },
@@ -56,7 +56,8 @@ const OF_ONE: Formula = Formula {
     name: "",
     aliases: &[],
     arguments: 1,
-    add: |s, v| merge_one(s, &[1.0, v[0], spread_of(v[0]), 0.0, 0.0, 0.0]),
+    add: add_one,
+    add_rows: Some(|states, groups, columns, filter| add_rows(states, groups, columns, filter, add_one)),
     merge: merge_one,
     value: |_| None,
 };
@@ -65,10 +66,33 @@ const OF_TWO: Formula = Formula {
     name: "",
     aliases: &[],
     arguments: 2,
-    add: |s, v| merge_two(s, &[1.0, v[0], spread_of(v[0]), v[1], spread_of(v[1]), spread_of(v[0] + v[1])]),
+    add: add_two,
+    add_rows: Some(|states, groups, columns, filter| add_rows(states, groups, columns, filter, add_two)),
     merge: merge_two,
     value: |_| None,
 };
+
+/// As merging a state of one value, with less to compute.
+#[inline]
+fn add_one(state: &mut Numbers, values: &[f64]) {
+    let value = values[0];
+    let (n, delta) = (state[COUNT] + 1.0, value - state[MEAN]);
+    state[COUNT] = n;
+    state[MEAN] += delta / n;
+    state[SQUARES] += delta * (value - state[MEAN]) + spread_of(value);
+}
+
+#[inline]
+fn add_two(state: &mut Numbers, values: &[f64]) {
+    let (y, x) = (values[0], values[1]);
+    let (n, dy, dx) = (state[COUNT] + 1.0, y - state[MEAN], x - state[MEAN_X]);
+    state[COUNT] = n;
+    state[MEAN] += dy / n;
+    state[MEAN_X] += dx / n;
+    state[SQUARES] += dy * (y - state[MEAN]) + spread_of(y);
+    state[SQUARES_X] += dx * (x - state[MEAN_X]) + spread_of(x);
+    state[PRODUCTS] += dy * (x - state[MEAN_X]) + spread_of(y + x);
+}
 
 /// What one value adds to sums of squares.
 fn spread_of(value: f64) -> f64 {
@@ -131,7 +155,7 @@ fn clamped(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::functions::formulas::NUMBERS;
+    use crate::formulas::NUMBERS;
 
     fn value(name: &str, rows: &[[f64; 2]], at: usize) -> Option<f64> {
         let of = FORMULAS.iter().find(|f| f.name == name).expect("a formula");

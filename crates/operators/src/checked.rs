@@ -1,0 +1,118 @@
+//! `+`, `-` and `*` of integers over slices, and the first row whose result does not fit.
+
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::ArrowNativeType;
+use std::borrow::Cow;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    Plus,
+    Minus,
+    Times,
+}
+
+/// A value for each row, or one for all.
+#[derive(Clone, Copy, Debug)]
+pub enum Side<'a, N> {
+    Many(&'a [N]),
+    One(N),
+}
+
+/// An integer with arithmetic that says whether a result fits.
+pub trait Integer: ArrowNativeType {
+    #[must_use]
+    fn overflowing(self, sign: Sign, other: Self) -> (Self, bool);
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Integer for $type {
+            #[inline(always)]
+            fn overflowing(self, sign: Sign, other: $type) -> ($type, bool) {
+                match sign {
+                    Sign::Plus => self.overflowing_add(other),
+                    Sign::Minus => self.overflowing_sub(other),
+                    Sign::Times => self.overflowing_mul(other),
+                }
+            }
+        }
+    )*};
+}
+
+integers!(i8, i16, i32, i64);
+
+/// The operands of a row whose result does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outside<N>(pub N, pub N);
+
+/// The results of `rows` rows. What stands under a NULL means nothing.
+///
+/// # Errors
+/// For the first row that is not NULL and does not fit.
+pub fn calculated<N: Integer>(
+    sign: Sign,
+    a: Side<'_, N>,
+    b: Side<'_, N>,
+    rows: usize,
+    nulls: Option<&NullBuffer>,
+) -> Result<Vec<N>, Outside<N>> {
+    // The operator is chosen outside of the loop.
+    let (out, is_over) = match sign {
+        Sign::Plus => folded(a, b, rows, |a, b| a.overflowing(Sign::Plus, b)),
+        Sign::Minus => folded(a, b, rows, |a, b| a.overflowing(Sign::Minus, b)),
+        Sign::Times => folded(a, b, rows, |a, b| a.overflowing(Sign::Times, b)),
+    };
+    if is_over {
+        let (a, b) = (values(a, rows), values(b, rows));
+        let is_there = |row: &usize| nulls.is_none_or(|nulls| nulls.is_valid(*row));
+        let over = (0..rows).filter(is_there).find(|row| a[*row].overflowing(sign, b[*row]).1);
+        if let Some(row) = over {
+            return Err(Outside(a[row], b[row]));
+        }
+    }
+    Ok(out)
+}
+
+fn values<N: Copy>(side: Side<'_, N>, rows: usize) -> Cow<'_, [N]> {
+    match side {
+        Side::Many(values) => Cow::Borrowed(values),
+        Side::One(value) => Cow::Owned(vec![value; rows]),
+    }
+}
+
+#[inline(always)]
+fn folded<N: Copy>(a: Side<'_, N>, b: Side<'_, N>, rows: usize, step: impl Fn(N, N) -> (N, bool)) -> (Vec<N>, bool) {
+    let mut is_over = false;
+    let mut step = |a: N, b: N| {
+        let (value, own) = step(a, b);
+        is_over |= own;
+        value
+    };
+    let out = match (a, b) {
+        (Side::Many(a), Side::Many(b)) => a.iter().zip(b).map(|(a, b)| step(*a, *b)).collect(),
+        (Side::Many(a), Side::One(b)) => a.iter().map(|a| step(*a, b)).collect(),
+        (Side::One(a), Side::Many(b)) => b.iter().map(|b| step(a, *b)).collect(),
+        (Side::One(a), Side::One(b)) => vec![step(a, b); rows],
+    };
+    (out, is_over)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_row_outside_is_named() {
+        let values = [1, i64::MAX, i64::MAX];
+        let found = calculated(Sign::Plus, Side::Many(&values), Side::One(1), 3, None);
+        assert_eq!(found, Err(Outside(i64::MAX, 1)));
+        let nulls = NullBuffer::from(vec![true, false, false]);
+        let found = calculated(Sign::Plus, Side::Many(&values), Side::One(1), 3, Some(&nulls)).map(|out| out[0]);
+        assert_eq!(found, Ok(2));
+        assert_eq!(
+            calculated(Sign::Times, Side::One(46_341_i32), Side::Many(&[2, 3]), 2, None),
+            Ok(vec![92_682, 139_023])
+        );
+        assert!(calculated(Sign::Minus, Side::One(-128_i8), Side::One(1), 1, None).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! Aggregates whose state is a few floating-point numbers: how rows are added to a state and states to one another, over
+//! Arrow's columns. [`means`] and [`regressions`] are the formulas, [`sliding`] has them over frames that move.
+//!
+//! A formula never takes a row away: floating point cannot.
+
+pub mod means;
+pub mod regressions;
+pub mod sliding;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
+use arrow::datatypes::Float64Type;
+use std::sync::Arc;
+
+/// Numbers of a state; a formula may leave the last ones 0.
+pub const NUMBERS: usize = 6;
+/// The state of an aggregate. All zeros is the state of no rows.
+pub type Numbers = [f64; NUMBERS];
+
+/// An aggregate as functions of its state.
+pub struct Formula {
+    pub name: &'static str,
+    pub aliases: &'static [&'static str],
+    /// How many arguments it has.
+    pub arguments: usize,
+    /// Adds the values of a row.
+    pub add: fn(&mut Numbers, &[f64]),
+    /// Adds rows to the states of their groups, in a loop of its own; `None` where `add` is called for each.
+    pub add_rows: Option<AddRows>,
+    /// Adds the rows of another state.
+    pub merge: fn(&mut Numbers, &Numbers),
+    /// The result; `None` for NULL.
+    pub value: fn(&Numbers) -> Option<f64>,
+}
+
+/// Adds the rows of columns to the states that have the numbers of their groups.
+pub type AddRows = fn(&mut [Numbers], &[usize], &[ArrayRef], Option<&BooleanArray>);
+
+impl std::fmt::Debug for Formula {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Formula {
+    /// Adds rows to the states of their groups. `filter` is true of the rows that count.
+    pub fn add_to_groups(
+        &self,
+        states: &mut [Numbers],
+        groups: &[usize],
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) {
+        match self.add_rows {
+            Some(add_rows) => add_rows(states, groups, columns, filter),
+            None => add_rows(states, groups, columns, filter, self.add),
+        }
+    }
+
+    /// Adds all rows to one state.
+    pub fn add_all(&self, state: &mut Numbers, columns: &[ArrayRef]) {
+        each_row(columns, |_, values| (self.add)(state, values));
+    }
+
+    /// Adds states, one a row, to those of their groups.
+    pub fn merge_to_groups(&self, states: &mut [Numbers], groups: &[usize], columns: &[ArrayRef]) {
+        each_row(columns, |row, values| {
+            let mut other = [0.0; NUMBERS];
+            other.iter_mut().zip(values).for_each(|(number, value)| *number = *value);
+            (self.merge)(&mut states[groups[row]], &other);
+        });
+    }
+}
+
+/// States as columns, one for each number.
+#[must_use]
+pub fn columns_of(states: &[Numbers]) -> Vec<ArrayRef> {
+    let column = |n: usize| Arc::new(states.iter().map(|state| Some(state[n])).collect::<Float64Array>());
+    (0..NUMBERS).map(|n| column(n) as ArrayRef).collect()
+}
+
+/// The loop of [`AddRows`], for one way to add.
+fn add_rows(
+    states: &mut [Numbers],
+    groups: &[usize],
+    columns: &[ArrayRef],
+    filter: Option<&BooleanArray>,
+    add: impl Fn(&mut Numbers, &[f64]),
+) {
+    each_row(columns, |row, values| {
+        if filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row)) {
+            add(&mut states[groups[row]], values);
+        }
+    });
+}
+
+/// Calls `step` with each row in which no argument is NULL.
+pub fn each_row(columns: &[ArrayRef], mut step: impl FnMut(usize, &[f64])) {
+    let doubles = |column: &'_ ArrayRef| column.as_primitive::<Float64Type>().clone();
+    // One row at a time comes from moving frames, for which a list of columns would be most of the work.
+    match columns {
+        [] => {}
+        [only] => {
+            let only = only.as_primitive::<Float64Type>();
+            for row in (0..only.len()).filter(|row| only.is_valid(*row)) {
+                step(row, &[only.value(row)]);
+            }
+        }
+        [first, second] => {
+            let (first, second) = (first.as_primitive::<Float64Type>(), second.as_primitive::<Float64Type>());
+            for row in (0..first.len()).filter(|row| first.is_valid(*row) && second.is_valid(*row)) {
+                step(row, &[first.value(row), second.value(row)]);
+            }
+        }
+        many => {
+            let many: Vec<Float64Array> = many.iter().map(doubles).collect();
+            let mut values = vec![0.0; many.len()];
+            for row in (0..many[0].len()).filter(|row| many.iter().all(|column| column.is_valid(*row))) {
+                values.iter_mut().zip(&many).for_each(|(value, column)| *value = column.value(row));
+                step(row, &values);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Sums of integers and of decimals' digits in more than 128 bits, exact whatever they pass on their way.
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Int64Type, UInt64Type, i256};
+
+/// A sum and of how many values it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WideSum {
+    low: i128,
+    /// How often the sum went past the end of 128 bits, and which end. It stops at its own ends, which are further from 0
+    /// than any decimal.
+    wraps: i128,
+    pub count: i64,
+}
+
+impl WideSum {
+    #[inline(always)]
+    fn add(&mut self, value: i128) {
+        let (low, is_over) = self.low.overflowing_add(value);
+        self.low = low;
+        self.wraps += if is_over { if value < 0 { -1 } else { 1 } } else { 0 };
+    }
+
+    /// A sum that is known.
+    #[must_use]
+    pub fn new(sum: i256, count: i64) -> WideSum {
+        let (low, high) = sum.to_parts();
+        let low = low.cast_signed();
+        // Below zero, the lower half stands for less than its bits say.
+        let wraps = high.saturating_add(i128::from(low < 0));
+        WideSum { low, wraps, count }
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn sum(&self) -> i256 {
+        i256::from_parts(self.low.cast_unsigned(), self.wraps.saturating_sub(i128::from(self.low < 0)))
+    }
+
+    pub fn join(&mut self, other: &WideSum) {
+        self.add(other.low);
+        self.wraps = self.wraps.saturating_add(other.wraps);
+        self.count += other.count;
+    }
+
+    /// Adds the values of an array, or takes them away.
+    pub fn add_all(&mut self, array: &ArrayRef, is_leaving: bool) {
+        each_wide(array, |_, value| self.join(&WideSum::new(if is_leaving { value.wrapping_neg() } else { value }, 0)));
+        each(array, |_, value| self.add(if is_leaving { value.wrapping_neg() } else { value }));
+        let count = (array.len() - array.null_count()) as i64;
+        self.count += if is_leaving { -count } else { count };
+    }
+}
+
+/// Adds rows to the sums of their groups. `filter` is true of the rows that count.
+pub fn add_to_groups(sums: &mut [WideSum], groups: &[usize], array: &ArrayRef, filter: Option<&BooleanArray>) {
+    let passes = |row: usize| filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
+    each_wide(array, |row, value| {
+        if passes(row) {
+            sums[groups[row]].join(&WideSum::new(value, 1));
+        }
+    });
+    each(array, |row, value| {
+        if passes(row) {
+            let sum = &mut sums[groups[row]];
+            sum.add(value);
+            sum.count += 1;
+        }
+    });
+}
+
+/// Adds sums, each with its count, to those of their groups.
+pub fn merge_to_groups(sums: &mut [WideSum], groups: &[usize], states: &[ArrayRef]) {
+    let (own, counts) = (states[0].as_primitive::<Decimal256Type>(), states[1].as_primitive::<Int64Type>());
+    for row in (0..own.len()).filter(|row| own.is_valid(*row)) {
+        sums[groups[row]].join(&WideSum::new(own.value(row), counts.value(row)));
+    }
+}
+
+/// The values that are not NULL, of decimals of 256 bits.
+fn each_wide(array: &ArrayRef, mut step: impl FnMut(usize, i256)) {
+    if let Some(decimals) = array.as_primitive_opt::<Decimal256Type>() {
+        let rows = (0..decimals.len()).filter(|row| decimals.is_valid(*row));
+        rows.for_each(|row| step(row, decimals.value(row)));
+    }
+}
+
+/// The values that are not NULL, of arrays of integers of 64 bits and of decimals of 128.
+#[inline(always)]
+fn each(array: &ArrayRef, mut step: impl FnMut(usize, i128)) {
+    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+    let is_there = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
+    match array.data_type() {
+        DataType::Int64 => {
+            let values = array.as_primitive::<Int64Type>().values();
+            values.iter().enumerate().filter(|(row, _)| is_there(*row)).for_each(|(row, v)| step(row, i128::from(*v)));
+        }
+        DataType::UInt64 => {
+            let values = array.as_primitive::<UInt64Type>().values();
+            values.iter().enumerate().filter(|(row, _)| is_there(*row)).for_each(|(row, v)| step(row, i128::from(*v)));
+        }
+        DataType::Decimal128(..) => {
+            let values = array.as_primitive::<Decimal128Type>().values();
+            values.iter().enumerate().filter(|(row, _)| is_there(*row)).for_each(|(row, v)| step(row, *v));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::Decimal128Array;
+    use std::sync::Arc;
+
+    #[test]
+    fn sums_come_back_from_past_the_end() {
+        let values = [i128::MAX, i128::MAX, i128::MIN, i128::MIN, 5, -7, i128::MIN, i128::MAX];
+        let mut sum = WideSum::default();
+        let mut expected = i256::ZERO;
+        for (at, value) in values.iter().enumerate() {
+            let array = Arc::new(Decimal128Array::from(vec![Some(*value), None])) as ArrayRef;
+            sum.add_all(&array, false);
+            expected = expected.wrapping_add(i256::from_i128(*value));
+            assert_eq!((sum.sum(), sum.count), (expected, at as i64 + 1));
+            assert_eq!(WideSum::new(sum.sum(), sum.count), sum);
+            let mut twice = sum;
+            twice.join(&sum);
+            assert_eq!(twice.sum(), expected.wrapping_add(expected));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Stock aggregates over frames that move, of those whose state is one value and cannot take a row away (`bool_and`,
+//! `bit_or`): two stacks of states, as in [`tidalite_operators::formulas::sliding`], each made by the stock accumulator.
+
+use crate::Error;
+use datafusion::arrow::array::{Array, ArrayRef};
+use datafusion::arrow::datatypes::{FieldRef, Schema};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::{Accumulator, AggregateUDF};
+use datafusion::physical_expr::PhysicalExpr;
+use std::sync::Arc;
+
+/// What accumulators are made from.
+#[derive(Debug)]
+struct Factory {
+    of: Arc<AggregateUDF>,
+    result: FieldRef,
+    schema: Schema,
+    ignores_nulls: bool,
+    is_distinct: bool,
+    exprs: Vec<Arc<dyn PhysicalExpr>>,
+    fields: Vec<FieldRef>,
+}
+
+impl Factory {
+    fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
+        self.of.accumulator(AccumulatorArgs {
+            return_field: self.result.clone(),
+            schema: &self.schema,
+            ignore_nulls: self.ignores_nulls,
+            order_bys: &[],
+            is_reversed: false,
+            name: self.of.name(),
+            is_distinct: self.is_distinct,
+            exprs: &self.exprs,
+            expr_fields: &self.fields,
+        })
+    }
+}
+
+type State = Vec<ScalarValue>;
+
+/// An aggregate over a frame that rows enter at its end and leave at its start.
+#[derive(Debug)]
+pub(super) struct PartStacks {
+    factory: Factory,
+    /// The states of each suffix of the older rows, that of all of them last.
+    front: Vec<State>,
+    /// The newer rows, one array each of each argument, and their accumulator.
+    rows: Vec<Vec<ArrayRef>>,
+    back: Box<dyn Accumulator>,
+}
+
+impl PartStacks {
+    pub fn new(of: Arc<AggregateUDF>, args: &AccumulatorArgs) -> Result<PartStacks> {
+        let factory = Factory {
+            of,
+            result: args.return_field.clone(),
+            schema: args.schema.clone(),
+            ignores_nulls: args.ignore_nulls,
+            is_distinct: args.is_distinct,
+            exprs: args.exprs.to_vec(),
+            fields: args.expr_fields.to_vec(),
+        };
+        let back = factory.accumulator()?;
+        Ok(PartStacks { factory, front: Vec::new(), rows: Vec::new(), back })
+    }
+
+    fn with(&self, states: &[State]) -> Result<Box<dyn Accumulator>> {
+        let mut accumulator = self.factory.accumulator()?;
+        for state in states {
+            let arrays = state.iter().map(ScalarValue::to_array).collect::<Result<Vec<_>>>()?;
+            accumulator.merge_batch(&arrays)?;
+        }
+        Ok(accumulator)
+    }
+
+    /// Lets the oldest row go.
+    fn pop(&mut self) -> Result<()> {
+        if self.front.is_empty() {
+            let rows = std::mem::take(&mut self.rows);
+            for row in rows.into_iter().rev() {
+                let mut accumulator = self.with(self.front.last().map_or(&[], std::slice::from_ref))?;
+                accumulator.update_batch(&row)?;
+                self.front.push(accumulator.state()?);
+            }
+            self.back = self.factory.accumulator()?;
+        }
+        let popped = self.front.pop();
+        popped.map(|_| ()).ok_or_else(|| Error::internal("a row left a frame that it never entered").into())
+    }
+}
+
+impl Accumulator for PartStacks {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        for row in 0..columns.first().map_or(0, |column| column.len()) {
+            self.rows.push(columns.iter().map(|column| column.slice(row, 1)).collect());
+        }
+        self.back.update_batch(columns)
+    }
+
+    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        (0..columns.first().map_or(0, |column| column.len())).try_for_each(|_| self.pop())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        Err(Error::internal("a sliding frame merges no states").into())
+    }
+
+    fn state(&mut self) -> Result<State> {
+        let states = [self.front.last().cloned(), Some(self.back.state()?)];
+        self.with(&states.into_iter().flatten().collect::<Vec<_>>())?.state()
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let states = [self.front.last().cloned(), Some(self.back.state()?)];
+        self.with(&states.into_iter().flatten().collect::<Vec<_>>())?.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        // An array of one value with its buffers takes about so much.
+        const ROW_BYTES: usize = 256;
+        size_of::<Self>() + self.front.len() * 2 * size_of::<ScalarValue>() + self.rows.len() * ROW_BYTES
+    }
+}
