@@ -120,7 +120,7 @@ pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let picks = pick::Pick::all().map(AggregateUDF::new_from_impl);
     let paths = paths::Path::all().into_iter().map(AggregateUDF::new_from_impl);
     let all = picks.into_iter().chain(formulas::functions()).chain(paths);
-    let all = all.chain(adjusted::Adjusted::all().map(AggregateUDF::new_from_impl));
+    let all = all.chain(adjusted::Adjusted::all().into_iter().map(AggregateUDF::new_from_impl));
     let all = all.chain([AggregateUDF::new_from_impl(mode::Mode::new())]).map(Arc::new);
     all.chain([nth_value::nth_value()]).collect()
 }

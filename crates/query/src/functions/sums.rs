@@ -6,7 +6,7 @@ use crate::decimal::{self, Decimal, arrow_decimal, decimal_type, divided};
 use crate::functions::decimal_arithmetic::{decimal_array, wide_values};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal256Array, Int64Array, UInt64Array};
 use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef, Int64Type, UInt64Type, i256};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type, i256};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
