@@ -473,7 +473,7 @@ impl Engine {
             Some(rows) => plan::last_rows(logical, rows)?,
             None => plan::in_time_order(logical)?,
         };
-        let logical = plan::unnested(plan::shown(logical)?)?;
+        let logical = plan::decorrelated(plan::same_fields(plan::shown(logical)?)?)?;
         Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
     }
 

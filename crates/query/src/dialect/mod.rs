@@ -6,7 +6,7 @@
 //! Reading order: [`syntax`] what is a statement at all; [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
 //! [`joins`], [`timed`], [`pivot`], [`exclusions`], [`geohashes`], [`subscripts`] and [`symmetric`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
 //! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
-//! with [`balanced`], [`laterals`], [`group_by`], [`subqueries`], [`not_in`], [`windows`], [`using`], [`relations`], [`sequences`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
+//! with [`balanced`], [`laterals`], [`group_by`], [`row_values`], [`windows`], [`using`], [`relations`], [`sequences`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
 
 mod alter;
 mod balanced;
@@ -22,17 +22,16 @@ mod grammar;
 mod group_by;
 mod joins;
 mod laterals;
-mod not_in;
 mod operators;
 pub(crate) mod own_names;
 mod pivot;
 mod postgres;
 mod relations;
 mod rewrite;
+mod row_values;
 mod sequences;
 pub(crate) mod starred;
 mod statements;
-mod subqueries;
 mod subscripts;
 mod symmetric;
 mod synonyms;

@@ -2,7 +2,7 @@
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
 use super::{
-    balanced, casts, group_by, laterals, not_in, relations, sequences, subqueries, synonyms, using, values, windows,
+    balanced, casts, group_by, laterals, relations, row_values, sequences, synonyms, using, values, windows,
 };
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -101,6 +101,7 @@ impl VisitorMut for Rewriter {
             let _ = super::visit::visit_mut(order, &mut renamer);
         }
         relations::order_by_names(query);
+        row_values::values(&mut query.order_by);
         match set_expr(&mut query.body, &self.tables) {
             Ok(()) if self.depth > 0 && is_huge(query) => ControlFlow::Break(Error::invalid(
                 "the statement is too large: its sub-queries are within each other too often",
@@ -162,8 +163,7 @@ fn set_expr(mut body: &mut SetExpr, outer: &[Vec<String>]) -> Result<()> {
                 group_by::positions(select);
                 group_by::implied(select);
                 casts::told_apart(select);
-                subqueries::rewritten(select);
-                not_in::rewritten(select);
+                row_values::rewritten(select);
                 return relations::clauses(select);
             }
             SetExpr::SetOperation { left, right, .. } => {

@@ -22,9 +22,9 @@ pub(crate) fn visit_mut<V: VisitorMut>(node: &mut impl VisitMut, visitor: &mut V
     kept.broke_with.map_or(ControlFlow::Continue(()), ControlFlow::Break)
 }
 
-/// Changes an expression's own parts, the inner ones first: not those of sub-queries in it.
-pub(crate) fn change_own(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr)) {
-    let _ = visit_mut(expr, &mut Own { change, depth: 0 });
+/// Changes the expressions of a node, the inner ones first: not those of sub-queries in it.
+pub(crate) fn change_own(node: &mut impl VisitMut, change: &mut dyn FnMut(&mut Expr)) {
+    let _ = visit_mut(node, &mut Own { change, depth: 0 });
 }
 
 struct Own<'a> {

@@ -169,7 +169,11 @@ impl OptimizerRule for LeavesDistinct {
 pub(super) fn optimizer_rules(fast: bool) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     type Rule = Arc<dyn OptimizerRule + Send + Sync>;
     let each = |rule: Rule| {
-        let before = (rule.name() == "decorrelate_lateral_join").then(|| Arc::new(plan::Unmarked) as Rule);
+        let before = match rule.name() {
+            "decorrelate_lateral_join" => Some(Arc::new(plan::Unmarked) as Rule),
+            "replace_distinct_aggregate" => Some(Arc::new(plan::DistinctGroups) as Rule),
+            _ => None,
+        };
         let rule = match rule.name() {
             "eliminate_group_by_constant" => Arc::new(Forgiven(rule)) as Rule,
             "single_distinct_aggregation_to_group_by" if fast => Arc::new(LeavesDistinct(rule)),

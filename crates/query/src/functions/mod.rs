@@ -27,6 +27,7 @@ mod mode;
 mod now;
 pub(crate) mod nth_value;
 pub(crate) mod one_row;
+pub(crate) mod own_field;
 mod partitions;
 pub(crate) mod paths;
 mod patterns;
@@ -94,6 +95,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         sequence::FUNCTIONS,
         floats::FUNCTIONS,
         one_row::FUNCTIONS,
+        own_field::FUNCTIONS,
         text_times::FUNCTIONS,
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);

@@ -1,4 +1,4 @@
-//! What we do to a plan, one change per file: to the logical one before it is optimised ([`unnest`] of sub-queries the
+//! What we do to a plan, one change per file: to the logical one before it is optimised ([`mod@decorrelate`] of sub-queries the
 //! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
 //! [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
 //! [`LatestFromEnd`], [`LimitedScans`], [`InOrderOfPieces`] and [`TiesInOrder`] at the end.
@@ -7,7 +7,9 @@
 
 mod coded_keys;
 mod coded_windows;
+mod decorrelate;
 mod distinct_counts;
+mod distinct_groups;
 mod distinct_on;
 mod equalities;
 mod exact_numbers;
@@ -34,6 +36,7 @@ mod operators;
 mod ordered_aggregates;
 mod physical;
 mod pivot;
+mod recursive;
 mod relations;
 mod sample_by;
 mod settled;
@@ -46,13 +49,14 @@ mod time_join;
 mod time_order;
 mod totals;
 mod turned;
-mod unnest;
 mod using;
 mod window_join;
 mod window_keys;
 
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
+pub(crate) use decorrelate::{Unmarked, decorrelated};
 pub(crate) use distinct_counts::counts_apart;
+pub(crate) use distinct_groups::DistinctGroups;
 pub(crate) use equalities::{without_bounds, without_compared_truths, without_equalities};
 pub(crate) use exact_numbers::exact_numbers;
 pub(crate) use field_accesses::field_accesses;
@@ -75,6 +79,7 @@ pub(crate) use named_once::NamedOnce;
 pub(crate) use operators::Operators;
 pub(crate) use ordered_aggregates::in_order_of_time;
 pub(crate) use physical::Planner;
+pub(crate) use recursive::same_fields;
 pub(crate) use relations::{TimeRelations, distinct_names};
 pub(crate) use sample_by::fixed_buckets;
 pub(crate) use settled::Settled;
@@ -86,7 +91,6 @@ pub(crate) use ties::TiesInOrder;
 pub(crate) use time_join::{Kind, TimeJoinColumns, TimeJoinSpec, filters_on_left};
 pub(crate) use time_order::in_time_order;
 pub(crate) use totals::TotalsOfBlocks;
-pub(crate) use unnest::{Unmarked, unnested};
 pub(crate) use window_join::{WindowJoinColumns, WindowJoinSpec};
 pub(crate) use window_keys::keys_as_columns;
 

@@ -1,26 +1,22 @@
 //! Sub-queries that the stock rules take apart, and soundly: their condition is moved up into a join with the outer
 //! rows, and groups, if any, are those of columns it compares with `=`.
 
-use super::Place;
+use super::predicates::{has_subquery, keeps_one};
 use super::references::free;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, Distinct, Expr, FetchType, Filter, Join, LogicalPlan, Operator, Projection, SkipType, Sort, Subquery,
-    SubqueryAlias,
+    BinaryExpr, Distinct, Expr, Filter, Join, LogicalPlan, Operator, Projection, Sort, Subquery, SubqueryAlias,
 };
 
-pub(super) fn is_for_stock(expr: &Expr, plan: &LogicalPlan, place: Place) -> Result<bool> {
-    if !is_told_apart(plan) {
-        return Ok(false);
-    }
-    match expr {
-        Expr::ScalarSubquery(_) if place != Place::Other => is_aggregate(plan),
-        Expr::Exists(_) if place == Place::Filter => rows_asked_for(plan, true),
-        Expr::InSubquery(_) if place == Place::Filter => rows_asked_for(plan, false),
-        _ => Ok(false),
-    }
+/// Whether a sub-query has one row for each outer row: aggregates of the rows that are equal to it.
+pub(super) fn is_one_row(plan: &LogicalPlan) -> Result<bool> {
+    Ok(is_told_apart(plan)? && is_aggregate(plan)?)
+}
+
+/// Whether the rows of a sub-query are those under conditions, as EXISTS takes them.
+pub(super) fn has_rows(plan: &LogicalPlan) -> Result<bool> {
+    Ok(is_told_apart(plan)? && are_filtered(plan)?)
 }
 
 /// The stock rule forgets what a join USING columns asks.
@@ -33,12 +29,12 @@ pub(super) fn is_lateral_for_stock(join: &Join) -> Result<bool> {
         plan = input;
     }
     let LogicalPlan::Subquery(Subquery { subquery, .. }) = plan else { return Ok(false) };
-    Ok(is_told_apart(subquery) && (is_filtered(subquery, false)? || is_aggregate(subquery)?))
+    Ok(is_told_apart(subquery)? && (is_filtered(subquery, false)? || is_aggregate(subquery)?))
 }
 
 /// Whether the columns of a condition that looks out, which are moved up with it, are known by their names alone beside
-/// those that come out: not in `SELECT max(i.b) AS w FROM i WHERE i.w = o.w`.
-fn is_told_apart(plan: &LogicalPlan) -> bool {
+/// those that come out: not in `SELECT max(i.b) AS w FROM i WHERE i.w = o.w`; nor by a name that a column outside has, too.
+fn is_told_apart(plan: &LogicalPlan) -> Result<bool> {
     let (mut moved, mut out) = (Vec::new(), Vec::new());
     let mut next = Some(plan);
     while let Some(plan) = next {
@@ -56,16 +52,12 @@ fn is_told_apart(plan: &LogicalPlan) -> bool {
         let is_other = |e: &&Expr| e.qualified_name().1 == column.name && !matches!(e, Expr::Column(c) if c == *column);
         !out.iter().any(is_other) && moved.iter().all(|other| other.name != column.name || other == column)
     };
-    moved.iter().all(is_only_one)
+    let outside = free(plan)?;
+    Ok(moved.iter().all(|column| is_only_one(column) && !outside.contains(column)))
 }
 
 fn looks_out(exprs: &[Expr]) -> bool {
     exprs.iter().any(|e| e.contains_outer() || has_subquery(e))
-}
-
-fn has_subquery(expr: &Expr) -> bool {
-    let is_one = |e: &Expr| matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
-    expr.exists(|e| Ok(is_one(e))).unwrap_or(true)
 }
 
 /// One row of all.
@@ -79,19 +71,13 @@ fn is_aggregate(plan: &LogicalPlan) -> Result<bool> {
     }
 }
 
-fn rows_asked_for(plan: &LogicalPlan, is_exists: bool) -> Result<bool> {
+fn are_filtered(plan: &LogicalPlan) -> Result<bool> {
     match plan {
-        LogicalPlan::Projection(Projection { expr, input, .. }) => {
-            Ok(!looks_out(expr) && rows_asked_for(input, is_exists)?)
-        }
+        LogicalPlan::Projection(Projection { expr, input, .. }) => Ok(!looks_out(expr) && are_filtered(input)?),
         LogicalPlan::Distinct(Distinct::All(input)) | LogicalPlan::Sort(Sort { input, fetch: None, .. }) => {
-            rows_asked_for(input, is_exists)
+            are_filtered(input)
         }
-        LogicalPlan::Limit(limit) => {
-            let keeps_one = matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
-                && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(None | Some(1..))));
-            Ok(is_exists && keeps_one && rows_asked_for(&limit.input, is_exists)?)
-        }
+        LogicalPlan::Limit(limit) => Ok(keeps_one(limit) && are_filtered(&limit.input)?),
         other => is_filtered(other, false),
     }
 }

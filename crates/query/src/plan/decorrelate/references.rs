@@ -3,9 +3,10 @@
 //! A reference says the name of a column, not how many queries further out it is: it belongs to the nearest one that
 //! has such a column.
 
+use super::predicates::subquery_of;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DFSchemaRef, Result};
-use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Subquery, SubqueryAlias};
 use std::sync::Arc;
@@ -26,11 +27,7 @@ fn collect(plan: &LogicalPlan, bound: &mut Vec<DFSchemaRef>, found: &mut Vec<Col
         expr.apply(|e| {
             match e {
                 Expr::OuterReferenceColumn(_, column) if !is_bound(bound, column) => found.push(column.clone()),
-                Expr::ScalarSubquery(of) | Expr::Exists(Exists { subquery: of, .. }) => {
-                    nested.push(of.subquery.clone());
-                }
-                Expr::InSubquery(InSubquery { subquery: of, .. }) => nested.push(of.subquery.clone()),
-                _ => {}
+                other => nested.extend(subquery_of(other).map(|of| of.subquery.clone())),
             }
             Ok(TreeNodeRecursion::Continue)
         })
@@ -122,6 +119,8 @@ fn nested(
         }
         Expr::InSubquery(InSubquery { expr, subquery: of, negated }) => subquery(of, renames, bound)
             .map(|subquery| Transformed::yes(Expr::InSubquery(InSubquery { expr, subquery, negated }))),
+        Expr::SetComparison(SetComparison { expr, subquery: of, op, quantifier }) => subquery(of, renames, bound)
+            .map(|of| Transformed::yes(Expr::SetComparison(SetComparison::new(expr, of, op, quantifier)))),
         other => Ok(Transformed::no(other)),
     };
     bound.pop();

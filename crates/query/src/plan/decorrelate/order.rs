@@ -1,9 +1,9 @@
 //! `SELECT a FROM t ORDER BY (SELECT … WHERE … = t.b)`: what a sub-query looks at to order rows, and that nobody selects.
 
+use super::predicates::subquery_of;
 use super::references::free;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
-use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Sort};
 use std::sync::Arc;
 
@@ -33,11 +33,8 @@ pub(super) fn with_looked_at(sort: Sort) -> Result<Sort> {
 fn looked_at(expr: &Expr) -> Result<Vec<Column>> {
     let mut found = Vec::new();
     expr.apply(|e| {
-        match e {
-            Expr::ScalarSubquery(of)
-            | Expr::Exists(Exists { subquery: of, .. })
-            | Expr::InSubquery(InSubquery { subquery: of, .. }) => found.extend(free(&of.subquery)?),
-            _ => {}
+        if let Some(of) = subquery_of(e) {
+            found.extend(free(&of.subquery)?);
         }
         Ok(TreeNodeRecursion::Continue)
     })?;

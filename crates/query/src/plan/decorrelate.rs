@@ -1,17 +1,23 @@
-//! Sub-queries that look at the row around them, as joins, where the stock rules have no answer: an inequality, LIMIT,
-//! UNION, values computed of the outer row, several rows where one is asked for.
+//! Sub-queries as joins and as values, wherever an expression stands.
 //!
-//! After Neumann and Kemper, "Unnesting Arbitrary Queries". The *domain* is the set of different values that the columns
-//! have which the sub-query looks at. Put beside the rows of its tables ([`push`]), each domain value has a sub-query's
-//! rows of its own: groups, numbers and windows are those of one value. The result is joined to the outer rows by the
-//! value.
-//!
-//! Always: what stock rules take apart soundly is left to them ([`simple`]), as their joins need no domain.
+//! - `EXISTS`, `IN`, `ANY` and `ALL` among the conditions of WHERE are left to the stock rules where these are right
+//!   ([`simple`], [`predicates`]): semi and anti joins.
+//! - Everywhere else each of them becomes a column of three values, true, false or NULL ([`marks`]). A mark join gives
+//!   that column, so the rows around the sub-query are never multiplied.
+//! - Sub-queries that look at the row around them where the stock rules have no answer (an inequality, LIMIT, UNION, values
+//!   computed of the outer row) are evaluated for all outer rows at once, after Neumann and Kemper, "Unnesting Arbitrary
+//!   Queries". The *domain* is the set of different values that the outer columns have which the sub-query looks at. Put
+//!   beside the rows of its tables ([`push`]), each domain value has a sub-query's rows of its own: groups, numbers and
+//!   windows are those of one value. The result is joined to the outer rows by the value.
 
 mod by_time;
+mod join_on;
+mod marks;
 mod order;
+mod predicates;
 mod push;
 mod references;
+mod scalars;
 mod simple;
 mod unmarked;
 
@@ -24,36 +30,32 @@ use datafusion::common::{Column, DFSchemaRef, ExprSchema, JoinType, Result as DF
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::functions_aggregate::count::count;
 use datafusion::functions_aggregate::first_last::first_value;
-use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Aggregate, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery,
-    SubqueryAlias, lit, when,
+    Aggregate, Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery, SubqueryAlias, lit,
 };
-use datafusion::optimizer::rewrite_set_comparison::RewriteSetComparison;
-use datafusion::optimizer::{OptimizerContext, OptimizerRule};
+use predicates::{Node, Place};
 use references::free;
 use std::sync::Arc;
 
 /// Before anything is optimised; sub-queries within others come after those around them.
-pub(crate) fn unnested(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let mut looks_out = false;
+pub(crate) fn decorrelated(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut is_asked = false;
     plan.apply_with_subqueries(|node| {
-        looks_out |= node.contains_outer_reference();
-        Ok(if looks_out { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        is_asked |= node.contains_outer_reference();
+        node.apply_expressions(|expr| {
+            is_asked |= predicates::has_subquery(expr);
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(if is_asked { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    if !looks_out {
-        return Ok(plan);
-    }
-    // `x > ANY (…)` is made a question of whether rows exist before it is taken apart; the stock rules do so behind that.
-    let plan = RewriteSetComparison::new().rewrite(plan, &OptimizerContext::new())?.data;
-    Ok(Unnesting::default().walk(plan)?)
+    Ok(if is_asked { Decorrelator::default().walk(plan)? } else { plan })
 }
 
 /// The different values of the columns that a sub-query looks at.
 struct Domain {
-    /// One column for each of `outer`, by the names that [`Unnesting::beside`] gives.
+    /// One column for each of `outer`, by the names that [`Decorrelator::beside`] gives.
     plan: LogicalPlan,
     outer: Vec<Column>,
 }
@@ -64,11 +66,11 @@ struct Pushed {
     value: Vec<Column>,
 }
 
-/// Nodes of domains in all: each stands in several places, and sub-queries within others would multiply them.
+/// Nodes of plans that stand in a second place, in all: sub-queries within others would multiply them.
 const NODES_MAX: usize = 5_000;
 
 #[derive(Default)]
-struct Unnesting {
+struct Decorrelator {
     names: usize,
     nodes: usize,
 }
@@ -79,7 +81,7 @@ struct Asked {
     answered: LogicalPlan,
 }
 
-impl Unnesting {
+impl Decorrelator {
     fn name(&mut self, prefix: &str) -> String {
         self.names += 1;
         format!("{prefix}{}", self.names)
@@ -99,11 +101,15 @@ impl Unnesting {
     }
 
     fn walk(&mut self, plan: LogicalPlan) -> DFResult<LogicalPlan> {
+        let plan = scalars::with_nulls(plan)?;
         let plan = match plan {
             LogicalPlan::Join(join) => match self.lateral(join)? {
                 Ok(done) => return Ok(done),
                 Err(join) => LogicalPlan::Join(join),
             },
+            LogicalPlan::Values(values) if values.values.iter().flatten().any(predicates::has_predicate) => {
+                push::rows_of(&values)?
+            }
             other => other,
         };
         let plan = plan.map_children(|child| Ok(Transformed::yes(self.walk(child)?)))?.data;
@@ -112,6 +118,8 @@ impl Unnesting {
             LogicalPlan::Projection(projection) => self.projection(projection)?,
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate)?,
             LogicalPlan::Sort(sort) => self.sort(sort)?,
+            LogicalPlan::Join(join) => self.join_on(join)?,
+            LogicalPlan::Window(_) | LogicalPlan::Distinct(_) => self.expressions(plan)?,
             other => other,
         };
         self.nested(plan)
@@ -128,32 +136,43 @@ impl Unnesting {
     }
 
     fn filter(&mut self, filter: Filter) -> DFResult<LogicalPlan> {
-        if !is_ours(&filter.predicate, filter.input.schema(), Place::Filter)? {
-            return Ok(LogicalPlan::Filter(filter));
-        }
         let schema = filter.input.schema().clone();
-        // What needs no sub-query leaves fewer rows to ask it for.
-        let (mut ours, mut others) = (Vec::new(), Vec::new());
-        for part in split_conjunction_owned(filter.predicate) {
-            let is_ours = is_ours(&part, &schema, Place::Filter)?;
-            (if is_ours { &mut ours } else { &mut others }).push(part);
+        let (mut ours, mut stock, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for part in split_conjunction_owned(predicates::normalized(filter.predicate)?) {
+            let part = predicates::conjunct(part, &schema)?;
+            if predicates::is_ours(&part, &schema, Place::CONJUNCT)? {
+                ours.push(part);
+            } else if predicates::has_predicate(&part) || part.contains_outer() {
+                stock.push(part);
+            } else {
+                others.push(part);
+            }
         }
-        let mut input = filter.input.as_ref().clone();
-        if let Some(rest) = conjunction(others) {
+        if ours.is_empty() {
+            let Some(predicate) = conjunction(others.into_iter().chain(stock)) else {
+                return Ok(Arc::unwrap_or_clone(filter.input));
+            };
+            return Ok(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?));
+        }
+        // What needs no sub-query leaves fewer rows to ask it for. A reference to a row further out stays above the joins,
+        // where the stock rules find it.
+        let mut input = Arc::unwrap_or_clone(filter.input);
+        let (below, above): (Vec<_>, Vec<_>) = stock.into_iter().partition(|part| !part.contains_outer());
+        if let Some(rest) = conjunction(others.into_iter().chain(below)) {
             input = self.nested(LogicalPlan::Filter(Filter::try_new(rest, Arc::new(input))?))?;
         }
-        let found = self.answered(ours, &mut input, Place::Filter)?;
-        let mut plan = LogicalPlanBuilder::from(input);
-        if let Some(rest) = conjunction(found) {
-            plan = plan.filter(rest)?;
+        let found = self.answered(ours, &mut input, Place::CONJUNCT)?;
+        if let Some(rest) = conjunction(found.into_iter().chain(above)) {
+            input = self.nested(LogicalPlan::Filter(Filter::try_new(rest, Arc::new(input))?))?;
         }
-        plan.project(schema.columns().into_iter().map(Expr::Column))?.build()
+        LogicalPlanBuilder::from(input).project(schema.columns().into_iter().map(Expr::Column))?.build()
     }
 
     fn projection(&mut self, projection: Projection) -> DFResult<LogicalPlan> {
+        let place = Place::value(Node::Projection);
         let whole = LogicalPlan::Projection(projection);
         let LogicalPlan::Projection(projection) = &whole else { return Ok(whole) };
-        if !any_is_ours(&projection.expr, projection.input.schema(), Place::Projection)? {
+        if !predicates::any_is_ours(&projection.expr, projection.input.schema(), place)? {
             return Ok(whole);
         }
         let names = NamePreserver::new(&whole);
@@ -163,7 +182,7 @@ impl Unnesting {
             other => (other.clone(), None),
         };
         let kept: Vec<_> = projection.expr.iter().map(|expr| names.save(expr)).collect();
-        let found = self.answered(projection.expr.clone(), &mut input, Place::Projection)?;
+        let found = self.answered(projection.expr.clone(), &mut input, place)?;
         let found = found.into_iter().zip(kept).map(|(expr, name)| name.restore(expr)).collect();
         if let Some(order) = order {
             input = LogicalPlanBuilder::from(input).sort(order)?.build()?;
@@ -172,34 +191,51 @@ impl Unnesting {
     }
 
     fn aggregate(&mut self, aggregate: Aggregate) -> DFResult<LogicalPlan> {
-        let schema = aggregate.input.schema();
-        if !any_is_ours(&aggregate.group_expr, schema, Place::Other)?
-            && !any_is_ours(&aggregate.aggr_expr, schema, Place::Other)?
+        let (schema, place) = (aggregate.input.schema(), Place::value(Node::Other));
+        if !predicates::any_is_ours(&aggregate.group_expr, schema, place)?
+            && !predicates::any_is_ours(&aggregate.aggr_expr, schema, place)?
         {
             return Ok(LogicalPlan::Aggregate(aggregate));
         }
         let groups = aggregate.group_expr.len();
         let exprs: Vec<Expr> = aggregate.group_expr.into_iter().chain(aggregate.aggr_expr).collect();
-        let named: Vec<String> = exprs.iter().map(|expr| expr.schema_name().to_string()).collect();
         let mut input = aggregate.input.as_ref().clone();
-        let found = self.answered(exprs.clone(), &mut input, Place::Other)?;
-        let with_name =
-            |((found, old), name): ((Expr, Expr), String)| if found == old { found } else { found.alias(name) };
-        let mut found: Vec<Expr> = found.into_iter().zip(exprs).zip(named).map(with_name).collect();
+        let mut found = self.answered_with_names(exprs, &mut input, place)?;
         let values = found.split_off(groups);
         Ok(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), found, values)?))
     }
 
+    /// A node of one input whose expressions have the names of its columns.
+    fn expressions(&mut self, plan: LogicalPlan) -> DFResult<LogicalPlan> {
+        let (exprs, place) = (plan.expressions(), Place::value(Node::Other));
+        let [input] = plan.inputs()[..] else { return Ok(plan) };
+        if !predicates::any_is_ours(&exprs, input.schema(), place)? {
+            return Ok(plan);
+        }
+        let mut input = input.clone();
+        let found = self.answered_with_names(exprs, &mut input, place)?;
+        let columns = plan.schema().columns();
+        let plan = self.nested(plan.with_new_exprs(found, vec![input])?)?;
+        LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build()
+    }
+
     fn sort(&mut self, sort: Sort) -> DFResult<LogicalPlan> {
+        let place = Place::value(Node::Other);
         let columns = sort.input.schema().columns();
         let sort = order::with_looked_at(sort)?;
         let keys: Vec<Expr> = sort.expr.iter().map(|key| key.expr.clone()).collect();
-        if !any_is_ours(&keys, sort.input.schema(), Place::Other)? {
+        if !predicates::any_is_ours(&keys, sort.input.schema(), place)? {
             return Ok(LogicalPlan::Sort(sort));
         }
         let mut input = sort.input.as_ref().clone();
-        let found = self.answered(keys, &mut input, Place::Other)?;
-        let expr = sort.expr.into_iter().zip(found).map(|(key, expr)| key.with_expr(expr)).collect();
+        let found = self.answered(keys, &mut input, place)?;
+        // Keys as columns: merges of sorted rows compare what is there.
+        let names: Vec<String> = found.iter().map(|_| self.name("__order")).collect();
+        let all: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
+        let all = all.into_iter().chain(found.into_iter().zip(&names).map(|(key, name)| key.alias(name)));
+        let input = self.nested(LogicalPlanBuilder::from(input).project(all)?.build()?)?;
+        let keys = names.into_iter().map(|name| Expr::Column(Column::new_unqualified(name)));
+        let expr = sort.expr.into_iter().zip(keys).map(|(key, expr)| key.with_expr(expr)).collect();
         let sorted = LogicalPlan::Sort(Sort { expr, input: Arc::new(input), fetch: sort.fetch });
         LogicalPlanBuilder::from(sorted).project(columns.into_iter().map(Expr::Column))?.build()
     }
@@ -209,29 +245,19 @@ impl Unnesting {
         let mut out = Vec::with_capacity(exprs.len());
         let mut asked = Asked { rows: input.clone(), answered: input.clone() };
         for expr in exprs {
-            let done = expr.transform_down(|e| {
-                if !is_one_of_ours(&e, asked.rows.schema(), place)? {
-                    return Ok(Transformed::no(e));
-                }
-                let input = &mut asked;
-                let answer = match e {
-                    Expr::ScalarSubquery(subquery) => self.scalar(&subquery.subquery, input)?,
-                    Expr::Exists(Exists { subquery, negated }) => {
-                        let found = self.exists(&subquery.subquery, input)?;
-                        if negated { found.is_null() } else { found.is_not_null() }
-                    }
-                    Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
-                        let found = self.is_in(*expr, &subquery.subquery, input)?;
-                        if negated { Expr::Not(Box::new(found)) } else { found }
-                    }
-                    other => other,
-                };
-                Ok(Transformed::new(answer, true, TreeNodeRecursion::Jump))
-            })?;
-            out.push(done.data);
+            out.push(self.answer(predicates::normalized(expr)?, place, &mut asked)?);
         }
         *input = asked.answered;
         Ok(out)
+    }
+
+    /// As [`Self::answered`], with the names that the expressions had.
+    fn answered_with_names(&mut self, exprs: Vec<Expr>, input: &mut LogicalPlan, place: Place) -> DFResult<Vec<Expr>> {
+        let named: Vec<String> = exprs.iter().map(|expr| expr.schema_name().to_string()).collect();
+        let found = self.answered(exprs.clone(), input, place)?;
+        let with_name =
+            |((found, old), name): ((Expr, Expr), String)| if found == old { found } else { found.alias(name) };
+        Ok(found.into_iter().zip(exprs).zip(named).map(with_name).collect())
     }
 
     /// A column of `input` with the one value of a sub-query, NULL where it has no row.
@@ -240,36 +266,6 @@ impl Unnesting {
         let (domain, pushed) = self.pushed(subquery, &input.rows, true)?;
         let pushed = if at_most_one(subquery) { pushed } else { one_of_each(pushed, &value)? };
         self.joined(input, &domain, pushed, Expr::Column(value))
-    }
-
-    /// A column that is not NULL where a sub-query has rows.
-    fn exists(&mut self, subquery: &LogicalPlan, input: &mut Asked) -> DFResult<Expr> {
-        let (domain, pushed) = self.pushed(subquery, &input.rows, false)?;
-        let columns = pushed.value.iter().cloned().map(Expr::Column);
-        let plan = LogicalPlanBuilder::from(pushed.plan).project(columns)?.distinct()?.build()?;
-        self.joined(input, &domain, Pushed { plan, value: pushed.value }, lit(true))
-    }
-
-    /// True when one is equal, else NULL when one is unknown beside the value, else false.
-    fn is_in(&mut self, value: Expr, subquery: &LogicalPlan, input: &mut Asked) -> DFResult<Expr> {
-        let (_, field) = value.to_field(input.rows.schema())?;
-        let name = self.name("__value");
-        let value = value.alias(&name);
-        for plan in [&mut input.rows, &mut input.answered] {
-            let columns = plan.schema().columns().into_iter().map(Expr::Column).chain([value.clone()]);
-            *plan = LogicalPlanBuilder::from(plan.clone()).project(columns.collect::<Vec<_>>())?.build()?;
-        }
-        let outer = Expr::OuterReferenceColumn(field, Column::new_unqualified(&name));
-        let is_equal = Expr::Column(first_column(subquery)?).eq(outer);
-        let hit = when(is_equal.clone(), lit(1)).end()?;
-        let counts = [count(hit).alias("__hits"), count(is_equal).alias("__known"), count(lit(1)).alias("__rows")];
-        let counted = LogicalPlanBuilder::from(subquery.clone()).aggregate(Vec::<Expr>::new(), counts)?.build()?;
-        let column = |name: &str| Expr::Column(Column::new_unqualified(name));
-        let answer = when(column("__hits").gt(lit(0)), lit(true))
-            .when(column("__known").lt(column("__rows")), lit(ScalarValue::Boolean(None)))
-            .otherwise(lit(false))?;
-        let answered = LogicalPlanBuilder::from(counted).project([answer.alias("__is_in")])?.build()?;
-        self.scalar(&answered, input)
     }
 
     fn pushed(
@@ -289,16 +285,33 @@ impl Unnesting {
 
     /// Joins what was found for each value to the rows with that value; gives the column of `answer`.
     fn joined(&mut self, input: &mut Asked, domain: &Domain, found: Pushed, answer: Expr) -> DFResult<Expr> {
-        let (alias, answered) = (self.name("__found"), "__answer");
+        let mut found = self.joined_all(input, domain, found, &[answer])?;
+        found.pop().ok_or_else(|| Error::internal("a join of a sub-query has lost its column").into())
+    }
+
+    /// As [`Self::joined`], for several columns. `found` has one row at most for each value; without a domain, one.
+    fn joined_all(
+        &mut self,
+        input: &mut Asked,
+        domain: &Domain,
+        found: Pushed,
+        answers: &[Expr],
+    ) -> DFResult<Vec<Expr>> {
+        let alias = self.name("__found");
         let names: Vec<String> = (0..found.value.len()).map(|n| format!("__key{n}")).collect();
+        let given: Vec<String> = (0..answers.len()).map(|n| format!("__answer{n}")).collect();
         let keys = found.value.iter().zip(&names).map(|(column, name)| Expr::Column(column.clone()).alias(name));
-        let columns: Vec<Expr> = keys.chain([answer.alias(answered)]).collect();
-        let right = LogicalPlanBuilder::from(found.plan).project(columns)?.alias(&alias)?.build()?;
-        let keys = names.iter().map(|name| Column::new(Some(alias.as_str()), name));
-        let on = same_values(domain, keys, input.rows.schema())?;
-        let rows = LogicalPlanBuilder::from(input.answered.clone());
-        input.answered = rows.join_on(right, JoinType::Left, on)?.build()?;
-        Ok(Expr::Column(Column::new(Some(alias), answered)))
+        let answers = answers.iter().zip(&given).map(|(answer, name)| answer.clone().alias(name));
+        let right = LogicalPlanBuilder::from(found.plan).project(keys.chain(answers))?.alias(&alias)?.build()?;
+        let rows = input.answered.clone();
+        input.answered = if names.is_empty() {
+            LogicalPlanBuilder::from(right).cross_join(rows)?.build()?
+        } else {
+            let keys = names.iter().map(|name| Column::new(Some(alias.as_str()), name));
+            let on = same_values(domain, keys, input.rows.schema())?;
+            LogicalPlanBuilder::from(rows).join_on(right, JoinType::Left, on)?.build()?
+        };
+        Ok(given.iter().map(|name| Expr::Column(Column::new(Some(alias.as_str()), name))).collect())
     }
 
     /// A join whose right side looks at the left one; the join as it was if it is none of ours.
@@ -326,37 +339,6 @@ impl Unnesting {
         }
         Ok(Ok(joined.project(columns.into_iter().map(Expr::Column))?.build()?))
     }
-}
-
-/// Where a sub-query stands: the stock rules know two places.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Filter,
-    Projection,
-    Other,
-}
-
-fn any_is_ours(exprs: &[Expr], schema: &DFSchemaRef, place: Place) -> DFResult<bool> {
-    for expr in exprs {
-        if is_ours(expr, schema, place)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-fn is_ours(expr: &Expr, schema: &DFSchemaRef, place: Place) -> DFResult<bool> {
-    expr.exists(|e| is_one_of_ours(e, schema, place))
-}
-
-fn is_one_of_ours(expr: &Expr, schema: &DFSchemaRef, place: Place) -> DFResult<bool> {
-    let plan = match expr {
-        Expr::ScalarSubquery(of) => &of.subquery,
-        Expr::Exists(of) => &of.subquery.subquery,
-        Expr::InSubquery(of) => &of.subquery.subquery,
-        _ => return Ok(false),
-    };
-    Ok(looks_at(plan, schema)? && !simple::is_for_stock(expr, plan, place)?)
 }
 
 fn looks_at(plan: &LogicalPlan, schema: &DFSchemaRef) -> DFResult<bool> {

@@ -4,7 +4,8 @@
 //! node keeps the columns of the value, and groups, numbers and windows by them.
 
 use super::references::{Renames, free, is_lateral, relabelled, resolved};
-use super::{Domain, Pushed, Unnesting, same_values};
+use super::{Decorrelator, Domain, Pushed, same_values};
+use crate::functions::own_field;
 use datafusion::common::{Column, DFSchemaRef, JoinType, Result, ScalarValue};
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -14,7 +15,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-impl Unnesting {
+impl Decorrelator {
     /// `None` when the plan looks at outer columns where it cannot be helped. With `may_lose_empty`, a value for which
     /// all would be NULL may have no row.
     pub(super) fn push(&mut self, plan: &LogicalPlan, domain: &Domain, may_lose_empty: bool) -> Result<Option<Pushed>> {
@@ -66,7 +67,10 @@ impl Unnesting {
         self.copied(&domain.plan)?;
         let alias = self.name("__domain");
         let columns = domain.plan.schema().columns().into_iter().enumerate();
-        let columns: Vec<Expr> = columns.map(|(n, c)| Expr::Column(c).alias(format!("{alias}_{n}"))).collect();
+        // As values computed: the stock rules would take what is different in the domain for different in groups by more
+        // columns, too.
+        let columns = columns.map(|(n, c)| Ok(own_field::call(Expr::Column(c))?.alias(format!("{alias}_{n}"))));
+        let columns = columns.collect::<Result<Vec<Expr>>>()?;
         let plan = LogicalPlanBuilder::from(domain.plan.clone()).project(columns)?.alias(&alias)?.build()?;
         Ok(Pushed { value: plan.schema().columns(), plan })
     }
@@ -124,7 +128,9 @@ impl Unnesting {
         let renames = renames(domain, &pushed);
         let order =
             order.into_iter().map(|key| Ok(key.with_expr(resolved(key.expr.clone(), &renames, base.schema())?)));
-        let order = order.collect::<Result<Vec<SortExpr>>>()?;
+        let mut order = order.collect::<Result<Vec<SortExpr>>>()?;
+        // Rows of one value are not ordered by it.
+        order.retain(|key| !is_of_value(&key.expr, &pushed));
         let number = row_number().partition_by(columns(&pushed.value).collect());
         let number = if order.is_empty() { number.build()? } else { number.order_by(order).build()? };
         let nth = Expr::Column(Column::new_unqualified(number.schema_name().to_string()));
@@ -235,7 +241,8 @@ impl Unnesting {
             _ => return Ok(None),
         };
         // The domain is on one side when the other is the same for all values.
-        let keeps_left = matches!(of.join_type, JoinType::Left | JoinType::LeftAnti | JoinType::LeftMark);
+        let keeps_left =
+            matches!(of.join_type, JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark);
         let looks_left = looks_at(&of.left, domain)? || is_lateral || !needs_right || keeps_left;
         let left = if looks_left { self.push(&of.left, domain, false)? } else { None };
         if looks_left && left.is_none() {
@@ -314,6 +321,20 @@ fn named(plan: &LogicalPlan, exprs: &[Expr], renames: &Renames, inputs: &DFSchem
     named.collect()
 }
 
+/// Whether an expression is the same for all rows of a value.
+fn is_of_value(expr: &Expr, pushed: &Pushed) -> bool {
+    let is_computed = |column: &Column| match &pushed.plan {
+        LogicalPlan::Projection(of) => {
+            of.schema.maybe_index_of_column(column).and_then(|at| of.expr.get(at)).is_some_and(|expr| {
+                !expr.is_volatile() && expr.column_refs().into_iter().all(|column| pushed.value.contains(column))
+            })
+        }
+        _ => false,
+    };
+    let is_same = |column: &Column| pushed.value.contains(column) || is_computed(column);
+    !expr.is_volatile() && expr.column_refs().into_iter().all(is_same)
+}
+
 /// The time of the rows, which are in its order when nothing else is asked for.
 fn by_time(plan: &LogicalPlan) -> Vec<SortExpr> {
     let time = plan.schema().iter().find(|(_, field)| crate::door::is_designated(field)).map(Column::from);
@@ -330,7 +351,7 @@ fn of_no_rows(expr: &Expr, schema: &DFSchemaRef) -> Result<ScalarValue> {
 }
 
 /// A list of values as queries without tables.
-fn rows_of(values: &Values) -> Result<LogicalPlan> {
+pub(super) fn rows_of(values: &Values) -> Result<LogicalPlan> {
     let names = values.schema.columns();
     let rows = values.values.iter().map(|row| {
         let exprs = row.iter().zip(&names).map(|(expr, column)| expr.clone().alias(&column.name));

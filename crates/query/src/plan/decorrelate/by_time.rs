@@ -1,7 +1,7 @@
 //! Clauses by time for every value of the domain: the columns of the value are keys besides the clause's own.
 
 use super::push::{columns, looks_at};
-use super::{Domain, Pushed, Unnesting};
+use super::{Decorrelator, Domain, Pushed};
 use crate::plan::fill::FillNode;
 use crate::plan::latest_on::LatestOnNode;
 use crate::plan::time_join::TimeJoinNode;
@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-impl Unnesting {
+impl Decorrelator {
     /// `None` where a clause has more to it than keys.
     pub(super) fn push_by_time(&mut self, of: &Extension, domain: &Domain) -> Result<Option<Pushed>> {
         let node = of.node.as_any();

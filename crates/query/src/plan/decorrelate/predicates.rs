@@ -1,0 +1,303 @@
+//! `EXISTS`, `IN`, `ANY` and `ALL`: where the stock rules are right, and where they are not.
+//!
+//! The stock rules make a semi or anti join of a predicate that is a condition of WHERE, and a mark join of one within
+//! such a condition. Their mark is true or false. It is right where NULL counts as false ([`Place::null_is_false`]), and
+//! for EXISTS. Their anti join for NOT IN looks for NULL among all rows of the sub-query, and only if what is compared is
+//! one column of each side.
+
+use super::references::free;
+use super::{first_column, looks_at, simple};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchemaRef, Result};
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
+use datafusion::logical_expr::{
+    Aggregate, Distinct, DistinctOn, Expr, ExprSchemable, FetchType, Filter, LogicalPlan, LogicalPlanBuilder, Operator,
+    Projection, SkipType, Sort, Subquery, SubqueryAlias, Window, binary_expr, lit,
+};
+use std::sync::Arc;
+
+/// The kind of node an expression belongs to: the stock rules know two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    Filter,
+    Projection,
+    Other,
+}
+
+/// Where an expression stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) node: Node,
+    /// Whether it is one of the conditions that all have to be true.
+    pub(super) is_conjunct: bool,
+    /// Whether NULL in its place leaves out the same rows as false.
+    pub(super) null_is_false: bool,
+}
+
+impl Place {
+    /// A condition of WHERE, HAVING or an inner join.
+    pub(super) const CONJUNCT: Place = Place { node: Node::Filter, is_conjunct: true, null_is_false: true };
+
+    /// A place where true, false and NULL are three values.
+    pub(super) fn value(node: Node) -> Place {
+        Place { node, is_conjunct: false, null_is_false: false }
+    }
+
+    /// The place of the parts of `expr`, which stands here.
+    pub(super) fn of_parts(self, expr: &Expr) -> Place {
+        let null_is_false = match expr {
+            Expr::BinaryExpr(binary) => self.null_is_false && matches!(binary.op, Operator::And | Operator::Or),
+            Expr::IsTrue(_) => true,
+            _ => false,
+        };
+        Place { is_conjunct: false, null_is_false, ..self }
+    }
+}
+
+/// The sub-query of an expression that is one, or a predicate on one.
+pub(super) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+    match expr {
+        Expr::ScalarSubquery(of)
+        | Expr::Exists(Exists { subquery: of, .. })
+        | Expr::InSubquery(InSubquery { subquery: of, .. })
+        | Expr::SetComparison(SetComparison { subquery: of, .. }) => Some(of),
+        _ => None,
+    }
+}
+
+pub(super) fn is_predicate(expr: &Expr) -> bool {
+    !matches!(expr, Expr::ScalarSubquery(_)) && subquery_of(expr).is_some()
+}
+
+pub(super) fn has_predicate(expr: &Expr) -> bool {
+    expr.exists(|e| Ok(is_predicate(e))).unwrap_or(true)
+}
+
+pub(super) fn has_subquery(expr: &Expr) -> bool {
+    expr.exists(|e| Ok(subquery_of(e).is_some())).unwrap_or(true)
+}
+
+pub(super) fn any_is_ours(exprs: &[Expr], schema: &DFSchemaRef, place: Place) -> Result<bool> {
+    for expr in exprs {
+        if is_ours(expr, schema, place)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a sub-query within `expr` is not for the stock rules.
+pub(super) fn is_ours(expr: &Expr, schema: &DFSchemaRef, place: Place) -> Result<bool> {
+    if !has_subquery(expr) {
+        return Ok(false);
+    }
+    if subquery_of(expr).is_some() {
+        return Ok(!is_for_stock(expr, schema, place)?);
+    }
+    let (mut found, parts) = (false, place.of_parts(expr));
+    expr.apply_children(|part| {
+        found = found || is_ours(part, schema, parts)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
+
+/// Whether the stock rules answer a sub-query, and rightly.
+pub(super) fn is_for_stock(expr: &Expr, schema: &DFSchemaRef, place: Place) -> Result<bool> {
+    let Some(of) = subquery_of(expr) else { return Ok(true) };
+    let (plan, looks) = (of.subquery.as_ref(), looks_at(&of.subquery, schema)?);
+    Ok(match expr {
+        Expr::ScalarSubquery(_) => !looks || (place.node != Node::Other && simple::is_one_row(plan)?),
+        // Without references there is one answer for all rows; with references further out it is for those around.
+        Expr::Exists(_) if !looks => !free(plan)?.is_empty(),
+        Expr::Exists(_) => place.node == Node::Filter && simple::has_rows(plan)?,
+        // With references it is for them as EXISTS ([`as_exists`]): a cast of the item stands in the way of the columns that
+        // the stock rule adds beside it.
+        Expr::InSubquery(of) => !looks && is_in_for_stock(of, schema, place)?,
+        _ => false,
+    })
+}
+
+fn is_in_for_stock(of: &InSubquery, schema: &DFSchemaRef, place: Place) -> Result<bool> {
+    // What is computed may turn out as a constant, of which the stock rules make joins without keys.
+    if place.node != Node::Filter || !matches!(of.expr.as_ref(), Expr::Column(_)) {
+        return Ok(false);
+    }
+    if place.is_conjunct || (place.null_is_false && !of.negated) {
+        return Ok(true);
+    }
+    let fields = of.subquery.subquery.schema().fields();
+    Ok(!of.expr.nullable(schema.as_ref())? && !fields.iter().any(|field| field.is_nullable()))
+}
+
+/// `NOT` taken into the predicates, `= ANY` as IN, `<> ALL` as NOT IN, and sub-queries without what does not matter to
+/// their predicate.
+pub(super) fn normalized(expr: Expr) -> Result<Expr> {
+    if !has_predicate(&expr) {
+        return Ok(expr);
+    }
+    let done = expr.transform_up(|e| {
+        Ok(match e {
+            Expr::Not(inner) if is_predicate(&inner) => Transformed::yes(negated(*inner)),
+            Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) => match (op, &quantifier) {
+                (Operator::Eq, SetQuantifier::Any) => Transformed::yes(is_in(expr, &subquery, false)?),
+                (Operator::NotEq, SetQuantifier::All) => Transformed::yes(is_in(expr, &subquery, true)?),
+                _ => Transformed::no(Expr::SetComparison(SetComparison { expr, subquery, op, quantifier })),
+            },
+            Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                Transformed::yes(is_in(expr, &subquery, negated)?)
+            }
+            Expr::Exists(Exists { subquery, negated }) => {
+                let plan = rows_alone(&subquery.subquery)?;
+                Transformed::yes(Expr::Exists(Exists { subquery: with_plan(&subquery, plan), negated }))
+            }
+            other => Transformed::no(other),
+        })
+    })?;
+    Ok(done.data)
+}
+
+/// A comparison with ANY, negated, is one with ALL.
+fn negated(expr: Expr) -> Expr {
+    match expr {
+        Expr::Exists(of) => Expr::Exists(Exists { negated: !of.negated, ..of }),
+        Expr::InSubquery(of) => Expr::InSubquery(InSubquery { negated: !of.negated, ..of }),
+        Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) => match op.negate() {
+            Some(op) => {
+                let quantifier = match quantifier {
+                    SetQuantifier::Any => SetQuantifier::All,
+                    SetQuantifier::All => SetQuantifier::Any,
+                };
+                Expr::SetComparison(SetComparison { expr, subquery, op, quantifier })
+            }
+            None => Expr::Not(Box::new(Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }))),
+        },
+        other => Expr::Not(Box::new(other)),
+    }
+}
+
+fn is_in(expr: Box<Expr>, subquery: &Subquery, negated: bool) -> Result<Expr> {
+    let mut plan = subquery.subquery.clone();
+    // Neither an order nor how often a value occurs matters.
+    while let LogicalPlan::Sort(Sort { input, fetch: None, .. }) | LogicalPlan::Distinct(Distinct::All(input)) =
+        plan.as_ref()
+    {
+        plan = input.clone();
+    }
+    let item = first_column(&plan)?;
+    // The stock rule asks for the expression of an item.
+    if matches!(plan.as_ref(), LogicalPlan::Values(_)) {
+        plan = Arc::new(LogicalPlanBuilder::from(plan.as_ref().clone()).project([Expr::Column(item)])?.build()?);
+    }
+    let subquery = with_plan(subquery, plan);
+    Ok(Expr::InSubquery(InSubquery { expr, subquery, negated }))
+}
+
+pub(super) fn with_plan(of: &Subquery, plan: Arc<LogicalPlan>) -> Subquery {
+    Subquery { outer_ref_columns: plan.all_out_ref_exprs(), subquery: plan, spans: of.spans.clone() }
+}
+
+/// A plan that has rows where this one has some, without columns, order, groups and limits that do not matter to that.
+fn rows_alone(plan: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+    let mut below = plan;
+    loop {
+        below = match below.as_ref() {
+            LogicalPlan::Projection(Projection { input, .. })
+            | LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. })
+            | LogicalPlan::Window(Window { input, .. })
+            | LogicalPlan::Distinct(Distinct::All(input) | Distinct::On(DistinctOn { input, .. }))
+            | LogicalPlan::Sort(Sort { input, fetch: None, .. }) => input,
+            LogicalPlan::Aggregate(Aggregate { input, group_expr, .. })
+                if !group_expr.is_empty() && !group_expr.iter().any(|e| matches!(e, Expr::GroupingSet(_))) =>
+            {
+                input
+            }
+            LogicalPlan::Limit(limit) if keeps_one(limit) => &limit.input,
+            _ => break,
+        };
+    }
+    // A projection of columns is as good as one without.
+    if Arc::ptr_eq(below, plan) || matches!(plan.as_ref(), LogicalPlan::Projection(of) if Arc::ptr_eq(below, &of.input))
+    {
+        return Ok(plan.clone());
+    }
+    Ok(Arc::new(LogicalPlanBuilder::from(below.as_ref().clone()).project([row()])?.build()?))
+}
+
+/// What EXISTS selects.
+fn row() -> Expr {
+    lit(1_i64).alias("__row")
+}
+
+/// Whether a limit leaves a row where there is one.
+pub(super) fn keeps_one(limit: &datafusion::logical_expr::Limit) -> bool {
+    matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
+        && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(None | Some(1..))))
+}
+
+/// A condition as the stock rules take it apart, if they can.
+pub(super) fn conjunct(part: Expr, schema: &DFSchemaRef) -> Result<Expr> {
+    if !is_predicate(&part) || is_for_stock(&part, schema, Place::CONJUNCT)? {
+        return Ok(part);
+    }
+    Ok(as_exists(&part, schema, Place::CONJUNCT)?.unwrap_or(part))
+}
+
+/// `x < ANY (SELECT y …)` as `EXISTS (… WHERE x < y)` and `x >= ALL (…)` as `NOT EXISTS (… WHERE x < y OR x IS NULL OR y IS
+/// NULL)`, where NULL counts as false; IN and NOT IN likewise.
+pub(super) fn as_exists(predicate: &Expr, schema: &DFSchemaRef, place: Place) -> Result<Option<Expr>> {
+    let (expr, op, subquery, negated) = match predicate {
+        Expr::InSubquery(of) => (&of.expr, Operator::Eq, &of.subquery, of.negated),
+        Expr::SetComparison(of) => match (&of.quantifier, of.op.negate()) {
+            (SetQuantifier::Any, _) => (&of.expr, of.op, &of.subquery, false),
+            (SetQuantifier::All, Some(op)) => (&of.expr, op, &of.subquery, true),
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let is_asked = place.node == Node::Filter && place.null_is_false;
+    if !is_asked || has_subquery(expr) || expr.is_volatile() || !looks_at(&subquery.subquery, schema)? {
+        return Ok(None);
+    }
+    let (item, rows) = item_of(&subquery.subquery)?;
+    let value = outer(expr.as_ref().clone(), schema)?;
+    let mut hit = binary_expr(value.clone(), op, item.clone());
+    if negated && item.nullable(rows.schema().as_ref())? {
+        hit = hit.or(item.is_null());
+    }
+    if negated && expr.nullable(schema.as_ref())? {
+        hit = hit.or(value.is_null());
+    }
+    // One filter: the stock rule forgets columns of the lower one of two.
+    let (hit, rows) = match rows.as_ref() {
+        LogicalPlan::Filter(Filter { predicate, input, .. }) => (predicate.clone().and(hit), input),
+        _ => (hit, rows),
+    };
+    let plan = LogicalPlanBuilder::from(rows.as_ref().clone()).filter(hit)?.project([row()])?.build()?;
+    let exists = Expr::Exists(Exists { subquery: with_plan(subquery, Arc::new(plan)), negated });
+    Ok(is_for_stock(&exists, schema, place)?.then_some(exists))
+}
+
+/// The item that a sub-query gives, and the rows it is computed of.
+fn item_of(plan: &Arc<LogicalPlan>) -> Result<(Expr, &Arc<LogicalPlan>)> {
+    if let LogicalPlan::Projection(Projection { expr, input, .. }) = plan.as_ref()
+        && let [item] = expr.as_slice()
+        && !has_subquery(item)
+        && !item.is_volatile()
+    {
+        return Ok((item.clone().unalias(), input));
+    }
+    Ok((Expr::Column(first_column(plan)?), plan))
+}
+
+/// The expression over the rows around a sub-query, as it stands within that.
+pub(super) fn outer(expr: Expr, schema: &DFSchemaRef) -> Result<Expr> {
+    let done = expr.transform_up(|e| match e {
+        Expr::Column(column) => {
+            let (_, field) = schema.qualified_field_from_column(&column)?;
+            Ok(Transformed::yes(Expr::OuterReferenceColumn(field.clone(), column)))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(done.data)
+}

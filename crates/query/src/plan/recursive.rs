@@ -1,0 +1,49 @@
+//! Recursive queries whose terms come from tables: `WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT b FROM ed JOIN r …)`.
+//!
+//! The stock operator wants fields of one metadata from both terms. Ours name the column of a table that they come from,
+//! so those of the recursive term take the metadata of the first.
+
+use crate::Result;
+use crate::functions::own_field;
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Column, Result as DFResult};
+use datafusion::logical_expr::expr::FieldMetadata;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery};
+use std::sync::Arc;
+
+/// The plan with recursive queries whose two terms have the same fields.
+///
+/// # Errors
+/// When a term cannot be planned again.
+pub(crate) fn same_fields(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let done = plan.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::RecursiveQuery(of) => Ok(match term(&of)? {
+            Some(recursive_term) => {
+                Transformed::yes(LogicalPlan::RecursiveQuery(RecursiveQuery { recursive_term, ..of }))
+            }
+            None => Transformed::no(LogicalPlan::RecursiveQuery(of)),
+        }),
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(done.data)
+}
+
+/// The recursive term with the fields of the first one; `None` when it has them.
+fn term(of: &RecursiveQuery) -> DFResult<Option<Arc<LogicalPlan>>> {
+    let (first, own) = (of.static_term.schema(), of.recursive_term.schema());
+    let is_same = |(a, b): (&FieldRef, &FieldRef)| a.metadata() == b.metadata();
+    if first.fields().len() != own.fields().len() || first.fields().iter().zip(own.fields()).all(is_same) {
+        return Ok(None);
+    }
+    let exprs = first.fields().iter().zip(own.iter()).map(|(field, (relation, own))| {
+        let column = Expr::Column(Column::from((relation, own)));
+        if field.metadata() == own.metadata() {
+            return Ok(column);
+        }
+        let metadata = (!field.metadata().is_empty()).then(|| FieldMetadata::from(field.metadata()));
+        Ok(own_field::call(column)?.alias_qualified_with_metadata(relation.cloned(), own.name(), metadata))
+    });
+    let exprs = exprs.collect::<DFResult<Vec<Expr>>>()?;
+    Ok(Some(Arc::new(LogicalPlanBuilder::from(of.recursive_term.as_ref().clone()).project(exprs)?.build()?)))
+}
