@@ -270,7 +270,7 @@ mod tests {
 
     fn kinds(text: &str) -> Vec<(TokenKind, &str)> {
         let all = tokens(text).unwrap_or_else(|e| panic!("{text}: {e}"));
-        all.iter().filter(|t| t.kind != TokenKind::End).map(|t| (t.kind, t.span.of(text))).collect()
+        all.iter().filter(|t| t.kind != TokenKind::End).map(|t| (t.kind, t.span.slice(text))).collect()
     }
 
     fn one(text: &str) -> TokenKind {

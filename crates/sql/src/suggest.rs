@@ -25,7 +25,7 @@ pub(crate) fn with_hint(error: Error, text: &str, tokens: &[Token]) -> Error {
 fn misspelt<'a>(text: &'a str, tokens: &[Token], at: usize) -> Option<(Keyword, &'a str)> {
     let token = tokens[at];
     let TokenKind::Word(own) = token.kind else { return None };
-    let word = token.span.of(text);
+    let word = token.span.slice(text);
     if own.is_some_and(|keyword| keyword.category() == Category::Reserved) || word.len() < 3 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Tokens: what kind of text stands where. A token has no text of its own; [`Span::of`] gives it.
+//! Tokens: what kind of text stands where. A token has no text of its own; [`Span::slice`] gives it.
 
 use crate::{Keyword, Span};
 

@@ -34,7 +34,7 @@ fn mutated_statements() {
     let mut chance = Chance(0x2545_F491_4F6C_DD1D);
     for (_, sql) in &statements {
         let Ok(tokens) = lexer::tokens(sql) else { continue };
-        let words: Vec<&str> = tokens.iter().filter(|t| t.kind != TokenKind::End).map(|t| t.span.of(sql)).collect();
+        let words: Vec<&str> = tokens.iter().filter(|t| t.kind != TokenKind::End).map(|t| t.span.slice(sql)).collect();
         for _ in 0..6 {
             let mut words = words.clone();
             for _ in 0..chance.below(3) + 1 {

@@ -268,5 +268,5 @@ fn places() {
     let Projection::Items(items) = select(sql).projection else { panic!() };
     let [SelectItem::Expr { expr, .. }] = &items[..] else { panic!() };
     let ExprKind::Binary { left, .. } = &expr.kind else { panic!() };
-    assert_eq!((expr.span.of(sql), left.span.of(sql)), ("(a + b) * 2", "(a + b)"));
+    assert_eq!((expr.span.slice(sql), left.span.slice(sql)), ("(a + b) * 2", "(a + b)"));
 }

@@ -82,7 +82,7 @@ fn nothing_that_was_accepted_is_refused() {
             let sql: Vec<&str> = lines.skip(1).take_while(|line| *line != "----").collect();
             let sql = sql.join("\n");
             let Ok(tokens) = tidalite_sql::lexer::tokens(&sql) else { continue };
-            let words: Vec<&str> = tokens.iter().map(|t| t.span.of(&sql)).filter(|word| !word.is_empty()).collect();
+            let words: Vec<&str> = tokens.iter().map(|t| t.span.slice(&sql)).filter(|word| !word.is_empty()).collect();
             for _ in 0..rounds {
                 let mut words = words.clone();
                 for _ in 0..next(3) {

@@ -150,7 +150,7 @@ impl Parser<'_> {
         } else if self.eat(K::Capacity) {
             self.number("a capacity")?;
         }
-        let words = self.tokens[from..self.at].iter().map(|t| t.span.of(self.text).to_ascii_uppercase());
+        let words = self.tokens[from..self.at].iter().map(|t| t.span.slice(self.text).to_ascii_uppercase());
         Ok(AlterAction::ColumnStorage { column, change: words.collect::<Vec<_>>().join(" ") })
     }
 
@@ -211,7 +211,7 @@ impl Parser<'_> {
         while !matches!(self.kind(0), TokenKind::End | TokenKind::Symbol(Symbol::Semicolon | Symbol::RightParen)) {
             self.bump();
         }
-        let rest = self.tokens[from..self.at].iter().map(|t| t.span.of(self.text));
+        let rest = self.tokens[from..self.at].iter().map(|t| t.span.slice(self.text));
         let words: Vec<&str> = std::iter::once(change).chain(rest).collect();
         Ok(AlterAction::Wal(words.join(" ")))
     }

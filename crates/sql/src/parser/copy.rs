@@ -99,7 +99,7 @@ impl Parser<'_> {
         const TAKE_A_FLAG: &[&str] = &["header", "freeze", "ignore_errors"];
         const FLAGS: &[&str] = &["true", "false", "on", "off", "match"];
         let is_one_of = |word: &str, words: &[&str]| words.iter().any(|known| word.eq_ignore_ascii_case(known));
-        let option = self.at.checked_sub(1).map_or("", |at| self.tokens[at].span.of(self.text));
+        let option = self.at.checked_sub(1).map_or("", |at| self.tokens[at].span.slice(self.text));
         let is_constant = self.is_text(0)
             || matches!(self.kind(0), TokenKind::Number | TokenKind::Parameter)
             || self.is_symbol(0, Symbol::Minus);
@@ -113,12 +113,12 @@ impl Parser<'_> {
         let start = self.start();
         if self.is_symbol(0, Symbol::Star) {
             self.bump();
-            return Ok(self.expr_of(ExprKind::Literal(Literal::Text("*".to_owned())), start));
+            return Ok(self.spanned(ExprKind::Literal(Literal::Text("*".to_owned())), start));
         }
         if self.is_name(0) && !matches!(self.keyword(0), Some(K::True | K::False)) {
             let name = self.any_name();
             let name = ObjectName { span: name.span, parts: vec![name] };
-            return Ok(self.expr_of(ExprKind::Column(name), start));
+            return Ok(self.spanned(ExprKind::Column(name), start));
         }
         self.operand(super::infix::precedence::SUM)
     }

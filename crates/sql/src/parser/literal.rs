@@ -25,7 +25,7 @@ impl Parser<'_> {
             return Err(self.expected(what));
         }
         let token = self.bump();
-        let written = token.span.of(self.text);
+        let written = token.span.slice(self.text);
         let value = match token.kind {
             TokenKind::EscapeString => unescaped(&unquoted(&written[1..], '\'')),
             TokenKind::NationalString => unquoted(&written[1..], '\''),
@@ -43,7 +43,7 @@ impl Parser<'_> {
     #[inline(never)]
     pub(super) fn literal(&mut self) -> Result<Option<Expr>> {
         let token = self.token(0);
-        let written = token.span.of(self.text);
+        let written = token.span.slice(self.text);
         let inner = |prefix: usize| written[prefix..written.len() - 1].to_owned();
         let literal = match token.kind {
             TokenKind::Number => return self.number_literal().map(Some),
@@ -65,7 +65,7 @@ impl Parser<'_> {
     fn number_literal(&mut self) -> Result<Expr> {
         let start = self.start();
         let has_letter = self.is_adjacent(0);
-        let digits = self.bump().span.of(self.text).replace('_', "");
+        let digits = self.bump().span.slice(self.text).replace('_', "");
         let literal = match self.written(0) {
             "m" | "M" if has_letter => {
                 self.bump();
@@ -84,7 +84,7 @@ impl Parser<'_> {
     pub(super) fn number(&mut self, what: &'static str) -> Result<String> {
         self.note(0, Expected::Text(what));
         match self.kind(0) {
-            TokenKind::Number => Ok(self.bump().span.of(self.text).replace('_', "")),
+            TokenKind::Number => Ok(self.bump().span.slice(self.text).replace('_', "")),
             _ => Err(self.expected(what)),
         }
     }
@@ -133,7 +133,7 @@ impl Parser<'_> {
     /// `$12`; whether there is such a parameter is not known here.
     pub(super) fn parameter(&mut self) -> Expr {
         let token = self.bump();
-        let number = token.span.of(self.text)[1..].parse().unwrap_or(u32::MAX);
+        let number = token.span.slice(self.text)[1..].parse().unwrap_or(u32::MAX);
         Expr { kind: ExprKind::Parameter(number), span: token.span }
     }
 }

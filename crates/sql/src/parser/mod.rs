@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
 
     /// The text of the token `n` behind the next one.
     fn written(&self, n: usize) -> &'a str {
-        self.token(n).span.of(self.text)
+        self.token(n).span.slice(self.text)
     }
 
     /// Takes the next token.
@@ -287,7 +287,7 @@ impl<'a> Parser<'a> {
         let token = self.token(0);
         let (found, position) = match token.kind {
             TokenKind::End => ("end of statement".to_owned(), self.text.len()),
-            _ => (shortened(token.span.of(self.text)), token.span.start as usize),
+            _ => (shortened(token.span.slice(self.text)), token.span.start as usize),
         };
         Box::new(Error::new(ErrorKind::Unexpected { expected: what.into(), found }, position))
     }

@@ -36,7 +36,7 @@ impl Parser<'_> {
     /// Takes the next token, which is a name or a text.
     pub(super) fn any_name(&mut self) -> Ident {
         let token = self.bump();
-        let written = token.span.of(self.text);
+        let written = token.span.slice(self.text);
         let (value, quote) = match token.kind {
             TokenKind::QuotedName => (literal::unquoted(written, '"'), Some(Quote::Double)),
             TokenKind::BacktickName => (literal::unquoted(written, '`'), Some(Quote::Backtick)),
@@ -109,7 +109,7 @@ impl Parser<'_> {
     /// Takes the next token as a word of a phrase, in upper case.
     pub(super) fn upper(&mut self) -> String {
         let token = self.bump();
-        token.span.of(self.text).to_ascii_uppercase()
+        token.span.slice(self.text).to_ascii_uppercase()
     }
 }
 

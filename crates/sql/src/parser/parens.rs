@@ -122,7 +122,7 @@ impl Parser<'_> {
             ExprParens::Query(query) if self.continues_query() => {
                 return Ok(ExprParens::Query(Box::new(self.query_tail(Body::Query(query), start)?)));
             }
-            inner => self.value_of(inner, start),
+            inner => self.parens_value(inner, start),
         };
         let first = self.continued(first, start)?;
         let mut values = vec![first];
@@ -133,7 +133,7 @@ impl Parser<'_> {
     }
 
     /// Parentheses as a value: a sub-query, a row, or what stands in them.
-    pub(super) fn value_of(&self, parens: ExprParens, start: Span) -> Expr {
+    pub(super) fn parens_value(&self, parens: ExprParens, start: Span) -> Expr {
         let span = self.since(start);
         match parens {
             ExprParens::Query(query) => Expr { kind: ExprKind::Subquery(query), span },
@@ -208,7 +208,7 @@ impl Parser<'_> {
             TableParens::Query(query) => Ok(query),
             TableParens::Tables(tables) => {
                 let body = Body::Select(Box::new(implicit(*tables, self.since(start))));
-                Ok(Box::new(Query::of_body(body, self.since(start))))
+                Ok(Box::new(Query::from_body(body, self.since(start))))
             }
         }
     }
@@ -249,6 +249,6 @@ pub(super) fn implicit(tables: TableRef, span: Span) -> Select {
 }
 
 /// A relation with nothing behind it.
-pub(super) fn relation_of(kind: RelationKind, alias: Option<Alias>, span: Span) -> Relation {
+pub(super) fn plain_relation(kind: RelationKind, alias: Option<Alias>, span: Span) -> Relation {
     Relation { kind, timestamp: None, sample: None, alias, span }
 }

@@ -25,7 +25,7 @@ impl Parser<'_> {
                     return Ok(Expr { kind: ExprKind::Row(Vec::new()), span: self.since(start) });
                 }
                 let parens = self.parens_in_expr()?;
-                return Ok(self.value_of(parens, start));
+                return Ok(self.parens_value(parens, start));
             }
             TokenKind::Symbol(Symbol::LeftBracket) => ExprKind::Array(self.array_items()?),
             TokenKind::Symbol(Symbol::LeftBrace) => self.dictionary(false)?,
@@ -329,8 +329,8 @@ impl Parser<'_> {
         Ok(Some(IntervalField { unit, precision }))
     }
 
-    /// The place from `start` on, for nodes of other files.
-    pub(super) fn expr_of(&self, kind: ExprKind, start: Span) -> Expr {
+    /// `kind` with the place from `start` to the last token that was taken.
+    pub(super) fn spanned(&self, kind: ExprKind, start: Span) -> Expr {
         Expr { kind, span: self.since(start) }
     }
 }

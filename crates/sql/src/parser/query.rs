@@ -264,7 +264,7 @@ impl Parser<'_> {
 
 impl Query {
     /// Rows with nothing around them.
-    pub(super) fn of_body(body: Body, span: Span) -> Query {
+    pub(super) fn from_body(body: Body, span: Span) -> Query {
         Query { declare: Vec::new(), with: None, body, order_by: None, limit: None, locks: Vec::new(), span }
     }
 }

@@ -26,7 +26,7 @@ impl Parser<'_> {
         if self.kind(0) == TokenKind::Variable {
             let start = self.start();
             let kind = ExprKind::Variable(self.any_name());
-            return Ok(Offset::Expr { expr: Box::new(self.expr_of(kind, start)), unit: None });
+            return Ok(Offset::Expr { expr: Box::new(self.spanned(kind, start)), unit: None });
         }
         Ok(Offset::Duration(self.duration(what)?))
     }

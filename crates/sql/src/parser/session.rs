@@ -111,10 +111,10 @@ impl Parser<'_> {
         let name = self.any_name();
         if self.is_adjacent_number() {
             let text = format!("{}{}", name.value, self.upper());
-            return Ok(self.expr_of(ExprKind::Literal(Literal::Text(text)), start));
+            return Ok(self.spanned(ExprKind::Literal(Literal::Text(text)), start));
         }
         let name = ObjectName { span: name.span, parts: vec![name] };
-        Ok(self.expr_of(ExprKind::Column(name), start))
+        Ok(self.spanned(ExprKind::Column(name), start))
     }
 
     /// Whether a number stands right behind the word that was read, as in `UTF-8`.

@@ -56,8 +56,8 @@ impl Parser<'_> {
             _ => {}
         }
         if self.at > from {
-            let words = self.tokens[from..self.at].iter().map(|t| t.span.of(self.text));
-            let value = std::iter::once(start.of(self.text)).chain(words).collect::<Vec<_>>().join(" ");
+            let words = self.tokens[from..self.at].iter().map(|t| t.span.slice(self.text));
+            let value = std::iter::once(start.slice(self.text)).chain(words).collect::<Vec<_>>().join(" ");
             name.span = self.since(start);
             name.parts = vec![joined(value, name.span)];
         }

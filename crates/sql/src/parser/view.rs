@@ -86,7 +86,7 @@ impl Parser<'_> {
         if self.kind(0) == TokenKind::Number && self.unit_at(1).is_none() && self.is_name(1) {
             let start = self.start();
             let text = format!("{}{}", self.number(WHAT)?, self.any_name().value);
-            let expr = self.expr_of(ExprKind::Literal(Literal::Text(text)), start);
+            let expr = self.spanned(ExprKind::Literal(Literal::Text(text)), start);
             return Ok(Offset::Expr { expr: Box::new(expr), unit: None });
         }
         match self.length_ahead(0) {
