@@ -124,6 +124,15 @@ fn names_where_only_names_stand() {
     }
 }
 
+/// PostgreSQL wants quotes around these; files and devices have such columns, and nothing else can stand there.
+#[test]
+fn reserved_words_where_nothing_of_theirs_can_follow() {
+    for word in ["when", "then", "end", "desc", "user", "to", "check", "limit", "offset", "group", "order", "using"] {
+        let sql = format!("SELECT sum(x) FROM t WHERE {word} >= '2024-01-02' AND x < 5");
+        parse(&sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+    }
+}
+
 #[test]
 fn clauses_of_ours_and_names_beside_each_other() {
     for sql in [

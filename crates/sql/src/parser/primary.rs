@@ -98,8 +98,9 @@ impl Parser<'_> {
     /// of its own can follow; the words that part the clauses of a query never are.
     fn can_be_column(&self) -> bool {
         match self.keyword(0) {
-            Some(K::Select | K::From | K::Where | K::On | K::Using | K::As | K::And | K::Or | K::Not | K::In) => false,
-            Some(K::Union | K::Except | K::Intersect | K::When | K::Then | K::Else | K::With | K::Into) => false,
+            Some(K::Select | K::From | K::Where | K::As | K::And | K::Or | K::Not | K::In) => false,
+            Some(K::Union | K::Except | K::Intersect) => false,
+            Some(K::When | K::Then | K::Else | K::On | K::Using | K::With | K::Into) => !self.begins_operand(1),
             Some(K::Group | K::Order) => self.keyword(1) != Some(K::By) && !self.begins_operand(1),
             Some(K::Case | K::Having | K::Limit | K::Offset | K::Fetch | K::Window | K::Distinct | K::For) => {
                 !self.begins_operand(1) && self.kind(1) != TokenKind::End
