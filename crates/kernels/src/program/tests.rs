@@ -128,6 +128,7 @@ fn tree(rng: &mut Rng, kind: Kind, depth: u32) -> Tree {
                     Guarded::Modulo,
                     Guarded::Minus,
                     Guarded::Plus,
+                    Guarded::Times,
                     Guarded::Moved(-1 << 60, 1 << 61),
                 ])
                 .unwrap();
@@ -224,6 +225,17 @@ impl Tree {
                         }
                         Guarded::Plus => a.checked_add(b),
                         Guarded::Minus => a.checked_sub(b),
+                        Guarded::Times => a.checked_mul(b),
+                        // Of operands of at most 32 bits, whose result 64 bits hold.
+                        Guarded::Narrow(with, bits) => {
+                            let fits = |v: &i64| (i64::MIN >> (64 - bits)..=i64::MAX >> (64 - bits)).contains(v);
+                            let value = match with {
+                                Arithmetic::Plus => a.checked_add(b),
+                                Arithmetic::Minus => a.checked_sub(b),
+                                _ => a.checked_mul(b),
+                            };
+                            value.filter(fits)
+                        }
                         _ if b == 0 => return Err(Failure::DivisionByZero),
                         Guarded::Over(_) => a.checked_div(b),
                         Guarded::Modulo => Some(a.wrapping_rem(b)),
