@@ -215,7 +215,7 @@ class Maker:
     def query(self, scope, depth, families, is_exists=False):
         """A sub-query with a column of each family."""
         r = self.r
-        if r.random() < 0.08:
+        if len(families) == 1 and r.random() < 0.1:
             word = r.choice(["UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL"])
             return f"{self.plain(scope, depth, families)} {word} {self.plain(scope, depth, families)}"
         kind = r.choices(["plain", "distinct", "group", "limit", "aggregate", "none"], [10, 2, 4, 4, 2, 1])[0]

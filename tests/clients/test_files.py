@@ -42,6 +42,19 @@ def test_parquet_of_pyarrow(server, tmp_path, codec):
         ["2024-01-01T06:56:38.000000Z", "s1", 24998], ["2024-01-01T06:56:39.000000Z", "s2", 24999]]
 
 
+def test_fields_of_structs(server, tmp_path):
+    """In every clause; a struct that is NULL has NULL fields."""
+    path = tmp_path / "structs.parquet"
+    structs = pa.array([{"a": 1, "b": "x"}, {"a": None, "b": "y"}, None], pa.struct([("a", pa.int64()), ("b", pa.string())]))
+    pq.write_table(pa.table({"id": [1, 2, 3], "s": structs}), path)
+    file = f"read_parquet('{path}')"
+    assert server.rows(f"SELECT id, s.a, t.s['b'] AS b FROM {file} t ORDER BY id") == [[1, 1, "x"], [2, None, "y"], [3, None, None]]
+    assert server.rows(f"SELECT sum(s.a), max(s.b) FROM {file}") == [[1, "y"]]
+    assert server.rows(f"SELECT s.b AS b, count(*) FROM {file} GROUP BY s.b ORDER BY b") == [["x", 1], ["y", 1], [None, 1]]
+    assert server.rows(f"SELECT s.a + 1 AS x FROM {file} WHERE s.b > 'a' ORDER BY s.b DESC") == [[None], [2]]
+    assert server.rows(f"SELECT id FROM {file} WHERE s.a IN (SELECT s.a FROM {file} WHERE id < 3)") == [[1]]
+
+
 def test_conditions_reach_the_row_groups(server, tmp_path):
     path = tmp_path / "groups.parquet"
     pq.write_table(TABLE, path, row_group_size=1_000)

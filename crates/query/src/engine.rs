@@ -670,6 +670,8 @@ fn settings(config: &EngineConfig) -> SessionConfig {
     options.sql_parser.enable_subquery_sort_elimination = false;
     // Scans that come in order of time are merged, never sorted again.
     options.optimizer.prefer_existing_sort = true;
+    // It names a column twice where a part of a value is selected: `SELECT id, s.a FROM read_parquet(…)`.
+    options.optimizer.enable_leaf_expression_pushdown = false;
     // It keeps groups by keys of which NaN is not equal to itself.
     options.optimizer.enable_topk_aggregation = false;
     // Fields keep the name their column was created with, which one of two ways to a type may lose.

@@ -69,11 +69,26 @@ pub(crate) fn sum() -> Arc<AggregateUDF> {
     SUM.clone()
 }
 
+/// The least and the greatest value, as they are registered.
+pub(crate) fn bounds() -> [Arc<AggregateUDF>; 2] {
+    static BOUNDS: LazyLock<[Arc<AggregateUDF>; 2]> =
+        LazyLock::new(|| [Adjusted::least(), Adjusted::greatest()].map(AggregateUDF::new_from_impl).map(Arc::new));
+    BOUNDS.clone()
+}
+
 impl Adjusted {
+    fn least() -> Adjusted {
+        Adjusted { better: Some(Ordering::Less), ..Adjusted::plain(min_udaf()) }
+    }
+
+    fn greatest() -> Adjusted {
+        Adjusted { better: Some(Ordering::Greater), ..Adjusted::plain(max_udaf()) }
+    }
+
     pub fn all() -> Vec<Adjusted> {
         let all = [
-            Adjusted { better: Some(Ordering::Less), ..Adjusted::plain(min_udaf()) },
-            Adjusted { better: Some(Ordering::Greater), ..Adjusted::plain(max_udaf()) },
+            Adjusted::least(),
+            Adjusted::greatest(),
             Adjusted::adding(sum_udaf(), Adds::Sum),
             Adjusted::adding(avg_udaf(), Adds::Mean),
             Adjusted { sorts: true, ..Adjusted::plain(string_agg_udaf()) },

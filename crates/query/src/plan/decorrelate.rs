@@ -213,8 +213,21 @@ impl Decorrelator {
             return Ok(plan);
         }
         let mut input = input.clone();
-        let found = self.answered_with_names(exprs, &mut input, place)?;
         let columns = plan.schema().columns();
+        if let LogicalPlan::Window(_) = &plan {
+            // The stock planner takes one alias of a window, which others give.
+            let (count, found) = (exprs.len(), self.answered(exprs, &mut input, place)?);
+            let plan = self.nested(plan.with_new_exprs(found, vec![input])?)?;
+            let windows = plan.schema().columns().split_off(plan.schema().fields().len() - count);
+            let (own, named) = columns.split_at(columns.len() - count);
+            let named = windows
+                .into_iter()
+                .zip(named)
+                .map(|(window, name)| Expr::Column(window).alias_qualified(name.relation.clone(), name.name.clone()));
+            let all: Vec<Expr> = own.iter().cloned().map(Expr::Column).chain(named).collect();
+            return LogicalPlanBuilder::from(plan).project(all)?.build();
+        }
+        let found = self.answered_with_names(exprs, &mut input, place)?;
         let plan = self.nested(plan.with_new_exprs(found, vec![input])?)?;
         LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build()
     }

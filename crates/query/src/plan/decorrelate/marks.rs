@@ -8,11 +8,11 @@
 use super::predicates::{Node, Place, as_exists, has_subquery, is_for_stock, outer, subquery_of};
 use super::push::columns;
 use super::{Asked, Decorrelator, Domain, Pushed, first_column, looks_at, same_values, simple};
+use crate::functions::adjusted;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ExprSchema, JoinType, Result as DFResult, ScalarValue, Spans};
 use datafusion::functions_aggregate::count::count;
-use datafusion::functions_aggregate::min_max::{max, min};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit, when,
@@ -208,7 +208,9 @@ impl Decorrelator {
         let (domain, found) = self.rows_of(&subquery.subquery, asked)?;
         let item = Expr::Column(item);
         let (rows, known) = (count(lit(1_i64)).alias(ROWS), count(item.clone()).alias(KNOWN));
-        let (least, greatest) = (min(item.clone()).alias(LEAST), max(item).alias(GREATEST));
+        let [least, greatest] = adjusted::bounds();
+        let (least, greatest) =
+            (least.call(vec![item.clone()]).alias(LEAST), greatest.call(vec![item]).alias(GREATEST));
         let counted = self.counted(&found, [rows, known, least, greatest])?;
         let names = [ROWS, KNOWN, LEAST, GREATEST];
         let at = self.joined_all(asked, &domain, Pushed { plan: counted, value: found.value }, &names.map(column))?;
