@@ -17,7 +17,10 @@ const PIECES_WAITING: usize = 4;
 /// When it is a COPY that cannot be.
 pub fn with_client(sql: &str) -> Result<Option<Copy>> {
     match tidalite_query::parse(sql)? {
-        Statement::Copy(copy) if matches!(copy.place, CopyPlace::Client) => Ok(Some(copy)),
+        Statement::Copy(copy) if matches!(copy.place, CopyPlace::Client) => {
+            crate::session::copy::import_options(&copy)?;
+            Ok(Some(copy))
+        }
         _ => Ok(None),
     }
 }

@@ -7,7 +7,7 @@
 
 mod change;
 mod conflict;
-mod copy;
+pub(crate) mod copy;
 mod copy_text;
 mod deadlines;
 mod refresh;

@@ -30,7 +30,7 @@ pub(super) fn fit(value: i128, from: i32, precision: u8, scale: u8) -> Result<i1
 
 /// `[+-] digits [. digits] [e [+-] digits]` as an integer and the number of its digits after the point, which may be
 /// negative.
-pub(super) fn parse_decimal(text: &str) -> Result<(i128, i32), Problem> {
+pub(crate) fn parse_decimal(text: &str) -> Result<(i128, i32), Problem> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (number, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((number, exponent)) => (number, parse_exponent(exponent).ok_or(Problem::Syntax)?),

@@ -3,11 +3,15 @@
 use super::field::Field;
 use super::nested;
 use super::number::{self, LastDay};
+use super::numbers::NumberFormat;
+use super::times::{TimeFormat, time_of_day};
+use super::{CsvColumn, CsvFormat, Nulls};
 use crate::convert::decimal::decimal_values;
 use crate::convert::{Problem, decimal_of, json, text};
 use crate::line::scan::tag_of;
 use crate::line::symbol::SymbolTable;
 use memchr::memchr2;
+use std::borrow::Cow;
 use tidalite_types::time::days_from_civil;
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
@@ -29,6 +33,8 @@ enum Data {
     Double(Vec<f64>),
     Decimal(Vec<i128>, u8, u8),
     Timestamp(Vec<i64>, TimeUnit, LastDay),
+    /// Nanoseconds since midnight.
+    TimeOfDay(Vec<i64>),
     Date(Vec<i32>),
     Symbol(Vec<u32>, Box<Symbols>),
     Text(Views),
@@ -55,6 +61,13 @@ pub(super) struct Builder {
     column_type: ColumnType,
     is_designated: bool,
     data: Data,
+    times: Option<TimeFormat>,
+    numbers: NumberFormat,
+    /// The date column that a time of day is added to.
+    pub added_to: Option<usize>,
+    /// Whether fields may be read by [`Builder::take_plain`] at all, and whether those of this input are.
+    may_be_short: bool,
+    pub is_short: bool,
     /// Rows that are NULL, in their order.
     nulls: Vec<u32>,
     seed: u64,
@@ -64,8 +77,9 @@ pub(super) struct Builder {
 pub(super) type Refused = String;
 
 impl Builder {
-    pub(super) fn new(name: &str, column_type: Option<ColumnType>, is_designated: bool, seed: u64) -> Builder {
-        let data = match column_type {
+    pub(super) fn new(column: &CsvColumn, is_designated: bool, nulls: &Nulls, seed: u64) -> Builder {
+        let data = match column.column_type {
+            Some(_) if column.added_to.is_some() => Data::TimeOfDay(Vec::new()),
             None => Data::Skipped,
             Some(ColumnType::Boolean) => Data::Boolean(Bitmap::new()),
             Some(ColumnType::Byte) => Data::Byte(Vec::new()),
@@ -83,8 +97,44 @@ impl Builder {
             Some(ColumnType::Binary | ColumnType::DoubleArray { .. }) => Data::Nested(Views::new()),
             Some(_) => Data::Text(Views::new()),
         };
-        let column_type = column_type.unwrap_or(ColumnType::Varchar);
-        Builder { name: name.to_owned(), column_type, is_designated, data, nulls: Vec::new(), seed }
+        let mut builder = Builder {
+            name: column.name.clone(),
+            column_type: column.column_type.unwrap_or(ColumnType::Varchar),
+            is_designated,
+            data,
+            times: column.times.clone(),
+            numbers: column.numbers,
+            added_to: column.added_to,
+            may_be_short: false,
+            is_short: false,
+            nulls: Vec::new(),
+            seed,
+        };
+        builder.may_be_short = builder.is_text()
+            || matches!(builder.data, Data::Skipped)
+            || (!nulls.could_be_values()
+                && builder.numbers == NumberFormat::PLAIN
+                && matches!(builder.times, None | Some(TimeFormat::Auto(_))));
+        builder
+    }
+
+    /// Before an input: whether its fields may be read the short way.
+    pub(super) fn begin(&mut self, is_plain: bool) {
+        self.is_short = is_plain && self.may_be_short;
+    }
+
+    fn is_number(&self) -> bool {
+        !matches!(
+            self.data,
+            Data::Skipped
+                | Data::Boolean(_)
+                | Data::Timestamp(..)
+                | Data::TimeOfDay(_)
+                | Data::Date(_)
+                | Data::Nested(_)
+                | Data::Uuid(_)
+                | Data::Ipv4(_)
+        ) && !self.is_text()
     }
 
     pub(super) fn is_designated(&self) -> bool {
@@ -106,7 +156,7 @@ impl Builder {
             Data::Byte(v) => v.reserve(rows),
             Data::Short(v) => v.reserve(rows),
             Data::Int(v) | Data::Date(v) => v.reserve(rows),
-            Data::Long(v) | Data::Timestamp(v, ..) => v.reserve(rows),
+            Data::Long(v) | Data::Timestamp(v, ..) | Data::TimeOfDay(v) => v.reserve(rows),
             Data::Float(v) => v.reserve(rows),
             Data::Double(v) => v.reserve(rows),
             Data::Decimal(v, ..) => v.reserve(rows),
@@ -117,7 +167,8 @@ impl Builder {
 
     /// Takes the field at `at` the short way; gives where it ends.
     #[inline(always)]
-    pub(super) fn take_plain(&mut self, input: &[u8], at: usize, delimiter: u8, quote: u8, row: u32) -> Option<usize> {
+    pub(super) fn take_plain(&mut self, input: &[u8], at: usize, format: &CsvFormat, row: u32) -> Option<usize> {
+        let (delimiter, quote) = (format.delimiter, format.quote);
         let first = *input.get(at)?;
         if (first == delimiter || first == b'\n') && !self.is_designated {
             self.push_null(row);
@@ -158,7 +209,12 @@ impl Builder {
                 if input[end - 1] == b'\r' {
                     return None;
                 }
-                self.take_text(&input[at..end]).then_some(end)
+                let text = &input[at..end];
+                if format.nulls.has(text) {
+                    self.push_null(row);
+                    return Some(end);
+                }
+                self.take_text(text).then_some(end)
             }
             _ => None,
         }
@@ -204,7 +260,7 @@ impl Builder {
             Data::Byte(v) => v.push(0),
             Data::Short(v) => v.push(0),
             Data::Int(v) | Data::Date(v) => v.push(0),
-            Data::Long(v) | Data::Timestamp(v, ..) => v.push(0),
+            Data::Long(v) | Data::Timestamp(v, ..) | Data::TimeOfDay(v) => v.push(0),
             Data::Float(v) => v.push(0.0),
             Data::Double(v) => v.push(0.0),
             Data::Decimal(v, ..) => v.push(0),
@@ -216,14 +272,18 @@ impl Builder {
     }
 
     /// Takes a field the general way.
-    pub(super) fn take(&mut self, field: Field<'_>, null: &[u8], row: u32) -> Result<(), Refused> {
+    pub(super) fn take(&mut self, field: Field<'_>, nulls: &Nulls, row: u32) -> Result<(), Refused> {
         if matches!(self.data, Data::Skipped) {
             return Ok(());
         }
-        let text = if self.is_text() { field.text } else { field.text.trim_ascii() };
-        if (text.is_empty() && (!field.is_quoted || !self.is_text()))
-            || (!field.is_quoted && !null.is_empty() && text == null)
-        {
+        let is_text = self.is_text();
+        let text = if is_text { field.text } else { field.text.trim_ascii() };
+        let is_null = match (text.is_empty(), is_text) {
+            (true, _) => !field.is_quoted || !is_text,
+            (false, true) => !field.is_quoted && nulls.has(text),
+            (false, false) => nulls.has_beside_values(text),
+        };
+        if is_null {
             if self.is_designated {
                 return Err("the designated timestamp may not be NULL".to_owned());
             }
@@ -237,18 +297,36 @@ impl Builder {
     }
 
     fn value(&mut self, text: &str) -> Result<(), Problem> {
+        let text = if self.numbers != NumberFormat::PLAIN && self.is_number() {
+            match self.numbers.plain(text) {
+                Some((plain, _)) => plain,
+                // Infinity and NaN have no separators.
+                None if !text.bytes().any(|b| b.is_ascii_digit()) => Cow::Borrowed(text),
+                None => return Err(Problem::Syntax),
+            }
+        } else {
+            Cow::Borrowed(text)
+        };
+        let text = text.as_ref();
         match &mut self.data {
             Data::Skipped => {}
             Data::Boolean(v) => v.push(boolean(text).ok_or(Problem::Syntax)?),
-            Data::Byte(v) => v.push(integer(text)?),
-            Data::Short(v) => v.push(integer(text)?),
-            Data::Int(v) => v.push(integer(text)?),
-            Data::Long(v) => v.push(integer(text)?),
+            Data::Byte(v) => v.push(whole(text)?),
+            Data::Short(v) => v.push(whole(text)?),
+            Data::Int(v) => v.push(whole(text)?),
+            Data::Long(v) => v.push(whole(text)?),
             Data::Float(v) => v.push(float(text, f32::is_infinite)?),
             Data::Double(v) => v.push(float(text, f64::is_infinite)?),
             Data::Decimal(v, precision, scale) => v.push(decimal_of(text, *precision, *scale)?),
-            Data::Timestamp(v, unit, _) => v.push(timestamp(text, *unit)?),
-            Data::Date(v) => v.push(text::date(text)?),
+            Data::Timestamp(v, unit, _) => v.push(match &self.times {
+                Some(format) => format.timestamp(text, *unit)?,
+                None => timestamp(text, *unit)?,
+            }),
+            Data::TimeOfDay(v) => v.push(time_of_day(text).ok_or(Problem::Syntax)?),
+            Data::Date(v) => v.push(match &self.times {
+                Some(format) => format.date(text)?,
+                None => text::date(text)?,
+            }),
             Data::Uuid(v) => v.push(text::uuid(text)?),
             Data::Ipv4(v) => v.push(text::ipv4(text)?),
             Data::Nested(v) => {
@@ -290,7 +368,7 @@ impl Builder {
             Data::Byte(v) => v.truncate(rows),
             Data::Short(v) => v.truncate(rows),
             Data::Int(v) | Data::Date(v) => v.truncate(rows),
-            Data::Long(v) | Data::Timestamp(v, ..) => v.truncate(rows),
+            Data::Long(v) | Data::Timestamp(v, ..) | Data::TimeOfDay(v) => v.truncate(rows),
             Data::Float(v) => v.truncate(rows),
             Data::Double(v) => v.truncate(rows),
             Data::Decimal(v, ..) => v.truncate(rows),
@@ -318,11 +396,30 @@ impl Builder {
         }
     }
 
+    /// Adds a time of day, in nanoseconds, to each of the times.
+    pub(super) fn add_times_of_day(&mut self, times: &[i64]) {
+        if let Data::Timestamp(values, unit, _) = &mut self.data {
+            let nanos = 1_000_000_000 / unit.per_second();
+            values.iter_mut().zip(times).for_each(|(value, time)| *value = value.saturating_add(time / nanos));
+        }
+    }
+
+    /// The times of day of this input, in nanoseconds.
+    pub(super) fn take_times_of_day(&mut self) -> Option<Vec<i64>> {
+        match &mut self.data {
+            Data::TimeOfDay(v) => Some(std::mem::take(v)),
+            _ => None,
+        }
+    }
+
     /// The column, and an empty builder left.
     pub(super) fn finish(&mut self, rows: usize) -> Option<BatchColumn> {
         let mut dictionary = Views::new();
         let values = match &mut self.data {
-            Data::Skipped => return None,
+            Data::Skipped | Data::TimeOfDay(_) => {
+                self.nulls.clear();
+                return None;
+            }
             Data::Boolean(v) => Values::Bit(std::mem::take(v)),
             Data::Byte(v) => Values::I8(std::mem::take(v)),
             Data::Short(v) => Values::I16(std::mem::take(v)),
@@ -354,13 +451,13 @@ impl Builder {
     }
 }
 
-/// `true`, `t`, `yes`, `1` and their opposites, in any case.
+/// `true`, `t`, `yes`, `y`, `on`, `1` and their opposites, in any case.
 pub(super) fn boolean(text: &str) -> Option<bool> {
-    let is = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
-    if is(["true", "t", "yes", "1"]) {
+    let is = |words: [&str; 6]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is(["true", "t", "yes", "y", "on", "1"]) {
         return Some(true);
     }
-    is(["false", "f", "no", "0"]).then_some(false)
+    is(["false", "f", "no", "n", "off", "0"]).then_some(false)
 }
 
 fn integer<T: TryFrom<i64>>(text: &str) -> Result<T, Problem> {
@@ -370,6 +467,17 @@ fn integer<T: TryFrom<i64>>(text: &str) -> Result<T, Problem> {
     }
     let value: i64 = text.parse().map_err(|_| Problem::Range)?;
     T::try_from(value).map_err(|_| Problem::Range)
+}
+
+/// An integer, also as `5.0` or `5e3`: programs that know only floating point numbers write it so.
+fn whole<T: TryFrom<i64>>(text: &str) -> Result<T, Problem> {
+    match integer(text) {
+        Err(Problem::Syntax) => {
+            let value = i64::try_from(decimal_of(text, 38, 0)?).map_err(|_| Problem::Range)?;
+            T::try_from(value).map_err(|_| Problem::Range)
+        }
+        other => other,
+    }
 }
 
 /// A number that becomes infinite is out of range; `inf` is not.

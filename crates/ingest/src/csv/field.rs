@@ -143,6 +143,11 @@ pub(super) fn skip_record(input: &[u8], mut at: usize, format: &CsvFormat) -> us
     }
 }
 
+/// Where the line behind the one at `at` begins.
+pub(super) fn line_end(input: &[u8], at: usize) -> usize {
+    memchr::memchr(b'\n', &input[at..]).map_or(input.len(), |len| at + len + 1)
+}
+
 /// How long the blank line at `at` is, if there is one.
 #[inline]
 pub(super) fn blank(input: &[u8], at: usize) -> Option<usize> {

@@ -17,16 +17,22 @@ mod column;
 mod detect;
 mod field;
 mod nested;
+mod nulls;
 mod number;
+mod numbers;
 mod parser;
 mod split;
+mod times;
 
 #[cfg(test)]
 mod tests;
 
-pub use detect::{Detected, Known, detect};
+pub use detect::{Detected, Finding, Known, detect, has_rows};
+pub use nulls::Nulls;
+pub use numbers::{NumberFormat, Thousands};
 pub use parser::{BAD_MAX, BadRecord, CsvParser, Parsed};
 pub use split::{Splitter, lines_of};
+pub use times::{DateOrder, EpochUnit, TimeFormat, TimePattern};
 
 use tidalite_types::ColumnType;
 
@@ -35,16 +41,18 @@ use tidalite_types::ColumnType;
 pub struct CsvFormat {
     /// An ASCII character.
     pub delimiter: u8,
+    /// An ASCII character.
     pub quote: u8,
-    /// A text that stands for NULL when it is not in quotes, beside the empty one.
-    pub null: Vec<u8>,
+    /// A line that begins with this ASCII character is a comment.
+    pub comment: Option<u8>,
+    pub nulls: Nulls,
     /// Fields behind those of the columns are left out; otherwise a record that has any is bad.
     pub ignores_extra: bool,
 }
 
 impl Default for CsvFormat {
     fn default() -> CsvFormat {
-        CsvFormat { delimiter: b',', quote: b'"', null: Vec::new(), ignores_extra: false }
+        CsvFormat { delimiter: b',', quote: b'"', comment: None, nulls: Nulls::default(), ignores_extra: false }
     }
 }
 
@@ -62,9 +70,14 @@ pub enum OnBad {
 }
 
 /// A column of the file, in its order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvColumn {
     pub name: String,
     /// `None` leaves the column out.
     pub column_type: Option<ColumnType>,
+    /// How times are written; without it ISO 8601, or an integer that counts in the unit of the type.
+    pub times: Option<TimeFormat>,
+    pub numbers: NumberFormat,
+    /// The column is a time of day and is added to the date in this column of the file.
+    pub added_to: Option<usize>,
 }

@@ -1,7 +1,7 @@
 //! Records into a batch.
 
 use super::column::Builder;
-use super::field::{End, blank, end_at, field, skip_record};
+use super::field::{End, blank, end_at, field, line_end, skip_record};
 use super::{CsvColumn, CsvFormat, OnBad, lines_of};
 use tidalite_types::{Batch, BatchTimestamps};
 
@@ -75,12 +75,15 @@ impl CsvParser {
         seed: u64,
     ) -> CsvParser {
         let is_designated = |c: &CsvColumn| designated.is_some_and(|d| d == c.name) && c.column_type.is_some();
-        let builder = |c: &CsvColumn| Builder::new(&c.name, c.column_type, is_designated(c), seed);
+        let time = columns.iter().position(is_designated);
+        // A time of day may not be missing where its date is the designated timestamp.
+        let is_required = |c: &CsvColumn| is_designated(c) || (time.is_some() && c.added_to == time);
+        let builder = |c: &CsvColumn| Builder::new(c, is_required(c), &format.nulls, seed);
         let builders: Vec<Builder> = columns.iter().map(builder).collect();
         CsvParser {
             format: format.clone(),
             table: table.to_owned(),
-            designated: columns.iter().position(is_designated),
+            designated: time,
             has_text: builders.iter().any(Builder::is_text),
             is_short: !format.delimiter.is_ascii_alphanumeric() && !b" +-.:".contains(&format.delimiter),
             columns: builders,
@@ -91,6 +94,14 @@ impl CsvParser {
         }
     }
 
+    /// Reads every field the general way, which tests compare with the short ones.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_short_ways(mut self) -> CsvParser {
+        self.is_short = false;
+        self
+    }
+
     #[cfg(test)]
     pub(super) fn kept_bytes(&self) -> usize {
         self.columns.iter().map(Builder::kept_bytes).sum()
@@ -99,18 +110,23 @@ impl CsvParser {
     /// Reads whole records; the last needs no newline.
     pub fn parse(&mut self, input: &[u8], on_bad: OnBad) -> Parsed {
         // Checked at once, fields cut at ASCII characters need no check of their own.
-        let is_plain =
-            self.is_short && self.format.null.is_empty() && (!self.has_text || std::str::from_utf8(input).is_ok());
+        let is_plain = self.is_short && (!self.has_text || std::str::from_utf8(input).is_ok());
+        self.columns.iter_mut().for_each(|c| c.begin(is_plain));
         let expected = input.len() / self.row_bytes.max(1) + 16;
         self.columns.iter_mut().for_each(|c| c.reserve(expected));
         let bad_max = if on_bad == OnBad::Abort { 1 } else { BAD_MAX };
+        let comment = self.format.comment.map_or(u16::MAX, u16::from);
         let (mut at, mut found) = (0, Found { line: 0, counted: 0, bad: Vec::new() });
         while at < input.len() && found.bad.len() < bad_max {
             if let Some(len) = blank(input, at) {
                 at += len;
                 continue;
             }
-            match self.record(input, at, is_plain, on_bad) {
+            if u16::from(input[at]) == comment {
+                at = line_end(input, at);
+                continue;
+            }
+            match self.record(input, at, on_bad) {
                 Ok(next) => {
                     if !self.noted.is_empty() {
                         self.tell_noted(input, at, &mut found);
@@ -128,12 +144,12 @@ impl CsvParser {
 
     /// Where the next record begins.
     #[inline]
-    fn record(&mut self, input: &[u8], start: usize, is_plain: bool, on_bad: OnBad) -> Result<usize, Bad> {
-        let (delimiter, quote) = (self.format.delimiter, self.format.quote);
+    fn record(&mut self, input: &[u8], start: usize, on_bad: OnBad) -> Result<usize, Bad> {
+        let delimiter = self.format.delimiter;
         let (row, count) = (self.rows as u32, self.columns.len());
         let mut at = start;
         for (i, column) in self.columns.iter_mut().enumerate() {
-            let short = if is_plain { column.take_plain(input, at, delimiter, quote, row) } else { None };
+            let short = if column.is_short { column.take_plain(input, at, &self.format, row) } else { None };
             let end = match short {
                 Some(end) => end,
                 None => match general(column, input, at, &self.format, &mut self.scratch, row) {
@@ -223,7 +239,17 @@ impl CsvParser {
         });
     }
 
+    /// Adds times of day to the dates of their columns.
+    fn add_times_of_day(&mut self) {
+        for n in 0..self.columns.len() {
+            let Some(date) = self.columns[n].added_to else { continue };
+            let Some(times) = self.columns[n].take_times_of_day() else { continue };
+            self.columns[date].add_times_of_day(&times);
+        }
+    }
+
     fn finish(&mut self) -> Batch {
+        self.add_times_of_day();
         let rows = std::mem::take(&mut self.rows);
         let mut timestamps = None;
         let mut columns = Vec::with_capacity(self.columns.len());
@@ -259,6 +285,6 @@ fn general(
     let field =
         field(input, at, format, scratch).map_err(|e| Refusal { at: e.at, reason: e.message.to_owned(), end: None })?;
     let end = field.end;
-    column.take(field, &format.null, row).map_err(|reason| Refusal { at, reason, end: Some(end) })?;
+    column.take(field, &format.nulls, row).map_err(|reason| Refusal { at, reason, end: Some(end) })?;
     Ok(end)
 }

@@ -14,6 +14,7 @@ pub fn lines_of(text: &[u8]) -> u64 {
 pub struct Splitter {
     delimiter: u8,
     quote: u8,
+    comment: Option<u8>,
     /// Bytes of the input in which quotes were followed.
     seen: usize,
     is_open: bool,
@@ -24,7 +25,8 @@ pub struct Splitter {
 impl Splitter {
     #[must_use]
     pub fn new(format: &CsvFormat) -> Splitter {
-        Splitter { delimiter: format.delimiter, quote: format.quote, seen: 0, is_open: false, searched: 0 }
+        let CsvFormat { delimiter, quote, comment, .. } = *format;
+        Splitter { delimiter, quote, comment, seen: 0, is_open: false, searched: 0 }
     }
 
     /// How many bytes of `input` are whole records. Call again with the rest and more behind it.
@@ -33,9 +35,10 @@ impl Splitter {
         while let Some(len) = memchr(self.quote, &input[at..]) {
             let quote = at + len;
             if !self.is_open {
-                self.is_open = quote == 0 || input[quote - 1] == self.delimiter || input[quote - 1] == b'\n';
-                if self.is_open {
+                if quote == 0 || input[quote - 1] == self.delimiter || input[quote - 1] == b'\n' {
                     end = self.last_end(input, quote).unwrap_or(end);
+                    // The record begins at `end`; quotes in a comment open nothing.
+                    self.is_open = self.comment.is_none_or(|comment| input[end] != comment);
                 }
                 at = quote + 1;
                 continue;

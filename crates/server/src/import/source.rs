@@ -25,7 +25,7 @@ impl Format {
     }
 
     fn of_name(name: &str) -> Format {
-        let name = name.strip_suffix(".gz").unwrap_or(name);
+        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
         match name.rsplit_once('.').map(|(_, end)| end) {
             Some("parquet") => Format::Parquet,
             Some("ilp" | "lp" | "line" | "lines") => Format::Lines,
@@ -79,7 +79,8 @@ impl Source {
         Ok(path.display().to_string())
     }
 
-    pub fn open(&self) -> Result<Reader, String> {
+    /// The bytes as they are.
+    pub fn open_raw(&self) -> Result<Reader, String> {
         let unreadable = |e: String| format!("could not be read: {e}");
         let raw: Reader = if self.name == "-" {
             Box::new(std::io::stdin())
@@ -90,11 +91,17 @@ impl Source {
         } else {
             Box::new(File::open(&self.name).map_err(|e| unreadable(e.to_string()))?)
         };
-        let mut counted = Counted { inner: raw, read: self.read.clone() };
+        Ok(Box::new(Counted { inner: raw, read: self.read.clone() }))
+    }
+
+    /// The bytes, decompressed.
+    pub fn open(&self) -> Result<Reader, String> {
+        let unreadable = |e: String| format!("could not be read: {e}");
+        let mut counted = self.open_raw()?;
         let mut magic = Vec::with_capacity(2);
         (&mut counted).take(2).read_to_end(&mut magic).map_err(|e| unreadable(e.to_string()))?;
         let is_gzip = magic == [0x1f, 0x8b];
-        let whole: Chain<Cursor<Vec<u8>>, Counted> = Cursor::new(magic).chain(counted);
+        let whole: Chain<Cursor<Vec<u8>>, Reader> = Cursor::new(magic).chain(counted);
         Ok(if is_gzip {
             Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 20, whole)))
         } else {
@@ -116,13 +123,6 @@ impl Read for Counted {
     }
 }
 
-/// Reads the first bytes, at most `max`; whether that is all there is.
-pub fn sample(reader: &mut Reader, max: usize) -> Result<(Vec<u8>, bool), String> {
-    let mut sample = Vec::with_capacity(max);
-    let read = reader.take(max as u64).read_to_end(&mut sample).map_err(|e| format!("could not be read: {e}"))?;
-    Ok((sample, read < max))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +132,7 @@ mod tests {
         for (name, format) in [
             ("a.csv", Format::Csv),
             ("a.csv.gz", Format::Csv),
+            ("a.csv.zst", Format::Csv),
             ("a", Format::Csv),
             ("a.ilp", Format::Lines),
             ("a.b.lp.gz", Format::Lines),

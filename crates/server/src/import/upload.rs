@@ -8,7 +8,7 @@
 use super::Asked;
 use super::report::{Rejects, Report};
 use super::source::Reader;
-use crate::http::imports::{Answer, Rejected};
+use crate::http::imports::{Answer, AnswerColumn, Rejected};
 use crate::shell::target::Server;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use tidalite::import::{CsvPlan, OnBad, Piece, Pieces, Progress};
+use tidalite::import::{CsvPlan, DateOrder, Known, OnBad, Piece, Pieces, Progress, Text, column_type, lines_of};
 
 /// Text of a request.
 const PIECE_BYTES: usize = 4 << 20;
@@ -51,6 +51,7 @@ struct Sum<'a> {
     progress: Progress,
     rejects: &'a mut Rejects,
     report: &'a Report,
+    rejects_max: Option<u64>,
 }
 
 impl Sum<'_> {
@@ -69,6 +70,15 @@ impl Sum<'_> {
             let raw = record_base64.as_ref().and_then(|text| STANDARD.decode(text).ok());
             let record = raw.as_deref().or(record.as_deref().map(str::as_bytes));
             self.rejects.write(*line, *position, column.as_deref(), reason, record)?;
+        }
+        if let Some(max) = self.rejects_max
+            && self.progress.bad + self.progress.nulled > max
+        {
+            return Err(format!(
+                "more than {max} records are left out or values NULL, the limit of --max-rejects; {} rows of it are in the \
+                 table",
+                self.progress.rows
+            ));
         }
         let missing = answer.rows_rejected.saturating_sub(answer.rejected.len() as u64);
         if missing > 0 && self.rejects.has_file() {
@@ -94,14 +104,24 @@ pub fn upload(
     rejects: &mut Rejects,
     report: &Report,
 ) -> Result<Progress, String> {
-    let all =
-        format!("{}&import={}{}", path_of(plan, asked), id(), if rejects.has_file() { "&rejects=all" } else { "" });
-    let upload = Upload { server, path: all, names: names.to_vec(), lines: plan.lines_before };
+    let more = format!("&import={}{}", id(), if rejects.has_file() { "&rejects=all" } else { "" });
+    let path = path_of(plan, asked, None) + &more;
+    // The names are a line of their own, whatever stands before them in the file.
+    let mut names = names.to_vec();
+    if !names.is_empty() && !names.ends_with(b"\n") {
+        names.push(b'\n');
+    }
+    let lines = lines_of(&names);
+    let mut upload = Upload { server, path, names, lines };
     let mut pieces = Pieces::new(text, &plan.detected.format, plan.lines_before, PIECE_BYTES);
-    let mut sum = Sum { progress: Progress::default(), rejects, report };
+    let mut sum = Sum { progress: Progress::default(), rejects, report, rejects_max: plan.rejects_max };
     let first = pieces.next().transpose().map_err(|e| e.message)?;
     let first = first.unwrap_or(Piece { number: 0, lines_before: plan.lines_before, text: Vec::new() });
-    sum.add(first.text.len(), upload.send(&first))?;
+    let answer = upload.send(&first);
+    if let Ok(answer) = &answer {
+        upload.path = path_of(plan, asked, Some(answer)) + &more;
+    }
+    sum.add(first.text.len(), answer)?;
     drop(first);
     let (to_senders, todo) = sync_channel(1);
     let (to_sum, sent) = channel();
@@ -166,29 +186,88 @@ fn id() -> String {
     format!("{:016x}{:016x}", RandomState::new().hash_one(0), RandomState::new().hash_one(1))
 }
 
-fn path_of(plan: &CsvPlan, asked: &Asked) -> String {
-    let known = &asked.known;
-    let columns: Vec<String> = known.columns.iter().map(|(n, t)| format!("\"{n}\" {t}")).collect();
-    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let atomicity = match asked.on_bad {
-        OnBad::Abort => "abort",
-        OnBad::Skip => "skipRow",
-        OnBad::Null => "skipCol",
+/// The columns of the table, when the server has said what they are and how they are written.
+fn columns_of(answer: &Answer) -> Option<String> {
+    let one = |c: &AnswerColumn| {
+        column_type(&c.type_name).ok()?;
+        let format = c.format.as_ref().map_or_else(String::new, |f| format!(" '{}'", f.replace('\'', "''")));
+        Some(format!("\"{}\" {}{format}", c.name, c.type_name))
     };
+    answer.columns.iter().map(one).collect::<Option<Vec<_>>>().map(|all| all.join(", "))
+}
+
+fn given_columns(known: &Known) -> String {
+    let format = |name: &str| {
+        let time = known.formats.iter().find(|(n, _)| n == name).map(|(_, f)| f.to_string());
+        let number = || known.numbers.iter().find(|(n, _)| n == name).map(|(_, f)| f.to_string());
+        time.or_else(number).map_or_else(String::new, |f| format!(" '{}'", f.replace('\'', "''")))
+    };
+    let columns: Vec<String> = known.columns.iter().map(|(n, t)| format!("\"{n}\" {t}{}", format(n))).collect();
+    columns.join(", ")
+}
+
+/// The request of a piece; `answer` is that to the first one, which all others are read as.
+fn path_of(plan: &CsvPlan, asked: &Asked, answer: Option<&Answer>) -> String {
+    let options = &asked.options;
+    let known = &options.known;
+    let format = &plan.detected.format;
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let character = |byte: u8| char::from(byte).to_string();
+    let on_error = match options.on_bad {
+        OnBad::Abort => "abort",
+        OnBad::Skip => "skip",
+        OnBad::Null => "null",
+    };
+    let found = answer.filter(|_| known.date_and_time.is_none()).and_then(columns_of);
+    let detect = if found.is_some() { "no" } else { "types" };
+    let order = |order: DateOrder| if order == DateOrder::DayFirst { "dmy" } else { "mdy" }.to_owned();
+    // One text may have a comma in it.
+    let one_null = known.nulls.as_ref().filter(|nulls| nulls.len() == 1).and_then(|nulls| nulls.first());
+    let one_null = one_null.filter(|null| !null.is_empty());
     let given = [
         ("fmt", Some("json".to_owned())),
         ("name", Some(plan.table.clone())),
-        ("delimiter", Some(char::from(plan.detected.format.delimiter).to_string())),
-        ("header", Some(yes(plan.detected.header_bytes > 0))),
-        ("columns", Some(columns.join(", ")).filter(|c| !c.is_empty())),
+        ("encoding", Some("utf-8".to_owned())),
+        ("compression", Some("none".to_owned())),
+        ("detect", Some(detect.to_owned())),
+        ("delimiter", Some(character(format.delimiter))),
+        ("quote", Some(character(format.quote))),
+        ("comment", format.comment.map(character)),
+        ("header", Some(yes(plan.detected.has_names()))),
+        ("columns", Some(found.unwrap_or_else(|| given_columns(known))).filter(|c| !c.is_empty())),
         ("timestamp", known.timestamp.clone()),
-        ("partitionBy", asked.partition_by.map(|p| p.to_string())),
-        ("null", Some(known.null.clone()).filter(|n| !n.is_empty())),
-        ("atomicity", Some(atomicity.to_owned())),
+        ("timestampFormat", known.timestamp_format.as_ref().map(ToString::to_string)),
+        ("dateTime", known.date_and_time.as_ref().map(|(date, time)| format!("{date},{time}"))),
+        ("partitionBy", options.partition_by.map(|p| p.to_string())),
+        ("null", one_null.cloned()),
+        ("nulls", known.nulls.as_ref().filter(|_| one_null.is_none()).map(|nulls| nulls.join(","))),
+        ("decimal", known.has_decimal_comma.map(|comma| if comma { "," } else { "." }.to_owned())),
+        ("thousands", known.thousands.map(|t| t.to_string())),
+        ("dateOrder", known.date_order.map(order)),
+        ("onError", Some(on_error.to_owned())),
+        ("ignoreExtra", options.ignores_extra.then(|| yes(true))),
     ];
     let one = |(name, value): (&str, Option<String>)| Some(format!("{name}={}", encoded(&value?)));
     let all: Vec<String> = given.into_iter().filter_map(one).collect();
     format!("/imp?{}", all.join("&"))
+}
+
+/// What the server would do: how the file is read, and the statement.
+pub fn dry_run(
+    server: &Server,
+    plan: &CsvPlan,
+    text: &Text,
+    asked: &Asked,
+) -> Result<(Vec<(String, String)>, String), String> {
+    let path = path_of(plan, asked, None) + "&dryRun=true";
+    let rows = &text.head[plan.skipped_bytes..];
+    let whole = if text.is_whole { rows.len() } else { memchr::memrchr(b'\n', rows).map_or(0, |at| at + 1) };
+    let reply = server.post(&path, "text/csv", &[plan.names(&text.head), &rows[..whole]].concat())?;
+    let answer: Answer = serde_json::from_str(&reply).map_err(|_| reply.trim().to_owned())?;
+    match answer.statement {
+        Some(statement) => Ok((answer.found, statement)),
+        None => Err(answer.status),
+    }
 }
 
 /// For a URL.

@@ -9,17 +9,26 @@
 //! The caller's thread commits; one thread reads and cuts, `threads` parse. Nobody waits for them when an import ends
 //! early: the input may never end.
 //!
-//! Reading order: [`plan`] what will be done; [`pieces`] cuts the text; [`pipeline`]; [`window`] bounds it.
+//! Reading order: [`options`] what is asked for; [`text`] bytes to UTF-8; [`plan`] what will be done; [`pieces`] cuts the
+//! text; [`pipeline`]; [`window`] bounds it.
 
+mod options;
 mod pieces;
 mod pipeline;
 mod plan;
+mod text;
 mod window;
+
+pub use options::{GivenColumns, ImportOption, ImportOptions, OPTIONS, column_type, columns, delimiter, findings};
+pub use text::{Compression, Encoding, Text, TextForm, TextOptions};
 
 pub use pieces::{Piece, Pieces, RECORD_BYTES_MAX, Reader};
 pub use pipeline::{Bad, Progress, import_csv, parse_csv};
-pub use plan::CsvPlan;
-pub use tidalite_ingest::csv::{CsvColumn, CsvFormat, CsvParser, Detected, Known, OnBad, lines_of};
+pub use plan::{CsvPlan, format_of};
+pub use tidalite_ingest::csv::{
+    CsvColumn, CsvFormat, CsvParser, DateOrder, Detected, EpochUnit, Finding, Known, NumberFormat, OnBad, Thousands,
+    TimeFormat, has_rows, lines_of,
+};
 
 /// Bytes at the beginning of a file that are looked at for what it is.
 pub const SAMPLE_BYTES: usize = 4 << 20;

@@ -88,7 +88,8 @@ pub fn import_csv(
         start("tidalite-import", move || parse_pieces(parser, on_bad, &pieces, &window, &to_commit))?;
     }
     drop(to_commit);
-    let done = commit_pieces(&parsed, &end, &window, on_bad, &mut commit, &mut told);
+    let limits = Limits { on_bad, rejects_max: plan.rejects_max };
+    let done = commit_pieces(&parsed, &end, &window, limits, &mut commit, &mut told);
     window.close();
     done
 }
@@ -110,7 +111,7 @@ pub fn parse_csv(
     while at < text.len() {
         let Parsed { batch, bytes, lines, bad } = parser.parse(&text[at..], on_bad);
         for record in bad {
-            let bad = progress.found(lines_before, record, on_bad)?;
+            let bad = progress.found(lines_before, record, on_bad, plan.rejects_max)?;
             told(&bad);
         }
         at += bytes;
@@ -126,14 +127,22 @@ pub fn parse_csv(
 
 impl Progress {
     /// Counts what is bad, unless that ends the import.
-    fn found(&mut self, lines_before: u64, record: BadRecord, on_bad: OnBad) -> Result<Bad> {
+    fn found(&mut self, lines_before: u64, record: BadRecord, on_bad: OnBad, max: Option<u64>) -> Result<Bad> {
         let bad = Bad { line: lines_before + record.line + 1, record };
         if on_bad == OnBad::Abort {
             return Err(aborted(&bad));
         }
         let count = if bad.record.is_row { &mut self.nulled } else { &mut self.bad };
         *count += 1;
-        Ok(bad)
+        match max {
+            Some(max) if self.bad + self.nulled > max => {
+                let message = format!("more than {max} records are left out or values NULL, the limit of max_rejects");
+                let mut error = aborted(&bad);
+                error.message = format!("{message}; the last: {}", error.message);
+                Err(error)
+            }
+            _ => Ok(bad),
+        }
     }
 }
 
@@ -193,6 +202,13 @@ fn parse_pieces(
     }
 }
 
+/// What bad records do.
+#[derive(Clone, Copy)]
+struct Limits {
+    on_bad: OnBad,
+    rejects_max: Option<u64>,
+}
+
 struct UnderWay {
     rows: u64,
     bytes: u64,
@@ -203,13 +219,13 @@ fn commit_pieces(
     parsed: &Receiver<Part>,
     end: &Receiver<Result<u64>>,
     window: &Window,
-    on_bad: OnBad,
+    limits: Limits,
     commit: &mut impl FnMut(Batch) -> BoxFuture<'static, Result<()>>,
     told: &mut impl FnMut(Option<&Bad>, Progress) -> Result<()>,
 ) -> Result<Progress> {
     let mut progress = Progress::default();
     let mut under_way: VecDeque<UnderWay> = VecDeque::new();
-    let mut done = commit_in_order(parsed, window, on_bad, commit, told, &mut progress, &mut under_way);
+    let mut done = commit_in_order(parsed, window, limits, commit, told, &mut progress, &mut under_way);
     if let Ok(committed) = done {
         done = all_read(end, committed).map(|()| committed);
     }
@@ -243,7 +259,7 @@ fn all_read(end: &Receiver<Result<u64>>, committed: u64) -> Result<()> {
 fn commit_in_order(
     parsed: &Receiver<Part>,
     window: &Window,
-    on_bad: OnBad,
+    limits: Limits,
     commit: &mut impl FnMut(Batch) -> BoxFuture<'static, Result<()>>,
     told: &mut impl FnMut(Option<&Bad>, Progress) -> Result<()>,
     progress: &mut Progress,
@@ -258,7 +274,7 @@ fn commit_in_order(
                 window.move_to(next.0);
             }
             for record in parsed.bad {
-                let bad = progress.found(lines_before, record, on_bad)?;
+                let bad = progress.found(lines_before, record, limits.on_bad, limits.rejects_max)?;
                 told(Some(&bad), *progress)?;
             }
             let (rows, bytes) = (parsed.batch.rows as u64, parsed.bytes as u64);

@@ -1,6 +1,6 @@
 //! What will be done with a file, before it is.
 
-use super::{Detected, Known};
+use super::{CsvColumn, Detected, Known, NumberFormat, OnBad, Text, TextForm};
 use crate::{Error, ErrorKind, Result};
 use tidalite_ingest::csv::detect;
 use tidalite_types::command::CreateTable;
@@ -13,10 +13,24 @@ pub struct CsvPlan {
     pub detected: Detected,
     /// The table has to be made; `None` when it is there.
     pub create: Option<CreateTable>,
-    /// Bytes before the first record: a byte order mark and the names.
+    /// Bytes before the first row: a byte order mark, what stands before the names, and the names.
     pub skipped_bytes: usize,
     /// Lines of the file before it.
     pub lines_before: u64,
+    pub on_bad: OnBad,
+    /// More records left out, or values made NULL, end the import.
+    pub rejects_max: Option<u64>,
+    /// How the file was written.
+    pub form: TextForm,
+}
+
+/// How the values of a column are written, where that is not the plain way, as `columns` takes it.
+#[must_use]
+pub fn format_of(column: &CsvColumn) -> Option<String> {
+    match &column.times {
+        Some(format) => Some(format.to_string()),
+        None => (column.numbers != NumberFormat::PLAIN).then(|| column.numbers.to_string()),
+    }
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -50,11 +64,16 @@ impl CsvPlan {
             }
             known.timestamp = designated;
             typed_as_table(&known, schema)?;
+            if let Some(given) = partition_by.filter(|given| *given != schema.partition_by) {
+                let message =
+                    format!("table \"{}\" is partitioned by {}, not {given}", schema.name, schema.partition_by);
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
         }
         let detected = detect(&sample[mark..], is_whole, &known)?;
         let create = schema.is_none().then(|| CreateTable {
             name: table.to_owned(),
-            columns: detected.columns.iter().filter_map(|c| Some((c.name.clone(), c.column_type?))).collect(),
+            columns: columns_of(&detected),
             designated: detected.timestamp.clone(),
             partition_by: partition(&detected, partition_by),
             ttl: None,
@@ -64,8 +83,54 @@ impl CsvPlan {
         });
         let (skipped_bytes, lines_before) = (mark + detected.header_bytes, detected.header_lines as u64);
         let table = schema.map_or(table, |s| &s.name).to_owned();
-        Ok(CsvPlan { table, detected, create, skipped_bytes, lines_before })
+        let form = TextForm { mark_bytes: mark, ..TextForm::default() };
+        Ok(CsvPlan {
+            table,
+            detected,
+            create,
+            skipped_bytes,
+            lines_before,
+            on_bad: OnBad::default(),
+            rejects_max: None,
+            form,
+        })
     }
+
+    /// Whether anything stands behind the names.
+    #[must_use]
+    pub fn has_rows(&self, text: &Text) -> bool {
+        !text.is_whole || !text.head[self.skipped_bytes..].trim_ascii().is_empty()
+    }
+
+    /// The statement that makes the table, or what the file adds to the table that is there.
+    #[must_use]
+    pub fn statement(&self, schema: Option<&TableSchema>) -> String {
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let Some(create) = &self.create else {
+            let has = |name: &str| schema.is_some_and(|s| s.column(name).is_some());
+            let new: Vec<String> = columns_of(&self.detected).into_iter().map(|c| c.0).filter(|n| !has(n)).collect();
+            let more = if new.is_empty() { String::new() } else { format!("; new columns: {}", new.join(", ")) };
+            return format!("into table \"{}\", which is there{more}", self.table);
+        };
+        let columns: Vec<String> = create.columns.iter().map(|(n, t)| format!("  {} {t}", quoted(n))).collect();
+        let timestamp = create.designated.as_ref();
+        let timestamp = timestamp.map(|n| format!(" TIMESTAMP({}) PARTITION BY {}", quoted(n), create.partition_by));
+        format!("CREATE TABLE {} (\n{}\n){};", quoted(&self.table), columns.join(",\n"), timestamp.unwrap_or_default())
+    }
+
+    /// The record with the names, in the sample.
+    #[must_use]
+    pub fn names<'a>(&self, sample: &'a [u8]) -> &'a [u8] {
+        let mark = self.skipped_bytes - self.detected.header_bytes;
+        let names = &self.detected.names;
+        sample.get(mark + names.start..mark + names.end).unwrap_or_default()
+    }
+}
+
+/// The columns that the table gets: a time of day is part of another column.
+fn columns_of(detected: &Detected) -> Vec<(String, ColumnType)> {
+    let columns = detected.columns.iter().filter(|c| c.added_to.is_none());
+    columns.filter_map(|c| Some((c.name.clone(), c.column_type?))).collect()
 }
 
 fn partition(detected: &Detected, given: Option<PartitionBy>) -> PartitionBy {

@@ -5,7 +5,9 @@
 //! A file is written beside its name and gets it when it is whole.
 
 use super::{Changed, Host, Session, copy_text, write};
-use crate::import::{Bad, CsvColumn, CsvPlan, Known, OnBad, Progress, SAMPLE_BYTES, import_csv};
+use crate::import::{
+    Bad, Compression, CsvPlan, Encoding, ImportOptions, OnBad, Progress, Text, TextOptions, import_csv,
+};
 use crate::{Error, ErrorKind, Result};
 use futures::executor::block_on;
 use futures::future::BoxFuture;
@@ -46,6 +48,7 @@ pub(super) async fn copy(session: &Session, copy: Copy, cancel: &CancelToken) ->
         (error.position, error.hint) = (Some(file.position), Some(format!("{setting} turns it on")));
         return Err(error);
     }
+    import_options(&copy)?;
     let file = file.clone();
     let rows = match (copy.is_from, copy.format) {
         (true, Some(CopyFormat::Parquet)) => return from_parquet(session, copy, &file, cancel).await,
@@ -66,36 +69,41 @@ async fn from_file(session: &Session, copy: Copy, file: Name, cancel: &CancelTok
 pub(crate) fn rows_in(
     host: &Arc<dyn Host>,
     copy: &Copy,
-    mut text: Box<dyn Read + Send>,
+    text: Box<dyn Read + Send>,
     cancel: &CancelToken,
 ) -> Result<u64> {
     let CopyWhat::Table { table, columns } = &copy.what else {
         return Err(Error::new(ErrorKind::Internal, "rows are copied into a table"));
     };
+    let options = import_options(copy)?;
+    let mut text = Text::open(text, &options.text)?;
     if copy.format == Some(CopyFormat::Text) {
-        text = Box::new(copy_text::Plain::new(text, copy.delimiter, copy.null.as_deref()));
+        let plain = copy_text::Plain::new(text.into_reader(0), copy.delimiter, copy.null.as_deref());
+        text = Text::open(
+            Box::new(plain),
+            &TextOptions { encoding: Some(Encoding::Utf8), compression: Some(Compression::None) },
+        )?;
     }
-    let mut head = Vec::new();
-    let mut sample = text.take(SAMPLE_BYTES as u64);
-    sample.read_to_end(&mut head).map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not be read: {e}")))?;
-    let (is_whole, text) = (head.len() < SAMPLE_BYTES, sample.into_inner());
     let schema = host.snapshots(&[&table.text]).pop().flatten().map(|found| found.schema.clone());
     if let Some(schema) = &schema {
         write::refuse_view(schema, table.position)?;
     }
-    if head.iter().all(u8::is_ascii_whitespace) && is_whole {
+    if text.is_whole && text.head.iter().all(u8::is_ascii_whitespace) {
         return match schema {
             Some(_) => Ok(0),
             None => Err(missing(table)),
         };
     }
-    let plan = plan(copy, table, columns, schema.as_deref(), &head, is_whole)?;
+    let plan = plan(copy, options, (table, columns), schema.as_deref(), &mut text)?;
+    if !plan.has_rows(&text) {
+        return Ok(0);
+    }
     if let Some(create) = plan.create.clone() {
         block_on(host.command(Command::CreateTable(create)))?;
     }
     let mut sink = Sink { host: host.clone(), held: Vec::new(), bytes: 0, has_committed: false };
-    let on_bad = if copy.skips_bad { OnBad::Skip } else { OnBad::Abort };
-    let reader = Box::new(std::io::Cursor::new(head.split_off(plan.skipped_bytes)).chain(text));
+    let on_bad = plan.on_bad;
+    let reader = text.into_reader(plan.skipped_bytes);
     let sink_of_pieces = &mut sink;
     let told = |_: Option<&Bad>, _: Progress| cancel.check().map_err(Error::from);
     let done = import_csv(&plan, reader, THREADS, on_bad, |batch| sink_of_pieces.push(batch), told);
@@ -119,31 +127,38 @@ fn missing(table: &Name) -> Error {
     error
 }
 
+/// The options of reading a file; those of a client that says nothing are PostgreSQL's defaults.
+pub(crate) fn import_options(copy: &Copy) -> Result<ImportOptions> {
+    let is_text = copy.format == Some(CopyFormat::Text);
+    let is_file = matches!(copy.place, CopyPlace::File(_));
+    let mut options = ImportOptions { partition_by: copy.partition_by, ..ImportOptions::default() };
+    options.on_bad = if copy.skips_bad { OnBad::Skip } else { OnBad::Abort };
+    let known = &mut options.known;
+    known.delimiter = if is_text { Some(b',') } else { copy.delimiter.or((!is_file).then_some(b',')) };
+    known.has_header = copy.header.or((is_text || !is_file).then_some(false));
+    known.timestamp = copy.timestamp.as_ref().map(|name| name.text.clone());
+    known.is_exact = is_text || !is_file;
+    known.nulls = match (&copy.null, is_text) {
+        (_, true) => Some(vec![copy_text::NULL.to_owned()]),
+        (Some(null), _) => Some(vec![null.clone()]),
+        (None, _) => (!is_file).then(Vec::new),
+    };
+    Ok(options)
+}
+
 /// What is in the text, by what is said of it, then by the table, then by how it looks.
 fn plan(
     copy: &Copy,
-    table: &Name,
-    columns: &[Name],
+    options: ImportOptions,
+    (table, columns): (&Name, &[Name]),
     schema: Option<&TableSchema>,
-    head: &[u8],
-    is_whole: bool,
+    text: &mut Text,
 ) -> Result<CsvPlan> {
     if schema.is_none() && (matches!(copy.place, CopyPlace::Client) || !columns.is_empty()) {
         return Err(missing(table));
     }
-    let is_text = copy.format == Some(CopyFormat::Text);
-    let is_file = matches!(copy.place, CopyPlace::File(_));
-    let known = Known {
-        // A client of PostgreSQL that says nothing means its defaults.
-        delimiter: if is_text { Some(b',') } else { copy.delimiter.or((!is_file).then_some(b',')) },
-        has_header: copy.header.or((is_text || !is_file).then_some(false)),
-        null: if is_text { copy_text::NULL.to_owned() } else { copy.null.clone().unwrap_or_default() },
-        columns: Vec::new(),
-        table: None,
-        timestamp: copy.timestamp.as_ref().map(|name| name.text.clone()),
-    };
     let narrowed = schema.map(|schema| narrowed(schema, columns)).transpose()?;
-    let mut plan = CsvPlan::new(head, is_whole, &table.text, narrowed.as_ref(), known, copy.partition_by)?;
+    let mut plan = options.plan(text, &table.text, narrowed.as_ref())?;
     let Some(schema) = narrowed else { return Ok(plan) };
     if !columns.is_empty() {
         if plan.detected.columns.len() != schema.columns.len() {
@@ -151,12 +166,19 @@ fn plan(
             let message = format!("the first record has {found} fields, and COPY names {wanted} columns");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        let named = schema.columns.iter();
-        plan.detected.columns =
-            named.map(|c| CsvColumn { name: c.name.clone(), column_type: Some(c.column_type) }).collect();
+        // By position: names in a header do not matter, notations do.
+        for (column, of_table) in plan.detected.columns.iter_mut().zip(&schema.columns) {
+            if column.column_type != Some(of_table.column_type) {
+                (column.times, column.numbers) = (None, Default::default());
+            }
+            column.name.clone_from(&of_table.name);
+            column.column_type = Some(of_table.column_type);
+        }
         plan.detected.timestamp = schema.timestamp().map(|(column, _)| column.name.clone());
     }
-    if let Some(unknown) = plan.detected.columns.iter().find(|c| schema.column(&c.name).is_none()) {
+    if let Some(unknown) =
+        plan.detected.columns.iter().find(|c| c.added_to.is_none() && schema.column(&c.name).is_none())
+    {
         let message = format!("column \"{}\" of table \"{}\" does not exist", unknown.name, schema.name);
         let mut error = Error::new(ErrorKind::NotFound, message);
         error.hint =

@@ -1,8 +1,7 @@
 //! The form in which QuestDB's users upload: multipart/form-data with a part `data`, perhaps one `schema` before it.
 
-use crate::import::column_type;
 use serde::Deserialize;
-use tidalite::types::ColumnType;
+use tidalite::import::{GivenColumns, column_type};
 use tidalite::{Error, ErrorKind, Result};
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -24,7 +23,19 @@ pub fn boundary(content_type: &str) -> Option<String> {
 pub struct Form {
     pub data: std::ops::Range<usize>,
     pub file_name: Option<String>,
-    pub schema: Vec<(String, ColumnType)>,
+    pub schema: GivenColumns,
+    /// Of the part `data`.
+    pub content_type: Option<String>,
+}
+
+/// The character set that a content type names.
+pub fn charset(content_type: &str) -> Option<&str> {
+    let mut parameters = content_type.split(';').skip(1);
+    let value = parameters.find_map(|p| {
+        let (name, value) = p.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    });
+    value.filter(|value| !value.is_empty())
 }
 
 impl Form {
@@ -47,6 +58,7 @@ impl Form {
                 Some("data") => {
                     form.data = start..end;
                     form.file_name = attribute(&names, "filename").filter(|n| !n.is_empty());
+                    form.content_type = header(&names, "content-type").map(|value| value.trim().to_owned());
                     has_data = true;
                 }
                 Some("schema") => form.schema = schema(&body[start..end])?,
@@ -55,6 +67,13 @@ impl Form {
         }
         if has_data { Ok(form) } else { Err(invalid("the form has no part named data")) }
     }
+}
+
+/// The value of a header of a part.
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines()
+        .find_map(|line| line.split_once(':').filter(|(n, _)| n.trim().eq_ignore_ascii_case(name)))
+        .map(|(_, v)| v)
 }
 
 /// `name="value"` of a Content-Disposition; the value may hold semicolons, and quotes behind a backslash.
@@ -86,23 +105,35 @@ fn value(text: &str) -> (String, &str) {
     (value.trim().to_owned(), "")
 }
 
-/// `[{"name": "ts", "type": "TIMESTAMP", "pattern": …}]`; patterns are not needed for ISO 8601, the only one there is.
-fn schema(json: &[u8]) -> Result<Vec<(String, ColumnType)>> {
+/// `[{"name": "ts", "type": "TIMESTAMP", "pattern": "dd/MM/yyyy"}]`; a member that has no meaning here is refused.
+fn schema(json: &[u8]) -> Result<GivenColumns> {
     #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Given {
         name: String,
         #[serde(rename = "type")]
         type_name: String,
+        #[serde(default)]
+        pattern: Option<String>,
+        /// QuestDB's word for text that is not ASCII: all text is UTF-8 here.
+        #[serde(default, rename = "utf8")]
+        _utf8: Option<bool>,
     }
     let given: Vec<Given> =
         serde_json::from_slice(json).map_err(|e| invalid(format!("the schema is no JSON list: {e}")))?;
-    let typed = |g: Given| column_type(&g.type_name).map(|t| (g.name, t)).map_err(invalid);
-    given.into_iter().map(typed).collect()
+    let mut out = GivenColumns::default();
+    for Given { name, type_name, pattern, .. } in given {
+        let column_type = column_type(&type_name).map_err(invalid)?;
+        out.push(&name, column_type, pattern.as_deref())
+            .map_err(|e| invalid(format!("the schema: column \"{name}\": {e}")))?;
+    }
+    Ok(out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidalite::types::ColumnType;
 
     #[test]
     fn forms_are_taken_apart() {
@@ -110,8 +141,8 @@ mod tests {
         let form = Form::parse(body, &boundary("multipart/form-data; charset=utf-8; boundary=\"x\"").unwrap()).unwrap();
         assert_eq!(&body[form.data], b"a\r\n1\r\n");
         assert_eq!(
-            (form.file_name.as_deref(), form.schema),
-            (Some("t.csv"), vec![("a".to_owned(), ColumnType::Symbol)])
+            (form.file_name.as_deref(), form.schema.columns, form.content_type.as_deref()),
+            (Some("t.csv"), vec![("a".to_owned(), ColumnType::Symbol)], Some("text/csv"))
         );
         for (head, expected) in [
             ("name=\"data\"; filename=\"a;b.csv\"", Some("a;b.csv")),
@@ -123,8 +154,16 @@ mod tests {
             let head = format!("X: y\r\nContent-Disposition: form-data; {head}\r\n");
             assert_eq!(attribute(&head, "filename").as_deref(), expected, "{head}");
         }
-        let decimal = schema(br#"[{"name":"d","type":"decimal(10, 2)","pattern":"x"}]"#).unwrap();
-        assert_eq!(decimal[0].1, ColumnType::Decimal { precision: 10, scale: 2 });
+        let found =
+            schema(br#"[{"name":"d","type":"decimal(10, 2)"},{"name":"t","type":"DATE","pattern":"dd/MM/yyyy"}]"#)
+                .unwrap();
+        assert_eq!(found.columns[0].1, ColumnType::Decimal { precision: 10, scale: 2 });
+        assert_eq!(found.formats[0].1.to_string(), "dd/MM/yyyy");
+        for bad in [r#"[{"name":"d","type":"DATE","pattern":"x"}]"#, r#"[{"name":"d","type":"DATE","form":"x"}]"#] {
+            assert!(schema(bad.as_bytes()).is_err(), "{bad}");
+        }
+        assert_eq!(charset("text/csv; header=present; Charset=\"utf-16\""), Some("utf-16"));
+        assert_eq!(charset("text/csv"), None);
         assert!(schema(br#"[{"name":"d","type":"LONG256"}]"#).is_err() && schema(b"{}").is_err());
         assert!(boundary("text/csv").is_none() && boundary("application/x-www-form-urlencoded; a=b").is_none());
         for broken in [&b""[..], b"--x", b"--x\r\n\r\nno end", b"--x\r\n\r\nno name\r\n--x--"] {

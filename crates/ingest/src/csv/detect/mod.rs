@@ -1,0 +1,209 @@
+//! What a file is, from its first records and what is known already.
+//!
+//! In: the beginning of a file, what the user said and what the table has. Out: the format, the names, types and
+//! notations of the columns, the designated timestamp. What was said holds; what the table has comes next; the rest is
+//! read off the records: a type is the narrowest of BOOLEAN, LONG, DOUBLE, DATE, TIMESTAMP, UUID, IPV4 that every value
+//! of the sample has, else SYMBOL where texts repeat, else VARCHAR. What has two meanings (`01/02/2024`) is refused.
+//!
+//! Reading order: [`records`] delimiter, quote, what stands before the names; [`header`] names; [`value`] what one text
+//! could be; [`column`] types and notations; [`designated`] the designated timestamp and partitions.
+
+mod column;
+mod designated;
+mod header;
+mod records;
+mod value;
+
+use super::times::{DateOrder, TimeFormat};
+use super::{CsvColumn, CsvFormat, NumberFormat, Splitter, Thousands, lines_of};
+use crate::{Error, Result};
+use column::Choice;
+use header::{Evidence, Types};
+use records::Record;
+use std::ops::Range;
+use tidalite_types::schema::same_name;
+use tidalite_types::{ColumnType, PartitionBy};
+
+/// Records looked at.
+const RECORDS_MAX: usize = 20_000;
+/// Records looked at when all types are known and the delimiter is a comma, so that decimal commas are rare.
+const KNOWN_RECORDS_MAX: usize = 1_000;
+/// Columns that a message names.
+const LISTED_MAX: usize = 100;
+
+/// What is known of a file before it is read.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    pub delimiter: Option<u8>,
+    pub quote: Option<u8>,
+    /// The first character of lines that are comments; without it `#` before the names, and where such lines differ from
+    /// the others.
+    pub comment: Option<u8>,
+    /// Lines before the names, or the first row.
+    pub skipped_lines: usize,
+    pub has_header: Option<bool>,
+    /// Texts for NULL, instead of [`Nulls::usual`](super::Nulls::usual).
+    pub nulls: Option<Vec<String>>,
+    /// Columns as the user gave them.
+    pub columns: Vec<(String, ColumnType)>,
+    /// How times of columns are written.
+    pub formats: Vec<(String, TimeFormat)>,
+    /// How numbers of columns are written.
+    pub numbers: Vec<(String, NumberFormat)>,
+    /// Those of the table, in its order, when it exists.
+    pub table: Option<Vec<(String, ColumnType)>>,
+    /// The designated timestamp as the user named it or the table has it.
+    pub timestamp: Option<String>,
+    /// How the designated timestamp is written.
+    pub timestamp_format: Option<TimeFormat>,
+    /// Columns of a date and of a time of day that are the designated timestamp together.
+    pub date_and_time: Option<(String, String)>,
+    pub has_decimal_comma: Option<bool>,
+    pub thousands: Option<Thousands>,
+    pub date_order: Option<DateOrder>,
+    /// Every line is the names or a row: nothing before them is something else.
+    pub is_exact: bool,
+    /// All types and notations are said: rows are not looked at.
+    pub is_complete: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detected {
+    pub format: CsvFormat,
+    /// Bytes before the first row, and their lines.
+    pub header_bytes: usize,
+    pub header_lines: usize,
+    /// The record with the names, within the header; empty when there is none.
+    pub names: Range<usize>,
+    pub columns: Vec<CsvColumn>,
+    pub timestamp: Option<String>,
+    /// By which about half a million rows or more are in a partition, as far as the sample shows.
+    pub partition_by: PartitionBy,
+    pub sampled_rows: usize,
+    /// For each column.
+    pub findings: Vec<Finding>,
+}
+
+impl Detected {
+    #[must_use]
+    pub fn has_names(&self) -> bool {
+        !self.names.is_empty()
+    }
+}
+
+/// Why a column is what it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    pub why: String,
+    /// The first values of the sample that differ.
+    pub examples: Vec<String>,
+    /// Values of the sample that are NULL.
+    pub nulls: usize,
+}
+
+/// What the sample begins with: names, or the first row.
+struct Head {
+    names: Vec<String>,
+    /// Of the record with the names.
+    range: Range<usize>,
+    /// Where the first row begins.
+    bytes: usize,
+}
+
+/// `sample` is the beginning of a file, all of it when `is_whole`.
+///
+/// # Errors
+/// The sample is no CSV, does not fit what is known, or has two meanings.
+pub fn detect(sample: &[u8], is_whole: bool, known: &Known) -> Result<Detected> {
+    let layout = records::layout(sample, known)?;
+    let (format, start) = (layout.format, layout.start);
+    let whole = start + if is_whole { sample.len() - start } else { Splitter::new(&format).split(&sample[start..]) };
+    if whole == start && whole < sample.len() {
+        let message =
+            format!("the first record, or a quoted field in it, is longer than {} bytes", sample.len() - start);
+        return Err(Error::invalid(message).at_line(Some(1)));
+    }
+    let sample = &sample[..whole];
+    let types = Types::new(known);
+    let max = if known.is_complete { 2 } else { RECORDS_MAX };
+    let mut records =
+        records::records(sample, start, &format, if known.table.is_some() { max.min(KNOWN_RECORDS_MAX) } else { max })?;
+    let Some(first) = records.first_mut() else { return Err(Error::invalid("there is no record")) };
+    if layout.is_comment_header {
+        records::without_comment(first, sample);
+    }
+    let has_names = match known.has_header {
+        Some(has_header) => has_header,
+        None => layout.is_comment_header || header::evidence(&records, &types, known, &format.nulls) > Evidence::None,
+    };
+    let head = head(&records[0], has_names, start, known)?;
+    let mut columns: Vec<CsvColumn> = head
+        .names
+        .iter()
+        .map(|name| types.column(name).unwrap_or_else(|| CsvColumn { name: name.clone(), ..CsvColumn::default() }))
+        .collect();
+    let are_known = columns.iter().all(|c| c.column_type.is_some());
+    let wants_more = known.table.is_some() && !known.is_complete && !(are_known && format.delimiter == b',');
+    if wants_more && records.len() >= KNOWN_RECORDS_MAX {
+        let behind = records.last().map_or(whole, |r| r.end);
+        records.extend(records::records(sample, behind, &format, RECORDS_MAX - KNOWN_RECORDS_MAX).unwrap_or_default());
+    }
+    let rows: &[Record] = if known.is_complete { &[] } else { &records[usize::from(has_names)..] };
+    detected(sample, &mut columns, format, &head, rows, known)
+}
+
+/// Whether a sample, not the whole file, has two records: those are enough for [`detect`].
+#[must_use]
+pub fn has_rows(sample: &[u8], known: &Known) -> bool {
+    let Ok(layout) = records::layout(sample, known) else { return true };
+    let whole = layout.start + Splitter::new(&layout.format).split(&sample[layout.start..]);
+    // A broken record is for `detect` to report.
+    records::records(&sample[..whole], layout.start, &layout.format, 2).map_or(true, |records| records.len() == 2)
+}
+
+fn head(first: &Record, has_names: bool, start: usize, known: &Known) -> Result<Head> {
+    Ok(match has_names {
+        true => Head { names: header::header_names(&first.fields), range: first.start..first.end, bytes: first.end },
+        false => Head { names: header::given_names(first.fields.len(), known)?, range: start..start, bytes: start },
+    })
+}
+
+fn detected(
+    sample: &[u8],
+    columns: &mut Vec<CsvColumn>,
+    format: CsvFormat,
+    head: &Head,
+    rows: &[Record],
+    known: &Known,
+) -> Result<Detected> {
+    let named = known.columns.iter().map(|(n, _)| n).chain(known.formats.iter().map(|(n, _)| n));
+    let named = named.chain(known.numbers.iter().map(|(n, _)| n));
+    let mut named = named.chain(known.date_and_time.iter().flat_map(|(date, time)| [date, time]));
+    if let Some(missing) = named.find(|name| !columns.iter().any(|c| same_name(&c.name, name))) {
+        return Err(Error::invalid(format!("column \"{missing}\" is not in the file, which has {}", list(columns))));
+    }
+    let mut choices = column::choose(columns, rows, &format, known)?;
+    let timestamp = designated::designate(columns, &mut choices, rows, known, &format.nulls)?;
+    column::check(columns, &choices, known)?;
+    let findings = choices.into_iter().map(|Choice { finding, .. }| finding).collect();
+    Ok(Detected {
+        header_bytes: head.bytes,
+        header_lines: lines_of(&sample[..head.bytes]) as usize,
+        names: head.range.clone(),
+        partition_by: designated::partition_by(columns, rows, timestamp.as_deref(), &format.nulls),
+        columns: std::mem::take(columns),
+        timestamp,
+        sampled_rows: rows.len(),
+        findings,
+        format,
+    })
+}
+
+/// Names of columns, for a message.
+fn list(columns: &[CsvColumn]) -> String {
+    let shown: Vec<&str> = columns.iter().take(LISTED_MAX).map(|c| c.name.as_str()).collect();
+    shown.join(", ") + if columns.len() > LISTED_MAX { ", …" } else { "" }
+}
+
+#[cfg(test)]
+mod tests;

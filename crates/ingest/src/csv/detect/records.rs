@@ -1,0 +1,249 @@
+//! The first records of a file, and what their bytes say: delimiter, quote, comments, what stands before the names.
+
+use super::super::field::{blank, line_end, record, skip_record};
+use super::super::{CsvFormat, Nulls, lines_of};
+use super::Known;
+use super::header::{self, Evidence};
+use super::value::{is_name, value_of};
+use crate::{Error, Result};
+use tidalite_types::COLUMNS_MAX;
+
+/// Records that delimiter and quote are told from.
+const DIALECT_RECORDS: usize = 200;
+/// Records that comments and the usual number of fields are told from.
+const SHAPE_RECORDS: usize = 1_000;
+/// Records before the names that may be something else.
+const PREAMBLE_RECORDS: usize = 100;
+const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+const COMMENT: u8 = b'#';
+
+/// Text of a field, and whether it was in quotes.
+pub(super) type Fields = Vec<(Vec<u8>, bool)>;
+
+/// A record and where it lies in the sample.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub fields: Fields,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// The form of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub format: CsvFormat,
+    /// Where the first record begins that is names or a row.
+    pub start: usize,
+    /// The first record is a comment line that has the names.
+    pub is_comment_header: bool,
+}
+
+/// The records from `start` on, at most `max`. Records with broken quotes are left out.
+///
+/// # Errors
+/// The first record is broken.
+pub(super) fn records(sample: &[u8], start: usize, format: &CsvFormat, max: usize) -> Result<Vec<Record>> {
+    let (mut at, mut out) = (start, Vec::new());
+    while at < sample.len() && out.len() < max {
+        if let Some(len) = blank(sample, at) {
+            at += len;
+            continue;
+        }
+        if Some(sample[at]) == format.comment {
+            at = line_end(sample, at);
+            continue;
+        }
+        match record(sample, at, format, COLUMNS_MAX) {
+            Ok((fields, end)) => {
+                out.push(Record { fields, start: at, end });
+                at = end;
+            }
+            Err(error) if out.is_empty() => {
+                let line = lines_of(&sample[..at]) as u32 + 1;
+                let message = format!("{} (position {})", error.message, error.at - at + 1);
+                return Err(Error::invalid(message).at_line(Some(line)));
+            }
+            // The parser reports the record.
+            Err(_) => at = skip_record(sample, at, format),
+        }
+    }
+    Ok(out)
+}
+
+pub(super) fn nulls_of(known: &Known) -> Nulls {
+    known.nulls.as_ref().map_or_else(Nulls::usual, |texts| Nulls::new(texts))
+}
+
+/// # Errors
+/// An option makes no sense.
+pub(super) fn layout(sample: &[u8], known: &Known) -> Result<Layout> {
+    let ascii = |what: &str, byte: Option<u8>| match byte {
+        Some(byte) if !byte.is_ascii() || matches!(byte, b'\n' | b'\r') => {
+            Err(Error::invalid(format!("{:?} is no {what}", char::from(byte))))
+        }
+        byte => Ok(byte),
+    };
+    let mut delimiter = ascii("delimiter", known.delimiter)?;
+    let (quote, comment) = (ascii("quote", known.quote)?, ascii("begin of comments", known.comment)?);
+    if delimiter.is_some() && delimiter == Some(quote.unwrap_or(b'"')) {
+        return Err(Error::invalid(format!("{:?} is no delimiter", char::from(quote.unwrap_or(b'"')))));
+    }
+    let mut start = (0..known.skipped_lines).fold(0, |at, _| line_end(sample, at));
+    let base = CsvFormat { comment, nulls: nulls_of(known), ..CsvFormat::default() };
+    if known.is_exact {
+        let format = match (delimiter, quote) {
+            (Some(delimiter), _) => CsvFormat { delimiter, quote: quote.unwrap_or(b'"'), ..base },
+            (None, _) => dialect(&sample[start..], &base, None, Some(quote.unwrap_or(b'"'))),
+        };
+        return Ok(Layout { format, start, is_comment_header: false });
+    }
+    // As Excel writes the delimiter.
+    if let Some([separator]) = sample[start..].strip_prefix(b"sep=").and_then(|rest| rest.get(..1))
+        && separator.is_ascii_punctuation() | (*separator == b'\t')
+        && sample[start + 5..line_end(sample, start)].trim_ascii().is_empty()
+        && delimiter.is_none_or(|d| d == *separator)
+    {
+        delimiter = Some(*separator);
+        start = line_end(sample, start);
+    }
+    let format = dialect(&sample[start..], &base, delimiter, quote);
+    let found = preamble(sample, start, &format, known);
+    let format = CsvFormat { comment: found.comment.or(format.comment), ..format };
+    Ok(Layout { format, start: found.first, is_comment_header: found.has_names })
+}
+
+/// Delimiter and quote by which most records have the same number of fields; of several those whose fields have most
+/// values that are no text, then those with most fields.
+fn dialect(sample: &[u8], base: &CsvFormat, delimiter: Option<u8>, quote: Option<u8>) -> CsvFormat {
+    let delimiters = delimiter.map_or(DELIMITERS.to_vec(), |d| vec![d]);
+    let with = |delimiter: u8, quote: u8| CsvFormat { delimiter, quote, ..base.clone() };
+    let quotes = quote.map_or(vec![b'"', b'\''], |q| vec![q]);
+    let mut best = ((0, 0, 0), with(delimiters[0], quotes[0]));
+    for quote_byte in quotes {
+        for delimiter in &delimiters {
+            let format = with(*delimiter, quote_byte);
+            if quote.is_none() && quote_byte == b'\'' && !has_single_quotes(sample, &format) {
+                continue;
+            }
+            let score = score(sample, &format);
+            let is_better =
+                score > best.0 || (score >= best.0 && quote_byte == b'\'' && best.1.delimiter == *delimiter);
+            if is_better {
+                best = (score, format);
+            }
+        }
+    }
+    best.1
+}
+
+/// Whether apostrophes are the quotes: several fields begin with one, all of these end with one, and none begins with a
+/// double quote.
+fn has_single_quotes(sample: &[u8], format: &CsvFormat) -> bool {
+    let plain = CsvFormat { quote: 0, ..format.clone() };
+    let Ok(raw) = records(sample, 0, &plain, DIALECT_RECORDS) else { return false };
+    if raw.iter().flat_map(|r| &r.fields).any(|(text, _)| text.starts_with(b"\"")) {
+        return false;
+    }
+    let Ok(read) = records(sample, 0, format, DIALECT_RECORDS) else { return false };
+    let quoted = read.iter().flat_map(|r| &r.fields).filter(|(_, is_quoted)| *is_quoted).count();
+    // A broken one was left out with its record.
+    let lines = raw.iter().filter(|r| read.iter().any(|other| other.start == r.start)).count();
+    quoted >= 2
+        && lines > 0
+        && raw.iter().all(|r| read.iter().any(|other| other.start <= r.start && r.end <= other.end))
+}
+
+/// Records with the commonest number of fields, values per mille that are no text, fields.
+fn score(sample: &[u8], format: &CsvFormat) -> (usize, usize, usize) {
+    let Ok(records) = records(sample, 0, format, DIALECT_RECORDS) else { return (0, 0, 0) };
+    let (width, count) = common_width(&records);
+    if width < 2 {
+        return (0, 0, 0);
+    }
+    let of_width = records.iter().filter(|r| r.fields.len() == width);
+    let fields: Vec<&[u8]> =
+        of_width.flat_map(|r| &r.fields).map(|(t, _)| t.as_slice()).filter(|t| !t.is_empty()).collect();
+    let is_value = |text: &&&[u8]| std::str::from_utf8(text).is_ok_and(|text| value_of(text.trim()).bits != 0);
+    let values = fields.iter().filter(is_value).count();
+    (count, values * 1_000 / fields.len().max(1), width)
+}
+
+/// The commonest number of fields, of several the largest, and how many records have it.
+fn common_width(records: &[Record]) -> (usize, usize) {
+    let mut counts = std::collections::HashMap::new();
+    for record in records.iter().filter(|r| !is_hash(r)) {
+        *counts.entry(record.fields.len()).or_insert(0) += 1;
+    }
+    counts.into_iter().max_by_key(|(width, count)| (*count, *width)).unwrap_or((0, 0))
+}
+
+fn is_hash(record: &Record) -> bool {
+    record.fields.first().is_some_and(|(text, is_quoted)| !is_quoted && text.first() == Some(&COMMENT))
+}
+
+/// What stands before the rows.
+struct Preamble {
+    /// Where the names or the first row begin.
+    first: usize,
+    /// The character of comments, when there are any among the rows.
+    comment: Option<u8>,
+    /// The names are in a comment.
+    has_names: bool,
+}
+
+fn preamble(sample: &[u8], start: usize, format: &CsvFormat, known: &Known) -> Preamble {
+    // A broken first record is an error where the records are read for their types.
+    let all = records(sample, start, format, SHAPE_RECORDS).unwrap_or_default();
+    let (width, _) = common_width(&all);
+    let is_known = format.comment.is_some();
+    let leading = if is_known { 0 } else { all.iter().take_while(|r| is_hash(r)).count() };
+    let rest = &all[leading..];
+    let plain =
+        |first: Option<&Record>| Preamble { first: first.map_or(start, |r| r.start), comment: None, has_names: false };
+    if rest.is_empty() {
+        return plain(all.first());
+    }
+    let is_comment = |r: &Record| is_hash(r) && r.fields.len() != width;
+    let has_comments = !is_known && rest.iter().any(is_hash) && rest.iter().filter(|r| is_hash(r)).all(is_comment);
+    let comment = has_comments.then_some(COMMENT);
+    let evidence = |rest: &[Record]| header::evidence(rest, &header::Types::new(known), known, &format.nulls);
+    if let Some(last) = all[..leading].last()
+        && evidence(rest) != Evidence::Strong
+    {
+        let has_names = known.has_header != Some(false) && width > 1 && last.fields.len() == width;
+        if has_names && names_in_comment(last) {
+            return Preamble { first: last.start, comment, has_names: true };
+        }
+        // Rows of text that begin with the character.
+        if all[..leading].iter().any(|r| r.fields.len() == width) {
+            return plain(all.first());
+        }
+    }
+    // Lines that are no records of this file, before a record of names.
+    let narrow = rest.iter().take(PREAMBLE_RECORDS).take_while(|r| r.fields.len() < width).count();
+    let is_preamble = (1..rest.len()).contains(&narrow)
+        && known.has_header != Some(false)
+        && rest[narrow].fields.len() == width
+        && evidence(&rest[narrow..]) == Evidence::Strong;
+    Preamble { comment, ..plain(rest.get(if is_preamble { narrow } else { 0 })) }
+}
+
+/// Whether the fields of a comment line are names: `# ts,price`, as NumPy writes them.
+fn names_in_comment(record: &Record) -> bool {
+    let text = |(n, (text, _)): (usize, &(Vec<u8>, bool))| {
+        let text = if n == 0 { text.trim_ascii_start().strip_prefix(b"#").unwrap_or(text) } else { text };
+        std::str::from_utf8(text).is_ok_and(|t| !t.trim().is_empty() && is_name(t.trim()))
+    };
+    record.fields.iter().enumerate().all(text)
+}
+
+/// Takes the character of the comment off the first name.
+pub(super) fn without_comment(record: &mut Record, sample: &[u8]) {
+    let raw = &sample[record.start..record.end];
+    let skipped = raw.iter().take_while(|b| matches!(**b, COMMENT | b' ')).count();
+    record.start += skipped;
+    if let Some((text, _)) = record.fields.first_mut() {
+        let name = text.iter().skip_while(|b| matches!(**b, COMMENT | b' ')).copied().collect();
+        *text = name;
+    }
+}

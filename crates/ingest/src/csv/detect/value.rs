@@ -1,0 +1,186 @@
+//! What one text could be a value of.
+//!
+//! A column's type is the narrowest that every text of it could have: [`Value::bits`] of its texts are intersected.
+
+use super::super::numbers::{NumberFormat, Thousands};
+use super::super::times::{self, DateOrder, EpochUnit};
+use crate::convert::text;
+
+/// Spellings of true and false; the first is taken for them by itself, the others when both occur.
+pub(super) const BOOLEANS: [(&str, &str); 5] =
+    [("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off")];
+
+/// Formats of numbers, in the order of preference.
+pub(super) const NUMBERS: [NumberFormat; 7] = [
+    NumberFormat::PLAIN,
+    NumberFormat { has_decimal_comma: true, thousands: Thousands::None },
+    NumberFormat { has_decimal_comma: false, thousands: Thousands::Comma },
+    NumberFormat { has_decimal_comma: true, thousands: Thousands::Point },
+    NumberFormat { has_decimal_comma: true, thousands: Thousands::Space },
+    NumberFormat { has_decimal_comma: false, thousands: Thousands::Space },
+    NumberFormat { has_decimal_comma: false, thousands: Thousands::Apostrophe },
+];
+
+/// Words of truth that may as well be text: all but `true` and `false`.
+pub(super) const SHORT_BOOLEAN: u32 = 0b1_1110;
+const NUMBER_SHIFT: u32 = 5;
+/// One bit for each of [`NUMBERS`].
+pub(super) const NUMBER: u32 = 0b111_1111 << NUMBER_SHIFT;
+pub(super) const PLAIN_NUMBER: u32 = 1 << NUMBER_SHIFT;
+pub(super) const INTEGER: u32 = 1 << 12;
+/// A time that has one meaning; one by the order of day and month.
+pub(super) const TIME: u32 = 1 << 13;
+pub(super) const DAY_FIRST: u32 = 1 << 14;
+pub(super) const MONTH_FIRST: u32 = 1 << 15;
+/// A date of digits alone.
+pub(super) const COMPACT: u32 = 1 << 16;
+const EPOCH_SHIFT: u32 = 17;
+pub(super) const UUID: u32 = 1 << 21;
+pub(super) const IPV4: u32 = 1 << 22;
+
+/// Digits from which on a number with a plus sign is a telephone number.
+const TELEPHONE_DIGITS: usize = 8;
+
+pub(super) fn number_bit(n: usize) -> u32 {
+    1 << (NUMBER_SHIFT + n as u32)
+}
+
+pub(super) fn epoch_bit(unit: EpochUnit) -> u32 {
+    1 << (EPOCH_SHIFT + unit as u32)
+}
+
+pub(super) fn boolean_bit(family: usize) -> u32 {
+    1 << family as u32
+}
+
+/// What a text could be; without a bit it is text only. The other members are united over a column.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Value {
+    pub bits: u32,
+    pub is_true: bool,
+    pub is_false: bool,
+    /// A time of day stands behind the date.
+    pub has_time: bool,
+    pub decimals: u8,
+    pub has_short_year: bool,
+    /// Day and month could be exchanged, which would be another day.
+    pub is_ambiguous: bool,
+    /// An integer whose unit its magnitude does not tell.
+    pub is_small: bool,
+    /// Separators of thousands other than commas, points or apostrophes, without decimals: perhaps no number.
+    pub is_spaced: bool,
+}
+
+pub(super) fn value_of(text: &str) -> Value {
+    let mut value = Value::default();
+    let Some(first) = text.bytes().next() else { return value };
+    if first.is_ascii_alphabetic() && text.len() <= 9 {
+        boolean(text, &mut value);
+        if is_special_number(text) {
+            value.bits |= NUMBER;
+        }
+        if value.bits != 0 {
+            return value;
+        }
+    }
+    if !text.bytes().any(|b| b.is_ascii_digit()) && text::uuid(text).is_err() {
+        return value;
+    }
+    number(text, &mut value);
+    time(text, &mut value);
+    if value.bits == 0 {
+        if text::uuid(text).is_ok() {
+            value.bits |= UUID;
+        } else if text::ipv4(text).is_ok() {
+            value.bits |= IPV4;
+        }
+    }
+    value
+}
+
+fn boolean(text: &str, value: &mut Value) {
+    for (family, (yes, no)) in BOOLEANS.iter().enumerate() {
+        let (is_true, is_false) = (text.eq_ignore_ascii_case(yes), text.eq_ignore_ascii_case(no));
+        if is_true || is_false {
+            value.bits |= boolean_bit(family);
+            (value.is_true, value.is_false) = (is_true, is_false);
+        }
+    }
+}
+
+/// Infinity and NaN, as Rust reads them.
+fn is_special_number(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    ["inf", "infinity", "nan"].iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// Whether zeros stand before another digit: a code, such as a postal code, and not a number.
+fn has_leading_zero(digits: &str) -> bool {
+    matches!(digits.as_bytes(), [b'0', b'0'..=b'9', ..])
+}
+
+fn number(text: &str, value: &mut Value) {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_telephone =
+        text.starts_with('+') && digits.len() >= TELEPHONE_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
+    if is_telephone || has_leading_zero(digits) {
+        return;
+    }
+    if is_special_number(text) {
+        value.bits |= NUMBER;
+        return;
+    }
+    if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+        value.bits |= NUMBER | INTEGER;
+    } else {
+        for (n, format) in NUMBERS.iter().enumerate() {
+            if let Some((_, shape)) = format.plain(text) {
+                value.bits |= number_bit(n);
+                value.is_spaced |= format.thousands == Thousands::Space
+                    && shape.is_grouped
+                    && !shape.has_decimals
+                    && text.contains(' ');
+            }
+        }
+    }
+    if value.bits & PLAIN_NUMBER == 0 {
+        return;
+    }
+    match times::epoch_unit(text) {
+        Some(unit) => value.bits |= epoch_bit(unit),
+        None => value.is_small = true,
+    }
+}
+
+fn time(text: &str, value: &mut Value) {
+    if value.bits & PLAIN_NUMBER != 0 {
+        if let Some(reading) = times::compact(text.as_bytes()) {
+            value.bits |= COMPACT;
+            (value.has_time, value.decimals, value.is_small) = (reading.has_time, reading.decimals, false);
+        }
+        return;
+    }
+    if let Some(reading) = times::compact(text.as_bytes()).or_else(|| times::read(text, None)) {
+        value.bits |= TIME | DAY_FIRST | MONTH_FIRST;
+        (value.has_time, value.decimals) = (reading.has_time, reading.decimals);
+        value.has_short_year = reading.has_short_year;
+        return;
+    }
+    let orders = [(DAY_FIRST, DateOrder::DayFirst), (MONTH_FIRST, DateOrder::MonthFirst)];
+    let readings = orders.map(|(bit, order)| (bit, times::read(text, Some(order))));
+    for (bit, reading) in readings {
+        let Some(reading) = reading else { continue };
+        value.bits |= bit;
+        (value.has_time, value.decimals) = (reading.has_time, reading.decimals);
+        value.has_short_year |= reading.has_short_year;
+    }
+    if let [(_, Some(a)), (_, Some(b))] = readings {
+        value.is_ambiguous = a.instant != b.instant;
+    }
+}
+
+/// Whether a text may be a name of a column: it is no value but the short words of truth.
+pub(super) fn is_name(text: &str) -> bool {
+    let value = value_of(text);
+    value.bits & !SHORT_BOOLEAN == 0 && !is_special_number(text)
+}
