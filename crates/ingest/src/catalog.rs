@@ -8,7 +8,7 @@ use tidalite_storage::tables::{SymbolMaps, symbol_maps};
 use tidalite_types::schema::fold_name;
 use tidalite_types::{TableId, TableSchema};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Catalog {
     names: HashMap<String, TableId>,
     tables: HashMap<TableId, Entry>,
@@ -38,6 +38,17 @@ impl Catalog {
     #[must_use]
     pub fn is_base(&self, id: TableId) -> bool {
         self.bases.contains(&id)
+    }
+
+    /// Takes a table with the dictionaries it has elsewhere.
+    pub fn adopt(&mut self, id: TableId, schema: Arc<TableSchema>, symbols: SymbolMaps) {
+        let next_table = self.next_table;
+        self.put(id, schema);
+        // The numbers of tables to come are this catalog's own.
+        self.next_table = next_table;
+        if let Some(entry) = self.tables.get_mut(&id) {
+            entry.symbols = symbols;
+        }
     }
 
     fn find_bases(&mut self) {

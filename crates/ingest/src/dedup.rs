@@ -9,8 +9,8 @@
 //!
 //! Keys are equal as SQL groups them: NULL is NULL, a NaN is a NaN, −0 is 0; symbols by id, text by its bytes.
 
-mod part;
-mod value;
+pub(crate) mod part;
+pub(crate) mod value;
 
 use crate::apply::publish;
 use crate::catalog::Catalog;
@@ -114,8 +114,17 @@ fn upsert(table: &TableSnapshot, run: &Run, wins: Wins) -> Result<(DeadRows, Opt
     Ok((dead, new.left()))
 }
 
+/// Whether a row of `table` has the upsert keys of a row of `run`, in which no two rows have the same keys.
+///
+/// # Errors
+/// When a block cannot be read.
+pub fn has_keys_of(table: &TableSnapshot, run: &Run) -> Result<bool> {
+    let (_, left) = upsert(table, run, Wins::First)?;
+    Ok(left.map_or(0, |left| left.rows) < run.rows)
+}
+
 /// Whether one of `times` is in the range.
-fn may_have(times: &[i64], (lo, hi): (i64, i64)) -> bool {
+pub(crate) fn may_have(times: &[i64], (lo, hi): (i64, i64)) -> bool {
     let at = times.partition_point(|ts| *ts < lo);
     times.get(at).is_some_and(|ts| *ts <= hi)
 }

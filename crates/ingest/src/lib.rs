@@ -15,6 +15,7 @@ pub mod error;
 pub mod line;
 pub mod order;
 pub mod recover;
+pub mod relocate;
 pub mod times;
 pub mod wal;
 

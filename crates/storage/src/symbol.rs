@@ -19,6 +19,9 @@ pub struct SymbolMap {
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// The dictionary that this one goes on from.
+    base: Option<Base>,
+    /// Without those of the base.
     strings: Views,
     ids: HashTable<u32>,
     hasher: hashbrown::DefaultHashBuilder,
@@ -28,15 +31,31 @@ struct Inner {
     made: Made,
 }
 
+/// The first `len` entries of another dictionary. Entries that are appended to it later have ids that mean something
+/// else here.
+#[derive(Debug)]
+struct Base {
+    map: Arc<SymbolMap>,
+    len: usize,
+}
+
 impl SymbolMap {
     #[must_use]
     pub fn new() -> SymbolMap {
         SymbolMap::default()
     }
 
+    /// A dictionary with the entries that `base` has now, which takes others without changing `base`: for rows that may
+    /// never be committed.
+    #[must_use]
+    pub fn fork(base: &Arc<SymbolMap>) -> SymbolMap {
+        let base = Base { map: base.clone(), len: base.len() };
+        SymbolMap { inner: RwLock::new(Inner { base: Some(base), ..Inner::default() }) }
+    }
+
     #[must_use]
     pub fn len(&self) -> usize {
-        self.read().strings.len()
+        self.read().len()
     }
 
     #[must_use]
@@ -61,13 +80,16 @@ impl SymbolMap {
     pub fn strings_and_made(&self) -> (Arc<Views>, Made) {
         {
             let inner = self.read();
-            if inner.shared.len() == inner.strings.len() {
+            if let Some(base) = inner.base.as_ref().filter(|_| inner.strings.is_empty()) {
+                return base.map.strings_and_made();
+            }
+            if inner.shared.len() == inner.len() {
                 return (inner.shared.clone(), inner.made.clone());
             }
         }
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        if inner.shared.len() != inner.strings.len() {
-            inner.shared = Arc::new(inner.strings.clone());
+        if inner.shared.len() != inner.len() {
+            inner.shared = Arc::new(inner.all());
             inner.made = Made::default();
         }
         (inner.shared.clone(), inner.made.clone())
@@ -77,13 +99,17 @@ impl SymbolMap {
     #[must_use]
     pub fn has_room(&self, count: usize, bytes: usize) -> bool {
         let inner = self.read();
-        inner.strings.len() + count <= SYMBOLS_MAX && inner.strings.has_room(bytes)
+        let bytes = bytes + inner.base.as_ref().map_or(0, |base| base.map.read().strings.data().len());
+        inner.len() + count <= SYMBOLS_MAX && inner.strings.has_room(bytes)
     }
 
     /// The ids of `values` in order, new ones given to strings not yet known; also how many were known before.
     pub fn intern_all<'a>(&self, values: impl Iterator<Item = &'a [u8]>) -> (Vec<u32>, usize) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        let before = inner.strings.len();
+        let before = inner.len();
+        if inner.base.is_some() {
+            return (values.map(|value| inner.intern(value)).collect(), before);
+        }
         // Mostly they came together before, one after the other.
         let mut next = 0;
         let id_of = |value| {
@@ -101,12 +127,46 @@ impl SymbolMap {
 }
 
 impl Inner {
+    fn base_len(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.len)
+    }
+
+    fn len(&self) -> usize {
+        self.base_len() + self.strings.len()
+    }
+
+    /// The entries of the base, then the others.
+    fn all(&self) -> Views {
+        let Some(base) = &self.base else { return self.strings.clone() };
+        let mut all = Views::with_capacity(self.len());
+        all.extend_from_range(base.map.strings().as_ref().as_ref(), 0, base.len);
+        all.extend_from_range(self.strings.as_ref(), 0, self.strings.len());
+        all
+    }
+
+    fn find_in_base(&self, value: &[u8]) -> Option<u32> {
+        let base = self.base.as_ref()?;
+        base.map.id_of(value).map(|id| id.0).filter(|id| (*id as usize) < base.len)
+    }
+
     fn find(&self, value: &[u8]) -> Option<u32> {
+        if let Some(id) = self.find_in_base(value) {
+            return Some(id);
+        }
         let hash = self.hasher.hash_one(value);
-        self.ids.find(hash, |&id| self.strings.get(id as usize) == value).copied()
+        let found = self.ids.find(hash, |&id| self.strings.get(id as usize) == value);
+        found.map(|id| id + self.base_len() as u32)
     }
 
     fn intern(&mut self, value: &[u8]) -> u32 {
+        if let Some(id) = self.find_in_base(value) {
+            return id;
+        }
+        self.intern_own(value) + self.base_len() as u32
+    }
+
+    /// The number of a string among those that are not of the base.
+    fn intern_own(&mut self, value: &[u8]) -> u32 {
         let hash = self.hasher.hash_one(value);
         let Inner { strings, ids, hasher, .. } = self;
         if let Some(&id) = ids.find(hash, |&id| strings.get(id as usize) == value) {
@@ -136,6 +196,24 @@ mod tests {
         assert_eq!(map.strings().get(4), b"c");
         assert_eq!(map.id_of(b""), Some(SymbolId(3)));
         assert_eq!(map.id_of(b"d"), None);
+    }
+
+    #[test]
+    fn a_fork_leaves_its_base_alone() {
+        let base = Arc::new(SymbolMap::new());
+        base.intern_all([&b"a"[..], b"b"].into_iter());
+        let fork = SymbolMap::fork(&base);
+        assert_eq!((fork.len(), fork.strings().len()), (2, 2));
+        // What the base learns later has another id in the fork.
+        base.intern_all([&b"c"[..]].into_iter());
+        let (ids, before) = fork.intern_all([&b"b"[..], b"d", b"c", b"a", b"d"].into_iter());
+        assert_eq!((ids, before), (vec![1, 2, 3, 0, 2], 2));
+        assert_eq!((fork.len(), base.len()), (4, 3));
+        let strings = fork.strings();
+        let all: Vec<&[u8]> = strings.iter().collect();
+        assert_eq!(all, [&b"a"[..], b"b", b"d", b"c"]);
+        assert_eq!(fork.id_of(b"c"), Some(SymbolId(3)));
+        assert_eq!((base.id_of(b"c"), base.id_of(b"d")), (Some(SymbolId(2)), None));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Tables {
     inner: RwLock<Versions>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Versions {
     names: HashMap<String, TableId>,
     tables: BTreeMap<TableId, Entry>,
@@ -42,7 +42,7 @@ impl Staged {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry {
     version: Arc<TableSnapshot>,
     /// Runs with commits up to this are being merged and must stay as they are.
@@ -130,6 +130,11 @@ impl Versions {
         self.tables.get(&id).map(|e| &e.version)
     }
 
+    /// Every table, in order of creation.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<TableSnapshot>> {
+        self.tables.values().map(|entry| &entry.version)
+    }
+
     #[must_use]
     pub fn txn(&self) -> Txn {
         self.txn
@@ -137,11 +142,16 @@ impl Versions {
 
     /// Takes a version from elsewhere.
     pub fn adopt(&mut self, version: Arc<TableSnapshot>) {
+        self.adopt_frozen(version, Txn(0));
+    }
+
+    /// As [`Versions::adopt`]; runs with commits up to `frozen` stay as they are, so that rows keep their places in them.
+    pub fn adopt_frozen(&mut self, version: Arc<TableSnapshot>, frozen: Txn) {
         let staged = Staged::of(&version.runs);
         self.staged.rows += staged.rows;
         self.staged.bytes += staged.bytes;
         self.names.insert(fold_name(&version.schema.name), version.id);
-        self.tables.insert(version.id, Entry { version, frozen: Txn(0), holds: 0 });
+        self.tables.insert(version.id, Entry { version, frozen, holds: 0 });
     }
 
     /// Finds every table by its name again, see `Catalog::index_names` of the ingest room.

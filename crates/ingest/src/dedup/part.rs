@@ -5,7 +5,7 @@ use tidalite_storage::segment::to_column;
 use tidalite_storage::{Bounds, Mask, Result, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, TableSchema, Values};
 
-pub(super) struct Part<'a> {
+pub(crate) struct Part<'a> {
     source: Source<'a>,
     mask: Option<&'a Mask>,
     /// The row of the mask that the first row is.

@@ -5,7 +5,7 @@
 use tidalite_types::{Column, Values};
 
 /// Equal as SQL groups: NULL with NULL, NaN with NaN, −0 with 0.
-pub(super) fn same_key(a: Option<&Column>, i: usize, b: Option<&Column>, j: usize) -> bool {
+pub(crate) fn same_key(a: Option<&Column>, i: usize, b: Option<&Column>, j: usize) -> bool {
     match (valid(a, i), valid(b, j)) {
         (None, None) => true,
         (Some(Values::F32(a)), Some(Values::F32(b))) => key_f32(a[i]) == key_f32(b[j]),
@@ -16,7 +16,7 @@ pub(super) fn same_key(a: Option<&Column>, i: usize, b: Option<&Column>, j: usiz
 }
 
 /// Equal in every bit.
-pub(super) fn same_value(a: Option<&Column>, i: usize, b: Option<&Column>, j: usize) -> bool {
+pub(crate) fn same_value(a: Option<&Column>, i: usize, b: Option<&Column>, j: usize) -> bool {
     match (valid(a, i), valid(b, j)) {
         (None, None) => true,
         (Some(a), Some(b)) => same(a, i, b, j),
@@ -54,7 +54,7 @@ fn key_f32(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
 
-pub(super) fn hash_row<'a>(time: i64, keys: impl Iterator<Item = Option<&'a Column>>, row: usize) -> u64 {
+pub(crate) fn hash_row<'a>(time: i64, keys: impl Iterator<Item = Option<&'a Column>>, row: usize) -> u64 {
     keys.fold(mix(0, time as u64), |hash, column| hash_value(hash, column, row))
 }
 
