@@ -55,7 +55,7 @@ def test_examples_of_the_docs_hold(page, tmp_path):
     server = Demo(tmp_path / "demo").start()
     try:
         eventually(lambda: has(server, "cpu") and has(server, "readings"), 60, "the demo's data")
-        connection = pgwire(server) if page == "pgwire.md" else None
+        connection = pgwire(server) if page in ("pgwire.md", "transactions.md") else None
         problems = []
         for line, statement, answer in blocks(path.read_text()):
             if statement.lstrip().startswith(NOT_HERE):

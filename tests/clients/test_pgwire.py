@@ -115,22 +115,6 @@ def test_errors_have_code_position_and_hint(server, table):
         assert c.execute("SELECT 1; SELECT 2").fetchone() == (1,)
 
 
-def test_transactions_are_accepted_and_undo_nothing(server, table):
-    with connect(server) as c:
-        c.execute(f"CREATE TABLE {table} (ts TIMESTAMP, v LONG) TIMESTAMP(ts)")
-        notices = []
-        c.add_notice_handler(lambda d: notices.append(d.message_primary))
-        c.autocommit = False
-        c.execute(f"INSERT INTO {table} VALUES (%s, 1)", ("2024-01-01",))
-        with pytest.raises(psycopg.errors.UndefinedTable):
-            c.execute("SELECT * FROM nosuchtable")
-        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
-            c.execute("SELECT 1")
-        c.rollback()
-        assert any("commits by itself" in n for n in notices)
-        assert c.execute(f"SELECT count(*) FROM {table}").fetchone() == (1,)
-
-
 def test_session_settings(server):
     with connect(server, application_name="me") as c:
         assert c.execute("SHOW application_name").fetchone() == ("me",)

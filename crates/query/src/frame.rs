@@ -3,14 +3,15 @@
 //! In: record batches of any Arrow types. Out: a table whose columns are of the types that ours have at the door, under
 //! folded names, in pieces of at most a block.
 
-use crate::{Error, Result, door};
+use crate::{Catalog, Error, Result, door};
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use datafusion::catalog::{MemTable, TableProvider};
 use std::sync::Arc;
+use tidalite_storage::TableSnapshot;
 use tidalite_types::BLOCK_ROWS;
-use tidalite_types::schema::fold_name;
+use tidalite_types::schema::{fold_name, same_name};
 
 /// A table of one statement; it hides a table of the database that has its name.
 #[derive(Clone, Debug)]
@@ -55,6 +56,38 @@ impl Frame {
 
     pub(crate) fn table(&self) -> Arc<dyn TableProvider> {
         self.table.clone()
+    }
+}
+
+/// A schema whose first columns have other names.
+#[must_use]
+pub fn renamed(schema: &SchemaRef, names: &[String]) -> SchemaRef {
+    let names = names.iter().map(Some).chain(std::iter::repeat(None));
+    let fields = schema.fields().iter().zip(names).map(|(field, name)| match name {
+        Some(name) => Arc::new(field.as_ref().clone().with_name(name)),
+        None => field.clone(),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// A catalog with one frame more.
+#[derive(Debug)]
+pub(crate) struct WithFrame {
+    pub catalog: Arc<dyn Catalog>,
+    pub frame: Frame,
+}
+
+impl Catalog for WithFrame {
+    fn table_names(&self) -> Vec<String> {
+        self.catalog.table_names()
+    }
+
+    fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
+        self.catalog.snapshots(names)
+    }
+
+    fn frame(&self, name: &str) -> Option<Frame> {
+        if same_name(&self.frame.name, name) { Some(self.frame.clone()) } else { self.catalog.frame(name) }
     }
 }
 

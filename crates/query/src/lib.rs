@@ -36,7 +36,7 @@ pub use engine::{
 };
 pub use error::{Error, Result};
 pub use export::{CsvStyle, FileWriter};
-pub use frame::Frame;
+pub use frame::{Frame, renamed};
 pub use parameters::Parameter;
 pub use statement::Statement;
 pub use tables::in_schema;

@@ -61,10 +61,87 @@ pub enum Statement {
         if_exists: bool,
         cascades: bool,
     },
+    /// Several statements over the same rows, committed together.
+    Compound(Compound),
     /// Accepted and without effect: `BEGIN`, `SET`, …
     Nothing {
         tag: &'static str,
     },
+}
+
+impl Statement {
+    /// What a statement is called that changes the database or writes files of the server; `None` for all others.
+    #[must_use]
+    pub fn writes(&self) -> Option<&'static str> {
+        match self {
+            Statement::Commands { tag, .. } => Some(tag),
+            Statement::CreateTableAs(_) => Some("CREATE TABLE AS"),
+            Statement::CreateView(create) if create.materialized.is_none() => Some("CREATE VIEW"),
+            Statement::CreateView(_) => Some("CREATE MATERIALIZED VIEW"),
+            Statement::SetRefresh { .. } | Statement::ResumeView { .. } => Some("ALTER MATERIALIZED VIEW"),
+            Statement::RefreshView { .. } => Some("REFRESH MATERIALIZED VIEW"),
+            Statement::Insert(_) => Some("INSERT"),
+            Statement::Copy(copy) if copy.is_from => Some("COPY FROM"),
+            Statement::Delete(_) => Some("DELETE"),
+            Statement::Update(_) => Some("UPDATE"),
+            Statement::DropPartitions { .. } | Statement::Seal { .. } => Some("ALTER TABLE"),
+            Statement::Backup { .. } => Some("BACKUP"),
+            Statement::DropSchema { .. } => Some("DROP SCHEMA"),
+            Statement::Compound(compound) if compound.tag == "MERGE" => Some("MERGE"),
+            Statement::Compound(compound) => compound.statements().find_map(Statement::writes),
+            Statement::Query(_)
+            | Statement::Explain { .. }
+            | Statement::Copy(_)
+            | Statement::CancelQuery(_)
+            | Statement::Check { .. }
+            | Statement::Nothing { .. } => None,
+        }
+    }
+
+    /// What a statement is called that cannot be part of a transaction with others, as it works on files or commits in steps.
+    #[must_use]
+    pub fn commits_itself(&self) -> Option<&'static str> {
+        match self {
+            Statement::CreateView(create) if create.materialized.is_some() => Some("CREATE MATERIALIZED VIEW"),
+            Statement::SetRefresh { .. } | Statement::ResumeView { .. } => Some("ALTER MATERIALIZED VIEW"),
+            Statement::RefreshView { .. } => Some("REFRESH MATERIALIZED VIEW"),
+            Statement::DropPartitions { .. } => Some("ALTER TABLE DROP PARTITION"),
+            Statement::Seal { .. } => Some("ALTER TABLE SEAL"),
+            Statement::Backup { .. } => Some("BACKUP"),
+            _ => None,
+        }
+    }
+}
+
+/// A query whose WITH changes rows, or MERGE.
+#[derive(Clone, Debug)]
+pub struct Compound {
+    /// As PostgreSQL's command tags.
+    pub tag: &'static str,
+    pub steps: Vec<Step>,
+}
+
+impl Compound {
+    /// The statements of all steps.
+    pub fn statements(&self) -> impl Iterator<Item = &Statement> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Named { statement, .. } | Step::Counted(statement) | Step::Answer(statement) => Some(&**statement),
+            Step::OnceEach(_) => None,
+        })
+    }
+}
+
+/// A part of a [`Compound`].
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Its rows are a table of later steps; `columns` are their names where others are given.
+    Named { name: String, columns: Vec<String>, statement: Box<Statement> },
+    /// Refused when a row is named twice.
+    OnceEach(Delete),
+    /// The rows that it changes are counted.
+    Counted(Box<Statement>),
+    /// Its answer is that of the whole.
+    Answer(Box<Statement>),
 }
 
 /// A query's syntax tree with the words it was written in.

@@ -318,6 +318,15 @@ pub const SETTINGS: &[Setting] = &[
         BYTES,
         "Memory for the operators of one query.",
     ),
+    setting(
+        "transaction.bytes_max",
+        "transaction-bytes-max",
+        "BYTES",
+        "512MiB",
+        BYTES,
+        "Memory for what open transactions have written and not committed yet, all of them together; a statement that does \
+         not fit fails, and its transaction with it.",
+    ),
     setting("query.timeout", "query-timeout", "TIME", "0", DURATION, "A query that runs longer is stopped."),
     setting(
         "query.reads_files",

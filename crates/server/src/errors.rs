@@ -56,6 +56,9 @@ pub fn sqlstate(error: &Error) -> &'static str {
         (ErrorKind::Corrupt, "", "XX001"),
         (ErrorKind::Internal, "", "XX000"),
     ];
+    if let Some(sqlstate) = error.sqlstate {
+        return sqlstate;
+    }
     if error.kind == ErrorKind::Invalid && error.message.contains(" not supported") {
         return "0A000";
     }

@@ -42,6 +42,8 @@ pub struct DatabaseConfig {
     pub log_bytes: u64,
     /// What a file of the log is allocated with.
     pub log_file_bytes: u64,
+    /// What open transactions may take together in memory: rows that they wrote and have not committed yet.
+    pub transaction_bytes: usize,
     /// Statements without a timeout of their own stop after this long; zero for never.
     pub query_timeout: Duration,
     /// Whether queries may read files of this machine and URLs.
@@ -88,6 +90,7 @@ impl DatabaseConfig {
             staging_bytes: 256 << 20,
             log_bytes: 512 << 20,
             log_file_bytes: 64 << 20,
+            transaction_bytes: 512 << 20,
             query_timeout: Duration::ZERO,
             query_reads_files: true,
             query_writes_files: true,

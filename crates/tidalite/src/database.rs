@@ -7,9 +7,13 @@ use crate::folder;
 use crate::jobs::Jobs;
 use crate::session::{Host, RefreshNote, Sessions};
 use crate::shared::{Shared, lock};
+use crate::transaction::TransactionHost;
 use crate::views::{self, ViewJob};
-use crate::writer::{Committed, Requests, RowChange, RowsMode, Work, Writer, closed, submit};
-use crate::{Activity, DatabaseConfig, Described, Error, ErrorKind, Metrics, QueryOptions, Response, Result};
+use crate::writer::{Committed, Requests, RowChange, RowsMode, TransactionChange, Work, Writer, closed, submit};
+use crate::{
+    Activity, DatabaseConfig, Described, Error, ErrorKind, Isolation, Metrics, QueryOptions, Response, Result,
+    Transaction,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::fs::File;
@@ -130,6 +134,14 @@ impl Database {
     /// When there is no thread for it.
     pub fn copy_in(&self, sql: &str, copy: Copy, options: QueryOptions) -> Result<CopyIn> {
         self.inner.sessions().copy_in(self.host(), sql, copy, options)
+    }
+
+    /// Begins a transaction; it holds no resources before its first statement.
+    #[must_use]
+    pub fn begin(&self, isolation: Isolation) -> Transaction {
+        let sessions = self.inner.sessions().clone();
+        let host = TransactionHost::new(self.host(), isolation, sessions.transaction_memory());
+        Transaction::new(self.clone(), sessions, host)
     }
 
     fn host(&self) -> Arc<dyn Host> {
@@ -341,6 +353,15 @@ impl Host for Handle {
 
     fn change(&self, change: RowChange) -> BoxFuture<'static, Result<Option<u64>>> {
         self.core.submit(Work::Change(change)).map(|r| r.map(|c| c.changed)).boxed()
+    }
+
+    fn transaction(&self, change: TransactionChange) -> BoxFuture<'static, Result<Option<Txn>>> {
+        let submitted = self.core.submit(Work::Transaction(change));
+        submitted.map(|r| r.map(|c| c.changed.map(|_| c.txn))).boxed()
+    }
+
+    fn tables(&self) -> (Txn, Vec<Arc<TableSnapshot>>) {
+        self.core.shared.tables.all()
     }
 
     fn hold_merges(&self, table: TableId) -> Box<dyn Send + Sync> {

@@ -16,11 +16,26 @@ pub struct Error {
     /// Line of a line protocol request, counted from 1, that the error is about.
     pub line: Option<u64>,
     pub hint: Option<String>,
+    /// The SQLSTATE, where the kind does not say it.
+    pub sqlstate: Option<&'static str>,
 }
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), position: None, line: None, hint: None }
+        Error { kind, message: message.into(), position: None, line: None, hint: None, sqlstate: None }
+    }
+
+    /// With the SQLSTATE that PostgreSQL gives such an error.
+    #[must_use]
+    pub fn with_sqlstate(mut self, sqlstate: &'static str) -> Error {
+        self.sqlstate = Some(sqlstate);
+        self
+    }
+
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
+        self.hint = Some(hint.into());
+        self
     }
 }
 

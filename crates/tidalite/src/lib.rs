@@ -1,7 +1,7 @@
 //! Tidalite as a library: open a folder, write rows, ask SQL.
 //!
 //! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
-//! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; `machine` what memory there is; [`session`] statements, `syntax` whether a text is one; [`metrics`] what is counted.
+//! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; `machine` what memory there is; [`session`] statements, `syntax` whether a text is one; [`transaction`] several of them as one commit; [`metrics`] what is counted.
 //! [`import`] files into rows, [`mod@copy`] what a client sends of them. Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ pub mod restore;
 pub mod session;
 mod shared;
 mod syntax;
+pub mod transaction;
 mod views;
 mod writer;
 
@@ -34,6 +35,7 @@ pub use syntax::validate;
 pub use tidalite_ingest::line;
 pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};
 pub use tidalite_types as types;
+pub use transaction::{Isolation, Transaction};
 
 #[cfg(test)]
 mod crash_tests;

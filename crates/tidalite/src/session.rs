@@ -6,6 +6,7 @@
 //! to the end or dropped.
 
 mod change;
+mod compound;
 mod conflict;
 pub(crate) mod copy;
 mod copy_text;
@@ -20,10 +21,12 @@ mod write;
 use crate::backup::BackupReport;
 use crate::check::{CheckReport, GoOn};
 use crate::copy::{Copy, CopyIn};
-use crate::writer::RowChange;
-use crate::{DatabaseConfig, Error, ErrorKind, Result};
+use crate::transaction::{Memory, TransactionHost, not_in_transaction};
+use crate::writer::{RowChange, TransactionChange};
+use crate::{Database, DatabaseConfig, Error, ErrorKind, Result};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+pub(crate) use change::{ATTEMPTS, Changing, HOLD_FROM, all_rows};
 use deadlines::{Deadline, Deadlines, Keeper};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -54,6 +57,8 @@ pub struct QueryOptions {
     pub parameters: Vec<Parameter>,
     /// Rows in memory that the statement may name as tables.
     pub frames: Vec<Frame>,
+    /// Whether statements that write are refused (SQLSTATE 25006).
+    pub is_read_only: bool,
 }
 
 /// What a statement asks for and answers.
@@ -120,6 +125,14 @@ pub(crate) trait Host: Send + Sync {
     /// Deletes or replaces rows; gives how many, or `None` when they moved and have to be looked for again.
     fn change(&self, change: RowChange) -> BoxFuture<'static, Result<Option<u64>>>;
 
+    /// Commits all that a transaction did; `None` when rows moved and have to be looked for again.
+    fn transaction(&self, change: TransactionChange) -> BoxFuture<'static, Result<Option<Txn>>>;
+
+    /// Whether all of this goes to an open transaction, which no one else sees.
+    fn is_transaction(&self) -> bool {
+        false
+    }
+
     /// No merge of the table is begun while what this gives lives.
     fn hold_merges(&self, table: TableId) -> Box<dyn Send + Sync>;
 
@@ -128,6 +141,9 @@ pub(crate) trait Host: Send + Sync {
 
     /// As [`Catalog::snapshots`].
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>>;
+
+    /// Every table in order of creation, all as of one commit, and that commit.
+    fn tables(&self) -> (Txn, Vec<Arc<TableSnapshot>>);
 
     /// Tables by id, all as of one commit, and that commit.
     fn snapshots_at(&self, ids: &[TableId]) -> (Txn, Vec<Option<Arc<TableSnapshot>>>);
@@ -181,7 +197,8 @@ struct Shared {
     deadlines: Deadlines,
     _keeper: Option<Keeper>,
     timeout: Duration,
-    changing: change::Changing,
+    changing: Changing,
+    transactions: Memory,
     reads_files: bool,
     writes_files: bool,
 }
@@ -207,7 +224,8 @@ impl Sessions {
                 deadlines,
                 _keeper: keeper,
                 timeout: config.query_timeout,
-                changing: change::Changing::default(),
+                changing: Changing::default(),
+                transactions: Memory::new(config.transaction_bytes),
                 reads_files: config.query_reads_files,
                 writes_files: config.query_writes_files,
             }),
@@ -228,8 +246,8 @@ impl Sessions {
         let timeout = options.timeout.unwrap_or(self.shared.timeout);
         let entry = self.shared.running.enter(sql, options.client);
         let deadline = self.shared.deadlines.add(timeout, &entry.cancel);
-        let frames = options.frames.into();
-        let statement = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
+        let (frames, is_read_only) = (options.frames.into(), options.is_read_only);
+        let statement = Session { shared: self.shared.clone(), host, started: Instant::now(), frames, is_read_only };
         let (engine, sql, values) = (engine.clone(), sql.to_owned(), options.parameters);
         async move {
             let asked = Asked::new(&sql, &values, &statement.frames);
@@ -253,7 +271,8 @@ impl Sessions {
             Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
         };
         let frames = Vec::new().into();
-        let session = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
+        let shared = self.shared.clone();
+        let session = Session { shared, host, started: Instant::now(), frames, is_read_only: false };
         let sql = sql.to_owned();
         let cancel = CancelToken::new();
         let deadline = self.shared.deadlines.add(self.shared.timeout, &cancel);
@@ -268,6 +287,9 @@ impl Sessions {
     /// Takes the rows that a client copies into a table.
     pub fn copy_in(&self, host: Arc<dyn Host>, sql: &str, copied: Copy, options: QueryOptions) -> Result<CopyIn> {
         self.shared.engine.as_ref().map_err(Clone::clone)?;
+        if options.is_read_only {
+            return Err(read_only("COPY FROM"));
+        }
         let entry = self.shared.running.enter(sql, options.client);
         let deadline = self.shared.deadlines.add(options.timeout.unwrap_or(self.shared.timeout), &entry.cancel);
         let cancel = entry.cancel.clone();
@@ -286,9 +308,30 @@ impl Sessions {
         };
         let entry = self.shared.running.enter(&format!("refresh of materialized view {view}"), OWN.to_owned());
         let frames = Vec::new().into();
-        let session = Session { shared: self.shared.clone(), host, started: Instant::now(), frames };
+        let shared = self.shared.clone();
+        let session = Session { shared, host, started: Instant::now(), frames, is_read_only: false };
         let ran = engine.spawn(async move { refresh::refresh(&session, view, scope, &entry.cancel).await }.boxed());
         async move { ran.await? }.boxed()
+    }
+
+    /// The memory that open transactions share.
+    pub fn transaction_memory(&self) -> &Memory {
+        &self.shared.transactions
+    }
+
+    /// Commits a transaction. `database` is open until that is done.
+    pub fn commit(&self, host: Arc<TransactionHost>, database: Database) -> BoxFuture<'static, Result<Option<Txn>>> {
+        let engine = match &self.shared.engine {
+            Ok(engine) => engine,
+            Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
+        };
+        let shared = self.shared.clone();
+        let committed = async move {
+            let _open = database;
+            host.commit(&shared.changing).await
+        };
+        let committed = engine.spawn(committed.boxed());
+        async move { committed.await? }.boxed()
     }
 
     /// Stops the refreshes of the database's own.
@@ -355,6 +398,7 @@ struct Session {
     host: Arc<dyn Host>,
     started: Instant,
     frames: Arc<[Frame]>,
+    is_read_only: bool,
 }
 
 impl Session {
@@ -374,6 +418,7 @@ impl Session {
             }
         }
         let statement = self.engine()?.parse(&sql, &values, &cancel).await?;
+        self.check_allowed(&statement)?;
         match statement {
             Statement::Query(query) => {
                 let planned = self.engine()?.query_kept(self.catalog(), query, &asked.text, cancel.clone());
@@ -437,6 +482,17 @@ impl Session {
         Ok(Described { parameters: found.parameters, lists: found.lists, columns })
     }
 
+    /// Refuses what may not be done where the statement runs.
+    fn check_allowed(&self, statement: &Statement) -> Result<()> {
+        if let Some(what) = statement.writes().filter(|_| self.is_read_only) {
+            return Err(read_only(what));
+        }
+        match statement.commits_itself().filter(|_| self.host.is_transaction()) {
+            Some(what) => Err(not_in_transaction(what)),
+            None => Ok(()),
+        }
+    }
+
     /// Statements that write.
     async fn change(&self, statement: Statement, cancel: &CancelToken) -> Result<Changed> {
         match statement {
@@ -495,6 +551,7 @@ impl Session {
                 self.drop_schema(&schema.text, cascades).await?;
                 Ok(Changed::Done { tag: "DROP SCHEMA", rows: 0 })
             }
+            Statement::Compound(compound) => compound::run(self, &compound, cancel).await,
             Statement::Nothing { tag } => Ok(Changed::Done { tag, rows: 0 }),
             Statement::Query(_) | Statement::Explain { .. } | Statement::Check { .. } | Statement::Backup { .. } => {
                 Err(Error::new(ErrorKind::Internal, "a query is no change"))
@@ -565,6 +622,12 @@ impl Session {
         });
         Rows { columns, schema, timestamp, compile_time: self.started.elapsed(), stream: stream.boxed() }
     }
+}
+
+/// The error of a statement that writes where nothing may be written.
+fn read_only(what: &str) -> Error {
+    let message = format!("cannot execute {what} in a read-only transaction");
+    Error::new(ErrorKind::Invalid, message).with_sqlstate("25006")
 }
 
 fn named(columns: Vec<tidalite_query::OutputColumn>) -> Vec<OutputColumn> {

@@ -12,7 +12,7 @@ mod changes;
 mod flights;
 mod publish;
 
-pub(crate) use changes::RowChange;
+pub(crate) use changes::{RowChange, TransactionChange, not_serializable};
 
 use crate::config::Durability;
 use crate::shared::Shared;
@@ -62,6 +62,8 @@ pub(crate) enum Work {
     Command(Command),
     /// Rows that a statement found are deleted or replaced.
     Change(RowChange),
+    /// All that a transaction did, as one commit.
+    Transaction(TransactionChange),
     /// Makes every commit so far durable.
     Sync,
     /// Files of the log up to this commit are not needed any more.
@@ -331,7 +333,7 @@ impl Writer {
             entry.is_some_and(|entry| !entry.schema.dedup.is_empty())
         };
         match work {
-            Work::Change(_) => true,
+            Work::Change(_) | Work::Transaction(_) => true,
             Work::Rows { batches, .. } => batches.iter().any(has_keys),
             _ => false,
         }
@@ -358,7 +360,7 @@ impl Writer {
                 self.shared.log_wants_spare.store(false, Relaxed);
                 Ok(())
             }
-            Work::Rows { .. } | Work::Command(_) | Work::Change(_) => return false,
+            Work::Rows { .. } | Work::Command(_) | Work::Change(_) | Work::Transaction(_) => return false,
         };
         let (nobody, _) = oneshot::channel();
         let reply = std::mem::replace(&mut request.reply, nobody);
@@ -393,6 +395,9 @@ impl Writer {
         let bytes = byte_count(&work);
         let txn = self.txn.next();
         let mut changed = None;
+        // What the commands of a transaction did to the catalog is taken back as a whole. Rows leave no trace.
+        let has_commands = matches!(&work, Work::Transaction(change) if !change.commands.is_empty());
+        let before = has_commands.then(|| self.catalog.clone());
         let is_new_only = matches!(work, Work::Rows { mode: RowsMode::InsertNew, .. });
         let wins = if is_new_only { Wins::First } else { Wins::Last };
         let decided = match work {
@@ -408,12 +413,25 @@ impl Writer {
                 Ok(Decided::Moved) => Ok((Vec::new(), None)),
                 Err(error) => Err(error),
             },
+            Work::Transaction(change) => match self.decide_transaction(change, txn, views, accepted) {
+                Ok(Decided::Done(ops, rows)) => {
+                    changed = Some(rows);
+                    Ok((ops, None))
+                }
+                Ok(Decided::Moved) => Ok((Vec::new(), None)),
+                Err(error) => {
+                    if let Some(before) = &before {
+                        self.catalog = before.clone();
+                    }
+                    Err(error)
+                }
+            },
             _ => return,
         };
         match decided {
             Err(error) => drop(reply.send(Err(error))),
             Ok((ops, refused)) => {
-                let (ops, failed) = changes::upserts(&mut self.catalog, ops, txn, wins, views, accepted);
+                let (ops, failed) = changes::upserts(&mut self.catalog, ops, txn, wins, views, accepted, before);
                 if is_new_only {
                     changed = Some(rows_of(&ops));
                 }
@@ -445,20 +463,19 @@ impl Writer {
         }
     }
 
+    fn decide_transaction(
+        &mut self,
+        change: TransactionChange,
+        txn: Txn,
+        views: &mut Views<'_>,
+        accepted: &[Accepted],
+    ) -> Result<Decided> {
+        self.check_rows(&change.rows)?;
+        changes::decide_transaction(&mut self.catalog, change, txn, views, accepted)
+    }
+
     fn decide_rows(&mut self, batches: Vec<Batch>, mode: RowsMode, txn: Txn) -> Result<(Vec<Op>, Option<Error>)> {
-        if let Some(why) = self.shared.merge_failure()
-            && self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
-        {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                format!("no room for more rows until they can be merged: {why}"),
-            ));
-        }
-        let bytes: usize = batches.iter().map(Batch::byte_count).sum();
-        if bytes > COMMIT_BYTES_MAX {
-            let message = format!("a commit of {bytes} bytes is larger than the {COMMIT_BYTES_MAX} that one may have");
-            return Err(Error::new(ErrorKind::Invalid, message));
-        }
+        self.check_rows(&batches)?;
         let may_create = !matches!(mode, RowsMode::Insert | RowsMode::InsertNew);
         let (mut batches, mut refused) = (batches, None);
         loop {
@@ -481,6 +498,25 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// Refuses rows that do not fit into one commit, or for which there is no memory until the merge works again.
+    fn check_rows(&self, batches: &[Batch]) -> Result<()> {
+        if let Some(why) = self.shared.merge_failure()
+            && self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
+            && !batches.is_empty()
+        {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("no room for more rows until they can be merged: {why}"),
+            ));
+        }
+        let bytes: usize = batches.iter().map(Batch::byte_count).sum();
+        if bytes > COMMIT_BYTES_MAX {
+            let message = format!("a commit of {bytes} bytes is larger than the {COMMIT_BYTES_MAX} that one may have");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        Ok(())
     }
 
     /// Why some of the rows are refused: their table is defined by a query.
@@ -565,7 +601,7 @@ fn rows_of(ops: &[Op]) -> u64 {
 /// Whether the merge that writers wait for may itself wait for this: a statement that changes rows can hold merges off,
 /// and the thread of merges drops partitions that are too old.
 fn may_hold_merges(work: &Work) -> bool {
-    matches!(work, Work::Change(_) | Work::Command(_))
+    matches!(work, Work::Change(_) | Work::Command(_) | Work::Transaction(_))
 }
 
 /// Whether the disk has more room when it is done, and what it asks for meanwhile is little.
@@ -585,9 +621,9 @@ fn refuse(requests: Vec<Request>, error: &Error) {
 
 fn byte_count(work: &Work) -> usize {
     match work {
-        Work::Rows { batches, .. } | Work::Change(RowChange { rows: batches, .. }) => {
-            batches.iter().map(Batch::byte_count).sum()
-        }
+        Work::Rows { batches, .. }
+        | Work::Change(RowChange { rows: batches, .. })
+        | Work::Transaction(TransactionChange { rows: batches, .. }) => batches.iter().map(Batch::byte_count).sum(),
         _ => 0,
     }
 }
@@ -602,16 +638,32 @@ fn log_room(work: &Work) -> u64 {
             (byte_count(work) + columns + 20 * rows + 4096) as u64
         }
         Work::Change(change) => {
-            let columns: usize = change.rows.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum();
-            let ranges: usize = change.hit.iter().map(|mask| mask.ranges().len()).sum();
             // How far a view has come names times, a few thousand at most.
             let state = if change.view.is_some() { 256 << 10 } else { 0 };
-            let times = 32 * change.times.len();
-            (byte_count(work) + columns + 20 * ranges + 24 * change.hit.len() + times + state + 4096) as u64
+            (byte_count(work) + column_room(&change.rows) + hit_room(change) + state + 4096) as u64
         }
-        Work::Command(_) => 256 << 10,
+        Work::Transaction(change) => {
+            let rows: usize = change.rows.iter().map(|b| b.rows).sum();
+            let hits: usize = change.changes.iter().map(hit_room).sum();
+            let commands = COMMAND_ROOM * change.commands.len();
+            (byte_count(work) + column_room(&change.rows) + 20 * rows + hits + commands + 4096) as u64
+        }
+        Work::Command(_) => COMMAND_ROOM as u64,
         _ => 0,
     }
+}
+
+/// What a command takes in the log at most.
+const COMMAND_ROOM: usize = 256 << 10;
+
+fn column_room(batches: &[Batch]) -> usize {
+    batches.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum()
+}
+
+/// What the rows that a change names by their places take in the log.
+fn hit_room(change: &RowChange) -> usize {
+    let ranges: usize = change.hit.iter().map(|mask| mask.ranges().len()).sum();
+    20 * ranges + 24 * change.hit.len() + 32 * change.times.len()
 }
 
 impl From<tidalite_ingest::Error> for Error {

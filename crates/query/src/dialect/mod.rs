@@ -4,7 +4,7 @@
 //! Words are folded to lower case on the way ([`crate::names`]).
 //!
 //! Reading order: [`syntax`] what is a statement at all; [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
-//! [`joins`], [`timed`], [`pivot`], [`exclusions`], [`geohashes`], [`subscripts`] and [`symmetric`] what is done to tokens before it; [`statements`] which statement it is; [`change`] of rows;
+//! [`joins`], [`timed`], [`pivot`], [`exclusions`], [`geohashes`], [`subscripts`] and [`symmetric`] what is done to tokens before it; [`compound`] those that are several; [`statements`] which statement it is; [`change`] of rows;
 //! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
 //! with [`balanced`], [`laterals`], [`group_by`], [`row_values`], [`windows`], [`using`], [`relations`], [`sequences`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
 
@@ -13,6 +13,7 @@ mod balanced;
 mod casts;
 mod change;
 mod clauses;
+mod compound;
 mod copy;
 mod create;
 mod declare;
@@ -117,6 +118,9 @@ fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement>
         return Ok(statement);
     }
     if let Some(statement) = copy::copy(&tokens, &words)? {
+        return Ok(statement);
+    }
+    if let Some(statement) = compound::compound(&tokens, &words)? {
         return Ok(statement);
     }
     let tokens = clauses::moved(tokens, &words)?;

@@ -45,8 +45,8 @@ impl Input<'_> {
             "refresh" => self.refresh_view(),
             "begin" | "start" | "commit" | "rollback" | "abort" | "end" | "set" | "reset" | "discard"
             | "deallocate" | "close" => self.nothing(),
-            "copy" | "merge" | "vacuum" | "checkpoint" | "grant" | "revoke" | "snapshot" | "reindex" | "analyze"
-            | "call" | "declare" | "fetch" | "listen" | "lock" | "comment" => self.unsupported(),
+            "copy" | "vacuum" | "checkpoint" | "grant" | "revoke" | "snapshot" | "reindex" | "analyze" | "call"
+            | "declare" | "fetch" | "listen" | "lock" | "comment" => self.unsupported(),
             "execute" | "prepare" => self.is_of_sessions(),
             "select" | "with" | "from" | "values" | "table" | "pivot" | "unpivot" => self.query().map(Statement::Query),
             _ => Err(self.expected("a statement")),

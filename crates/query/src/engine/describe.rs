@@ -6,9 +6,10 @@
 
 use super::written::{self, fill, placeholder};
 use super::{Conflicting, Engine, OutputColumn, among, distinct, output_column};
+use crate::frame::{Frame, WithFrame, renamed};
 use crate::parameters::number;
 use crate::scan::table::NativeTable;
-use crate::statement::{Insert, Name, Query, Statement};
+use crate::statement::{Compound, Insert, Name, Query, Statement, Step};
 use crate::{CancelToken, Catalog, Result, dialect, door};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
@@ -71,6 +72,9 @@ impl Engine {
                     self.describe_query(&catalog, query, asked(&untyped), &mut types, cancel).await?;
                     Some(plan_columns())
                 }
+                Statement::Compound(compound) => {
+                    self.describe_compound(catalog, compound, &untyped, &mut types, cancel).await?
+                }
                 other => {
                     self.describe_change(&catalog, other, &untyped, &mut types, cancel).await?;
                     match returning(other) {
@@ -85,6 +89,55 @@ impl Engine {
             Ok(Described { parameters: types, lists, columns, statement: untyped })
         }
         .boxed()
+    }
+
+    /// The columns that a statement of several steps answers; rows of earlier steps are tables of later ones.
+    async fn describe_compound(
+        self: &Arc<Self>,
+        catalog: Arc<dyn Catalog>,
+        typed: &Compound,
+        untyped: &Statement,
+        types: &mut Types,
+        cancel: &CancelToken,
+    ) -> Result<Option<(Vec<OutputColumn>, SchemaRef)>> {
+        let Statement::Compound(untyped) = untyped else { return Ok(None) };
+        let (mut catalog, mut answer) = (catalog, None);
+        for (typed, untyped) in typed.steps.iter().zip(&untyped.steps) {
+            match (typed, untyped) {
+                (Step::Named { name, columns, statement }, Step::Named { statement: untyped, .. }) => {
+                    let found = self.describe_step(&catalog, statement, untyped, types, cancel).await?;
+                    let Some((_, schema)) = found else { continue };
+                    let frame = Frame::new(name, &renamed(&schema, columns), &[], None)?;
+                    catalog = Arc::new(WithFrame { catalog, frame });
+                }
+                (Step::Counted(statement), Step::Counted(untyped)) => {
+                    self.describe_step(&catalog, statement, untyped, types, cancel).await?;
+                }
+                (Step::Answer(statement), Step::Answer(untyped)) => {
+                    answer = self.describe_step(&catalog, statement, untyped, types, cancel).await?;
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+
+    async fn describe_step(
+        self: &Arc<Self>,
+        catalog: &Arc<dyn Catalog>,
+        typed: &Statement,
+        untyped: &Statement,
+        types: &mut Types,
+        cancel: &CancelToken,
+    ) -> Result<Option<(Vec<OutputColumn>, SchemaRef)>> {
+        if let Statement::Query(query) = typed {
+            return Ok(Some(self.describe_query(catalog, query, asked(untyped), types, cancel).await?.1));
+        }
+        self.describe_change(catalog, typed, untyped, types, cancel).await?;
+        match returning(typed) {
+            Some(query) => Ok(Some(self.describe_query(catalog, query, returning(untyped), types, cancel).await?.1)),
+            None => Ok(None),
+        }
     }
 
     /// Whether more is known of types than was when the query was planned, and the columns of its rows.

@@ -83,6 +83,7 @@ impl Config {
         database.merge_lag_max = read.parsed("merge.lag_max", duration)?;
         database.seal_after = read.parsed("seal.after", duration)?;
         database.query_memory_bytes = read.parsed("query.memory_bytes", bytes)?;
+        database.transaction_bytes = read.parsed("transaction.bytes_max", bytes)?;
         database.cache_bytes = read.parsed("cache.bytes", |t| auto_bytes(t, database.cache_bytes))?;
         database.staging_bytes = read.parsed("staging.bytes", bytes)?;
         database.log_bytes = read.parsed("wal.bytes", bytes)? as u64;

@@ -1,26 +1,39 @@
-//! Statements about the session itself: transactions, settings, prepared statements. They never reach the database.
-//!
-//! Every statement commits by itself, so BEGIN, COMMIT and ROLLBACK only change what the client is told of its
-//! transaction: after an error in one, statements are refused until it ends, as in PostgreSQL.
+//! Statements about the session itself: transactions, settings, prepared statements. The parser of SQL never sees them.
 
 use super::reply::Report;
 use super::split::{Token, tokens};
+use super::transaction::{Level, Modes};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    Begin,
-    Commit,
-    Rollback,
-    Savepoint,
-    Release,
-    RollbackTo,
+    Begin {
+        modes: Modes,
+        /// How it is answered.
+        tag: &'static str,
+    },
+    /// Whether another transaction follows at once.
+    Commit {
+        chains: bool,
+    },
+    Rollback {
+        chains: bool,
+    },
+    Savepoint(String),
+    Release(String),
+    RollbackTo(String),
+    SetTransaction(Modes),
+    /// For the transactions to come.
+    SetCharacteristics(Modes),
     /// `None` stands for the default.
     Set {
         name: String,
         value: Option<String>,
+        /// Until the end of the transaction.
+        is_local: bool,
     },
+    Reset(String),
     ResetAll,
     Show(String),
     ShowAll,
@@ -31,13 +44,15 @@ pub enum Command {
     Nothing(&'static str),
     /// What is not supported, and what to use instead.
     Refused(&'static str, &'static str),
+    /// It begins as a command and goes on otherwise, from this word on.
+    Malformed(String),
 }
 
 impl Command {
     /// Whether it may run in a transaction that failed.
     #[must_use]
     pub fn ends_transaction(&self) -> bool {
-        matches!(self, Command::Commit | Command::Rollback | Command::RollbackTo)
+        matches!(self, Command::Commit { .. } | Command::Rollback { .. } | Command::RollbackTo(_))
     }
 }
 
@@ -79,17 +94,14 @@ pub fn recognise(sql: &str) -> Option<Command> {
     let word = |n: usize| words.get(n).map(|w| w.to_ascii_lowercase()).unwrap_or_default();
     // `begin` alone is no table here, as the parser of SQL has it; but `show.x` or `end = 1` are no commands.
     Some(match first.as_str() {
-        "begin" | "start" => Command::Begin,
-        "commit" | "end" => Command::Commit,
-        "rollback" | "abort" => {
-            let to = words.iter().take(2).any(|w| w.eq_ignore_ascii_case("to"));
-            if to { Command::RollbackTo } else { Command::Rollback }
+        "begin" | "start" | "commit" | "end" | "rollback" | "abort" | "savepoint" | "release" => {
+            transaction(&first, &rest).unwrap_or_else(|at| {
+                Command::Malformed(words.get(at).cloned().unwrap_or_else(|| "end of input".to_owned()))
+            })
         }
-        "savepoint" => Command::Savepoint,
-        "release" => Command::Release,
         "set" => set(&rest, &words),
         "reset" if word(0) == "all" => Command::ResetAll,
-        "reset" => Command::Set { name: word(0), value: None },
+        "reset" => Command::Reset(word(0)),
         "show" => match word(0).as_str() {
             "tables" | "columns" | "partitions" | "create" | "databases" | "schemas" | "views" | "materialized"
             | "functions" | "parameters" => return None,
@@ -116,6 +128,119 @@ pub fn recognise(sql: &str) -> Option<Command> {
     })
 }
 
+/// A command that begins, ends or marks a transaction; the number of the token that does not belong where one does not.
+fn transaction(first: &str, rest: &[Token]) -> Result<Command, usize> {
+    let mut words = Words { rest, at: 0 };
+    let command = match first {
+        "begin" | "start" => {
+            let has_word = words.take("transaction") || (first == "begin" && words.take("work"));
+            if first == "start" && !has_word {
+                return Err(0);
+            }
+            let tag = if first == "start" { "START TRANSACTION" } else { "BEGIN" };
+            Command::Begin { modes: words.modes()?, tag }
+        }
+        "savepoint" => Command::Savepoint(words.name()?),
+        "release" => {
+            if words.rest.len() > 1 {
+                words.take("savepoint");
+            }
+            Command::Release(words.name()?)
+        }
+        _ if words.take("prepared") => {
+            return Ok(Command::Refused("prepared transactions are not supported", "commit in one step"));
+        }
+        _ => {
+            let _ = words.take("work") || words.take("transaction");
+            if matches!(first, "rollback" | "abort") && words.take("to") {
+                if words.rest.len() > words.at + 1 {
+                    words.take("savepoint");
+                }
+                Command::RollbackTo(words.name()?)
+            } else {
+                let chains = words.chains()?;
+                match first {
+                    "rollback" | "abort" => Command::Rollback { chains },
+                    _ => Command::Commit { chains },
+                }
+            }
+        }
+    };
+    if words.at == rest.len() { Ok(command) } else { Err(words.at) }
+}
+
+/// Tokens that are taken from the front.
+struct Words<'a> {
+    rest: &'a [Token<'a>],
+    at: usize,
+}
+
+impl Words<'_> {
+    fn take(&mut self, word: &str) -> bool {
+        let is_it = self.rest.get(self.at).is_some_and(|token| token.is_word(word));
+        self.at += usize::from(is_it);
+        is_it
+    }
+
+    fn expect(&mut self, word: &str) -> Result<(), usize> {
+        if self.take(word) { Ok(()) } else { Err(self.at) }
+    }
+
+    fn name(&mut self) -> Result<String, usize> {
+        let name = self.rest.get(self.at).and_then(|token| token.identifier()).ok_or(self.at)?;
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// `[AND [NO] CHAIN]`.
+    fn chains(&mut self) -> Result<bool, usize> {
+        if !self.take("and") {
+            return Ok(false);
+        }
+        let is_not = self.take("no");
+        self.expect("chain")?;
+        Ok(!is_not)
+    }
+
+    /// Modes of a transaction, to the end; commas between them may be left out.
+    fn modes(&mut self) -> Result<Modes, usize> {
+        let mut modes = Modes::default();
+        while self.at < self.rest.len() {
+            if self.take("isolation") {
+                self.expect("level")?;
+                let from = self.at;
+                let level = if self.take("serializable") {
+                    "serializable"
+                } else if self.take("repeatable") {
+                    self.expect("read")?;
+                    "repeatable read"
+                } else {
+                    self.expect("read")?;
+                    if self.take("committed") { "read committed" } else { "read uncommitted" }
+                };
+                if level == "read uncommitted" {
+                    self.expect("uncommitted")?;
+                }
+                modes.level = Some(Level::by_name(level).ok_or(from)?);
+            } else if self.take("read") {
+                let is_read_only = self.take("only");
+                if !is_read_only {
+                    self.expect("write")?;
+                }
+                modes.is_read_only = Some(is_read_only);
+            } else {
+                // Nothing is ever deferred.
+                self.take("not");
+                self.expect("deferrable")?;
+            }
+            if matches!(self.rest.get(self.at), Some(Token::Symbol(','))) {
+                self.at += 1;
+            }
+        }
+        Ok(modes)
+    }
+}
+
 /// A token without its quotes.
 fn text(token: &Token) -> String {
     match token {
@@ -129,13 +254,21 @@ fn text(token: &Token) -> String {
 /// `SET [SESSION | LOCAL] name { = | TO } value, …`, and the older forms.
 fn set(rest: &[Token], words: &[String]) -> Command {
     let lower: Vec<String> = words.iter().map(|w| w.to_ascii_lowercase()).collect();
+    let is_local = lower.first().is_some_and(|word| word == "local");
     let from = usize::from(matches!(lower.first().map(String::as_str), Some("session" | "local")));
     let lower = &lower[from.min(lower.len())..];
     let at = |n: usize| lower.get(n).map_or("", String::as_str);
     let (name, value_from) = match (at(0), at(1)) {
         ("time", "zone") => ("timezone".to_owned(), 2),
         ("names", _) => ("client_encoding".to_owned(), 1),
-        ("transaction" | "characteristics" | "constraints" | "role" | "authorization", _) => {
+        ("transaction", "snapshot") => {
+            return Command::Refused("snapshots are not shared between transactions", "read in one transaction");
+        }
+        ("transaction", _) => return modes_from(rest, words, from + 1, Command::SetTransaction),
+        ("characteristics", "as") if at(2) == "transaction" => {
+            return modes_from(rest, words, from + 3, Command::SetCharacteristics);
+        }
+        ("characteristics" | "constraints" | "role" | "authorization", _) => {
             return Command::Nothing("SET");
         }
         // `a.b` is three tokens.
@@ -146,7 +279,17 @@ fn set(rest: &[Token], words: &[String]) -> Command {
     let value: String =
         values.map(|(token, word)| if *token == Token::Symbol(',') { ", ".to_owned() } else { word.clone() }).collect();
     let is_default = value.eq_ignore_ascii_case("default") || value.is_empty();
-    Command::Set { name, value: (!is_default).then_some(value) }
+    Command::Set { name, value: (!is_default).then_some(value), is_local }
+}
+
+/// The modes behind SET TRANSACTION, of which there is at least one.
+fn modes_from(rest: &[Token], words: &[String], from: usize, command: fn(Modes) -> Command) -> Command {
+    let mut left = Words { rest, at: from };
+    let modes = if from < rest.len() { left.modes() } else { Err(from) };
+    modes.map_or_else(
+        |at| Command::Malformed(words.get(at).cloned().unwrap_or_else(|| "end of input".to_owned())),
+        command,
+    )
 }
 
 /// A setting of a session: how it is called, what it is at first, whether clients are told of changes.
@@ -167,9 +310,10 @@ const VARIABLES: &[Variable] = &[
     variable("client_encoding", "UTF8", true),
     variable("client_min_messages", "notice", false),
     variable("DateStyle", "ISO, MDY", true),
-    variable("default_transaction_isolation", "read committed", false),
+    variable("default_transaction_isolation", "repeatable read", false),
     variable("default_transaction_read_only", "off", true),
     variable("extra_float_digits", "1", false),
+    variable("idle_in_transaction_session_timeout", "0", false),
     variable("in_hot_standby", "off", true),
     variable("integer_datetimes", "on", true),
     variable("IntervalStyle", "postgres", true),
@@ -186,16 +330,20 @@ const VARIABLES: &[Variable] = &[
     variable("standard_conforming_strings", "on", true),
     variable("statement_timeout", "0", false),
     variable("TimeZone", "UTC", true),
-    variable("transaction_isolation", "read committed", false),
+    variable("transaction_isolation", "repeatable read", false),
     variable("transaction_read_only", "off", false),
 ];
 
 /// The settings of one session.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Variables {
     /// By lower-case name, where they differ from the default.
     set: BTreeMap<String, String>,
     pub timeout: Option<Duration>,
+    /// How long an open transaction may wait for its client.
+    pub idle_timeout: Option<Duration>,
+    /// Whether transactions to come may not write.
+    pub is_read_only: bool,
 }
 
 impl Variables {
@@ -232,6 +380,20 @@ impl Variables {
                 let timeout = plain.or_else(|| crate::config::duration(&value)).ok_or_else(refused)?;
                 self.timeout = Some(timeout).filter(|t| !t.is_zero());
             }
+            "idle_in_transaction_session_timeout" => {
+                let plain = value.parse().ok().map(Duration::from_millis);
+                let timeout = plain.or_else(|| crate::config::duration(&value)).ok_or_else(refused)?;
+                self.idle_timeout = Some(timeout).filter(|t| !t.is_zero());
+            }
+            "default_transaction_read_only" => {
+                let is_on = boolean(&value)
+                    .ok_or_else(|| Report::error("22023", format!("parameter \"{name}\" requires a Boolean value")))?;
+                self.is_read_only = is_on;
+                value = if is_on { "on" } else { "off" }.to_owned();
+            }
+            "default_transaction_isolation" => {
+                value = Level::by_name(&value).ok_or_else(refused)?.name.to_owned();
+            }
             "server_version" | "server_encoding" | "server_version_num" | "is_superuser" => {
                 return Err(Report::error("55P02", format!("parameter \"{name}\" cannot be changed")));
             }
@@ -245,9 +407,32 @@ impl Variables {
         let user = self.set.remove("session_authorization");
         let changed = std::mem::take(&mut self.set);
         self.set.extend(user.map(|user| ("session_authorization".to_owned(), user)));
-        self.timeout = None;
+        (self.timeout, self.idle_timeout, self.is_read_only) = (None, None, false);
         let reported = VARIABLES.iter().filter(|v| v.is_reported && changed.contains_key(&v.name.to_ascii_lowercase()));
         reported.map(|v| (v.name, v.default.to_owned())).collect()
+    }
+
+    /// Puts all settings back to what they were. Gives those that clients are to be told of.
+    pub fn restore(&mut self, before: Variables) -> Vec<(&'static str, String)> {
+        let now = std::mem::replace(self, before);
+        let reported = VARIABLES.iter().filter(|v| v.is_reported);
+        let value = |of: &Variables, v: &Variable| {
+            of.set.get(&v.name.to_ascii_lowercase()).cloned().unwrap_or_else(|| v.default.to_owned())
+        };
+        let changed = reported.filter(|v| value(&now, v) != value(self, v));
+        changed.map(|v| (v.name, value(self, v))).collect()
+    }
+
+    /// What one was set to; `None` where it has its default.
+    #[must_use]
+    pub fn given(&self, name: &str) -> Option<String> {
+        self.set.get(&name.to_ascii_lowercase()).cloned()
+    }
+
+    /// The value of one that is known; empty for others.
+    #[must_use]
+    pub fn value(&self, name: &str) -> String {
+        self.get(name).map(|(_, value)| value).unwrap_or_default()
     }
 
     /// Name and value of one.
@@ -276,12 +461,22 @@ impl Variables {
     }
 }
 
+/// A truth value as PostgreSQL reads it.
+#[must_use]
+pub fn boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" | "tr" | "tru" | "ye" => Some(true),
+        "off" | "false" | "no" | "0" | "f" | "n" | "of" | "fa" | "fal" | "fals" => Some(false),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn set_to(name: &str, value: &str) -> Option<Command> {
-        Some(Command::Set { name: name.to_owned(), value: Some(value.to_owned()) })
+        Some(Command::Set { name: name.to_owned(), value: Some(value.to_owned()), is_local: false })
     }
 
     #[test]
@@ -298,11 +493,42 @@ mod tests {
         ] {
             assert_eq!(recognise(sql), None, "{sql}");
         }
-        assert_eq!(recognise("/* x */ BEGIN ISOLATION LEVEL SERIALIZABLE"), Some(Command::Begin));
-        assert_eq!(recognise("START TRANSACTION"), Some(Command::Begin));
-        assert_eq!(recognise("end"), Some(Command::Commit));
-        assert_eq!(recognise("rollback to savepoint a"), Some(Command::RollbackTo));
-        assert_eq!(recognise("ROLLBACK"), Some(Command::Rollback));
+        let level = |name| Modes { level: Level::by_name(name), is_read_only: None };
+        assert_eq!(
+            recognise("/* x */ BEGIN ISOLATION LEVEL SERIALIZABLE"),
+            Some(Command::Begin { modes: level("serializable"), tag: "BEGIN" })
+        );
+        let started = Command::Begin { modes: Modes::default(), tag: "START TRANSACTION" };
+        assert_eq!(recognise("START TRANSACTION"), Some(started));
+        let both = Modes { is_read_only: Some(true), ..level("read committed") };
+        for sql in [
+            "begin work isolation level read committed, read only",
+            "begin isolation level read committed read only not deferrable",
+            "begin transaction read only, isolation level read committed",
+        ] {
+            assert_eq!(recognise(sql), Some(Command::Begin { modes: both, tag: "BEGIN" }), "{sql}");
+        }
+        assert_eq!(recognise("end"), Some(Command::Commit { chains: false }));
+        assert_eq!(recognise("commit work and chain"), Some(Command::Commit { chains: true }));
+        assert_eq!(recognise("abort and no chain"), Some(Command::Rollback { chains: false }));
+        for sql in ["rollback to savepoint a", "ROLLBACK WORK TO A", "rollback transaction to \"a\""] {
+            assert_eq!(recognise(sql), Some(Command::RollbackTo("a".to_owned())), "{sql}");
+        }
+        assert_eq!(recognise("rollback to savepoint"), Some(Command::RollbackTo("savepoint".to_owned())));
+        assert_eq!(recognise("release a"), Some(Command::Release("a".to_owned())));
+        assert_eq!(recognise("savepoint \"A b\""), Some(Command::Savepoint("A b".to_owned())));
+        assert_eq!(recognise("ROLLBACK"), Some(Command::Rollback { chains: false }));
+        for (sql, at) in [
+            ("begin immediate", "immediate"),
+            ("commit and", "end of input"),
+            ("begin isolation level chaos", "chaos"),
+            ("savepoint", "end of input"),
+            ("savepoint a b", "b"),
+            ("start", "end of input"),
+            ("set transaction", "end of input"),
+        ] {
+            assert_eq!(recognise(sql), Some(Command::Malformed(at.to_owned())), "{sql}");
+        }
         assert_eq!(recognise("deallocate all"), Some(Command::Deallocate(None)));
         assert_eq!(recognise("deallocate \"all\""), Some(Command::Deallocate(Some("all".to_owned()))));
         assert_eq!(recognise("deallocate P"), Some(Command::Deallocate(Some("p".to_owned()))));
@@ -321,10 +547,16 @@ mod tests {
         assert_eq!(recognise("set names 'utf8'"), set_to("client_encoding", "utf8"));
         assert_eq!(recognise("set a.b = 1"), set_to("a.b", "1"));
         assert_eq!(recognise("set x = -1"), set_to("x", "-1"));
-        assert_eq!(recognise("set x to default"), Some(Command::Set { name: "x".to_owned(), value: None }));
-        assert_eq!(recognise("reset x"), Some(Command::Set { name: "x".to_owned(), value: None }));
-        assert_eq!(recognise("SET TRANSACTION READ ONLY"), Some(Command::Nothing("SET")));
-        assert_eq!(recognise("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"), Some(Command::Nothing("SET")));
+        let unset = |is_local| Some(Command::Set { name: "x".to_owned(), value: None, is_local });
+        assert_eq!(recognise("set x to default"), unset(false));
+        assert_eq!(recognise("set local x to default"), unset(true));
+        assert_eq!(recognise("reset x"), Some(Command::Reset("x".to_owned())));
+        let read_only = Modes { level: None, is_read_only: Some(true) };
+        assert_eq!(recognise("SET TRANSACTION READ ONLY"), Some(Command::SetTransaction(read_only)));
+        assert_eq!(
+            recognise("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"),
+            Some(Command::SetCharacteristics(read_only))
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::prepared::{Portal, Prepared, Running, What, first_word};
 use super::reply::{Output, Report};
 use super::rows::rows_tag;
 use super::startup::Startup;
+use super::transaction::Block;
 use super::{Shared, introspection, split};
 use crate::counters::add;
 use crate::errors::{position, sqlstate};
@@ -19,7 +20,7 @@ use bytes::Bytes;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidalite::{Error, Parameter, QueryOptions, Response};
 
 pub(super) const IDLE: u8 = b'I';
@@ -53,8 +54,11 @@ pub(super) struct Session<'a> {
     pub(super) client: &'a str,
     pub(super) variables: Variables,
     pub(super) transaction: u8,
-    /// Whether a statement of the open transaction changed something.
-    pub(super) has_written: bool,
+    /// The open transaction.
+    pub(super) block: Option<Block>,
+    /// The last statement of a message is answered when its block is committed: as what.
+    pub(super) held_tag: Option<String>,
+    pub(super) holds_tag: bool,
     /// By name; the unnamed one has the empty name.
     pub(super) statements: HashMap<String, Arc<Prepared>>,
     pub(super) portals: HashMap<String, Portal>,
@@ -79,7 +83,9 @@ pub async fn run(
         client: &backend.client,
         variables: Variables::default(),
         transaction: IDLE,
-        has_written: false,
+        block: None,
+        held_tag: None,
+        holds_tag: false,
         statements: HashMap::new(),
         portals: HashMap::new(),
         is_skipping: false,
@@ -103,6 +109,11 @@ impl Session<'_> {
                 message = self.input.next() => message,
                 () = stop.wait() => {
                     self.out.report(&Report::fatal("57P01", "terminating connection due to administrator command"));
+                    return self.out.flush().await;
+                }
+                () = idle(self.variables.idle_timeout.filter(|_| self.transaction != IDLE)) => {
+                    let message = "terminating connection due to idle-in-transaction timeout";
+                    self.out.report(&Report::fatal("25P03", message));
                     return self.out.flush().await;
                 }
             };
@@ -149,6 +160,11 @@ impl Session<'_> {
             Message::Query(sql) => return self.simple(&sql).await,
             Message::Sync => {
                 self.is_skipping = false;
+                match self.end_implicit().await {
+                    Ok(()) => {}
+                    Err(Failure::Io(error)) => return Err(error),
+                    Err(Failure::Refused(report)) => self.refused(&report),
+                }
                 return self.ready().await;
             }
             Message::Flush => self.out.flush().await.map_err(Failure::Io),
@@ -188,9 +204,7 @@ impl Session<'_> {
     fn refused(&mut self, report: &Report) {
         add(&self.shared.counters.pg.errors, 1);
         self.out.report(report);
-        if self.transaction == OPEN {
-            self.transaction = FAILED;
-        }
+        self.fail_block();
     }
 
     /// Portals live as long as their transaction.
@@ -211,9 +225,21 @@ impl Session<'_> {
         if statements.is_empty() {
             self.out.empty(b'I');
         }
-        for (at, statement) in statements {
-            match self.statement(statement).await {
-                Ok(()) => {}
+        let count = statements.len();
+        for (number, (at, statement)) in statements.into_iter().enumerate() {
+            // Several statements of one message are one transaction, as far as they say nothing else.
+            if count > 1 && self.transaction == IDLE {
+                self.begin_implicit();
+            }
+            self.holds_tag = number + 1 == count;
+            let mut done = self.statement(statement).await;
+            self.holds_tag = false;
+            if number + 1 == count && done.is_ok() {
+                done = self.end_implicit().await;
+            }
+            let tag = self.held_tag.take();
+            match done {
+                Ok(()) => tag.into_iter().for_each(|tag| self.out.complete(&tag)),
                 Err(Failure::Io(error)) => return Err(error),
                 Err(Failure::Refused(mut report)) => {
                     report.position = report.position.map(|p| p + sql[..at].chars().count());
@@ -225,10 +251,19 @@ impl Session<'_> {
         self.ready().await
     }
 
+    /// Tells that a statement is done, or has that told when its transaction is committed.
+    pub(super) fn complete(&mut self, tag: &str) {
+        if self.holds_tag {
+            self.held_tag = Some(tag.to_owned());
+        } else {
+            self.out.complete(tag);
+        }
+    }
+
     async fn statement(&mut self, sql: &str) -> Step {
         match What::of(sql)? {
             What::Nothing => {}
-            What::Command(command) => return self.command(&command, true),
+            What::Command(command) => return self.command(&command, true).await,
             What::Prepare(asked) => return self.prepare(&asked).await,
             What::Execute(asked) => {
                 let (prepared, values) = self.executed(&asked).await?;
@@ -250,7 +285,7 @@ impl Session<'_> {
                 let mut running = Running::new(rows, None);
                 self.out.row_description(&running.columns, |_| 0);
                 let (count, _) = self.send(&mut running, &[], u64::MAX).await?;
-                self.out.complete(&rows_tag(sql, count));
+                self.complete(&rows_tag(sql, count));
             }
         }
         Ok(())
@@ -274,25 +309,49 @@ impl Session<'_> {
             client: self.client.to_owned(),
             parameters,
             frames: Vec::new(),
+            is_read_only: self.is_read_only(),
         };
-        let response = tokio::select! {
-            biased;
-            response = self.shared.database.execute(text, options) => response,
-            () = self.input.closed() => return Err(gone().into()),
+        let has_begun = self.has_begun();
+        let response = match self.open_transaction() {
+            None => self.run(self.shared.database.execute(text, options)).await?,
+            // What commits by itself may, where nothing was done before it.
+            Some(transaction) if !has_begun => match self.run(transaction.execute(text, options.clone())).await? {
+                Err(error) if error.sqlstate == Some("25001") && self.leave_fresh_block() => {
+                    self.run(self.shared.database.execute(text, options)).await?
+                }
+                response => response,
+            },
+            Some(transaction) => self.run(transaction.execute(text, options)).await?,
         };
         self.shared.counters.queries.observe(started.elapsed());
         response.map_err(|error| reported(sql, &error).into())
     }
 
+    /// Waits for a statement, unless the client leaves.
+    async fn run<T>(&mut self, running: impl Future<Output = T>) -> io::Result<T> {
+        tokio::select! {
+            biased;
+            done = running => Ok(done),
+            () = self.input.closed() => Err(gone()),
+        }
+    }
+
     pub(super) fn changed(&mut self, tag: &str, rows: u64) {
-        self.has_written |= self.transaction == OPEN;
         let tag = match tag {
             "INSERT" => format!("INSERT 0 {rows}"),
-            "DELETE" | "UPDATE" => format!("{tag} {rows}"),
+            "DELETE" | "UPDATE" | "MERGE" => format!("{tag} {rows}"),
             "CREATE TABLE AS" => format!("SELECT {rows}"),
             other => other.to_owned(),
         };
-        self.out.complete(&tag);
+        self.complete(&tag);
+    }
+}
+
+/// Ready after a time; never without one.
+async fn idle(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout).await,
+        None => std::future::pending().await,
     }
 }
 

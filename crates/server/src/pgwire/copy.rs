@@ -49,7 +49,12 @@ impl Session<'_> {
         let CopyWhat::Table { table, columns } = &copy.what else {
             return Err(Report::error("42601", "rows are copied into a table").into());
         };
-        let Some(schema) = self.shared.database.table(&table.text) else {
+        let transaction = self.open_transaction();
+        let schema = match &transaction {
+            Some(transaction) => transaction.table(&table.text),
+            None => self.shared.database.table(&table.text),
+        };
+        let Some(schema) = schema else {
             let message = format!("table \"{}\" does not exist", table.text);
             let mut report = Report::error("42P01", message);
             report.position = Some(sql.get(..table.position).map_or(0, |before| before.chars().count()) + 1);
@@ -69,8 +74,12 @@ impl Session<'_> {
             client: self.client.to_owned(),
             parameters: Vec::new(),
             frames: Vec::new(),
+            is_read_only: self.is_read_only(),
         };
-        let begun = self.shared.database.copy_in(sql, copy, options);
+        let begun = match &transaction {
+            Some(transaction) => transaction.copy_in(sql, copy, options),
+            None => self.shared.database.copy_in(sql, copy, options),
+        };
         let mut copying = begun.map_err(|error| reported("", &error))?;
         self.announce_copy(b'G', width, rows.is_some());
         self.out.flush().await?;
@@ -167,7 +176,7 @@ impl Session<'_> {
             });
         }
         self.out.empty(b'c');
-        self.out.complete(&format!("COPY {sent}"));
+        self.complete(&format!("COPY {sent}"));
         Ok(())
     }
 

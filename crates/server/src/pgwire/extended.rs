@@ -2,7 +2,7 @@
 //!
 //! A statement is looked at once and run as often as it is bound; its rows wait in a portal until they are asked for.
 
-use super::connection::{Session, Step, gone, not_utf8, reported};
+use super::connection::{IDLE, Session, Step, gone, not_utf8, reported};
 use super::message::Bind;
 use super::obey::shown;
 use super::prepared::{Portal, Prepared, Running, State, What, first_word, format};
@@ -75,9 +75,13 @@ impl Session<'_> {
             return Ok(());
         }
         let types = prepared.oids.iter().map(|oid| of_parameter(*oid)).collect();
+        let describing = match self.begun_transaction() {
+            Some(transaction) => transaction.describe(prepared.text(), types),
+            None => self.shared.database.describe(prepared.text(), types),
+        };
         let described = tokio::select! {
             biased;
-            described = self.shared.database.describe(prepared.text(), types) => described,
+            described = describing => described,
             () = self.input.closed() => return Err(gone().into()),
         };
         let described = described.map_err(|error| reported(&prepared.sql, &error))?;
@@ -166,6 +170,7 @@ impl Session<'_> {
         let is_known = prepared.described.get().is_some();
         if matches!(prepared.what, What::Statement) && !is_known && prepared.may_return_rows() {
             self.check_transaction()?;
+            self.begin_pipeline(1);
             if let State::New = portal.state
                 && let Response::Rows(rows) =
                     self.start(&prepared.sql, prepared.text(), portal.parameters.clone()).await?
@@ -198,7 +203,7 @@ impl Session<'_> {
         let prepared = portal.prepared.clone();
         match &prepared.what {
             What::Nothing => self.out.empty(b'I'),
-            What::Command(command) => self.command(command, false)?,
+            What::Command(command) => self.command(command, false).await?,
             What::Prepare(asked) => self.prepare(asked).await?,
             // Its portal has the statement that it runs.
             What::Execute(_) => {}
@@ -208,8 +213,17 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Statements up to a Sync are one transaction: begins it, unless no more than `executes` are run before that comes.
+    fn begin_pipeline(&mut self, executes: usize) {
+        let is_alone = self.input.executes_before_sync().is_some_and(|count| count <= executes);
+        if self.transaction == IDLE && !is_alone {
+            self.begin_implicit();
+        }
+    }
+
     async fn execute_statement(&mut self, portal: &mut Portal, prepared: &Prepared, rows_max: u32) -> Step {
         self.check_transaction()?;
+        self.begin_pipeline(0);
         if let (State::New, "copy") = (&portal.state, first_word(&prepared.sql).as_str()) {
             portal.state = State::Finished;
             return self.copy(&prepared.sql).await;
@@ -225,7 +239,7 @@ impl Session<'_> {
             }
         }
         let State::Rows(running) = &mut portal.state else {
-            self.out.complete(&rows_tag(&prepared.sql, 0));
+            self.complete(&rows_tag(&prepared.sql, 0));
             return Ok(());
         };
         let max = if rows_max == 0 { u64::MAX } else { u64::from(rows_max) };
@@ -234,7 +248,7 @@ impl Session<'_> {
             self.out.empty(b's');
         } else {
             portal.state = State::Finished;
-            self.out.complete(&rows_tag(&prepared.sql, count));
+            self.complete(&rows_tag(&prepared.sql, count));
         }
         Ok(())
     }

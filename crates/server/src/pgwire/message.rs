@@ -161,6 +161,23 @@ impl Input {
         }
     }
 
+    /// How many statements are run by messages that are here already, before the next Sync; `None` when that is not here, or
+    /// something else comes before it.
+    #[must_use]
+    pub fn executes_before_sync(&self) -> Option<usize> {
+        let (mut rest, mut executes) = (&self.buffer[..], 0);
+        loop {
+            let (tag, length) = (*rest.first()?, rest.get(1..5)?.get_i32());
+            match tag {
+                b'S' => return Some(executes),
+                b'E' => executes += 1,
+                b'P' | b'B' | b'D' | b'C' | b'H' => {}
+                _ => return None,
+            }
+            rest = rest.get(1 + usize::try_from(length).ok()?..)?;
+        }
+    }
+
     fn check_length(&self, length: usize) -> Result<(), Malformed> {
         let max = self.message_bytes_max.unwrap_or(STRANGER_BYTES_MAX);
         if length <= max {

@@ -4,7 +4,7 @@
 //! who it is and [`scram`] proves it; [`connection`] the messages of a session and simple queries, [`extended`] prepared
 //! ones with their [`prepared`] statements and portals, [`prepare`] those prepared in SQL, [`rows`] what all send, [`copy`]
 //! rows as text; [`split`] a text into statements,
-//! [`command`] those about the session itself and [`obey`] does them, [`introspection`] those of `psql`; [`types`],
+//! [`command`] those about the session itself and [`obey`] does them, [`transaction`] blocks of several statements, [`introspection`] those of `psql`; [`types`],
 //! [`values`], [`arrays`] and [`numeric`] rows out, [`parameters`] values in; [`cancel`] by key.
 //!
 //! Always: a client costs memory for one message of its own and a few batches of rows; bytes that are no message end
@@ -30,6 +30,7 @@ mod rows;
 mod scram;
 mod split;
 mod startup;
+mod transaction;
 mod types;
 mod values;
 

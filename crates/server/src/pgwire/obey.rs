@@ -1,58 +1,49 @@
 //! Statements about the session itself: transactions, settings, what is prepared.
 
-use super::command::Command;
-use super::connection::{FAILED, IDLE, OPEN, Session, Step};
+use super::command::{Command, boolean};
+use super::connection::{IDLE, Session, Step};
 use super::reply::Report;
+use super::transaction::{Level, Modes};
 use super::types::{Column, text_column};
 
 impl Session<'_> {
     /// `is_described` when columns are to be announced.
-    pub(super) fn command(&mut self, command: &Command, is_described: bool) -> Step {
+    pub(super) async fn command(&mut self, command: &Command, is_described: bool) -> Step {
         if !command.ends_transaction() {
             self.check_transaction()?;
         }
-        let no_transaction = || Report::warning("25P01", "there is no transaction in progress");
         let tag = match command {
-            Command::Begin => {
-                if self.transaction == OPEN {
-                    self.out.report(&Report::warning("25001", "there is already a transaction in progress"));
-                } else {
-                    (self.transaction, self.has_written) = (OPEN, false);
-                }
-                "BEGIN"
-            }
-            Command::Commit => {
-                let tag = if self.transaction == FAILED { "ROLLBACK" } else { "COMMIT" };
-                if self.transaction == IDLE {
-                    self.out.report(&no_transaction());
-                }
-                self.end_transaction();
+            Command::Begin { modes, tag } => {
+                self.begin(*modes)?;
                 tag
             }
-            Command::Rollback => {
-                if self.transaction == IDLE {
-                    self.out.report(&no_transaction());
-                } else if self.has_written {
-                    let message = "what this transaction wrote stays: every statement commits by itself";
-                    self.out.report(&Report::warning("01000", message));
+            Command::Commit { chains } => self.commit(*chains).await?,
+            Command::Rollback { chains } => self.roll_back(*chains)?,
+            Command::Savepoint(name) => self.savepoint(name)?,
+            Command::Release(name) => self.release(name)?,
+            Command::RollbackTo(name) => self.roll_back_to(name)?,
+            Command::SetTransaction(modes) => {
+                self.set_transaction(*modes)?;
+                "SET"
+            }
+            Command::SetCharacteristics(modes) => {
+                if let Some(level) = modes.level {
+                    self.set("default_transaction_isolation", Some(level.name))?;
                 }
-                self.end_transaction();
-                "ROLLBACK"
-            }
-            Command::Savepoint | Command::Release | Command::RollbackTo if self.transaction == IDLE => {
-                return Err(Report::error("25P01", "savepoints can only be used in transaction blocks").into());
-            }
-            Command::Savepoint => "SAVEPOINT",
-            Command::Release => "RELEASE",
-            Command::RollbackTo => {
-                self.transaction = OPEN;
-                "ROLLBACK"
-            }
-            Command::Set { name, value } => {
-                if let Some((name, value)) = self.variables.set(name, value.as_deref())? {
-                    self.out.parameter(name, &value);
+                if let Some(is_read_only) = modes.is_read_only {
+                    self.set("default_transaction_read_only", Some(if is_read_only { "on" } else { "off" }))?;
                 }
                 "SET"
+            }
+            Command::Set { name, value, is_local } => {
+                if !is_local || self.note_local(name) {
+                    self.set(name, value.as_deref())?;
+                }
+                "SET"
+            }
+            Command::Reset(name) => {
+                self.set(name, None)?;
+                "RESET"
             }
             Command::ResetAll => {
                 self.reset();
@@ -60,12 +51,15 @@ impl Session<'_> {
             }
             Command::Show(name) => {
                 let unknown = || Report::error("42704", format!("unrecognized configuration parameter \"{name}\""));
-                let (_, value) = self.variables.get(name).ok_or_else(unknown)?;
+                let value = self.transaction_setting(name).or_else(|| self.variables.get(name).map(|(_, value)| value));
+                let value = value.ok_or_else(unknown)?;
                 self.show(command, is_described, &[vec![value]]);
                 "SHOW"
             }
             Command::ShowAll => {
-                let rows: Vec<_> = self.variables.all().map(|(name, value, _)| vec![name.to_owned(), value]).collect();
+                let value = |name: &str, value| self.transaction_setting(name).unwrap_or(value);
+                let all = self.variables.all().map(|(name, set, _)| vec![name.to_owned(), value(name, set)]);
+                let rows: Vec<_> = all.collect();
                 self.show(command, is_described, &rows);
                 "SHOW"
             }
@@ -78,6 +72,9 @@ impl Session<'_> {
                 self.statements.remove(name);
                 "DEALLOCATE"
             }
+            Command::DiscardAll if self.transaction != IDLE => {
+                return Err(Report::error("25001", "DISCARD ALL cannot run inside a transaction block").into());
+            }
             Command::DiscardAll => {
                 self.statements.clear();
                 self.portals.clear();
@@ -86,14 +83,38 @@ impl Session<'_> {
             }
             Command::Nothing(tag) => *tag,
             Command::Refused(message, hint) => return Err(Report::error("0A000", *message).with_hint(*hint).into()),
+            Command::Malformed(at) => {
+                let message = match at.as_str() {
+                    "end of input" => "syntax error at end of input".to_owned(),
+                    word => format!("syntax error at or near \"{word}\""),
+                };
+                return Err(Report::error("42601", message).into());
+            }
         };
-        self.out.complete(tag);
+        self.complete(tag);
         Ok(())
     }
 
-    fn end_transaction(&mut self) {
-        self.transaction = IDLE;
-        self.portals.clear();
+    /// Sets a setting of the session, or of its transaction.
+    fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), Report> {
+        let invalid = || {
+            Report::error("22023", format!("invalid value for parameter \"{name}\": \"{}\"", value.unwrap_or_default()))
+        };
+        let modes = match (name, value) {
+            ("transaction_isolation", Some(value)) => {
+                Modes { level: Some(Level::by_name(value).ok_or_else(invalid)?), is_read_only: None }
+            }
+            ("transaction_read_only", Some(value)) => {
+                Modes { level: None, is_read_only: Some(boolean(value).ok_or_else(invalid)?) }
+            }
+            _ => {
+                if let Some((name, value)) = self.variables.set(name, value)? {
+                    self.out.parameter(name, &value);
+                }
+                return Ok(());
+            }
+        };
+        self.set_transaction(modes)
     }
 
     fn reset(&mut self) {

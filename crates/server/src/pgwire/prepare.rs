@@ -114,7 +114,7 @@ impl Session<'_> {
         // What is wrong with it is said now.
         self.describe(&prepared).await?;
         self.statements.insert(asked.name.clone(), Arc::new(prepared));
-        self.out.complete("PREPARE");
+        self.complete("PREPARE");
         Ok(())
     }
 

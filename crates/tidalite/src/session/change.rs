@@ -19,16 +19,16 @@ use tidalite_storage::{Mask, TableSnapshot};
 use tidalite_types::{Batch, TableId};
 
 /// From this attempt on merges of the table are held off.
-pub(super) const HOLD_FROM: usize = 2;
+pub(crate) const HOLD_FROM: usize = 2;
 /// What then still moves rows are statements that drop partitions and the like, and rows that are replaced.
-pub(super) const ATTEMPTS: usize = 50;
+pub(crate) const ATTEMPTS: usize = 50;
 
 /// Whose turn it is to change rows, by table.
 #[derive(Debug, Default)]
-pub(super) struct Changing(Mutex<HashMap<TableId, Arc<AsyncMutex<()>>>>);
+pub(crate) struct Changing(Mutex<HashMap<TableId, Arc<AsyncMutex<()>>>>);
 
 impl Changing {
-    pub(super) async fn turn(&self, table: TableId) -> OwnedMutexGuard<()> {
+    pub(crate) async fn turn(&self, table: TableId) -> OwnedMutexGuard<()> {
         let turn = crate::shared::lock(&self.0).entry(table).or_default().clone();
         turn.lock_owned().await
     }
@@ -104,7 +104,8 @@ pub(super) fn find(session: &Session, table: &Name) -> Result<Arc<TableSnapshot>
     })
 }
 
-fn all_rows(seen: &TableSnapshot) -> Vec<Mask> {
+/// Every row of a version that is alive.
+pub(crate) fn all_rows(seen: &TableSnapshot) -> Vec<Mask> {
     let segments = seen.segments.iter().map(|s| (s.rows() as usize, seen.mask(s).map(AsRef::as_ref)));
     let runs = seen.runs.iter().map(|run| (run.rows, run.dead.as_deref()));
     let alive = |(rows, dead)| std::iter::once((0, rows)).collect::<Mask>().since(dead);

@@ -115,7 +115,8 @@ pub(crate) fn rows_in(
         }
         Err(mut error) => {
             error.message = format!("COPY {}: {}", table.text, error.message);
-            error.hint = sink.has_committed.then(|| "a part of the rows before it are in the table".to_owned());
+            let stays = sink.has_committed && !host.is_transaction();
+            error.hint = stays.then(|| "a part of the rows before it are in the table".to_owned());
             Err(error)
         }
     }

@@ -48,7 +48,7 @@ impl Writer {
                 Work::Rows { batches: batches.iter().map(to_batch).collect(), mode: RowsMode::Create }
             }
             Change::Command(command) => Work::Command(command),
-            Change::Rewrite(_) => panic!("statements have a way of their own"),
+            Change::Rewrite(_) | Change::Transaction(_) => panic!("statements have a way of their own"),
         };
         for answer in self.db.submit_together(vec![work]) {
             block_on(answer).expect("the disk is well");

@@ -69,9 +69,14 @@ pub struct Rows {
 /// One commit.
 #[derive(Clone, Debug)]
 pub enum Change {
-    Rows { batches: Vec<Rows>, may_create: bool },
+    Rows {
+        batches: Vec<Rows>,
+        may_create: bool,
+    },
     Command(Command),
     Rewrite(Rewrite),
+    /// Several of these, none of which creates by its rows, all or none of them.
+    Transaction(Vec<Change>),
 }
 
 /// DELETE or UPDATE of the rows whose column has some remainder (bytes: their number).
@@ -155,6 +160,12 @@ impl Model {
             Change::Rows { batches, may_create } => self.apply_rows(batches, *may_create),
             Change::Command(command) => self.apply_command(command),
             Change::Rewrite(rewrite) => self.apply_rewrite(rewrite),
+            Change::Transaction(changes) => {
+                let mut after = self.clone();
+                changes.iter().try_for_each(|change| after.apply(change))?;
+                *self = after;
+                Ok(())
+            }
         }
     }
 

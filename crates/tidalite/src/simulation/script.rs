@@ -184,6 +184,8 @@ impl Script {
                 // First of its group: it changes the rows that were there before.
                 if !self.plan.has_large_commits && self.rng.u32(..8) == 0 {
                     changes.extend(self.rewrite(model));
+                } else if !self.plan.has_large_commits && self.rng.u32(..12) == 0 {
+                    changes.push(self.transaction(model, &mut model_after));
                 }
                 changes.extend((0..count).map(|_| self.change(model, &mut model_after)));
                 Action::Commit(changes)
@@ -219,6 +221,25 @@ impl Script {
             }
         };
         // What it does to the rows is of no matter here.
+        let _ = schemas.0.apply(&change);
+        change
+    }
+
+    /// Changes of rows and schemas that are committed together.
+    fn transaction(&mut self, model: &Model, schemas: &mut Schemas) -> Change {
+        let (mut changes, mut within) = (Vec::new(), Schemas(schemas.0.clone()));
+        for _ in 0..self.rng.usize(1..5) {
+            let change = match self.rng.u32(..4) {
+                0 => self.rewrite(model),
+                _ => Some(self.change(model, &mut within)),
+            };
+            changes.extend(change.map(|change| match change {
+                Change::Rows { batches, .. } => Change::Rows { batches, may_create: false },
+                Change::Command(Command::DropPartitions { table, .. }) => Change::Command(Command::Truncate { table }),
+                other => other,
+            }));
+        }
+        let change = Change::Transaction(changes);
         let _ = schemas.0.apply(&change);
         change
     }

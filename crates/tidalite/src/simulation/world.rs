@@ -9,7 +9,7 @@ use super::script::{Action, Fault, Plan};
 use super::sql;
 use crate::config::Durability;
 use crate::writer::{RowChange, RowsMode, Work};
-use crate::{Database, DatabaseConfig, Error, ErrorKind};
+use crate::{Database, DatabaseConfig, Error, ErrorKind, Isolation};
 use futures::executor::block_on;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -326,13 +326,52 @@ impl World {
                 Work::Rows { batches: batches.iter().map(to_batch).collect(), mode }
             }
             Change::Command(command) => Work::Command(command.clone()),
-            Change::Rewrite(rewrite) => return self.rewrite(rewrite),
+            Change::Rewrite(rewrite) => {
+                let tables = self.db().all_tables().1;
+                return Ok(self.rewrite(rewrite, &tables)?.map(Work::Change));
+            }
+            Change::Transaction(changes) => return self.transaction(change, changes),
         }))
     }
 
+    /// Does all of a transaction but its commit; nothing when it is refused before, which the model has to say, too.
+    fn transaction(&mut self, all: &Change, changes: &[Change]) -> Result<Option<Work>, String> {
+        let transaction = self.db().begin(Isolation::RepeatableRead);
+        let mut done = Ok(());
+        for change in changes {
+            done = match change {
+                Change::Rows { batches, .. } => transaction.insert(batches.iter().map(to_batch).collect()),
+                Change::Command(command) => transaction.command(command.clone()),
+                Change::Rewrite(rewrite) => {
+                    let tables = transaction.tables();
+                    let is_there = |t: &Arc<TableSnapshot>| {
+                        t.schema.name.eq_ignore_ascii_case(&rewrite.table)
+                            && t.schema.columns.iter().any(|c| c.name == rewrite.column)
+                    };
+                    if !tables.iter().any(is_there) {
+                        return Ok(None);
+                    }
+                    self.rewrite(rewrite, &tables)?.map_or(Ok(()), |change| transaction.change(change))
+                }
+                Change::Transaction(_) => Ok(()),
+            };
+            if done.is_err() {
+                break;
+            }
+        }
+        let attempt = done.and_then(|()| transaction.first_attempt());
+        if !self.fs.take_failed().is_empty() || self.fs.is_crashed() {
+            return Ok(None);
+        }
+        match attempt {
+            Ok(attempt) => Ok(attempt.map(Work::Transaction)),
+            Err(error) if self.model.clone().apply(all) == Err(error.kind) => Ok(None),
+            Err(error) => Err(format!("{all:?} is refused: {error}")),
+        }
+    }
+
     /// As the statement does it: the rows are found in the version of now.
-    fn rewrite(&mut self, rewrite: &Rewrite) -> Result<Option<Work>, String> {
-        let tables = self.db().all_tables().1;
+    fn rewrite(&mut self, rewrite: &Rewrite, tables: &[Arc<TableSnapshot>]) -> Result<Option<RowChange>, String> {
         let Some(seen) = tables.iter().find(|t| t.schema.name.eq_ignore_ascii_case(&rewrite.table)) else {
             return Ok(None);
         };
@@ -356,7 +395,7 @@ impl World {
         let columns = seen.schema.columns.iter().map(|c| (c.name.clone(), c.column_type)).collect();
         let changed = Rows { table: seen.schema.name.clone(), columns, cells, timestamps: None };
         let rows = rewrite.becomes.iter().map(|_| to_batch(&changed)).collect();
-        Ok(Some(Work::Change(RowChange {
+        Ok(Some(RowChange {
             seen: seen.clone(),
             hit,
             rows,
@@ -364,7 +403,7 @@ impl World {
             is_exact: false,
             added: None,
             view: None,
-        })))
+        }))
     }
 
     /// Whether something may be refused now because the disk failed.
@@ -524,6 +563,7 @@ fn rows_of(change: &Change) -> u64 {
     match change {
         Change::Rows { batches, .. } => batches.iter().map(|b| b.cells.len() as u64).sum(),
         Change::Command(_) | Change::Rewrite(_) => 0,
+        Change::Transaction(changes) => changes.iter().map(rows_of).sum(),
     }
 }
 
@@ -546,7 +586,7 @@ fn choose(found: &Model, base: &Model, doubts: &[Vec<Change>]) -> Result<Model, 
 /// Whether the end of the log's file is kept for it; an UPDATE that finds no row is no different from a DELETE.
 fn may_free_space(change: &Change) -> bool {
     match change {
-        Change::Rows { .. } => false,
+        Change::Rows { .. } | Change::Transaction(_) => false,
         Change::Rewrite(_) => true,
         Change::Command(command) => {
             matches!(command, Command::DropTable { .. } | Command::Truncate { .. } | Command::DropPartitions { .. })

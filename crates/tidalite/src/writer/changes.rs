@@ -11,13 +11,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard};
 use tidalite_ingest::apply::publish;
 use tidalite_ingest::catalog::Catalog;
-use tidalite_ingest::commit::command::set_view_state;
+use tidalite_ingest::commit::command::{commit_command, set_view_state};
 use tidalite_ingest::commit::commit_batches;
 use tidalite_ingest::dedup::{self, Wins};
 use tidalite_ingest::wal::record::Op;
 use tidalite_storage::tables::Versions;
-use tidalite_storage::{Mask, TableSnapshot};
-use tidalite_types::{Batch, TableId, TimeChange, TimeChangeKind, Txn, ViewState};
+use tidalite_storage::{DeadRows, Mask, TableSnapshot};
+use tidalite_types::{Batch, Command, TableId, TimeChange, TimeChangeKind, Txn, ViewState};
 
 /// What a statement wants to do to rows it found.
 #[derive(Debug)]
@@ -36,6 +36,18 @@ pub(crate) struct RowChange {
     pub added: Option<Vec<i64>>,
     /// With a refresh of a materialized view: how far it has come. Then rows may come where there were none.
     pub view: Option<ViewState>,
+}
+
+/// What a transaction did, net: rows of the version it saw that go, changes of schemas, and rows that come.
+#[derive(Debug)]
+pub(crate) struct TransactionChange {
+    /// Rows that are deleted, each of another table; `rows` of these are empty, and all are exact.
+    pub changes: Vec<RowChange>,
+    /// In their order, after rows are deleted and before others come.
+    pub commands: Vec<Command>,
+    pub rows: Vec<Batch>,
+    /// Tables that must be as they were at a commit: the transaction is serializable and has read them.
+    pub unchanged: Vec<(TableId, Txn)>,
 }
 
 /// Tables as the next commit of a group finds them.
@@ -81,7 +93,7 @@ impl<'a> Views<'a> {
 }
 
 /// The operations of a commit with upserts resolved. When that fails the commit is taken back, and what is left of it,
-/// too, is to be logged.
+/// too, is to be logged. `before` is the catalog without the commit, where operations do not say how to get back.
 pub(super) fn upserts(
     catalog: &mut Catalog,
     ops: Vec<Op>,
@@ -89,6 +101,7 @@ pub(super) fn upserts(
     wins: Wins,
     views: &mut Views<'_>,
     accepted: &[Accepted],
+    before: Option<Catalog>,
 ) -> (Vec<Op>, Option<Error>) {
     if !dedup::concerns(catalog, &ops) {
         return (ops, None);
@@ -96,14 +109,22 @@ pub(super) fn upserts(
     // What this commit itself did to the table before its rows is told apart: it is not accepted yet.
     match dedup::resolve(catalog, &ops, txn, wins, |id| views.table(id, catalog, accepted)) {
         Ok(ops) => (ops, None),
-        Err(error) => (take_back(catalog, ops, views, accepted), Some(error.into())),
+        Err(error) => (take_back(catalog, ops, views, accepted, before), Some(error.into())),
     }
 }
 
 /// Tables become what they were before the operations of a commit. What stays of these are new symbols of columns that
 /// were there: they have their numbers by now.
-fn take_back(catalog: &mut Catalog, mut ops: Vec<Op>, views: &mut Views<'_>, accepted: &[Accepted]) -> Vec<Op> {
-    for op in &ops {
+fn take_back(
+    catalog: &mut Catalog,
+    mut ops: Vec<Op>,
+    views: &mut Views<'_>,
+    accepted: &[Accepted],
+    before: Option<Catalog>,
+) -> Vec<Op> {
+    let has_before = before.is_some();
+    before.into_iter().for_each(|before| *catalog = before);
+    for op in ops.iter().filter(|_| !has_before) {
         if let Op::CreateTable { table, .. } | Op::SetSchema { table, .. } = op {
             match views.table(*table, catalog, accepted) {
                 Some(before) => catalog.put(*table, before.schema.clone()),
@@ -127,16 +148,8 @@ pub(super) enum Decided {
 }
 
 pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChange, txn: Txn) -> Result<Decided> {
-    let RowChange { seen, hit, rows, times, is_exact, added, view } = change;
-    let Some(dead) = now.locate(&seen, &hit) else { return Ok(Decided::Moved) };
-    let killed = now.clone().kill(&dead);
-    // What somebody else deleted meanwhile stays deleted; what somebody else changed has to be changed from there.
-    if (is_exact || !rows.is_empty()) && killed != dead.rows() {
-        return Ok(Decided::Moved);
-    }
-    if added.as_ref().is_some_and(|added| has_come(&seen, now, added)) {
-        return Ok(Decided::Moved);
-    }
+    let Some((dead, killed)) = located(now, &change) else { return Ok(Decided::Moved) };
+    let RowChange { rows, times, added, view, .. } = change;
     if killed == 0 && view.is_none() && added.is_none() {
         return Ok(Decided::Done(Vec::new(), 0));
     }
@@ -160,6 +173,67 @@ pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChan
         ops.push(op);
     }
     Ok(Decided::Done(ops, killed))
+}
+
+/// The rows that a change names as they are in a version now, and how many of them are alive; `None` when some moved, or
+/// are not as the change needs them.
+fn located(now: &TableSnapshot, change: &RowChange) -> Option<(DeadRows, u64)> {
+    let dead = now.locate(&change.seen, &change.hit)?;
+    let killed = now.clone().kill(&dead);
+    // What somebody else deleted meanwhile stays deleted; what somebody else changed has to be changed from there.
+    if (change.is_exact || !change.rows.is_empty()) && killed != dead.rows() {
+        return None;
+    }
+    let added = change.added.as_ref();
+    (!added.is_some_and(|added| has_come(&change.seen, now, added))).then_some((dead, killed))
+}
+
+/// Makes one commit of what a transaction did. The caller takes the catalog back where it fails.
+pub(super) fn decide_transaction(
+    catalog: &mut Catalog,
+    transaction: TransactionChange,
+    txn: Txn,
+    views: &mut Views<'_>,
+    accepted: &[Accepted],
+) -> Result<Decided> {
+    let TransactionChange { changes, commands, rows, unchanged } = transaction;
+    for (table, seen) in unchanged {
+        if views.table(table, catalog, accepted).is_none_or(|now| now.txn != seen) {
+            return Err(not_serializable("read/write dependencies among transactions"));
+        }
+    }
+    let (mut ops, mut killed_of_all) = (Vec::new(), 0);
+    for change in changes {
+        let table = change.seen.id;
+        let now = views.table(table, catalog, accepted).filter(|_| catalog.get(table).is_some());
+        let now = now.ok_or_else(|| not_serializable("concurrent update"))?;
+        let Some((dead, killed)) = located(&now, &change) else { return Ok(Decided::Moved) };
+        killed_of_all += killed;
+        if killed > 0 {
+            ops.push(Op::Delete { table, dead: Arc::new(dead) });
+        }
+        if killed > 0 && catalog.is_base(table) {
+            let of = |(lo, hi)| TimeChange { txn, lo, hi, kind: TimeChangeKind::Changed };
+            ops.push(Op::Times { table, since: txn, changes: change.times.into_iter().map(of).collect() });
+        }
+    }
+    if !commands.is_empty() {
+        // These versions are asked for again when upserts are resolved, with the catalog as it is then.
+        let ids: Vec<TableId> = rows.iter().filter_map(|batch| catalog.id_of(&batch.table)).collect();
+        ids.into_iter().for_each(|id| drop(views.table(id, catalog, accepted)));
+    }
+    for command in commands {
+        ops.extend(commit_command(catalog, command)?);
+    }
+    ops.extend(commit_batches(catalog, rows, false, txn).map_err(|(error, _)| Error::from(error))?);
+    Ok(Decided::Done(ops, killed_of_all))
+}
+
+/// The error of a transaction that has to be tried again.
+pub(crate) fn not_serializable(cause: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("could not serialize access due to {cause}"))
+        .with_sqlstate("40001")
+        .with_hint("the transaction might succeed if it is tried again")
 }
 
 /// Whether a row of one of these times may have come since a version. Merges put rows elsewhere: then nobody knows.

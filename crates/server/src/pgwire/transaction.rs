@@ -1,0 +1,315 @@
+//! Transaction blocks: what BEGIN opens, and what PostgreSQL opens around several statements of one message.
+//!
+//! A block takes its statements to a [`Transaction`] of the database, begun with the first of them. Always: a session
+//! whose status is not IDLE has a block. An implicit block belongs to one message of statements, or to the messages up to a
+//! Sync; its session stays IDLE.
+
+use super::command::Variables;
+use super::connection::{FAILED, IDLE, OPEN, Session, Step, reported};
+use super::reply::Report;
+use std::collections::BTreeSet;
+use tidalite::{Database, Isolation, Transaction};
+
+/// An isolation level as clients name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    pub name: &'static str,
+    isolation: Isolation,
+}
+
+const LEVELS: &[Level] = &[
+    Level { name: "serializable", isolation: Isolation::Serializable },
+    Level { name: "repeatable read", isolation: Isolation::RepeatableRead },
+    Level { name: "read committed", isolation: Isolation::ReadCommitted },
+    // As in PostgreSQL, nobody sees what is not committed.
+    Level { name: "read uncommitted", isolation: Isolation::ReadCommitted },
+];
+
+impl Level {
+    /// By its name, in any case and with any blanks.
+    pub fn by_name(name: &str) -> Option<Level> {
+        let name = name.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_lowercase();
+        LEVELS.iter().find(|level| level.name == name).copied()
+    }
+}
+
+/// What BEGIN and SET TRANSACTION say of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    pub level: Option<Level>,
+    pub is_read_only: Option<bool>,
+}
+
+/// An open transaction of a session.
+pub struct Block {
+    /// Begun with its first statement.
+    transaction: Option<Transaction>,
+    level: Level,
+    is_read_only: bool,
+    is_implicit: bool,
+    /// Settings as they were, for a rollback.
+    before: Variables,
+    /// Settings that hold for this transaction only.
+    local: BTreeSet<String>,
+}
+
+impl Block {
+    fn transaction(&mut self, database: &Database) -> &Transaction {
+        self.transaction.get_or_insert_with(|| database.begin(self.level.isolation))
+    }
+
+    fn apply(&mut self, modes: Modes) -> Result<(), Report> {
+        let has_begun = self.transaction.is_some();
+        if let Some(level) = modes.level.filter(|level| *level != self.level) {
+            if has_begun {
+                let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+                return Err(Report::error("25001", message));
+            }
+            self.level = level;
+        }
+        if let Some(is_read_only) = modes.is_read_only {
+            if has_begun && self.is_read_only && !is_read_only {
+                let message = "transaction read-write mode must be set before any query";
+                return Err(Report::error("25001", message));
+            }
+            self.is_read_only = is_read_only;
+        }
+        Ok(())
+    }
+}
+
+impl Session<'_> {
+    /// Begins a block by BEGIN.
+    pub(super) fn begin(&mut self, modes: Modes) -> Result<(), Report> {
+        if self.transaction == OPEN {
+            self.out.report(&Report::warning("25001", "there is already a transaction in progress"));
+        }
+        let mut block = self.block.take().unwrap_or_else(|| self.new_block(false));
+        let applied = block.apply(modes);
+        block.is_implicit = false;
+        self.block = Some(block);
+        self.transaction = OPEN;
+        applied
+    }
+
+    fn new_block(&self, is_implicit: bool) -> Block {
+        let level = Level::by_name(&self.variables.value("default_transaction_isolation"));
+        Block {
+            transaction: None,
+            level: level.unwrap_or(LEVELS[1]),
+            is_read_only: self.variables.is_read_only,
+            is_implicit,
+            before: self.variables.clone(),
+            local: BTreeSet::new(),
+        }
+    }
+
+    /// Begins a block around statements that belong together, unless there is one.
+    pub(super) fn begin_implicit(&mut self) {
+        if self.block.is_none() {
+            self.block = Some(self.new_block(true));
+        }
+    }
+
+    fn is_implicit(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| block.is_implicit)
+    }
+
+    /// Commits an implicit block, if there is one.
+    pub(super) async fn end_implicit(&mut self) -> Step {
+        if self.is_implicit() { self.commit_block().await } else { Ok(()) }
+    }
+
+    /// Whether statements may not write.
+    pub(super) fn is_read_only(&self) -> bool {
+        match &self.block {
+            Some(block) => block.is_read_only,
+            None => self.variables.is_read_only,
+        }
+    }
+
+    /// The transaction that statements go to; `None` when each commits by itself.
+    pub(super) fn open_transaction(&mut self) -> Option<Transaction> {
+        let database = &self.shared.database;
+        self.block.as_mut().map(|block| block.transaction(database).clone())
+    }
+
+    /// The same, once a statement has begun it.
+    pub(super) fn begun_transaction(&self) -> Option<Transaction> {
+        self.block.as_ref()?.transaction.clone()
+    }
+
+    /// Leaves an implicit block in which nothing was done, for a statement that commits by itself.
+    pub(super) fn leave_fresh_block(&mut self) -> bool {
+        let leaves = self.is_implicit();
+        if leaves {
+            self.block = None;
+        }
+        leaves
+    }
+
+    /// Whether a statement of the block ran.
+    pub(super) fn has_begun(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| block.transaction.is_some())
+    }
+
+    /// COMMIT; gives how it is answered.
+    pub(super) async fn commit(&mut self, chains: bool) -> Step<&'static str> {
+        let modes = self.chained(chains, "COMMIT AND CHAIN")?;
+        if self.transaction == FAILED {
+            self.roll_back_block();
+            self.chain(modes);
+            return Ok("ROLLBACK");
+        }
+        if self.transaction == IDLE {
+            self.out.report(&no_transaction());
+        }
+        self.commit_block().await?;
+        self.chain(modes);
+        Ok("COMMIT")
+    }
+
+    /// ROLLBACK; gives how it is answered.
+    pub(super) fn roll_back(&mut self, chains: bool) -> Result<&'static str, Report> {
+        let modes = self.chained(chains, "ROLLBACK AND CHAIN")?;
+        if self.transaction == IDLE {
+            self.out.report(&no_transaction());
+        }
+        self.roll_back_block();
+        self.chain(modes);
+        Ok("ROLLBACK")
+    }
+
+    /// The modes that the next transaction has, where one follows at once.
+    fn chained(&self, chains: bool, what: &str) -> Result<Option<Modes>, Report> {
+        if !chains {
+            return Ok(None);
+        }
+        match self.block.as_ref().filter(|_| self.transaction != IDLE) {
+            Some(block) => Ok(Some(Modes { level: Some(block.level), is_read_only: Some(block.is_read_only) })),
+            None => Err(Report::error("25P01", format!("{what} can only be used in transaction blocks"))),
+        }
+    }
+
+    fn chain(&mut self, modes: Option<Modes>) {
+        if let Some(modes) = modes {
+            let mut block = self.new_block(false);
+            // Nothing has run in it that could refuse them.
+            let _ = block.apply(modes);
+            (self.block, self.transaction) = (Some(block), OPEN);
+        }
+    }
+
+    async fn commit_block(&mut self) -> Step {
+        self.transaction = IDLE;
+        self.portals.clear();
+        let Some(block) = self.block.take() else { return Ok(()) };
+        if let Some(transaction) = &block.transaction
+            && let Err(error) = transaction.commit().await
+        {
+            self.restore(block.before);
+            return Err(reported("", &error).into());
+        }
+        for name in &block.local {
+            let before = block.before.given(name);
+            if let Ok(Some((name, value))) = self.variables.set(name, before.as_deref()) {
+                self.out.parameter(name, &value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the block, if there is one, without a trace.
+    pub(super) fn roll_back_block(&mut self) {
+        self.transaction = IDLE;
+        self.portals.clear();
+        if let Some(block) = self.block.take() {
+            block.transaction.iter().for_each(Transaction::roll_back);
+            self.restore(block.before);
+        }
+    }
+
+    fn restore(&mut self, before: Variables) {
+        for (name, value) in self.variables.restore(before) {
+            self.out.parameter(name, &value);
+        }
+    }
+
+    /// After an error: a block waits for its end, an implicit one has it.
+    pub(super) fn fail_block(&mut self) {
+        if self.transaction == OPEN {
+            self.transaction = FAILED;
+        } else if self.is_implicit() {
+            self.roll_back_block();
+        }
+    }
+
+    pub(super) fn savepoint(&mut self, name: &str) -> Result<&'static str, Report> {
+        self.in_block("SAVEPOINT")?.savepoint(name).map_err(|error| reported("", &error))?;
+        Ok("SAVEPOINT")
+    }
+
+    pub(super) fn release(&mut self, name: &str) -> Result<&'static str, Report> {
+        self.in_block("RELEASE SAVEPOINT")?.release(name).map_err(|error| reported("", &error))?;
+        Ok("RELEASE")
+    }
+
+    pub(super) fn roll_back_to(&mut self, name: &str) -> Result<&'static str, Report> {
+        self.in_block("ROLLBACK TO SAVEPOINT")?.roll_back_to(name).map_err(|error| reported("", &error))?;
+        self.transaction = OPEN;
+        Ok("ROLLBACK")
+    }
+
+    fn in_block(&mut self, what: &str) -> Result<Transaction, Report> {
+        let outside = || Report::error("25P01", format!("{what} can only be used in transaction blocks"));
+        if self.transaction == IDLE {
+            return Err(outside());
+        }
+        self.open_transaction().ok_or_else(outside)
+    }
+
+    /// SET TRANSACTION.
+    pub(super) fn set_transaction(&mut self, modes: Modes) -> Result<(), Report> {
+        match &mut self.block {
+            Some(block) => block.apply(modes),
+            None => {
+                let message = "SET TRANSACTION can only be used in transaction blocks";
+                self.out.report(&Report::warning("25P01", message));
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes that a setting holds until the end of the block; false outside of one.
+    pub(super) fn note_local(&mut self, name: &str) -> bool {
+        match &mut self.block {
+            Some(block) => {
+                block.local.insert(name.to_ascii_lowercase());
+                true
+            }
+            None => {
+                let message = "SET LOCAL can only be used in transaction blocks";
+                self.out.report(&Report::warning("25P01", message));
+                false
+            }
+        }
+    }
+
+    /// The value of a setting that is the transaction's.
+    pub(super) fn transaction_setting(&self, name: &str) -> Option<String> {
+        let (default, is_level) = match name {
+            "transaction_isolation" | "transaction isolation level" => ("default_transaction_isolation", true),
+            "transaction_read_only" => ("default_transaction_read_only", false),
+            _ => return None,
+        };
+        Some(match (&self.block, is_level) {
+            (Some(block), true) => block.level.name.to_owned(),
+            (Some(block), false) => if block.is_read_only { "on" } else { "off" }.to_owned(),
+            (None, _) => self.variables.value(default),
+        })
+    }
+}
+
+fn no_transaction() -> Report {
+    Report::warning("25P01", "there is no transaction in progress")
+}

@@ -1,0 +1,117 @@
+//! The net effect of a transaction: rows of the tables it found that go, and rows that come.
+
+use super::overlay::{Overlay, Touched, died};
+use std::sync::Arc;
+use tidalite_storage::{Mask, Run, TableSnapshot};
+use tidalite_types::{Batch, BatchColumn, Column, ColumnType, Values, Views};
+
+/// What a transaction did to the rows of a table that was there.
+#[derive(Debug)]
+pub(super) struct NetChange {
+    pub base: Arc<TableSnapshot>,
+    /// The name that the table has at the end.
+    pub name: String,
+    /// Rows that statements deleted or changed: for each segment, then for each run of `base`.
+    pub changed: Vec<Mask>,
+    /// Rows that upserts replaced.
+    pub replaced: Vec<Mask>,
+    /// Rows whose upsert keys nobody else may have brought.
+    pub new_only: Vec<Arc<Run>>,
+    /// The dictionaries that `new_only` counts on.
+    pub version: Arc<TableSnapshot>,
+}
+
+/// Of tables that are still there, those of which rows go.
+pub(super) fn changes(overlay: &Overlay) -> Vec<NetChange> {
+    let of = |touched: &Touched| {
+        let Touched { base, replaced, new_only } = touched;
+        let version = overlay.version(base.id)?.clone();
+        let gone = died(base, base, &version);
+        let changed: Vec<Mask> = gone.iter().zip(replaced).map(|(gone, replaced)| gone.since(Some(replaced))).collect();
+        let name = version.schema.name.clone();
+        let (base, replaced, new_only) = (base.clone(), replaced.clone(), new_only.clone());
+        let is_any = gone.iter().any(|mask| mask.dead() > 0) || !new_only.is_empty();
+        is_any.then_some(NetChange { base, name, changed, replaced, new_only, version })
+    };
+    overlay.touched().filter_map(of).collect()
+}
+
+/// The rows that come, those of each table in their order.
+pub(super) fn batches(overlay: &Overlay) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    for version in overlay.versions() {
+        let base_runs = overlay.touched().find(|t| t.base.id == version.id).map_or(0, |t| t.base.runs.len());
+        batches.extend(version.runs.iter().skip(base_runs).filter_map(|run| batch_of(version, run)));
+    }
+    batches
+}
+
+/// A run as rows that any version of its table takes: by the names of columns, symbols by their strings. `None` when no row
+/// of it is alive.
+fn batch_of(table: &TableSnapshot, run: &Run) -> Option<Batch> {
+    let alive = run.alive_rows();
+    if alive == 0 {
+        return None;
+    }
+    let rows = (alive < run.rows).then(|| (0..run.rows as u32).filter(|row| !run.is_dead(*row as usize)).collect());
+    let rows: Option<Vec<u32>> = rows;
+    let mut columns = Vec::with_capacity(run.columns.len());
+    for (id, column) in &run.columns {
+        // A column may have been dropped since.
+        let Some(target) = table.schema.column_by_id(*id) else { continue };
+        let mut column = match &rows {
+            Some(rows) => tidalite_kernels::gather(column, rows),
+            None => Column::clone(column),
+        };
+        let mut dictionary = Views::new();
+        if let (ColumnType::Symbol, Some(map)) = (target.column_type, table.symbols.get(id)) {
+            dictionary = own_dictionary(&mut column, &map.strings());
+        }
+        columns.push(BatchColumn {
+            name: target.name.clone(),
+            column_type: target.column_type,
+            column,
+            dictionary,
+            narrower: None,
+        });
+    }
+    Some(Batch { table: table.schema.name.clone(), rows: alive, columns, timestamps: None, lines: Vec::new() })
+}
+
+/// Numbers the strings of a column anew, in the order in which they are met; gives the strings.
+fn own_dictionary(column: &mut Column, strings: &Views) -> Views {
+    let mut dictionary = Views::new();
+    let mut codes = std::collections::HashMap::new();
+    let validity = column.validity.clone();
+    if let Values::U32(ids) = &mut column.values {
+        for (row, id) in ids.iter_mut().enumerate() {
+            // What lies under a NULL may be no number of a string.
+            if validity.as_ref().is_some_and(|valid| !valid.get(row)) {
+                *id = 0;
+                continue;
+            }
+            *id = *codes.entry(*id).or_insert_with(|| {
+                dictionary.push(strings.get(*id as usize));
+                dictionary.len() as u32 - 1
+            });
+        }
+    }
+    dictionary
+}
+
+/// A run with the numbers that symbols have in another version of the table; what that does not know has none.
+pub(super) fn renumbered(run: &Run, from: &TableSnapshot, to: &TableSnapshot) -> Run {
+    let mut run = run.clone();
+    for (id, column) in &mut run.columns {
+        let (Some(own), Some(other)) = (from.symbols.get(id), to.symbols.get(id)) else { continue };
+        let (strings, column) = (own.strings(), Arc::make_mut(column));
+        let validity = column.validity.clone();
+        let Values::U32(ids) = &mut column.values else { continue };
+        for (row, id) in ids.iter_mut().enumerate() {
+            if validity.as_ref().is_none_or(|valid| valid.get(row)) {
+                *id = other.id_of(strings.get(*id as usize)).map_or(u32::MAX, |found| found.0);
+            }
+        }
+    }
+    run
+}
