@@ -5,14 +5,15 @@ use crate::wait::wait;
 use crate::{capsule, errors, parameters};
 use arrow::array::RecordBatchReader;
 use arrow::ffi_stream::ArrowArrayStreamReader;
-use futures::future::BoxFuture;
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tidalite::config::Durability;
-use tidalite::types::{Batch, Command, PartitionBy, Txn};
-use tidalite::{DatabaseConfig, Error, ErrorKind, Frame, QueryOptions, Response};
+use tidalite::types::{Batch, Command, PartitionBy, TableSchema, Txn};
+use tidalite::{DatabaseConfig, Error, ErrorKind, Frame, Isolation, QueryOptions, Response};
 use tidalite_frames::{Pieces, RowOptions, RowPlan, Symbols};
 
 /// Rows that are converted at a time: signals are looked at in between, and commits begun.
@@ -34,6 +35,16 @@ impl Database {
 
     fn frames(&self) -> std::sync::MutexGuard<'_, Vec<Frame>> {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn options(&self, py: Python<'_>, parameters: &Bound<'_, PyList>, timeout: Option<f64>) -> PyResult<QueryOptions> {
+        Ok(QueryOptions {
+            timeout: seconds(py, timeout)?,
+            client: "python".to_owned(),
+            parameters: parameters::parameters(parameters)?,
+            frames: self.frames().clone(),
+            is_read_only: false,
+        })
     }
 
     /// To be dropped without the lock: its memory is Python's, which may do anything when it is released.
@@ -93,20 +104,26 @@ impl Database {
         parameters: &Bound<'py, PyList>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let options = QueryOptions {
-            timeout: seconds(py, timeout)?,
-            client: "python".to_owned(),
-            parameters: parameters::parameters(parameters)?,
-            frames: self.frames().clone(),
-        };
-        let answer = wait(py, self.get(py)?.execute(sql, options))?;
-        match answer.map_err(|e| errors::of_database(py, &e, Some(sql)))? {
-            Response::Rows(rows) => Ok(Bound::new(py, Rows::new(rows, sql.to_owned()))?.into_any()),
-            Response::Done { tag, rows } => {
-                Ok(PyTuple::new(py, [tag.into_pyobject(py)?.into_any(), rows.into_pyobject(py)?.into_any()])?
-                    .into_any())
+        let options = self.options(py, parameters, timeout)?;
+        let running = self.get(py)?.execute(sql, options);
+        answered(py, sql, running)
+    }
+
+    /// Begins a transaction.
+    fn begin(slf: Bound<'_, Database>, isolation: &str) -> PyResult<Transaction> {
+        let py = slf.py();
+        let isolation = match isolation {
+            "read committed" => Isolation::ReadCommitted,
+            "repeatable read" => Isolation::RepeatableRead,
+            "serializable" => Isolation::Serializable,
+            other => {
+                let message =
+                    format!("isolation {other:?} is not one of read committed, repeatable read, serializable");
+                return Err(errors::of_kind(py, "invalid", &message));
             }
-        }
+        };
+        let open = slf.get().get(py)?.begin(isolation);
+        Ok(Transaction { open, database: slf.unbind() })
     }
 
     /// Writes the rows of an Arrow stream; gives how many. Durable and visible on return.
@@ -122,26 +139,8 @@ impl Database {
         partition_by: &str,
         atomic: bool,
     ) -> PyResult<u64> {
-        let database = self.get(py)?;
-        let symbols = symbols_of(symbols)?;
-        let partition_by = PartitionBy::from_sql_name(partition_by).ok_or_else(|| {
-            let message = format!("partition_by {partition_by:?} is not one of HOUR, DAY, WEEK, MONTH, YEAR, NONE");
-            errors::of_kind(py, "invalid", &message)
-        })?;
-        let mut reader = capsule::reader(frame)?;
-        let existing = database.table(table);
-        let options = RowOptions { table: table.to_owned(), at, symbols };
-        let plan =
-            RowPlan::new(&reader.schema(), &options, existing.as_deref()).map_err(|e| errors::of_frame(py, &e))?;
-        // A table is created when the first rows of it have been found good.
-        let create = existing.is_none().then(|| Command::CreateTable(plan.table(partition_by)));
-        let mut commits = Commits { database, create, running: None };
-        let mut pieces = Pieces::new(plan, atomic);
-        let written = write_all(py, &mut reader, &mut pieces, &mut commits);
-        // What is on its way was there first, and so is its error.
-        commits.finish_running(py)?;
-        written?;
-        Ok(pieces.rows())
+        let target = Target::Database(self.get(py)?);
+        write(py, target, table, frame, at, symbols, partition_by, atomic)
     }
 
     /// Makes the rows of an Arrow stream a table of statements.
@@ -191,6 +190,139 @@ impl Database {
     }
 }
 
+/// Writes the rows of an Arrow stream; gives how many.
+#[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
+fn write(
+    py: Python<'_>,
+    target: Target,
+    table: &str,
+    frame: &Bound<'_, PyAny>,
+    at: Option<String>,
+    symbols: Option<&Bound<'_, PyAny>>,
+    partition_by: &str,
+    atomic: bool,
+) -> PyResult<u64> {
+    let symbols = symbols_of(symbols)?;
+    let partition_by = PartitionBy::from_sql_name(partition_by).ok_or_else(|| {
+        let message = format!("partition_by {partition_by:?} is not one of HOUR, DAY, WEEK, MONTH, YEAR, NONE");
+        errors::of_kind(py, "invalid", &message)
+    })?;
+    let mut reader = capsule::reader(frame)?;
+    let existing = target.table(table);
+    let options = RowOptions { table: table.to_owned(), at, symbols };
+    let plan = RowPlan::new(&reader.schema(), &options, existing.as_deref()).map_err(|e| errors::of_frame(py, &e))?;
+    // A table is created when the first rows of it have been found good.
+    let create = existing.is_none().then(|| Command::CreateTable(plan.table(partition_by)));
+    let mut commits = Commits { target, create, running: None };
+    let mut pieces = Pieces::new(plan, atomic);
+    let written = write_all(py, &mut reader, &mut pieces, &mut commits);
+    // What is on its way was there first, and so is its error.
+    commits.finish_running(py)?;
+    written?;
+    Ok(pieces.rows())
+}
+
+/// What a statement answers: rows, or its tag and how many rows it changed.
+fn answered<'py>(
+    py: Python<'py>,
+    sql: &str,
+    running: BoxFuture<'static, Result<Response, Error>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match wait(py, running)?.map_err(|e| errors::of_database(py, &e, Some(sql)))? {
+        Response::Rows(rows) => Ok(Bound::new(py, Rows::new(rows, sql.to_owned()))?.into_any()),
+        Response::Done { tag, rows } => {
+            Ok(PyTuple::new(py, [tag.into_pyobject(py)?.into_any(), rows.into_pyobject(py)?.into_any()])?.into_any())
+        }
+    }
+}
+
+/// An open transaction. It is rolled back when it is dropped.
+#[pyclass(frozen, module = "tidalite._native")]
+pub struct Transaction {
+    open: tidalite::Transaction,
+    database: Py<Database>,
+}
+
+#[pymethods]
+impl Transaction {
+    /// Runs one statement, as [`Database::execute`] does.
+    #[pyo3(signature = (sql, parameters, timeout=None))]
+    fn execute<'py>(
+        &self,
+        py: Python<'py>,
+        sql: &str,
+        parameters: &Bound<'py, PyList>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = self.database.get().options(py, parameters, timeout)?;
+        answered(py, sql, self.open.execute(sql, options))
+    }
+
+    /// Writes the rows of an Arrow stream; gives how many. A table is created when it does not exist, a column is not.
+    #[pyo3(signature = (table, frame, at=None, symbols=None, partition_by="DAY"))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
+    fn write(
+        &self,
+        py: Python<'_>,
+        table: &str,
+        frame: &Bound<'_, PyAny>,
+        at: Option<String>,
+        symbols: Option<&Bound<'_, PyAny>>,
+        partition_by: &str,
+    ) -> PyResult<u64> {
+        write(py, Target::Transaction(self.open.clone()), table, frame, at, symbols, partition_by, false)
+    }
+
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        wait(py, self.open.commit())?.map(drop).map_err(|e| errors::of_database(py, &e, None))
+    }
+
+    fn roll_back(&self) {
+        self.open.roll_back();
+    }
+
+    fn savepoint(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.open.savepoint(name).map_err(|e| errors::of_database(py, &e, None))
+    }
+
+    fn roll_back_to(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.open.roll_back_to(name).map_err(|e| errors::of_database(py, &e, None))
+    }
+
+    fn release(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.open.release(name).map_err(|e| errors::of_database(py, &e, None))
+    }
+}
+
+/// Where rows go.
+enum Target {
+    Database(tidalite::Database),
+    Transaction(tidalite::Transaction),
+}
+
+impl Target {
+    fn table(&self, name: &str) -> Option<std::sync::Arc<TableSchema>> {
+        match self {
+            Target::Database(database) => database.table(name),
+            Target::Transaction(transaction) => transaction.table(name),
+        }
+    }
+
+    fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn, Error>> {
+        match self {
+            Target::Database(database) => database.command(command),
+            Target::Transaction(transaction) => ready(transaction.command(command).map(|()| Txn(0))).boxed(),
+        }
+    }
+
+    fn commit(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<Txn, Error>> {
+        match self {
+            Target::Database(database) => database.commit(batches),
+            Target::Transaction(transaction) => ready(transaction.insert(batches).map(|()| Txn(0))).boxed(),
+        }
+    }
+}
+
 /// Converts the rows and begins their commits.
 fn write_all(
     py: Python<'_>,
@@ -226,7 +358,7 @@ fn keep(ready: &mut Vec<Vec<Batch>>, batches: Vec<Batch>) -> tidalite_frames::Re
 /// Commits in order: the next rows are converted while one is on its way, but no commit begins before the last one is
 /// known to be good, so that a refused one is the last.
 struct Commits {
-    database: tidalite::Database,
+    target: Target,
     /// What makes the table, until it has.
     create: Option<Command>,
     running: Option<BoxFuture<'static, Result<Txn, Error>>>,
@@ -237,14 +369,14 @@ impl Commits {
         for batches in ready.drain(..) {
             self.create(py)?;
             self.finish_running(py)?;
-            self.running = Some(self.database.commit(batches));
+            self.running = Some(self.target.commit(batches));
         }
         Ok(())
     }
 
     fn create(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(create) = self.create.take() else { return Ok(()) };
-        wait(py, self.database.command(create))?.map(drop).map_err(|e| errors::of_write(py, &e))
+        wait(py, self.target.command(create))?.map(drop).map_err(|e| errors::of_write(py, &e))
     }
 
     fn finish_running(&mut self, py: Python<'_>) -> PyResult<()> {

@@ -35,6 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<database::Database>()?;
+    module.add_class::<database::Transaction>()?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<rows::Table>()?;
     module.add_class::<ipc::IpcDecoder>()?;

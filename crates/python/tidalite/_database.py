@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence, Type, Union
 from ._frames import as_stream
 from ._parameters import Parameters, bound
 from ._result import Answer, Result
-from .errors import Error
+from .errors import Error, NotSupportedError
 
 Symbols = Union[None, bool, str, Sequence[str]]
 
@@ -80,6 +80,15 @@ class Database(abc.ABC):
     def tables(self) -> list[str]:
         """Names of all tables."""
         return [name for (name,) in self.sql("select table_name from tables() order by table_name").fetchall()]
+
+    def transaction(self, isolation: str = "repeatable read") -> Any:
+        """A transaction, for ``with``: committed at its end, rolled back when an exception leaves it.
+
+        :raises NotSupportedError: over HTTP, where every statement commits by itself
+        """
+        raise NotSupportedError(
+            "transactions are not supported over HTTP", hint="the PostgreSQL protocol has them, on port 8812",
+        )
 
     @abc.abstractmethod
     def register(self, name: str, frame: Any, *, at: Optional[str] = None, keep_nan: bool = False) -> None: ...

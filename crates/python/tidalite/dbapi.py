@@ -5,17 +5,21 @@
     connection = tidalite.dbapi.connect("folder")                  # or "tidalite://host"
     pandas.read_sql("select * from trades", connection)
 
-Every statement commits by itself: ``commit`` and ``rollback`` do nothing.
+In this process a transaction begins with the first statement; ``commit`` and ``rollback`` end it, and closing a connection rolls
+back. Over HTTP every statement commits by itself.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import os
+import threading
 import time
 from types import TracebackType
 from typing import Any, Iterable, Iterator, Optional, Type, Union
 
 from ._database import Database
+from ._local import LocalDatabase, Transaction
 from ._parameters import Parameters
 from ._result import Result
 from .errors import (  # noqa: F401 - the interface asks for them here
@@ -64,14 +68,51 @@ def TimestampFromTicks(ticks: float) -> dt.datetime:
     return dt.datetime.fromtimestamp(ticks, dt.timezone.utc).replace(tzinfo=None)
 
 
-def connect(target: Union[str, Database], **settings: Any) -> "Connection":
-    """A connection to a folder, to a server by its ``tidalite://`` address, or to a database that is open already."""
+def connect(target: Union[str, Database], *, autocommit: Optional[bool] = None, **settings: Any) -> "Connection":
+    """A connection to a folder, to a server by its ``tidalite://`` address, or to a database that is open already.
+
+    :param autocommit: whether every statement commits by itself: so it is over HTTP, and by default not in this process
+    """
     if isinstance(target, Database):
-        return Connection(target, owns=False)
+        return Connection(target, owns=False, autocommit=autocommit)
     import tidalite
 
     is_url = "://" in str(target)
-    return Connection(tidalite.connect(target, **settings) if is_url else tidalite.open(target, **settings), owns=True)
+    if is_url:
+        return Connection(tidalite.connect(target, **settings), owns=True, autocommit=autocommit)
+    return Connection(_Folders.open(os.path.abspath(target), settings), owns=True, autocommit=autocommit)
+
+
+class _Folders:
+    """Folders that connections of this process have open, each once, and by how many."""
+
+    _lock = threading.Lock()
+    _open: dict[str, tuple[LocalDatabase, int]] = {}
+
+    @classmethod
+    def open(cls, folder: str, settings: dict[str, Any]) -> LocalDatabase:
+        import tidalite
+
+        with cls._lock:
+            database, count = cls._open.get(folder, (None, 0))
+            if database is None:
+                database = tidalite.open(folder, **settings)
+            cls._open[folder] = (database, count + 1)
+            return database
+
+    @classmethod
+    def close(cls, database: Database) -> bool:
+        """False for one that was not opened here."""
+        with cls._lock:
+            for folder, (known, count) in cls._open.items():
+                if known is database:
+                    if count > 1:
+                        cls._open[folder] = (known, count - 1)
+                    else:
+                        del cls._open[folder]
+                        known.close()
+                    return True
+        return False
 
 
 class Connection:
@@ -79,9 +120,32 @@ class Connection:
     DataError, OperationalError, IntegrityError, InternalError = DataError, OperationalError, IntegrityError, InternalError
     ProgrammingError, NotSupportedError = ProgrammingError, NotSupportedError
 
-    def __init__(self, database: Database, owns: bool) -> None:
+    def __init__(self, database: Database, owns: bool, autocommit: Optional[bool] = None) -> None:
         self._database: Optional[Database] = database
         self._owns = owns
+        #: Whether statements can be rolled back.
+        self.has_transactions = isinstance(database, LocalDatabase)
+        self._autocommit = not self.has_transactions
+        self._transaction: Optional[Transaction] = None
+        #: Of transactions to come, as :meth:`LocalDatabase.transaction` takes it.
+        self.isolation = "read committed"
+        if autocommit is not None:
+            self.autocommit = autocommit
+
+    @property
+    def autocommit(self) -> bool:
+        return self._autocommit
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        """As PEP 249 has it: turning it on commits what is open."""
+        if not value and not self.has_transactions:
+            raise NotSupportedError(
+                "transactions are not supported over HTTP", hint="the PostgreSQL protocol has them, on port 8812",
+            )
+        if value:
+            self.commit()
+        self._autocommit = value
 
     @property
     def database(self) -> Database:
@@ -97,17 +161,54 @@ class Connection:
         return self.cursor().execute(sql, parameters)
 
     def commit(self) -> None:
-        """Does nothing: what was executed is committed."""
+        """Commits what was executed since the last commit; over HTTP it is committed already."""
         self.database  # noqa: B018
+        transaction, self._transaction = self._transaction, None
+        if transaction is not None:
+            transaction.commit()
 
     def rollback(self) -> None:
-        """Does nothing: there is never a transaction open, and what was executed stays. Pools and tools call it when they
-        give a connection back."""
+        """Undoes what was executed since the last commit; over HTTP it stays. Pools and tools call it when they give a
+        connection back."""
         self.database  # noqa: B018
+        self._roll_back()
+
+    def _roll_back(self) -> None:
+        transaction, self._transaction = self._transaction, None
+        if transaction is not None:
+            transaction.rollback()
+
+    def _sql(self, sql: str, parameters: Parameters) -> Result:
+        database = self.database
+        if self._autocommit or not isinstance(database, LocalDatabase):
+            return database.sql(sql, parameters)
+        return self._open_transaction(database).sql(sql, parameters)
+
+    def _open_transaction(self, database: LocalDatabase) -> Transaction:
+        if self._transaction is None:
+            self._transaction = database.transaction(self.isolation)
+        return self._transaction
+
+    def savepoint(self, name: str) -> None:
+        """Notes what was executed so far under a name, in this process only."""
+        database = self.database
+        if not isinstance(database, LocalDatabase):
+            raise NotSupportedError("savepoints are not supported over HTTP")
+        self._open_transaction(database).savepoint(name)
+
+    def rollback_to(self, name: str) -> None:
+        if self._transaction is not None:
+            self._transaction.rollback_to(name)
+
+    def release(self, name: str) -> None:
+        if self._transaction is not None:
+            self._transaction.release(name)
 
     def close(self) -> None:
+        if self._database is not None:
+            self._roll_back()
         database, self._database = self._database, None
-        if database is not None and self._owns:
+        if database is not None and self._owns and not _Folders.close(database):
             database.close()
 
     def __enter__(self) -> "Connection":
@@ -139,7 +240,7 @@ class Cursor:
             raise InterfaceError("the cursor is closed")
         self._result = None
         # An empty sequence is what many tools pass for none.
-        self._result = self.connection.database.sql(sql, parameters or None)
+        self._result = self.connection._sql(sql, parameters or None)
         self.rowcount = self._result.rowcount
         return self
 

@@ -6,7 +6,7 @@
     pandas.read_sql(sqlalchemy.text("select * from trades where price > :least"), engine, params={"least": 100})
     frame.to_sql("trades", engine, index=False, if_exists="append")
 
-Every statement commits by itself, whatever transactions are opened around it. Constraints, indexes and defaults of
+The engine in this process has transactions and savepoints; over HTTP every statement commits by itself. Constraints, indexes and defaults of
 columns are left out of CREATE TABLE: tables have none. A ``Table`` says its designated timestamp and partitions by
 ``tidalite_timestamp="ts"`` and ``tidalite_partition_by="DAY"``.
 """
@@ -136,8 +136,7 @@ class TidaliteDialect(default.DefaultDialect):
 
     @classmethod
     def get_pool_class(cls, url: Any) -> Any:
-        # A folder is open once in a process; threads may share the connection.
-        return pool.QueuePool if url.host else pool.StaticPool
+        return pool.QueuePool
 
     def create_connect_args(self, url: Any) -> Any:
         settings: dict[str, Any] = dict(url.query)
@@ -155,23 +154,32 @@ class TidaliteDialect(default.DefaultDialect):
         return [f"{scheme}://{host}:{url.port}" if url.port else f"{scheme}://{host}"], settings
 
     def do_savepoint(self, connection: Any, name: str) -> None:
-        raise exc.InvalidRequestError("every statement commits by itself: there are no savepoints")
+        connection.connection.dbapi_connection.savepoint(name)
+
+    def do_rollback_to_savepoint(self, connection: Any, name: str) -> None:
+        connection.connection.dbapi_connection.rollback_to(name)
+
+    def do_release_savepoint(self, connection: Any, name: str) -> None:
+        connection.connection.dbapi_connection.release(name)
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
         # Connections to a server are made anew for a request where they have to be.
         return False
 
     def get_isolation_level_values(self, dbapi_connection: Any) -> list[str]:
-        return ["AUTOCOMMIT"]
+        levels = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] if dbapi_connection.has_transactions else []
+        return ["AUTOCOMMIT", *levels]
 
     def get_default_isolation_level(self, dbapi_connection: Any) -> str:
-        return "AUTOCOMMIT"
+        return self.get_isolation_level(dbapi_connection)
 
     def get_isolation_level(self, dbapi_connection: Any) -> str:
-        return "AUTOCOMMIT"
+        return "AUTOCOMMIT" if dbapi_connection.autocommit else str(dbapi_connection.isolation).upper()
 
     def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
-        """There is one."""
+        dbapi_connection.autocommit = level == "AUTOCOMMIT"
+        if level != "AUTOCOMMIT":
+            dbapi_connection.isolation = level.lower()
 
     def _get_default_schema_name(self, connection: Any) -> Optional[str]:
         return None
