@@ -684,3 +684,57 @@ def test_transactions_beside_each_other(server, table):
     for thread in (*movers, sealer):
         thread.join()
     assert not problems, problems
+
+
+QUERIES = [
+    "SELECT s, count(*), sum(v), min(k), max(k) FROM {t} GROUP BY s ORDER BY s",
+    "SELECT count(*), count(s), count(DISTINCT s), count(DISTINCT k) FROM {t}",
+    "SELECT k, s, v FROM {t} LATEST ON ts PARTITION BY s ORDER BY s, k",
+    "SELECT ts, s, last(v) FROM {t} SAMPLE BY 6h ORDER BY ts, s",
+    "SELECT ts, sum(v) FROM {t} SAMPLE BY 1d FILL(0)",
+    "SELECT s, count(*) FROM {t} WHERE s IN ('s1', 'own1', 'nosuch') OR s LIKE '%2' GROUP BY s ORDER BY s",
+    "SELECT a.s, count(*) FROM {t} a JOIN {t}_2 b ON a.s = b.s GROUP BY a.s ORDER BY a.s",
+    "SELECT a.k, b.v FROM {t} a ASOF JOIN {t}_2 b ON (s) ORDER BY a.ts, a.k LIMIT 200",
+    "SELECT s, k FROM (SELECT s, k, row_number() OVER (PARTITION BY s ORDER BY v DESC, k) AS n FROM {t}) w WHERE n <= 2 ORDER BY s, k",
+    "SELECT * FROM {t} ORDER BY s DESC, ts, k, v LIMIT 50",
+    "SELECT * FROM {t} WHERE ts >= '2024-01-02' AND ts < '2024-01-04' AND v % 3 = 1 ORDER BY ts, k, v LIMIT 100",
+    "SELECT * FROM {t} ORDER BY ts, k, v LIMIT -20",
+    "SELECT max(ts), min(ts), first(k), last(k) FROM {t}",
+    "SELECT s FROM {t} EXCEPT SELECT s FROM {t}_2 ORDER BY 1",
+    "SELECT table_name FROM information_schema.tables WHERE table_name LIKE '{t}%' ORDER BY 1",
+]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_a_transaction_sees_is_what_is_there_after_its_commit(server, table, seed):
+    r, t = random.Random(seed), table
+    with connect(server) as a, connect(server) as b:
+        for name in (t, f"{t}_2"):
+            keys = " DEDUP UPSERT KEYS(ts, k)" if seed % 2 else ""
+            run(a, f"CREATE TABLE {name} (ts TIMESTAMP, k LONG, s SYMBOL, v LONG) TIMESTAMP(ts) PARTITION BY DAY{keys}")
+            run(a, f"INSERT INTO {name} SELECT dateadd('s', (x * 50)::int, '2024-01-01'), x, CASE WHEN x % 10 = 0 THEN NULL ELSE 's' || (x % 13) END, x FROM long_sequence(6000)")
+            server.exec(f"ALTER TABLE {name} SEAL")
+            run(a, f"INSERT INTO {name} SELECT dateadd('s', (x * 70)::int, '2024-01-01'), 10000 + x, 's' || (x % 17), x FROM long_sequence(500)")
+        run(a, "BEGIN")
+        for step in range(12):
+            name, m = r.choice([t, f"{t}_2"]), r.choice([3, 7, 50])
+            change = r.choice([
+                f"INSERT INTO {name} SELECT dateadd('s', (x * 90)::int, '2024-01-02'), {step} * 1000 + x, 'own' || (x % 5), x FROM long_sequence(300)",
+                f"UPDATE {name} SET s = 'own' || (k % 4), v = v + 1 WHERE k % {m} = 1",
+                f"UPDATE {name} SET v = -v WHERE s = 's{step}'",
+                f"DELETE FROM {name} WHERE k % {m} = 2",
+                f"INSERT INTO {name} SELECT ts, k, s, v + 1 FROM {name} WHERE k % {m} = 0",
+            ])
+            assert run(a, change)[1] == "T", change
+            # Others go on, with symbols of their own.
+            assert run(b, f"INSERT INTO {t} VALUES ('2024-01-02', -1, 'other {step}', 0)")[0] == "INSERT 0 1"
+            assert run(b, f"DELETE FROM {t} WHERE k = -1")[0] == "DELETE 1"
+        inside = [run(a, query.format(t=t))[0] for query in QUERIES]
+        assert [query for query, seen in zip(QUERIES, inside) if not isinstance(seen, list)] == []
+        server.exec(f"ALTER TABLE {t} SEAL")
+        assert run(a, "COMMIT") == ("COMMIT", "I")
+        for query, seen in zip(QUERIES, inside):
+            assert run(b, query.format(t=t))[0] == seen, query
+        server.exec(f"ALTER TABLE {t} SEAL")
+        for query, seen in zip(QUERIES, inside):
+            assert run(b, query.format(t=t))[0] == seen, f"sealed: {query}"
