@@ -111,6 +111,11 @@ SCRIPTS = {
         ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "SET", "I"), ("DELETE FROM t; SELECT 1", "25006", "I"), ("SHOW default_transaction_read_only", [("on",)], "I"),
         ("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE", "SET", "I"), ("SET default_transaction_read_only = maybe", "22023", "I"),
     ],
+    "read only since a savepoint": [
+        ("BEGIN", "BEGIN", "T"), ("SAVEPOINT a", "SAVEPOINT", "T"), ("SET TRANSACTION READ ONLY", "SET", "T"), ("DELETE FROM t", "25006", "E"), ("ROLLBACK TO a", "ROLLBACK", "T"), ("SHOW transaction_read_only", [("off",)], "T"),
+        ("DELETE FROM t WHERE k = 1", "DELETE 1", "T"), ("BEGIN READ ONLY", "BEGIN", "T"), ("RELEASE a", "RELEASE", "T"), ("DELETE FROM t WHERE k = 2", "DELETE 1", "T"), ("ROLLBACK", "ROLLBACK", "I"),
+        ("SET application_name = 'x'", "SET", "I"), ("BEGIN", "BEGIN", "T"), ("SAVEPOINT a", "SAVEPOINT", "T"), ("SET application_name = 'y'", "SET", "T"), ("ROLLBACK TO a", "ROLLBACK", "T"), ("SHOW application_name", [("x",)], "T"), ("COMMIT", "COMMIT", "I"),
+    ],
     "isolation": [
         ("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY", "BEGIN", "T"), ("SHOW transaction_isolation", [("serializable",)], "T"), ("SHOW TRANSACTION ISOLATION LEVEL", [("serializable",)], "T"), ("COMMIT", "COMMIT", "I"),
         ("BEGIN", "BEGIN", "T"), ("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET", "T"), ("SHOW transaction_isolation", [("read committed",)], "T"), ("SELECT 1", [("1",)], "T"),

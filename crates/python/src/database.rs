@@ -260,7 +260,6 @@ impl Transaction {
 
     /// Writes the rows of an Arrow stream; gives how many. A table is created when it does not exist, a column is not.
     #[pyo3(signature = (table, frame, at=None, symbols=None, partition_by="DAY"))]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
     fn write(
         &self,
         py: Python<'_>,

@@ -51,6 +51,15 @@ pub struct Block {
     before: Variables,
     /// Settings that hold for this transaction only.
     local: BTreeSet<String>,
+    /// The latest last.
+    savepoints: Vec<Savepoint>,
+}
+
+/// What a rollback to a savepoint gives back besides rows.
+struct Savepoint {
+    name: String,
+    is_read_only: bool,
+    variables: Variables,
 }
 
 impl Block {
@@ -101,6 +110,7 @@ impl Session<'_> {
             is_implicit,
             before: self.variables.clone(),
             local: BTreeSet::new(),
+            savepoints: Vec::new(),
         }
     }
 
@@ -246,17 +256,36 @@ impl Session<'_> {
 
     pub(super) fn savepoint(&mut self, name: &str) -> Result<&'static str, Report> {
         self.in_block("SAVEPOINT")?.savepoint(name).map_err(|error| reported("", &error))?;
+        let variables = self.variables.clone();
+        if let Some(block) = &mut self.block {
+            let is_read_only = block.is_read_only;
+            block.savepoints.push(Savepoint { name: name.to_owned(), is_read_only, variables });
+        }
         Ok("SAVEPOINT")
     }
 
     pub(super) fn release(&mut self, name: &str) -> Result<&'static str, Report> {
         self.in_block("RELEASE SAVEPOINT")?.release(name).map_err(|error| reported("", &error))?;
+        if let Some(block) = &mut self.block
+            && let Some(at) = block.savepoints.iter().rposition(|known| known.name == name)
+        {
+            // As in PostgreSQL, what was set since the savepoint does not make the rest read-only.
+            block.is_read_only = block.savepoints[at].is_read_only;
+            block.savepoints.truncate(at);
+        }
         Ok("RELEASE")
     }
 
     pub(super) fn roll_back_to(&mut self, name: &str) -> Result<&'static str, Report> {
         self.in_block("ROLLBACK TO SAVEPOINT")?.roll_back_to(name).map_err(|error| reported("", &error))?;
         self.transaction = OPEN;
+        let Some(block) = &mut self.block else { return Ok("ROLLBACK") };
+        if let Some(at) = block.savepoints.iter().rposition(|known| known.name == name) {
+            block.savepoints.truncate(at + 1);
+            block.is_read_only = block.savepoints[at].is_read_only;
+            let variables = block.savepoints[at].variables.clone();
+            self.restore(variables);
+        }
         Ok("ROLLBACK")
     }
 
