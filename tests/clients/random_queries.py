@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 COLUMNS = {"id": "long", "ts": "time", "a": "long", "b": "long", "i": "long", "x": "double", "s": "text", "v": "text", "f": "bool", "u": "time", "d": "date",
            "h": "long", "y": "long", "e": "float", "m": "decimal", "g": "uuid", "w": "nanos"}
 TYPES = {"id": "LONG", "ts": "TIMESTAMP", "a": "LONG", "b": "LONG", "i": "INT", "x": "DOUBLE", "s": "SYMBOL", "v": "VARCHAR", "f": "BOOLEAN", "u": "TIMESTAMP", "d": "DATE",
-         "h": "SHORT", "y": "BYTE", "e": "FLOAT", "m": "DECIMAL(12,3)", "g": "UUID", "w": "TIMESTAMP_NS"}
+         "h": "SHORT", "y": "BYTE", "e": "REAL", "m": "DECIMAL(12,3)", "g": "UUID", "w": "TIMESTAMP_NS"}
 DUCKDB = {"LONG": "BIGINT", "SYMBOL": "VARCHAR", "SHORT": "SMALLINT", "BYTE": "TINYINT"}
 KINDS = ["long", "long", "double", "double", "text", "text", "bool", "bool", "time", "time", "date", "date", "decimal", "uuid", "nanos", "float"]
-NAMES = dict(long="BIGINT", double="DOUBLE", text="VARCHAR", bool="BOOLEAN", time="TIMESTAMP", date="DATE", decimal="DECIMAL(12,3)", uuid="UUID", nanos="TIMESTAMP_NS", float="FLOAT")
+NAMES = dict(long="BIGINT", double="DOUBLE", text="VARCHAR", bool="BOOLEAN", time="TIMESTAMP", date="DATE", decimal="DECIMAL(12,3)", uuid="UUID", nanos="TIMESTAMP_NS", float="REAL")
 UUIDS = ["00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000001", "11111111-2222-3333-4444-555555555555", "7fffffff-ffff-ffff-ffff-ffffffffffff", "80000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"]
 TEXTS = ["", "a", "b", "ab", "B", "zz", "aXb", "a%b", "a_b", "é", "日本", " a ", "10", "it's", "abcdefghijklmnop", "abcdefghijklmnoq", "Ab c"]
 PATTERNS = ["a%", "%b", "%a%", "_b", "a_%", "%", "", "ab", "%é%", "%X_", "__", "a%b%", "%fgh%", "_%_", "A%"]

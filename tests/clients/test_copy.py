@@ -137,7 +137,7 @@ def test_asyncpg_copies(server, table):
     asyncio.run(run())
 
 
-TYPES = "ts TIMESTAMP, b BOOLEAN, h SHORT, n INT, l LONG, f FLOAT, d DOUBLE, m DECIMAL(10,2), t DATE, k SYMBOL, s VARCHAR, r BINARY, u UUID, a DOUBLE[], aa DOUBLE[][]"
+TYPES = "ts TIMESTAMP, b BOOLEAN, h SHORT, n INT, l LONG, f REAL, d DOUBLE, m DECIMAL(10,2), t DATE, k SYMBOL, s VARCHAR, r BINARY, u UUID, a DOUBLE[], aa DOUBLE[][]"
 BINARY_AS = ["timestamp", "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "text", "text", "bytea", "uuid", "float8[]", "float8[]"]
 TYPED_ROWS = [
     (dt.datetime(2024, 1, 1, 0, 0, 0, 5), True, -7, 2**31 - 1, -(2**63) + 1, 0.5, 1e300, Decimal("12345678.25"), dt.date(1969, 12, 31), "k1", 'a,"b"\n\\N', b"\x00\xff", UUID(int=7), [1.5, -2.0], [[1.0, 2.0], [3.0, 4.0]]),

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from server import eventually
 
-ALL = """CREATE TABLE {t} (ts TIMESTAMP, b BOOLEAN, b8 BYTE, s SHORT, i INT, l LONG, f FLOAT, d DOUBLE, dec DECIMAL(18,3),
+ALL = """CREATE TABLE {t} (ts TIMESTAMP, b BOOLEAN, b8 BYTE, s SHORT, i INT, l LONG, f REAL, d DOUBLE, dec DECIMAL(18,3),
   ns TIMESTAMP_NS, day DATE, sym SYMBOL, v VARCHAR, bin BINARY, u UUID, ip IPV4, a DOUBLE[], a2 DOUBLE[][], j JSON)
   TIMESTAMP(ts) PARTITION BY YEAR"""
 ID = uuid.UUID("11111111-2222-3333-4444-555555555555")

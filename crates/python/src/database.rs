@@ -44,6 +44,7 @@ impl Database {
             parameters: parameters::parameters(parameters)?,
             frames: self.frames().clone(),
             is_read_only: false,
+            session: None,
         })
     }
 

@@ -1,11 +1,65 @@
 //! What a query sees of the database: tables pinned at one instant, and what else runs.
 
 use crate::Frame;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tidalite_storage::TableSnapshot;
 use tidalite_types::TableId;
+
+/// What a statement may know of the session that runs it, and change in it.
+#[derive(Debug)]
+pub struct SessionContext {
+    /// The user that logged in.
+    pub user: String,
+    /// The number of the session that clients are told.
+    pub process: i32,
+    /// The settings that differ from their defaults, by lower-case name.
+    pub settings: BTreeMap<String, String>,
+    changes: Mutex<Vec<SettingChange>>,
+}
+
+/// A setting that a statement changed by `set_config`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingChange {
+    pub name: String,
+    pub value: String,
+    /// Whether it holds for the transaction only.
+    pub is_local: bool,
+}
+
+impl Default for SessionContext {
+    fn default() -> SessionContext {
+        SessionContext::new(crate::functions::OWNER, 0, BTreeMap::new())
+    }
+}
+
+impl SessionContext {
+    /// A session of `user` with the settings that differ from their defaults, by lower-case name.
+    #[must_use]
+    pub fn new(user: impl Into<String>, process: i32, settings: BTreeMap<String, String>) -> SessionContext {
+        SessionContext { user: user.into(), process, settings, changes: Mutex::default() }
+    }
+
+    /// A setting that differs from its default.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<String> {
+        self.settings.get(&name.to_ascii_lowercase()).cloned()
+    }
+
+    /// Notes a change, for whoever runs the statement to make.
+    pub fn set(&self, name: &str, value: &str, is_local: bool) {
+        let change = SettingChange { name: name.to_owned(), value: value.to_owned(), is_local };
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).push(change);
+    }
+
+    /// The changes that were noted since they were last taken.
+    #[must_use]
+    pub fn take_changes(&self) -> Vec<SettingChange> {
+        std::mem::take(&mut *self.changes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 /// Implemented by the database.
 pub trait Catalog: Send + Sync + Debug {
@@ -19,6 +73,11 @@ pub trait Catalog: Send + Sync + Debug {
     /// The rows that the caller of the statement brought along under a name.
     fn frame(&self, _name: &str) -> Option<Frame> {
         None
+    }
+
+    /// The session that runs the statement.
+    fn session(&self) -> Arc<SessionContext> {
+        Arc::default()
     }
 
     /// The statements under way.

@@ -9,15 +9,23 @@ pub mod batches;
 pub(crate) mod timestamps;
 pub(crate) mod values;
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit as ArrowUnit};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit as ArrowUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tidalite_types::pg_type::{self, PgType};
 use tidalite_types::{ColumnSchema, ColumnType, TimeUnit};
 
 /// The metadata key under which a field carries the SQL name of its type.
 const TYPE_KEY: &str = "tidalite.type";
 /// The metadata key under which a field carries its name as it was first written.
 const NAME_KEY: &str = "tidalite.name";
+/// The metadata key under which a field carries the number of the PostgreSQL type that its values are sent as, where
+/// another type is sent from the same Arrow type.
+const PG_TYPE_KEY: &str = "tidalite.pg";
+/// As [`PG_TYPE_KEY`], for texts that stand for numbers.
+const SHOWN_AS_KEY: &str = "tidalite.shown";
+/// The metadata key under which a field carries the table and the number of the column that it is.
+const ORIGIN_KEY: &str = "tidalite.origin";
 /// The metadata key that marks the designated timestamp of a table.
 const DESIGNATED_KEY: &str = "tidalite.designated";
 
@@ -64,6 +72,100 @@ pub(crate) fn field(name: &str, column_type: ColumnType, is_nullable: bool) -> F
     Arc::new(field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), column_type.to_string())])))
 }
 
+/// The Arrow type that values of a type of PostgreSQL travel in.
+fn pg_arrow_type(of: PgType) -> DataType {
+    match of {
+        pg_type::BOOL => DataType::Boolean,
+        pg_type::INT2 => DataType::Int16,
+        pg_type::INT4 => DataType::Int32,
+        pg_type::INT8 => DataType::Int64,
+        of if of.is_object() => DataType::Int64,
+        pg_type::FLOAT4 => DataType::Float32,
+        pg_type::FLOAT8 => DataType::Float64,
+        pg_type::NUMERIC => DataType::Decimal128(38, 0),
+        pg_type::TIMESTAMP | pg_type::TIMESTAMPTZ => DataType::Timestamp(ArrowUnit::Microsecond, None),
+        pg_type::DATE => DataType::Date32,
+        pg_type::TIME => DataType::Time64(ArrowUnit::Microsecond),
+        pg_type::INTERVAL => DataType::Interval(IntervalUnit::MonthDayNano),
+        pg_type::BYTEA => DataType::BinaryView,
+        pg_type::UUID => DataType::FixedSizeBinary(16),
+        of if of.is_array() => {
+            DataType::List(item(pg_type::by_oid(of.element).map_or(DataType::Utf8View, pg_arrow_type)))
+        }
+        _ => DataType::Utf8View,
+    }
+}
+
+/// The type of PostgreSQL that values of an Arrow type are sent as if nothing else is said of them.
+fn natural_pg_type(data_type: &DataType) -> Option<PgType> {
+    match data_type {
+        DataType::Interval(_) | DataType::Duration(_) => Some(pg_type::INTERVAL),
+        DataType::Time32(_) | DataType::Time64(_) => Some(pg_type::TIME),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            let element = natural_pg_type(item.data_type())?;
+            if element.is_array() { Some(element) } else { pg_type::by_oid(element.array) }
+        }
+        other => type_of(other).map(pg_type::of),
+    }
+}
+
+/// A field of a type of PostgreSQL.
+pub(crate) fn pg_field(name: &str, of: PgType) -> Field {
+    let field = Field::new(name, pg_arrow_type(of), true);
+    if natural_pg_type(field.data_type()) == Some(of) {
+        return field;
+    }
+    with_pg_type(field, of)
+}
+
+/// The field with values that are sent as a type.
+pub(crate) fn with_pg_type(field: Field, of: PgType) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(PG_TYPE_KEY.to_owned(), of.oid.to_string());
+    field.with_metadata(metadata)
+}
+
+/// The type of PostgreSQL that a field says its values are sent as, if it says so and they still can.
+pub(crate) fn carried_pg_type(field: &Field) -> Option<PgType> {
+    let carried = field.metadata().get(PG_TYPE_KEY)?.parse().ok().and_then(pg_type::by_oid);
+    carried.filter(|of| pg_arrow_type(*of) == *field.data_type())
+}
+
+/// The field of arrays of what a field holds; `None` when PostgreSQL has no such arrays.
+pub(crate) fn array_field(of: &Field) -> Option<Field> {
+    let element = pg_type(of);
+    let array = if element.is_array() { Some(element) } else { pg_type::by_oid(element.array) };
+    let field = Field::new("", DataType::List(item(of.data_type().clone())), true);
+    let array = array?;
+    Some(if natural_pg_type(field.data_type()) == Some(array) { field } else { with_pg_type(field, array) })
+}
+
+/// The metadata of a text that is the name of an object of a type.
+pub(crate) fn shown_as(of: PgType) -> [(String, String); 1] {
+    [(SHOWN_AS_KEY.to_owned(), of.oid.to_string())]
+}
+
+/// The type that values of a field are sent as, where it is another than their Arrow type says.
+pub(crate) fn sent_as(field: &Field) -> Option<PgType> {
+    let shown = field.metadata().get(SHOWN_AS_KEY).filter(|_| *field.data_type() == DataType::Utf8View);
+    shown.and_then(|oid| oid.parse().ok()).and_then(pg_type::by_oid).or_else(|| carried_pg_type(field))
+}
+
+/// The type of PostgreSQL that values of a field are sent as.
+pub(crate) fn pg_type(field: &Field) -> PgType {
+    let own = || column_type(field).map(pg_type::of).filter(|_| field.metadata().contains_key(TYPE_KEY));
+    carried_pg_type(field).or_else(own).or_else(|| natural_pg_type(field.data_type())).unwrap_or(pg_type::TEXT)
+}
+
+/// The table and the number of the column that a field is; `None` when it is computed.
+pub(crate) fn origin(field: &Field) -> Option<(u32, i16)> {
+    let mut parts = field.metadata().get(ORIGIN_KEY)?.split(':');
+    let (table, number) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let of: u32 = parts.next()?.parse().ok()?;
+    // A cast keeps what is said of its argument.
+    (pg_type(field).oid == of).then_some((table, number))
+}
+
 /// The field of a value that is one of those of another field: an address stays one, and a JSON document.
 pub(crate) fn field_of_one(name: &str, of: &Field) -> FieldRef {
     match column_type(of) {
@@ -72,14 +174,17 @@ pub(crate) fn field_of_one(name: &str, of: &Field) -> FieldRef {
     }
 }
 
-/// The field of a table's column, named folded.
-pub(crate) fn table_field(column: &ColumnSchema, is_designated: bool) -> FieldRef {
+/// The field of a table's column, named folded. `origin` is the number of the table in the catalog and that of the
+/// column in it, from 1.
+pub(crate) fn table_field(column: &ColumnSchema, is_designated: bool, origin: Option<(i64, usize)>) -> FieldRef {
     let field = named(&field("", column.column_type, !is_designated), &column.name);
-    if !is_designated {
-        return Arc::new(field);
-    }
     let mut metadata = field.metadata().clone();
-    metadata.insert(DESIGNATED_KEY.to_owned(), String::new());
+    if let Some((oid, number)) = origin {
+        metadata.insert(ORIGIN_KEY.to_owned(), format!("{oid}:{number}:{}", pg_type::of(column.column_type).oid));
+    }
+    if is_designated {
+        metadata.insert(DESIGNATED_KEY.to_owned(), String::new());
+    }
     Arc::new(field.with_metadata(metadata))
 }
 

@@ -61,6 +61,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidalite_kernels::ask_for_long_turns;
 use tidalite_storage::TableSnapshot;
+use tidalite_types::pg_type::PgType;
 use tidalite_types::{ColumnType, ErrorKind};
 use tokio::sync::mpsc;
 
@@ -121,6 +122,17 @@ pub struct OutputColumn {
     pub type_name: String,
     /// The type of ours, when values of the column can be stored.
     pub column_type: Option<ColumnType>,
+    /// What clients of PostgreSQL are told besides.
+    pub pg: PgColumn,
+}
+
+/// A column as clients of PostgreSQL are told of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PgColumn {
+    /// The type its values are sent as, where it is another than their Arrow type says.
+    pub pg_type: Option<PgType>,
+    /// The number of the table in `pg_class` and of the column in `pg_attribute`, when it is one as it is.
+    pub origin: Option<(u32, i16)>,
 }
 
 pub struct QueryResult {
@@ -174,6 +186,9 @@ impl Engine {
         datafusion::execution::FunctionRegistry::register_expr_planner(&mut base, Arc::new(plan::Operators))?;
         for function in functions::scalars() {
             datafusion::execution::FunctionRegistry::register_udf(&mut base, function)?;
+        }
+        for function in functions::window_functions() {
+            datafusion::execution::FunctionRegistry::register_udwf(&mut base, function)?;
         }
         for function in functions::aggregates() {
             datafusion::execution::FunctionRegistry::register_udaf(&mut base, function)?;
@@ -473,7 +488,9 @@ impl Engine {
             Some(rows) => plan::last_rows(logical, rows)?,
             None => plan::in_time_order(logical)?,
         };
-        let logical = plan::decorrelated(plan::same_fields(plan::shown(logical)?)?)?;
+        let (logical, is_bound) = plan::bound_functions(plan::same_fields(plan::shown(logical)?)?, catalog)?;
+        let logical = plan::decorrelated(logical)?;
+        let names_only_tables = names_only_tables && !is_bound;
         Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
     }
 
@@ -592,7 +609,7 @@ impl Caller {
 /// What a query names.
 struct About {
     names_any: bool,
-    /// Neither views nor files.
+    /// Neither views nor files, nor functions of the session.
     names_only_tables: bool,
 }
 
@@ -768,7 +785,8 @@ fn rows(
 
 fn output_column(field: &Field, words: &Words) -> OutputColumn {
     let name = words.spelling(field.name(), door::spelling(field)).to_owned();
-    OutputColumn { name, type_name: door::type_name(field), column_type: door::column_type(field) }
+    let pg = PgColumn { pg_type: door::sent_as(field), origin: door::origin(field) };
+    OutputColumn { name, type_name: door::type_name(field), column_type: door::column_type(field), pg }
 }
 
 /// The second column of a name gets a number, as in QuestDB: `ts`, `ts1`.
@@ -809,6 +827,7 @@ fn lines(text: &str) -> Result<QueryResult> {
         name: "QUERY PLAN".to_owned(),
         type_name: "VARCHAR".to_owned(),
         column_type: Some(ColumnType::Varchar),
+        pg: PgColumn::default(),
     }];
     Ok(QueryResult { columns, schema, timestamp: None, stream: futures::stream::iter([Ok(batch)]).boxed() })
 }

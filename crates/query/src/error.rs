@@ -5,7 +5,7 @@ mod reworded;
 use crate::names::without_side;
 use datafusion::common::{DataFusionError, SchemaError};
 use std::sync::Arc;
-use tidalite_types::ErrorKind;
+use tidalite_types::{ErrorKind, SqlState};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -19,6 +19,8 @@ pub struct Error {
     /// Byte offset into the statement, counted from 0, of the offending character.
     pub position: Option<usize>,
     pub hint: Option<String>,
+    /// The code of PostgreSQL, where it is another than the kind and the text of the error say.
+    pub code: Option<SqlState>,
     /// The name the error is about, folded: its place in the text is the position when no better one is known.
     pub(crate) subject: Option<String>,
     /// Whether a sum of integers may have gone past the end of 64 bits on its way: sums of more bits tell.
@@ -27,7 +29,8 @@ pub struct Error {
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), position: None, hint: None, subject: None, is_of_sum: false }
+        let message = message.into();
+        Error { kind, message, position: None, hint: None, code: None, subject: None, is_of_sum: false }
     }
 
     pub fn invalid(message: impl Into<String>) -> Error {
@@ -64,6 +67,12 @@ impl Error {
     #[must_use]
     pub(crate) fn about(mut self, subject: impl Into<String>) -> Error {
         self.subject = Some(subject.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_code(mut self, code: SqlState) -> Error {
+        self.code = Some(code);
         self
     }
 
@@ -156,7 +165,7 @@ fn from_arrow(error: &arrow::error::ArrowError) -> Error {
             Some(theirs) => from_datafusion(theirs),
             None => unknown(&inner.to_string()),
         },
-        ArrowError::DivideByZero => Error::invalid("division by zero"),
+        ArrowError::DivideByZero => Error::invalid("division by zero").with_code(SqlState::DIVISION_BY_ZERO),
         ArrowError::CastError(m)
         | ArrowError::ParseError(m)
         | ArrowError::ComputeError(m)
@@ -180,7 +189,7 @@ fn from_schema(error: &SchemaError) -> Error {
                 let message = format!("missing FROM-clause entry for table \"{}\"", table.table());
                 let mut error = Error::new(ErrorKind::NotFound, message);
                 error.subject = Some(table.table().to_owned());
-                return error;
+                return error.with_code(SqlState::UNDEFINED_TABLE);
             }
             let mut error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
             error.subject = Some(name.to_owned());
@@ -205,8 +214,8 @@ fn from_plan(message: &str) -> Error {
         return match parts[..] {
             [_, schema, _]
                 if schema != crate::tables::SCHEMA
-                    && schema != "information_schema"
-                    && schema != crate::pg_catalog::SCHEMA =>
+                    && schema != crate::pg_catalog::INFORMATION_SCHEMA
+                    && schema != crate::pg_catalog::PG_CATALOG =>
             {
                 let mut error = Error::new(ErrorKind::NotFound, format!("schema \"{schema}\" does not exist"));
                 error.subject = Some(schema.to_owned());

@@ -1,7 +1,7 @@
 //! SQL in, record batches out. The only room that knows DataFusion.
 //!
 //! Reading order: [`dialect`] text to [`statement`]; [`names`] without regard to case; [`parameters`] and their values; [`catalog`] what a query may
-//! see; [`tables`] that as DataFusion's catalog, [`pg_catalog`] and [`information_schema`] as PostgreSQL's, [`functions`] of our own; [`engine`] plans and runs; [`plan`] what we
+//! see; [`tables`] that as DataFusion's catalog, [`pg_catalog`] as PostgreSQL's, [`functions`] of our own; [`engine`] plans and runs; [`plan`] what we
 //! do to plans; [`calendar`] strides, zones and intervals of time; [`exec`] operators; [`scan`] reads tables, [`frame`] is one that a caller brings; [`export`] rows into files; [`door`] our columns as Arrow's and back; [`cancel`], [`error`].
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,6 @@ mod exec;
 pub mod export;
 pub mod frame;
 mod functions;
-mod information_schema;
 mod names;
 mod parameters;
 mod pg_catalog;
@@ -27,16 +26,20 @@ pub mod statement;
 mod tables;
 
 pub use cancel::CancelToken;
-pub use catalog::{ActivityEntry, Catalog, MergeWork, OverView, TableMetrics, ViewMetrics};
+pub use calendar::zone::TimeZone;
+pub use catalog::{
+    ActivityEntry, Catalog, MergeWork, OverView, SessionContext, SettingChange, TableMetrics, ViewMetrics,
+};
 pub use dialect::{parse, parse_bound, validate};
 pub use door::batches::{Target, to_batch};
 pub use engine::{
-    Bucketing, Conflicting, Described, Engine, EngineConfig, Lifted, MaterializedShape, OutputColumn, Part,
+    Bucketing, Conflicting, Described, Engine, EngineConfig, Lifted, MaterializedShape, OutputColumn, Part, PgColumn,
     QueryResult, lifted, local_micros,
 };
 pub use error::{Error, Result};
 pub use export::{CsvStyle, FileWriter};
 pub use frame::{Frame, renamed};
 pub use parameters::Parameter;
+pub use pg_catalog::{Setting, settings};
 pub use statement::Statement;
 pub use tables::in_schema;

@@ -140,6 +140,45 @@ impl Words {
     }
 }
 
+/// A name as PostgreSQL writes it: in quotes unless it is a plain word that means nothing else.
+pub(crate) fn quoted(name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if is_plain && !crate::pg_catalog::is_keyword(name) {
+        return name.to_owned();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The words of a name with dots: folded, or as they stand in quotes. `None` when it is no name.
+pub(crate) fn identifiers(text: &str) -> Option<Vec<String>> {
+    let (mut out, mut chars) = (Vec::new(), text.trim().chars().peekable());
+    loop {
+        let mut word = String::new();
+        if chars.next_if_eq(&'"').is_some() {
+            loop {
+                match chars.next()? {
+                    '"' if chars.next_if_eq(&'"').is_none() => break,
+                    c => word.push(c),
+                }
+            }
+        } else {
+            let is_first = |c: &char| c.is_alphabetic() || *c == '_';
+            word.extend(chars.next_if(is_first)?.to_lowercase());
+            while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || matches!(c, '_' | '$')) {
+                word.extend(c.to_lowercase());
+            }
+        }
+        out.push(word);
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        match chars.next() {
+            None => return Some(out),
+            Some('.') => while chars.next_if(|c| c.is_whitespace()).is_some() {},
+            Some(_) => return None,
+        }
+    }
+}
+
 fn line_starts(sql: &str) -> Vec<usize> {
     std::iter::once(0).chain(sql.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
@@ -187,6 +226,22 @@ fn edit_distance(a: &str, b: &str, limit: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let words = |words: &[&str]| Some(words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
+        assert_eq!(identifiers("Public.\"A b\""), words(&["public", "A b"]));
+        assert_eq!(identifiers("\"a\"\"b\""), words(&["a\"b"]));
+        assert_eq!(identifiers(" a . b "), words(&["a", "b"]));
+        for wrong in ["", "a.", ".a", "1a", "a b", "\"a", "a;b"] {
+            assert_eq!(identifiers(wrong), None, "{wrong}");
+        }
+        for (name, written) in
+            [("public", "public"), ("Mixed", "\"Mixed\""), ("select", "\"select\""), ("a\"b", "\"a\"\"b\"")]
+        {
+            assert_eq!(quoted(name), written);
+        }
+    }
 
     #[test]
     fn the_nearest_name_is_a_slip_away_or_none() {

@@ -7,6 +7,7 @@
 use crate::dialect::TidaliteDialect;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use tidalite_types::pg_type::{self, PgType};
 use tidalite_types::{ColumnType, ErrorKind};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub enum Parameter {
     Bytes(Vec<u8>),
     /// The text of a value of this type.
     Typed(String, ColumnType),
+    /// The text of a value of a type that no column has.
+    Of(String, PgType),
     List(Vec<Parameter>),
 }
 
@@ -99,7 +102,9 @@ pub(crate) fn bind(
     let is_insert = first_word(&tokens) == Some("insert");
     let is_prepare = first_word(&tokens) == Some("prepare");
     let mut out = Vec::with_capacity(tokens.len());
+    let mut lists = InLists::default();
     for token in tokens {
+        lists.see(&token.token);
         let name = match &token.token {
             // Those of PREPARE are given when it is executed.
             Token::Placeholder(name) if !is_prepare => name,
@@ -113,10 +118,17 @@ pub(crate) fn bind(
             error.position = place(&token);
             return Err(error);
         };
-        // A bracket behind some words would be a subscript.
-        let is_list = matches!(value, Parameter::List(_));
-        let mut words: Vec<Token> = is_list.then(|| Token::make_keyword("array")).into_iter().collect();
-        push(&mut words, value, is_insert);
+        let mut words = Vec::new();
+        match value {
+            // `x IN ($1)`, where QuestDB takes an array for the list.
+            Parameter::List(items) if lists.is_item => push_items(&mut words, items, is_insert),
+            // A bracket behind some words would be a subscript.
+            Parameter::List(_) => {
+                words.push(Token::make_keyword("array"));
+                push(&mut words, value, is_insert);
+            }
+            _ => push(&mut words, value, is_insert),
+        }
         // A minus takes the word of a number behind it for its own, which must not have another sign then.
         let last =
             out.iter().rev().map(|before: &TokenWithSpan| &before.token).find(|t| !matches!(t, Token::Whitespace(_)));
@@ -187,18 +199,49 @@ fn push(out: &mut Vec<Token>, value: &Parameter, is_insert: bool) {
         Parameter::Bytes(value) => {
             out.push(Token::HexStringLiteral(value.iter().map(|b| format!("{b:02x}")).collect()))
         }
-        Parameter::Typed(value, _) if is_insert => out.push(text(value)),
+        Parameter::Typed(value, _) | Parameter::Of(value, _) if is_insert => out.push(text(value)),
+        Parameter::Of(value, of) => cast(out, text(value), of.sql_name),
         Parameter::Typed(value, column_type) => cast(out, text(value), &sql_name(*column_type)),
         Parameter::List(items) => {
             out.push(Token::LBracket);
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(Token::Comma);
-                }
-                push(out, item, is_insert);
-            }
+            push_items(out, items, is_insert);
             out.push(Token::RBracket);
         }
+    }
+}
+
+fn push_items(out: &mut Vec<Token>, items: &[Parameter], is_insert: bool) {
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            out.push(Token::Comma);
+        }
+        push(out, item, is_insert);
+    }
+}
+
+/// Which parentheses hold the list of an IN, and whether an item of one begins.
+#[derive(Default)]
+struct InLists {
+    open: Vec<bool>,
+    follows_in: bool,
+    begins_item: bool,
+    /// Whether the last token is the beginning of an item.
+    is_item: bool,
+}
+
+impl InLists {
+    fn see(&mut self, token: &Token) {
+        if matches!(token, Token::Whitespace(_)) {
+            return;
+        }
+        self.is_item = self.begins_item && self.open.last() == Some(&true);
+        match token {
+            Token::LParen => self.open.push(self.follows_in),
+            Token::RParen => drop(self.open.pop()),
+            _ => {}
+        }
+        self.begins_item = matches!(token, Token::LParen | Token::Comma);
+        self.follows_in = matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value == "in");
     }
 }
 
@@ -213,7 +256,7 @@ fn decimal_type(digits: &str) -> Option<String> {
 fn sql_name(column_type: ColumnType) -> String {
     match column_type {
         ColumnType::Binary => "bytea".to_owned(),
-        other => other.to_string().to_lowercase(),
+        other => other.sql_name().to_lowercase(),
     }
 }
 
@@ -225,24 +268,32 @@ fn cast(out: &mut Vec<Token>, value: Token, type_name: &str) {
 }
 
 /// What stands for a parameter while only its type is known.
-pub(crate) fn bind_types(tokens: Vec<TokenWithSpan>, types: &[Option<ColumnType>]) -> Vec<TokenWithSpan> {
+///
+/// `given` are the types of parameters that no column has.
+pub(crate) fn bind_types(
+    tokens: Vec<TokenWithSpan>,
+    types: &[Option<ColumnType>],
+    given: &[Option<PgType>],
+) -> Vec<TokenWithSpan> {
+    let name_of = |n: usize| match (types.get(n).copied().flatten(), given.get(n).copied().flatten()) {
+        // As its value comes: whole numbers are LONG.
+        (Some(ColumnType::Byte | ColumnType::Short | ColumnType::Int), _) => Some(sql_name(ColumnType::Long)),
+        (Some(column_type), _) => Some(sql_name(column_type)),
+        (None, Some(of @ (pg_type::INTERVAL | pg_type::TIME))) => Some(of.sql_name.to_owned()),
+        _ => None,
+    };
     let mut out = Vec::with_capacity(tokens.len());
     for token in tokens {
         let known = match &token.token {
-            Token::Placeholder(name) => number(name).and_then(|n| types.get(n - 1).copied().flatten()),
+            Token::Placeholder(name) => number(name).and_then(|n| name_of(n - 1)),
             _ => None,
         };
-        let Some(column_type) = known else {
+        let Some(type_name) = known else {
             out.push(token);
             continue;
         };
         let mut words = Vec::new();
-        // As its value comes: whole numbers are LONG.
-        let column_type = match column_type {
-            ColumnType::Byte | ColumnType::Short | ColumnType::Int => ColumnType::Long,
-            other => other,
-        };
-        cast(&mut words, Token::make_keyword("null"), &sql_name(column_type));
+        cast(&mut words, Token::make_keyword("null"), &type_name);
         out.extend(words.into_iter().map(|word| TokenWithSpan::new(word, token.span)));
     }
     out
@@ -282,6 +333,16 @@ mod tests {
             let error = bound(sql, &[Parameter::Null]).unwrap_err();
             assert_eq!(error.position, Some(10), "{sql}");
         }
+    }
+
+    #[test]
+    fn a_list_behind_in_is_its_items() {
+        let list = Parameter::List(vec![Parameter::Long(1), Parameter::Null]);
+        let bound = |sql: &str| bound(sql, std::slice::from_ref(&list)).unwrap().to_lowercase();
+        assert_eq!(bound("select x in ($1)"), "select x in (1,null)");
+        assert_eq!(bound("select x in (5, $1)"), "select x in (5, 1,null)");
+        assert_eq!(bound("select x in (f($1))"), "select x in (f(array[1,null]))");
+        assert_eq!(bound("select x = any($1)"), "select x = any(array[1,null])");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The tables of one query as DataFusion's catalog: `tidalite.public.*`, pinned together before planning.
 
-use crate::information_schema::{self, InformationSchema};
-use crate::pg_catalog::{self, PgCatalog};
+use crate::pg_catalog::{self, INFORMATION_SCHEMA, PG_CATALOG, SystemSchema};
 use crate::scan::table::NativeTable;
 use crate::scan::view::ViewColumns;
 use crate::{Catalog, Error};
@@ -131,7 +130,7 @@ pub fn in_schema<'a>(table: &'a str, schema: &str) -> Option<&'a str> {
 pub(crate) fn full_name(schema: Option<&str>, table: &str) -> Option<String> {
     match schema {
         None | Some(SCHEMA) => Some(table.to_owned()),
-        Some(pg_catalog::SCHEMA | information_schema::SCHEMA) => None,
+        Some(PG_CATALOG | INFORMATION_SCHEMA) => None,
         Some(schema) => Some(format!("{schema}.{table}")),
     }
 }
@@ -149,8 +148,8 @@ impl CatalogProvider for QueryTables {
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         match name {
             SCHEMA => Some(Arc::new(self.clone())),
-            pg_catalog::SCHEMA => Some(Arc::new(PgCatalog::new(self.0.catalog.clone()))),
-            information_schema::SCHEMA => Some(Arc::new(InformationSchema::new(self))),
+            PG_CATALOG => Some(Arc::new(SystemSchema::new(self.0.catalog.clone(), PG_CATALOG))),
+            INFORMATION_SCHEMA => Some(Arc::new(SystemSchema::new(self.0.catalog.clone(), INFORMATION_SCHEMA))),
             other => {
                 let schema = Prefixed { tables: self.clone(), schema: other.to_owned() };
                 let has_any = self.0.catalog.table_names().iter().any(|name| in_schema(name, other).is_some());
@@ -176,12 +175,12 @@ impl SchemaProvider for QueryTables {
             return Ok(Some(table));
         }
         // As in PostgreSQL, whose search path always has its catalog.
-        PgCatalog::new(self.0.catalog.clone()).table(name).await
+        SystemSchema::new(self.0.catalog.clone(), PG_CATALOG).table(name).await
     }
 
     fn table_exist(&self, name: &str) -> bool {
         self.0.catalog.frame(name).is_some()
             || self.0.catalog.snapshots(&[name]).first().is_some_and(Option::is_some)
-            || pg_catalog::has(name)
+            || pg_catalog::has(PG_CATALOG, name)
     }
 }

@@ -56,8 +56,8 @@ pub fn sqlstate(error: &Error) -> &'static str {
         (ErrorKind::Corrupt, "", "XX001"),
         (ErrorKind::Internal, "", "XX000"),
     ];
-    if let Some(sqlstate) = error.sqlstate {
-        return sqlstate;
+    if let Some(code) = error.code {
+        return code.as_str();
     }
     if error.kind == ErrorKind::Invalid && error.message.contains(" not supported") {
         return "0A000";

@@ -27,7 +27,8 @@ use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::{TableSnapshot, Tables};
-use tidalite_types::{Batch, ColumnType, Command, TableId, TableSchema, TimeChange, Txn};
+use tidalite_types::pg_type::PgType;
+use tidalite_types::{Batch, Command, TableId, TableSchema, TimeChange, Txn};
 
 /// A handle; clones share the database. Dropping the last one closes it as [`Database::close`] does.
 #[derive(Clone, Debug)]
@@ -151,7 +152,7 @@ impl Database {
     /// Finds what a statement asks for and answers, without running it. `types` are those known of its parameters,
     /// in their order.
     #[must_use]
-    pub fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>) -> BoxFuture<'static, Result<Described>> {
+    pub fn describe(&self, sql: &str, types: Vec<Option<PgType>>) -> BoxFuture<'static, Result<Described>> {
         self.inner.sessions().describe(self.host(), sql, types)
     }
 

@@ -1,6 +1,6 @@
 //! One error for everything the database refuses or fails at.
 
-pub use tidalite_types::ErrorKind;
+pub use tidalite_types::{ErrorKind, SqlState};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -16,19 +16,19 @@ pub struct Error {
     /// Line of a line protocol request, counted from 1, that the error is about.
     pub line: Option<u64>,
     pub hint: Option<String>,
-    /// The SQLSTATE, where the kind does not say it.
-    pub sqlstate: Option<&'static str>,
+    /// The code of PostgreSQL, where it is another than the kind and the text of the error say.
+    pub code: Option<SqlState>,
 }
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), position: None, line: None, hint: None, sqlstate: None }
+        Error { kind, message: message.into(), position: None, line: None, hint: None, code: None }
     }
 
     /// With the SQLSTATE that PostgreSQL gives such an error.
     #[must_use]
-    pub fn with_sqlstate(mut self, sqlstate: &'static str) -> Error {
-        self.sqlstate = Some(sqlstate);
+    pub fn with_code(mut self, code: SqlState) -> Error {
+        self.code = Some(code);
         self
     }
 

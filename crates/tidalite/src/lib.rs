@@ -28,9 +28,12 @@ mod writer;
 
 pub use config::DatabaseConfig;
 pub use database::Database;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, SqlState};
 pub use metrics::Metrics;
-pub use session::{Activity, Described, Frame, OutputColumn, Parameter, QueryOptions, Response, Rows};
+pub use session::{
+    Activity, Described, Frame, OutputColumn, Parameter, PgColumn, QueryOptions, Response, Rows, SessionContext,
+};
+pub use tidalite_query::{Setting, SettingChange, TimeZone, settings};
 pub use syntax::validate;
 pub use tidalite_ingest::line;
 pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};

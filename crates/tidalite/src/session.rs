@@ -23,7 +23,7 @@ use crate::check::{CheckReport, GoOn};
 use crate::copy::{Copy, CopyIn};
 use crate::transaction::{Memory, TransactionHost, not_in_transaction};
 use crate::writer::{RowChange, TransactionChange};
-use crate::{Database, DatabaseConfig, Error, ErrorKind, Result};
+use crate::{Database, DatabaseConfig, Error, ErrorKind, Result, SqlState};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 pub(crate) use change::{ATTEMPTS, Changing, HOLD_FROM, all_rows};
@@ -42,10 +42,11 @@ use tidalite_query::{
     ViewMetrics,
 };
 
-pub use tidalite_query::{Frame, Parameter};
+pub use tidalite_query::{Frame, Parameter, PgColumn, SessionContext};
 use tidalite_storage::TableSnapshot;
+use tidalite_types::pg_type::PgType;
 use tidalite_types::schema::same_name;
-use tidalite_types::{Batch, ColumnType, Command, TableId, TimeChange, Txn};
+use tidalite_types::{Batch, Command, TableId, TimeChange, Txn};
 
 #[derive(Clone, Debug, Default)]
 pub struct QueryOptions {
@@ -59,15 +60,15 @@ pub struct QueryOptions {
     pub frames: Vec<Frame>,
     /// Whether statements that write are refused (SQLSTATE 25006).
     pub is_read_only: bool,
+    /// The session that runs it; `None` for that of the database's owner, with all settings at their defaults.
+    pub session: Option<Arc<SessionContext>>,
 }
 
 /// What a statement asks for and answers.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// The types of `$1`, `$2`, …, as far as the statement says; the others are constants whose place decides.
-    pub parameters: Vec<Option<ColumnType>>,
-    /// The parameters, counted from 0, that are lists of values of their type.
-    pub lists: Vec<usize>,
+    pub parameters: Vec<Option<PgType>>,
     /// `None` when it returns no rows.
     pub columns: Option<(Vec<OutputColumn>, SchemaRef)>,
 }
@@ -94,11 +95,13 @@ pub struct Rows {
     pub stream: BoxStream<'static, Result<RecordBatch>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputColumn {
     pub name: String,
     /// SQL name of the type, as `SHOW COLUMNS` has it.
     pub type_name: String,
+    /// What clients of PostgreSQL are told besides.
+    pub pg: PgColumn,
 }
 
 /// A statement under way.
@@ -246,8 +249,9 @@ impl Sessions {
         let timeout = options.timeout.unwrap_or(self.shared.timeout);
         let entry = self.shared.running.enter(sql, options.client);
         let deadline = self.shared.deadlines.add(timeout, &entry.cancel);
-        let (frames, is_read_only) = (options.frames.into(), options.is_read_only);
-        let statement = Session { shared: self.shared.clone(), host, started: Instant::now(), frames, is_read_only };
+        let (frames, is_read_only, session) = (options.frames.into(), options.is_read_only, options.session);
+        let (shared, started) = (self.shared.clone(), Instant::now());
+        let statement = Session { shared, host, started, frames, is_read_only, session };
         let (engine, sql, values) = (engine.clone(), sql.to_owned(), options.parameters);
         async move {
             let asked = Asked::new(&sql, &values, &statement.frames);
@@ -264,7 +268,7 @@ impl Sessions {
         &self,
         host: Arc<dyn Host>,
         sql: &str,
-        types: Vec<Option<ColumnType>>,
+        types: Vec<Option<PgType>>,
     ) -> BoxFuture<'static, Result<Described>> {
         let engine = match &self.shared.engine {
             Ok(engine) => engine,
@@ -272,7 +276,7 @@ impl Sessions {
         };
         let frames = Vec::new().into();
         let shared = self.shared.clone();
-        let session = Session { shared, host, started: Instant::now(), frames, is_read_only: false };
+        let session = Session { shared, host, started: Instant::now(), frames, is_read_only: false, session: None };
         let sql = sql.to_owned();
         let cancel = CancelToken::new();
         let deadline = self.shared.deadlines.add(self.shared.timeout, &cancel);
@@ -309,7 +313,7 @@ impl Sessions {
         let entry = self.shared.running.enter(&format!("refresh of materialized view {view}"), OWN.to_owned());
         let frames = Vec::new().into();
         let shared = self.shared.clone();
-        let session = Session { shared, host, started: Instant::now(), frames, is_read_only: false };
+        let session = Session { shared, host, started: Instant::now(), frames, is_read_only: false, session: None };
         let ran = engine.spawn(async move { refresh::refresh(&session, view, scope, &entry.cancel).await }.boxed());
         async move { ran.await? }.boxed()
     }
@@ -399,6 +403,7 @@ struct Session {
     started: Instant,
     frames: Arc<[Frame]>,
     is_read_only: bool,
+    session: Option<Arc<SessionContext>>,
 }
 
 impl Session {
@@ -468,7 +473,7 @@ impl Session {
         until_cancelled(cancel, async { known.await.transpose() }).await
     }
 
-    async fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>, cancel: &CancelToken) -> Result<Described> {
+    async fn describe(&self, sql: &str, types: Vec<Option<PgType>>, cancel: &CancelToken) -> Result<Described> {
         let found = self.engine()?.describe(self.catalog(), sql, types, cancel).await?;
         let columns = match (found.columns, found.statement) {
             (None, Statement::Check { .. }) => {
@@ -479,7 +484,7 @@ impl Session {
             }
             (columns, _) => columns.map(|(columns, schema)| (named(columns), schema)),
         };
-        Ok(Described { parameters: found.parameters, lists: found.lists, columns })
+        Ok(Described { parameters: found.parameters, columns })
     }
 
     /// Refuses what may not be done where the statement runs.
@@ -608,7 +613,12 @@ impl Session {
     }
 
     fn catalog(&self) -> Arc<dyn Catalog> {
-        Arc::new(SessionCatalog { host: self.host.clone(), shared: self.shared.clone(), frames: self.frames.clone() })
+        Arc::new(SessionCatalog {
+            host: self.host.clone(),
+            shared: self.shared.clone(),
+            frames: self.frames.clone(),
+            session: self.session.clone(),
+        })
     }
 
     fn rows(&self, result: QueryResult, entry: Entry, deadline: Option<Deadline>) -> Rows {
@@ -627,11 +637,11 @@ impl Session {
 /// The error of a statement that writes where nothing may be written.
 fn read_only(what: &str) -> Error {
     let message = format!("cannot execute {what} in a read-only transaction");
-    Error::new(ErrorKind::Invalid, message).with_sqlstate("25006")
+    Error::new(ErrorKind::Invalid, message).with_code(SqlState::READ_ONLY_SQL_TRANSACTION)
 }
 
 fn named(columns: Vec<tidalite_query::OutputColumn>) -> Vec<OutputColumn> {
-    columns.into_iter().map(|c| OutputColumn { name: c.name, type_name: c.type_name }).collect()
+    columns.into_iter().map(|c| OutputColumn { name: c.name, type_name: c.type_name, pg: c.pg }).collect()
 }
 
 async fn until_cancelled<T>(cancel: &CancelToken, work: impl Future<Output = tidalite_query::Result<T>>) -> Result<T> {
@@ -647,6 +657,7 @@ struct SessionCatalog {
     host: Arc<dyn Host>,
     shared: Arc<Shared>,
     frames: Arc<[Frame]>,
+    session: Option<Arc<SessionContext>>,
 }
 
 impl std::fmt::Debug for SessionCatalog {
@@ -676,6 +687,10 @@ impl Catalog for SessionCatalog {
         self.host.views_over(base)
     }
 
+    fn session(&self) -> Arc<SessionContext> {
+        self.session.clone().unwrap_or_default()
+    }
+
     fn frame(&self, name: &str) -> Option<Frame> {
         self.frames.iter().find(|frame| same_name(&frame.name, name)).cloned()
     }
@@ -693,6 +708,7 @@ impl From<tidalite_query::Error> for Error {
         let mut out = Error::new(error.kind(), error.to_string());
         out.position = error.position;
         out.hint = error.hint;
+        out.code = error.code;
         out
     }
 }

@@ -17,7 +17,7 @@ mod pinned;
 
 use crate::copy::{Copy, CopyIn};
 use crate::session::Sessions;
-use crate::{Database, Described, Error, ErrorKind, QueryOptions, Response, Result};
+use crate::{Database, Described, Error, ErrorKind, QueryOptions, Response, Result, SqlState};
 pub(crate) use frozen::FrozenHost;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -169,5 +169,5 @@ impl Transaction {
 /// The error of a statement that cannot be part of a transaction.
 pub(crate) fn not_in_transaction(what: &str) -> Error {
     let message = format!("{what} cannot run inside a transaction block");
-    Error::new(ErrorKind::Invalid, message).with_sqlstate("25001")
+    Error::new(ErrorKind::Invalid, message).with_code(SqlState::ACTIVE_SQL_TRANSACTION)
 }

@@ -5,7 +5,7 @@ mod asked;
 use asked::{open, plan, rows, run};
 use tidalite::Database;
 
-const TABLE: &str = "CREATE TABLE g (ts TIMESTAMP, id LONG, a SYMBOL, b SYMBOL, c SYMBOL, x BYTE, i INT, l LONG, f FLOAT, \
+const TABLE: &str = "CREATE TABLE g (ts TIMESTAMP, id LONG, a SYMBOL, b SYMBOL, c SYMBOL, x BYTE, i INT, l LONG, f REAL, \
      d DOUBLE, at TIMESTAMP, v VARCHAR) TIMESTAMP(ts) PARTITION BY DAY";
 
 /// Rows numbered from `first`, `late` seconds out of order, from a day before 1970 on. Sums of what is divided by powers

@@ -8,7 +8,7 @@ use asked::{answer, open_with, plan, rows, run};
 use fastrand::Rng;
 use tidalite::Database;
 
-const TABLE: &str = "CREATE TABLE e (ts TIMESTAMP, id LONG, b BYTE, s SHORT, i INT, l LONG, m LONG, f FLOAT, d DOUBLE, \
+const TABLE: &str = "CREATE TABLE e (ts TIMESTAMP, id LONG, b BYTE, s SHORT, i INT, l LONG, m LONG, f REAL, d DOUBLE, \
      x DOUBLE, y DOUBLE, at TIMESTAMP, day DATE, flag BOOLEAN, sym SYMBOL, v VARCHAR, ip IPV4, ip2 IPV4) \
      TIMESTAMP(ts) PARTITION BY DAY";
 

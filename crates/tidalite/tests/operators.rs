@@ -160,7 +160,7 @@ async fn limits_give_the_first_and_the_last_rows() {
     assert!(last.contains("latest first") && last.contains(", limit=10"), "{last}");
 }
 
-const NUMBERS: &str = "CREATE TABLE n (ts TIMESTAMP, id LONG, b BYTE, s SHORT, i INT, l LONG, f FLOAT, d DOUBLE) TIMESTAMP(ts) PARTITION BY DAY";
+const NUMBERS: &str = "CREATE TABLE n (ts TIMESTAMP, id LONG, b BYTE, s SHORT, i INT, l LONG, f REAL, d DOUBLE) TIMESTAMP(ts) PARTITION BY DAY";
 
 /// Rows whose sums floating point holds exactly.
 fn numbers(first: i64, count: i64) -> String {

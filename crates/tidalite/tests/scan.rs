@@ -8,7 +8,7 @@ use asked::{count, open, plan, rows, run};
 use tidalite::Database;
 
 const TABLE: &str = "CREATE TABLE t (ts TIMESTAMP, id LONG, b BOOLEAN, y BYTE, s SHORT, i INT, l LONG, far LONG, \
-    step LONG, same LONG, f FLOAT, d DOUBLE, full DOUBLE, m DECIMAL(9,2), w DECIMAL(30,2), n TIMESTAMP_NS, day DATE, \
+    step LONG, same LONG, f REAL, d DOUBLE, full DOUBLE, m DECIMAL(9,2), w DECIMAL(30,2), n TIMESTAMP_NS, day DATE, \
     sym SYMBOL, txt VARCHAR, few VARCHAR, ip IPV4) TIMESTAMP(ts) PARTITION BY DAY";
 
 /// Rows numbered from `first`, `late` seconds out of order. Each column has a shape that asks for another encoding.

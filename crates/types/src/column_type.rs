@@ -119,6 +119,17 @@ impl ColumnType {
     }
 }
 
+impl ColumnType {
+    /// The name that a definition of a column has it by: `FLOAT` would be a DOUBLE there, as in PostgreSQL.
+    #[must_use]
+    pub fn sql_name(self) -> String {
+        match self {
+            ColumnType::Float => "REAL".to_owned(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// The SQL name, as `SHOW COLUMNS` and REST clients see it.
 impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

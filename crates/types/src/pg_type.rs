@@ -52,6 +52,25 @@ pub const INTERVAL: PgType = scalar(1186, "interval", "interval", 16, 'T', 1187)
 pub const NUMERIC: PgType = scalar(1700, "numeric", "numeric", -1, 'N', 1231);
 pub const UUID: PgType = scalar(2950, "uuid", "uuid", 16, 'U', 2951);
 pub const JSONB: PgType = scalar(3802, "jsonb", "jsonb", -1, 'U', 3807);
+pub const INT2VECTOR: PgType = PgType { element: 21, ..scalar(22, "int2vector", "int2vector", -1, 'A', 1006) };
+pub const REGPROC: PgType = scalar(24, "regproc", "regproc", 4, 'N', 1008);
+pub const TID: PgType = scalar(27, "tid", "tid", 6, 'U', 1010);
+pub const XID: PgType = scalar(28, "xid", "xid", 4, 'U', 1011);
+pub const CID: PgType = scalar(29, "cid", "cid", 4, 'U', 1012);
+pub const OIDVECTOR: PgType = PgType { element: 26, ..scalar(30, "oidvector", "oidvector", -1, 'A', 1013) };
+pub const PG_NODE_TREE: PgType = scalar(194, "pg_node_tree", "pg_node_tree", -1, 'Z', 0);
+pub const INET: PgType = scalar(869, "inet", "inet", -1, 'I', 1041);
+pub const ACLITEM: PgType = scalar(1033, "aclitem", "aclitem", 12, 'U', 1034);
+pub const REGPROCEDURE: PgType = scalar(2202, "regprocedure", "regprocedure", 4, 'N', 2207);
+pub const REGOPER: PgType = scalar(2203, "regoper", "regoper", 4, 'N', 2208);
+pub const REGOPERATOR: PgType = scalar(2204, "regoperator", "regoperator", 4, 'N', 2209);
+pub const REGCLASS: PgType = scalar(2205, "regclass", "regclass", 4, 'N', 2210);
+pub const REGTYPE: PgType = scalar(2206, "regtype", "regtype", 4, 'N', 2211);
+pub const ANYARRAY: PgType = scalar(2277, "anyarray", "anyarray", -1, 'P', 0);
+pub const VOID: PgType = scalar(2278, "void", "void", 4, 'P', 0);
+pub const PG_LSN: PgType = scalar(3220, "pg_lsn", "pg_lsn", 8, 'U', 3221);
+pub const REGNAMESPACE: PgType = scalar(4089, "regnamespace", "regnamespace", 4, 'N', 4090);
+pub const REGROLE: PgType = scalar(4096, "regrole", "regrole", 4, 'N', 4097);
 pub const BOOLS: PgType = array(1000, "_bool", "boolean[]", 16);
 pub const INT2S: PgType = array(1005, "_int2", "smallint[]", 21);
 pub const INT4S: PgType = array(1007, "_int4", "integer[]", 23);
@@ -61,6 +80,20 @@ pub const INT8S: PgType = array(1016, "_int8", "bigint[]", 20);
 pub const OIDS: PgType = array(1028, "_oid", "oid[]", 26);
 pub const FLOAT4S: PgType = array(1021, "_float4", "real[]", 700);
 pub const FLOAT8S: PgType = array(1022, "_float8", "double precision[]", 701);
+pub const BYTEAS: PgType = array(1001, "_bytea", "bytea[]", 17);
+pub const CHARS: PgType = array(1002, "_char", "\"char\"[]", 18);
+pub const NAMES: PgType = array(1003, "_name", "name[]", 19);
+pub const BPCHARS: PgType = array(1014, "_bpchar", "character[]", 1042);
+pub const JSONS: PgType = array(199, "_json", "json[]", 114);
+pub const ACLITEMS: PgType = array(1034, "_aclitem", "aclitem[]", 1033);
+pub const DATES: PgType = array(1182, "_date", "date[]", 1082);
+pub const TIMES: PgType = array(1183, "_time", "time without time zone[]", 1083);
+pub const TIMESTAMPTZS: PgType = array(1185, "_timestamptz", "timestamp with time zone[]", 1184);
+pub const INTERVALS: PgType = array(1187, "_interval", "interval[]", 1186);
+pub const REGCLASSES: PgType = array(2210, "_regclass", "regclass[]", 2205);
+pub const REGTYPES: PgType = array(2211, "_regtype", "regtype[]", 2206);
+pub const UUIDS: PgType = array(2951, "_uuid", "uuid[]", 2950);
+pub const JSONBS: PgType = array(3807, "_jsonb", "jsonb[]", 3802);
 pub const TIMESTAMPS: PgType = array(1115, "_timestamp", "timestamp without time zone[]", 1114);
 pub const NUMERICS: PgType = array(1231, "_numeric", "numeric[]", 1700);
 
@@ -100,7 +133,60 @@ pub const TYPES: &[PgType] = &[
     TIMESTAMPS,
     NUMERICS,
     OIDS,
+    INT2VECTOR,
+    REGPROC,
+    TID,
+    XID,
+    CID,
+    OIDVECTOR,
+    PG_NODE_TREE,
+    INET,
+    ACLITEM,
+    REGPROCEDURE,
+    REGOPER,
+    REGOPERATOR,
+    REGCLASS,
+    REGTYPE,
+    ANYARRAY,
+    VOID,
+    PG_LSN,
+    REGNAMESPACE,
+    REGROLE,
+    BYTEAS,
+    CHARS,
+    NAMES,
+    BPCHARS,
+    JSONS,
+    ACLITEMS,
+    DATES,
+    TIMES,
+    TIMESTAMPTZS,
+    INTERVALS,
+    REGCLASSES,
+    REGTYPES,
+    UUIDS,
+    JSONBS,
 ];
+
+impl PgType {
+    /// Whether a value is the number of an object of the catalog, shown as a number or by its name.
+    #[must_use]
+    pub fn is_object(self) -> bool {
+        matches!(self, OID | XID | CID) || self.has_name()
+    }
+
+    /// Whether a value is the number of an object and its text the name.
+    #[must_use]
+    pub fn has_name(self) -> bool {
+        matches!(self, REGPROC | REGPROCEDURE | REGOPER | REGOPERATOR | REGCLASS | REGTYPE | REGNAMESPACE | REGROLE)
+    }
+
+    /// Whether it is an array; the vectors of the catalog are, too.
+    #[must_use]
+    pub fn is_array(self) -> bool {
+        self.category == 'A'
+    }
+}
 
 /// The type that values of one of ours are sent as.
 #[must_use]
@@ -142,8 +228,13 @@ pub fn by_sql_name(name: &str) -> Option<PgType> {
     };
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let known = TYPES.iter().find(|t| t.name == plain || t.sql_name == plain).copied();
-    let decimal = (plain == "decimal").then_some(NUMERIC);
-    known.or(decimal).or_else(|| ColumnType::from_sql_name(&plain).map(of))
+    let own = match plain.as_str() {
+        "decimal" => Some(NUMERIC),
+        // As in PostgreSQL; a column of ours that is called so has four bytes.
+        "float" => Some(FLOAT8),
+        _ => None,
+    };
+    known.or(own).or_else(|| ColumnType::from_sql_name(&plain).map(of))
 }
 
 #[cfg(test)]
@@ -159,6 +250,9 @@ mod tests {
             ("timestamp(6) without time zone", TIMESTAMP),
             ("numeric(10, 2)", NUMERIC),
             ("decimal", NUMERIC),
+            ("float", FLOAT8),
+            ("interval", INTERVAL),
+            ("uuid[]", UUIDS),
             ("character varying(20)", VARCHAR),
             ("Symbol", TEXT),
             ("double[]", FLOAT8S),
@@ -172,7 +266,7 @@ mod tests {
 
     #[test]
     fn arrays_and_their_elements_name_each_other() {
-        for array in TYPES.iter().filter(|t| t.element != 0) {
+        for array in TYPES.iter().filter(|t| t.element != 0 && t.name.starts_with('_')) {
             let element = by_oid(array.element).unwrap();
             assert_eq!((element.array, array.name), (array.oid, format!("_{}", element.name).as_str()));
         }

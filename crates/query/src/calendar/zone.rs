@@ -1,7 +1,27 @@
 //! Offsets from UTC: fixed ones, and those of the places of the tz database with their changes of the clock.
 
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeZone};
+use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeZone as _};
 use chrono_tz::{OffsetComponents, Tz};
+
+/// The time zone of a session, in which its timestamps with a zone are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeZone(Zone);
+
+impl TimeZone {
+    pub const UTC: TimeZone = TimeZone(Zone::UTC);
+
+    /// A name of the tz database or an offset, as in SQL; `None` when it is neither.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<TimeZone> {
+        Zone::parse(text).map(TimeZone)
+    }
+
+    /// Seconds that clocks there are ahead of UTC, at an instant in seconds since 1970.
+    #[must_use]
+    pub fn offset_seconds(self, utc_s: i64) -> i64 {
+        self.0.offset(utc_s)
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Zone {

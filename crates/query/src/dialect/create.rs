@@ -40,9 +40,10 @@ impl Input<'_> {
         if self.sees_at(1, "like") {
             return self.error("CREATE TABLE … (LIKE …) is not supported yet");
         }
-        let columns = self.column_definitions()?;
+        let (columns, constraints) = self.column_definitions()?;
         let clauses = self.clauses()?;
         let Clauses { designated, partition_by, ttl, lag_us, dedup, .. } = clauses;
+        let (designated, dedup) = constraints.settle(&columns, designated, dedup)?;
         let partition_by = self.checked_partitioning(designated.is_some(), partition_by)?;
         let create = CreateTable { name: table, columns, designated, partition_by, ttl, lag_us, dedup, if_not_exists };
         Ok(Statement::Commands { tag: "CREATE TABLE", commands: vec![Command::CreateTable(create)] })
@@ -106,40 +107,6 @@ impl Input<'_> {
     fn ends_or_continues(&self, n: usize) -> bool {
         matches!(self.parser.peek_nth_token_ref(n).token, Token::EOF | Token::SemiColon | Token::Comma)
             || ["partition", "wal", "bypass", "dedup", "ttl", "with"].iter().any(|w| self.sees_at(n, w))
-    }
-
-    fn column_definitions(&mut self) -> Result<Vec<(String, ColumnType)>> {
-        self.expect_symbol(&Token::LParen)?;
-        let mut columns: Vec<(String, ColumnType)> = Vec::new();
-        loop {
-            let name = self.name("a column name")?;
-            if columns.iter().any(|(other, _)| tidalite_types::schema::same_name(other, &name.text)) {
-                return Err(
-                    Error::invalid(format!("column \"{}\" specified more than once", name.text)).at(name.position)
-                );
-            }
-            let column_type = self.column_type()?;
-            self.column_options()?;
-            columns.push((name.text, column_type));
-            if !self.take_symbol(&Token::Comma) {
-                break;
-            }
-        }
-        self.expect_symbol(&Token::RParen)?;
-        Ok(columns)
-    }
-
-    /// Options that QuestDB needs and we do not: dictionaries size themselves, and no column needs an index.
-    pub(super) fn column_options(&mut self) -> Result<()> {
-        loop {
-            if self.take("capacity") || self.take_all(&["index", "capacity"]) {
-                self.number("a capacity")?;
-            } else if self.take_all(&["not", "null"]) {
-                return self.error("NOT NULL is not supported: every column but the designated timestamp may be NULL");
-            } else if !(self.take("cache") || self.take("nocache") || self.take("index") || self.take("null")) {
-                return Ok(());
-            }
-        }
     }
 
     fn clauses(&mut self) -> Result<Clauses> {

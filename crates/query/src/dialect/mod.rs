@@ -5,14 +5,15 @@
 //!
 //! Reading order: [`syntax`] what is a statement at all; [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
 //! [`joins`], [`timed`], [`pivot`], [`exclusions`], [`geohashes`], [`subscripts`] and [`symmetric`] what is done to tokens before it; [`compound`] those that are several; [`statements`] which statement it is; [`change`] of rows;
-//! [`create`] and [`alter`] tables; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
-//! with [`balanced`], [`laterals`], [`group_by`], [`row_values`], [`windows`], [`using`], [`relations`], [`sequences`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
+//! [`create`] and [`alter`] tables of [`columns`]; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
+//! with [`balanced`], [`laterals`], [`group_by`], [`row_values`], [`windows`], [`using`], [`relations`], [`sequences`], [`set_returning`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
 
 mod alter;
 mod balanced;
 mod casts;
 mod change;
 mod clauses;
+mod columns;
 mod compound;
 mod copy;
 mod create;
@@ -31,6 +32,7 @@ mod relations;
 mod rewrite;
 mod row_values;
 mod sequences;
+pub(crate) mod set_returning;
 pub(crate) mod starred;
 mod statements;
 mod subscripts;
@@ -71,6 +73,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use std::sync::Arc;
 use tidalite_types::ColumnType;
+use tidalite_types::pg_type::PgType;
 
 /// Operators in a row, as in `a OR b OR …`. Each is a level of the syntax tree, which is walked and dropped by
 /// recursion; and planning takes time with the square of their number, seconds at this one.
@@ -92,12 +95,16 @@ pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
 }
 
 /// A statement whose parameters have no values yet: with none at all, and with typed NULLs for those whose type is
-/// given. The list is made as long as the statement has parameters.
-pub(crate) fn parse_unbound(sql: &str, types: &mut Vec<Option<ColumnType>>) -> Result<(Statement, Statement)> {
+/// given. The list is made as long as the statement has parameters. `given` are types that no column has.
+pub(crate) fn parse_unbound(
+    sql: &str,
+    types: &mut Vec<Option<ColumnType>>,
+    given: &[Option<PgType>],
+) -> Result<(Statement, Statement)> {
     let (tokens, words) = words_of(sql)?;
     let count = parameters::count(&tokens, |token| words.offset(token.span.start))?;
     types.resize(count.max(types.len()), None);
-    let typed = statement(parameters::bind_types(tokens.clone(), types), words.clone())?;
+    let typed = statement(parameters::bind_types(tokens.clone(), types, given), words.clone())?;
     Ok((statement(tokens, words)?, typed))
 }
 

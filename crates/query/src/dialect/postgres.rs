@@ -1,15 +1,14 @@
 //! What clients of PostgreSQL write in their own queries about tables and types, in plainer words.
 //!
-//! `pg_catalog.` before a function or a type goes, `OPERATOR(pg_catalog.~)` is `~`, `COLLATE pg_catalog.default` goes,
-//! a string cast to `regclass` is asked for its number, and numbers of objects are plain numbers.
+//! `pg_catalog.` before a function or a type goes, `OPERATOR(pg_catalog.~)` is `~`, and `COLLATE` goes where it names the
+//! order that texts have anyway.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// `tokens` are folded.
 pub(super) fn plain(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is_about_catalog = tokens
-        .iter()
-        .any(|t| matches!(&t.token, Token::Word(w) if w.value.starts_with("pg_") || w.value.starts_with("reg")));
+    let is_about_catalog =
+        tokens.iter().any(|t| matches!(&t.token, Token::Word(w) if w.value.starts_with("pg_") || w.value == "collate"));
     if !is_about_catalog {
         return tokens;
     }
@@ -21,13 +20,10 @@ pub(super) fn plain(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if let Some((operator, taken)) = operator(rest) {
             out.push(operator);
             at += taken;
-        } else if is_word(rest, 0, "collate") && is_word(rest, 1, "pg_catalog") {
-            at += 4;
+        } else if let Some(taken) = collation(rest) {
+            at += taken;
         } else if is_qualified(rest) && (is_call(rest) || follows_cast(&out)) {
             at += 2;
-        } else if let Some(call) = number_of_object(rest) {
-            out.extend(call);
-            at += 3;
         } else {
             out.push(tokens[at].clone());
             at += 1;
@@ -68,14 +64,18 @@ fn operator(tokens: &[TokenWithSpan]) -> Option<(TokenWithSpan, usize)> {
     is.then(|| (tokens[4].clone(), 6))
 }
 
-/// `'t'::regclass` as `to_regclass('t')`.
-fn number_of_object(tokens: &[TokenWithSpan]) -> Option<[TokenWithSpan; 4]> {
-    let is = matches!(tokens.first()?.token, Token::SingleQuotedString(_))
-        && tokens.get(1)?.token == Token::DoubleColon
-        && is_word(tokens, 2, "regclass");
-    let span = tokens[0].span;
-    let put = |token| TokenWithSpan::new(token, span);
-    is.then(|| [put(Token::make_word("to_regclass", None)), put(Token::LParen), tokens[0].clone(), put(Token::RParen)])
+/// The tokens of `COLLATE "C"` and its like: texts are ordered by their bytes anyway.
+fn collation(tokens: &[TokenWithSpan]) -> Option<usize> {
+    const BY_BYTES: &[&str] = &["c", "default", "posix", "ucs_basic", "c.utf-8", "c.utf8"];
+    if !is_word(tokens, 0, "collate") {
+        return None;
+    }
+    let behind = if is_qualified(&tokens[1..]) { 2 } else { 0 };
+    let name = match &tokens.get(1 + behind)?.token {
+        Token::Word(word) => word.value.as_str(),
+        _ => return None,
+    };
+    BY_BYTES.contains(&name).then_some(2 + behind)
 }
 
 #[cfg(test)]
@@ -99,8 +99,9 @@ mod tests {
         );
         assert_eq!(
             plainly("select 'pg_class'::regclass, x::pg_catalog.text"),
-            "select to_regclass ( 'pg_class' ) , x :: text"
+            "select 'pg_class' :: regclass , x :: text"
         );
+        assert_eq!(plainly("select a collate \"c\" from t"), "select a from t");
         assert_eq!(plainly("select a"), "select   a");
     }
 }

@@ -2,7 +2,8 @@
 //! `LIMIT lo, hi` and `LIMIT -n`, and the clauses of ours, which become relations ([`super::relations`]).
 
 use super::{
-    balanced, casts, group_by, laterals, relations, row_values, sequences, synonyms, using, values, windows,
+    balanced, casts, group_by, laterals, relations, row_values, sequences, set_returning, synonyms, using, values,
+    windows,
 };
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -85,6 +86,7 @@ impl VisitorMut for Rewriter {
             });
         }
         balanced::expr(expr);
+        set_returning::rewritten(expr);
         ControlFlow::Continue(())
     }
 
@@ -112,6 +114,7 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        set_returning::in_from(select);
         let names = relations::factors(select).into_iter().filter_map(laterals::name_of);
         self.tables.push(names.map(|name| name.value).collect());
         ControlFlow::Continue(())

@@ -106,7 +106,7 @@ impl Engine {
         sql: &str,
     ) -> Result<Option<Plan>> {
         let mut types = Vec::new();
-        let (untyped, _) = dialect::parse_unbound(sql, &mut types)?;
+        let (untyped, _) = dialect::parse_unbound(sql, &mut types, &[])?;
         let Statement::Query(mut query) = untyped else { return Ok(None) };
         // `$1` is a parameter. Another `$` begins a word of time, as in '$today', which is one of those also without it.
         let without = sql.split('$').map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));

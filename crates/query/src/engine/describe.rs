@@ -18,14 +18,13 @@ use datafusion::sql::sqlparser::ast::{Expr, SelectItem, SetExpr};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::sync::Arc;
-use tidalite_types::{ColumnType, TableSchema};
+use tidalite_types::pg_type::{self, PgType};
+use tidalite_types::{ColumnType, TableSchema, TimeUnit};
 
 #[derive(Debug)]
 pub struct Described {
-    /// Those of `$1`, `$2`, …
-    pub parameters: Vec<Option<ColumnType>>,
-    /// The parameters, counted from 0, that are lists of values of their type.
-    pub lists: Vec<usize>,
+    /// Those of `$1`, `$2`, …, as far as they are known.
+    pub parameters: Vec<Option<PgType>>,
     /// `None` when it returns no rows.
     pub columns: Option<(Vec<OutputColumn>, SchemaRef)>,
     pub statement: Statement,
@@ -33,23 +32,46 @@ pub struct Described {
 
 type Types = Vec<Option<ColumnType>>;
 
+/// The type of ours that a parameter of PostgreSQL's type is known to have; of the others only the value says more.
+fn column_of(of: PgType) -> Option<ColumnType> {
+    Some(match of {
+        pg_type::BOOL => ColumnType::Boolean,
+        pg_type::INT2 => ColumnType::Short,
+        pg_type::INT4 => ColumnType::Int,
+        pg_type::INT8 | pg_type::OID => ColumnType::Long,
+        pg_type::FLOAT4 => ColumnType::Float,
+        pg_type::FLOAT8 => ColumnType::Double,
+        pg_type::NUMERIC => ColumnType::Decimal { precision: 38, scale: 10 },
+        pg_type::TIMESTAMP | pg_type::TIMESTAMPTZ => ColumnType::Timestamp(TimeUnit::Micros),
+        pg_type::DATE => ColumnType::Date,
+        pg_type::TEXT | pg_type::VARCHAR | pg_type::BPCHAR | pg_type::NAME => ColumnType::Varchar,
+        pg_type::BYTEA => ColumnType::Binary,
+        pg_type::UUID => ColumnType::Uuid,
+        pg_type::FLOAT8S => ColumnType::DoubleArray { dims: 1 },
+        _ => return None,
+    })
+}
+
 impl Engine {
-    /// `types` are those known of the parameters. Meant to be called on the engine's threads.
+    /// `given` are the types known of the parameters. Meant to be called on the engine's threads.
     pub fn describe<'a>(
         self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
         sql: &'a str,
-        mut types: Types,
+        given: Vec<Option<PgType>>,
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<Described>> {
         async move {
-            let (mut untyped, mut typed) = dialect::parse_unbound(sql, &mut types)?;
+            let mut types: Types = given.iter().map(|of| of.and_then(column_of)).collect();
+            let parse = |types: &mut Types| dialect::parse_unbound(sql, types, &given);
+            let (mut untyped, mut typed) = parse(&mut types)?;
+            let casts = written::casts(&untyped, types.len());
             let mut lists = written::lists(&mut untyped);
             if let Some(query) = asked(&untyped)
                 && written::types(&query.ast, &mut types)
             {
                 // Some functions are planned only when the types of their arguments are known.
-                typed = dialect::parse_unbound(sql, &mut types)?.1;
+                typed = parse(&mut types)?.1;
             }
             lists.extend(written::lists(&mut typed));
             lists.sort_unstable();
@@ -62,7 +84,7 @@ impl Engine {
                         Ok((is_more_known, _)) => *is_more_known,
                         Err(_) => untyped.is_some_and(|query| written::columns(&query.ast, &mut types)),
                     };
-                    if is_more_known && let (_, Statement::Query(typed)) = dialect::parse_unbound(sql, &mut types)? {
+                    if is_more_known && let (_, Statement::Query(typed)) = parse(&mut types)? {
                         let again = self.describe_query(&catalog, &typed, untyped, &mut types, cancel).await;
                         described = again.or(described);
                     }
@@ -86,7 +108,14 @@ impl Engine {
                     }
                 }
             };
-            Ok(Described { parameters: types, lists, columns, statement: untyped })
+            let found = |(n, of): (usize, &Option<ColumnType>)| {
+                let of = of.map(pg_type::of);
+                // Of a list only the client or the type of its items says more.
+                let of = if lists.contains(&n) { pg_type::by_oid(of.unwrap_or(pg_type::TEXT).array) } else { of };
+                given.get(n).copied().flatten().or(casts[n]).or(of)
+            };
+            let parameters = types.iter().enumerate().map(found).collect();
+            Ok(Described { parameters, columns, statement: untyped })
         }
         .boxed()
     }
@@ -298,6 +327,7 @@ fn returning(statement: &Statement) -> Option<&Query> {
 
 fn plan_columns() -> (Vec<OutputColumn>, SchemaRef) {
     let column = OutputColumn {
+        pg: super::PgColumn::default(),
         name: "QUERY PLAN".to_owned(),
         type_name: "VARCHAR".to_owned(),
         column_type: Some(ColumnType::Varchar),

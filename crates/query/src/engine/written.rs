@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     UnaryOperator, Value, Visitor, VisitorMut,
 };
 use std::ops::ControlFlow;
+use tidalite_types::pg_type::{self, PgType};
 use tidalite_types::{ColumnType, TimeUnit};
 
 type Types = Vec<Option<ColumnType>>;
@@ -106,6 +107,42 @@ pub(super) fn columns(query: &ast::Query, types: &mut Types) -> bool {
     types.iter().flatten().count() > before
 }
 
+/// The types that parameters are cast to, which are theirs.
+pub(super) fn casts(statement: &Statement, count: usize) -> Vec<Option<PgType>> {
+    let mut found = Casts(vec![None; count]);
+    let queries = match statement {
+        Statement::Query(query) | Statement::Explain { query, .. } => vec![query],
+        Statement::Insert(insert) => {
+            let updated = insert.conflict.iter().filter_map(|conflict| conflict.update.as_ref()).map(|set| &set.query);
+            std::iter::once(&insert.query).chain(updated).chain(&insert.returning).collect()
+        }
+        Statement::Delete(delete) => delete.query.iter().chain(&delete.returning).collect(),
+        Statement::Update(update) => std::iter::once(&update.query).chain(&update.returning).collect(),
+        Statement::CreateTableAs(create) => vec![&create.query],
+        _ => Vec::new(),
+    };
+    for query in queries {
+        let _ = dialect::visit(query.ast.as_ref(), &mut found);
+    }
+    found.0
+}
+
+struct Casts(Vec<Option<PgType>>);
+
+impl Visitor for Casts {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Cast { expr, data_type, .. } = expr
+            && let Some(slot) = placeholder(expr).and_then(|n| self.0.get_mut(n - 1))
+            && slot.is_none()
+        {
+            *slot = pg_type::by_sql_name(&data_type.to_string());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 struct Columns<'a> {
     types: &'a mut Types,
 }
@@ -158,7 +195,12 @@ impl Visitor for Written<'_> {
                 if let Some(n) = placeholder(expr) {
                     let name = data_type.to_string();
                     let name = name.split('(').next().unwrap_or_default().trim();
-                    fill(self.types, n, ColumnType::from_sql_name(name));
+                    let found = if name.eq_ignore_ascii_case("float") {
+                        Some(ColumnType::Double)
+                    } else {
+                        ColumnType::from_sql_name(name)
+                    };
+                    fill(self.types, n, found);
                 }
             }
             Expr::Function(function) => {

@@ -2,7 +2,7 @@
 //! what in the statement they are about.
 
 use super::Error;
-use tidalite_types::ErrorKind;
+use tidalite_types::{ErrorKind, SqlState};
 
 const NO_FUNCTION: &str = "no function of that name takes such arguments; a cast may help";
 const NO_OPERATOR: &str = "no operator of that name takes such operands; a cast may help";
@@ -37,10 +37,11 @@ fn grouped(message: &str) -> Option<Error> {
         let column = between(message, "column \"", "\"").or_else(|| between(message, "Column \"", "\""))?;
         let text =
             format!("column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function");
-        return Some(about(text, last(column)));
+        return Some(about(text, last(column)).with_code(SqlState::GROUPING_ERROR));
     }
     if message.contains("ggregate functions are not allowed in the WHERE clause") {
-        return Some(about("aggregate functions are not allowed in WHERE".to_owned(), "where").with_hint("use HAVING"));
+        let error = about("aggregate functions are not allowed in WHERE".to_owned(), "where");
+        return Some(error.with_hint("use HAVING").with_code(SqlState::GROUPING_ERROR));
     }
     None
 }
@@ -51,18 +52,21 @@ fn positions(message: &str) -> Option<Error> {
     } else {
         ("GROUP BY", between(message, "annot find column with position ", " in SELECT clause")?)
     };
-    Some(about(format!("{clause} position {number} is not in select list"), number))
+    let error = about(format!("{clause} position {number} is not in select list"), number);
+    Some(error.with_code(SqlState::INVALID_COLUMN_REFERENCE))
 }
 
 fn casts(message: &str) -> Option<Error> {
     if let Some(rest) = message.split_once("annot cast string '").map(|(_, rest)| rest) {
         let (text, rest) = rest.split_once("' to value of ")?;
         let name = rest.split(" type").next()?;
-        return Some(about(format!("invalid input for type {}: \"{text}\"", sql_type(name)), &format!("'{text}")));
+        let error = about(format!("invalid input for type {}: \"{text}\"", sql_type(name)), &format!("'{text}"));
+        return Some(error.with_code(SqlState::INVALID_TEXT_REPRESENTATION));
     }
     if let Some(rest) = message.split_once("an't cast value ").map(|(_, rest)| rest) {
         let (value, name) = rest.split_once(" to type ")?;
-        return Some(about(format!("value {value} is out of range for type {}", sql_type(name)), value));
+        let error = about(format!("value {value} is out of range for type {}", sql_type(name)), value);
+        return Some(error.with_code(SqlState::NUMERIC_VALUE_OUT_OF_RANGE));
     }
     if let Some(name) = message.split_once("nsupported SQL type ").map(|(_, name)| name) {
         let folded = name.split(['(', ' ']).next().unwrap_or(name).to_lowercase();
@@ -72,14 +76,15 @@ fn casts(message: &str) -> Option<Error> {
     }
     if let Some(rest) = message.split_once("nsupported CAST from ").map(|(_, rest)| rest) {
         let (from, to) = rest.split_once(" to ")?;
-        return Some(Error::invalid(format!("cannot cast type {} to {}", sql_type(from), sql_type(to))));
+        let message = format!("cannot cast type {} to {}", sql_type(from), sql_type(to));
+        return Some(Error::invalid(message).with_code(SqlState::CANNOT_COERCE));
     }
     if let Some(what) = message.split_once("verflow happened on: ").map(|(_, rest)| rest) {
         return Some(Error::invalid(format!("value out of range: {what}")));
     }
     let name = message.split_once(" overflow on ").map(|(_, rest)| rest.split('(').next().unwrap_or(rest));
     if name.is_some() || (message.contains("verflow") && message.contains("Array")) {
-        return Some(Error::invalid("value out of range"));
+        return Some(Error::invalid("value out of range").with_code(SqlState::NUMERIC_VALUE_OUT_OF_RANGE));
     }
     None
 }
@@ -121,7 +126,8 @@ fn calls(message: &str) -> Option<Error> {
 }
 
 fn operators(message: &str) -> Option<Error> {
-    let no_operator = |text: String| Some(Error::invalid(text).with_hint(NO_OPERATOR));
+    let no_operator =
+        |text: String| Some(Error::invalid(text).with_hint(NO_OPERATOR).with_code(SqlState::UNDEFINED_FUNCTION));
     if let Some(rest) = message.split_once("annot coerce arithmetic expression ").map(|(_, rest)| rest) {
         let (expr, _) = rest.split_once(" to valid types")?;
         return no_operator(format!("operator does not exist: {}", operands(expr)?));
@@ -139,7 +145,8 @@ fn operators(message: &str) -> Option<Error> {
     }
     if message.contains("annot create filter with non-boolean predicate") {
         let (_, name) = message.rsplit_once(" returning ")?;
-        return Some(about(format!("argument of WHERE must be of type BOOLEAN, not {}", sql_type(name)), "where"));
+        let error = about(format!("argument of WHERE must be of type BOOLEAN, not {}", sql_type(name)), "where");
+        return Some(error.with_code(SqlState::DATATYPE_MISMATCH));
     }
     None
 }
@@ -173,19 +180,20 @@ fn queries(message: &str) -> Option<Error> {
     if message.contains("queries have different number of columns") {
         let what = message.split_whitespace().next().unwrap_or("UNION");
         let text = format!("each {what} query must have the same number of columns");
-        return Some(about(text, &what.to_lowercase()));
+        return Some(about(text, &what.to_lowercase()).with_code(SqlState::SYNTAX_ERROR));
     }
     if message.contains("he subquery should only return one column")
         || (message.contains("ource table contains") && message.contains("given as column alias"))
     {
-        return Some(Error::invalid("a sub-query has to give one column here"));
+        return Some(Error::invalid("a sub-query has to give one column here").with_code(SqlState::SYNTAX_ERROR));
     }
     if message.contains("orrelated scalar subquery can only be used in") {
         let what = "a sub-query in ORDER BY can look only at outer columns that are selected";
         return Some(about(what.to_owned(), "order").with_hint("select the sub-query under a name, and order by that"));
     }
     if let Some(name) = message.strip_prefix("Invalid qualifier ").or(message.strip_prefix("invalid qualifier ")) {
-        return Some(about(format!("missing FROM-clause entry for table \"{name}\""), last(name)));
+        let error = about(format!("missing FROM-clause entry for table \"{name}\""), last(name));
+        return Some(error.with_code(SqlState::UNDEFINED_TABLE));
     }
     if let Some(kind) = between(message, "nsupported JOIN operator ", "(") {
         let kind = kind.to_uppercase();
@@ -204,7 +212,8 @@ fn patterns(message: &str) -> Option<Error> {
         let why = message.rsplit_once("error: ").map_or("it cannot be read", |(_, why)| why.trim());
         // The pattern stands on the lines between, moved to the right.
         let pattern = message.lines().nth(1).map(str::trim).unwrap_or_default();
-        return Some(about(format!("invalid regular expression: {why}"), &format!("'{pattern}")));
+        let error = about(format!("invalid regular expression: {why}"), &format!("'{pattern}"));
+        return Some(error.with_code(SqlState::INVALID_REGULAR_EXPRESSION));
     }
     if let Some(part) = between(message, "ate part '", "' not supported") {
         return Some(about(format!("unit \"{part}\" not recognized for a timestamp"), &part.to_lowercase()));

@@ -36,6 +36,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().filter(|(_, kind)| *kind != "table").map(|(name, _)| name.as_str())
 }
 
+/// Names and kinds of all.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ALL.iter().map(|(name, kind)| (name.as_str(), *kind))
+}
+
 /// Names of table functions.
 pub(crate) fn table_names() -> impl Iterator<Item = &'static str> {
     ALL.iter().filter(|(_, kind)| *kind == "table").map(|(name, _)| name.as_str())

@@ -32,15 +32,17 @@ mod partitions;
 pub(crate) mod paths;
 mod patterns;
 pub(crate) mod pick;
-mod postgres;
+pub(crate) mod postgres;
 mod quick_text;
 pub(crate) mod random;
+mod ranks;
 mod rounding;
 pub(crate) mod same_name;
 mod scalar;
 pub(crate) mod sequence;
 pub(crate) mod series;
 pub(crate) mod shifts;
+mod signed;
 mod sliding_parts;
 mod storage;
 mod sums;
@@ -48,7 +50,6 @@ mod system;
 pub(crate) mod text_times;
 mod times;
 pub(crate) mod timestamp_floor;
-mod version;
 mod views;
 mod zones;
 
@@ -62,7 +63,7 @@ pub(crate) const FILES: [&str; 2] = ["read_csv", "read_parquet"];
 
 use crate::Catalog;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::sql::sqlparser::ast::{self, Visitor};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -72,7 +73,6 @@ use std::sync::{Arc, LazyLock};
 pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     let intervals = interval_words::IntervalWord::all().map(ScalarUDF::new_from_impl);
     let others = [
-        ScalarUDF::new_from_impl(version::Version::new()),
         ScalarUDF::new_from_impl(now::Now::new()),
         ScalarUDF::new_from_impl(array_part::ArrayPart::new()),
         ScalarUDF::new_from_impl(same_name::As::new()),
@@ -100,7 +100,8 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);
     let all = intervals.into_iter().chain(others).chain(postgres::functions()).chain(random::functions());
-    all.chain(plain).chain(guarded::functions()).chain(rounding::functions()).map(Arc::new).collect()
+    let all = all.chain(plain).chain(guarded::functions()).chain(rounding::functions()).chain(signed::functions());
+    all.map(Arc::new).collect()
 }
 
 pub(crate) use timestamp_floor::buckets_of;
@@ -115,6 +116,11 @@ pub(crate) fn scalar_named(name: &str) -> Option<Arc<ScalarUDF>> {
 /// Makes what is made once in a process: a child of a fork would wait for ever for a thread of its parent that was at it.
 pub(crate) fn prepare() {
     let _ = (scalar_named(""), adjusted::sum(), nth_value::nth_value(), meta::names().next());
+}
+
+/// Window functions, which are the same for every query.
+pub(crate) fn window_functions() -> Vec<Arc<WindowUDF>> {
+    ranks::functions().map(Arc::new).into()
 }
 
 /// Aggregates, which are the same for every query.

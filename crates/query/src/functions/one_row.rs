@@ -8,6 +8,7 @@ use datafusion::arrow::datatypes::Int64Type;
 use datafusion::common::Result;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::ScalarFunction;
+use tidalite_types::SqlState;
 
 const NAME: &str = "__one_row";
 
@@ -23,7 +24,8 @@ pub(super) const FUNCTIONS: &[Scalar] = &[Scalar {
 fn checked(call: &Call) -> Result<ArrayRef> {
     let counts = call.columns[1].as_primitive::<Int64Type>();
     if counts.iter().flatten().any(|count| count > 1) {
-        return Err(Error::invalid("more than one row returned by a subquery used as an expression").into());
+        let error = Error::invalid("more than one row returned by a subquery used as an expression");
+        return Err(error.with_code(SqlState::CARDINALITY_VIOLATION).into());
     }
     Ok(call.columns[0].clone())
 }

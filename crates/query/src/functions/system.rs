@@ -32,7 +32,27 @@ pub(crate) const FUNCTIONS: &[(&str, Make)] = &[
     ("views", views::views),
     ("materialized_views", views::materialized_views),
     ("functions", super::meta::functions),
+    ("pg_get_keywords", keywords),
 ];
+
+/// Words of PostgreSQL's grammar, for drivers that put names in quotes by them.
+fn keywords(_: &dyn Catalog, _: &[String]) -> Result<Columns> {
+    let all = crate::pg_catalog::keywords();
+    let category = |of: &str| match of {
+        "U" => "unreserved",
+        "C" => "unreserved (cannot be function or type name)",
+        "T" => "reserved (can be function or type name)",
+        _ => "reserved",
+    };
+    let label = |is_bare: bool| if is_bare { "can be bare label" } else { "requires AS" };
+    Ok(vec![
+        ("word", text(all.iter().map(|k| k.word))),
+        ("catcode", text(all.iter().map(|k| k.category))),
+        ("barelabel", flag(all.iter().map(|k| k.is_bare_label))),
+        ("catdesc", text(all.iter().map(|k| category(k.category)))),
+        ("baredesc", text(all.iter().map(|k| label(k.is_bare_label)))),
+    ])
+}
 
 #[derive(Debug)]
 pub(crate) struct SystemTable {
@@ -218,7 +238,7 @@ fn show_create_table(catalog: &dyn Catalog, arguments: &[String]) -> Result<Colu
         return Ok(vec![("ddl", text([views::ddl(&table, view, word)]))]);
     }
     let columns: Vec<String> =
-        schema.columns.iter().map(|c| format!("    {} {}", word(&c.name), c.column_type)).collect();
+        schema.columns.iter().map(|c| format!("    {} {}", word(&c.name), c.column_type.sql_name())).collect();
     let mut ddl = format!("CREATE TABLE {} (\n{}\n)", word(&schema.name), columns.join(",\n"));
     if let Some(timestamp) = designated(schema) {
         ddl.push_str(&format!(" TIMESTAMP({})", word(timestamp)));

@@ -5,6 +5,7 @@
 //! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
 //! [`time_join`], [`window_join`], [`using`] and [`pivot`] plan them, [`mod@turned`] is of [`tail`], [`physical`] gives them their operators.
 
+mod bound_functions;
 mod coded_keys;
 mod coded_windows;
 mod decorrelate;
@@ -53,6 +54,7 @@ mod using;
 mod window_join;
 mod window_keys;
 
+pub(crate) use bound_functions::bound_functions;
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
 pub(crate) use decorrelate::{Unmarked, decorrelated};
 pub(crate) use distinct_counts::counts_apart;

@@ -7,6 +7,7 @@ use super::read::{ADDRESS, Output, Reader, address_column};
 use super::several::{Compiles, Several};
 use super::spec::{Form, Order, ScanSpec};
 use crate::door;
+use crate::pg_catalog::objects::table_oid;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
@@ -36,8 +37,11 @@ pub(crate) struct NativeTable {
 impl NativeTable {
     pub fn new(snapshot: Arc<TableSnapshot>) -> NativeTable {
         let schema = &snapshot.schema;
-        let fields: Vec<_> =
-            schema.columns.iter().map(|c| door::table_field(c, Some(c.id) == schema.designated)).collect();
+        let oid = table_oid(snapshot.id);
+        let field = |(c, number): (&ColumnSchema, usize)| {
+            door::table_field(c, Some(c.id) == schema.designated, Some((oid, number)))
+        };
+        let fields: Vec<_> = schema.columns.iter().zip(1..).map(field).collect();
         let schema = Arc::new(Schema::new(fields));
         NativeTable { snapshot, schema, order: Order::Free, has_addresses: false, within: None, is_plain_only: false }
     }

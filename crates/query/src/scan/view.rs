@@ -19,7 +19,7 @@ pub(crate) struct ViewColumns {
 
 impl ViewColumns {
     pub fn new(view: Arc<TableSchema>) -> ViewColumns {
-        let fields: Vec<_> = view.columns.iter().map(|c| door::table_field(c, false)).collect();
+        let fields: Vec<_> = view.columns.iter().map(|c| door::table_field(c, false, None)).collect();
         ViewColumns { name: view.name.clone(), schema: Arc::new(Schema::new(fields)) }
     }
 }

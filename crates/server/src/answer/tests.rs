@@ -5,7 +5,7 @@ use futures::stream;
 use std::sync::Arc;
 
 fn column(name: &str, type_name: &str) -> OutputColumn {
-    OutputColumn { name: name.to_owned(), type_name: type_name.to_owned() }
+    OutputColumn { name: name.to_owned(), type_name: type_name.to_owned(), ..OutputColumn::default() }
 }
 
 /// `batches` of `rows` rows; the last one an error if asked for.

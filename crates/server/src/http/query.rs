@@ -116,6 +116,7 @@ async fn run(
         parameters: arrow::parameters(params.get("params").unwrap_or_default())?,
         frames: tables,
         is_read_only: false,
+        session: None,
     };
     let columns: Vec<String> = params.get("cols").unwrap_or_default().split(',').map(|c| c.trim().to_owned()).collect();
     let columns: Vec<String> = columns.into_iter().filter(|c| !c.is_empty()).collect();

@@ -34,6 +34,16 @@ pub fn push_text(out: &mut Vec<u8>, list: &ListArray, row: usize, items: &Cells)
     out.push(b'}');
 }
 
+/// `1 2`: the form of vectors of the catalog.
+pub fn push_vector_text(out: &mut Vec<u8>, list: &ListArray, row: usize, items: &Cells) {
+    for (at, item) in range(list, row).enumerate() {
+        if at > 0 {
+            out.push(b' ');
+        }
+        items.push_text(item, out);
+    }
+}
+
 /// Puts what was appended from `start` on in quotes if it would not be read as what it is.
 fn quote(out: &mut Vec<u8>, start: usize) {
     let text = &out[start..];
@@ -55,9 +65,17 @@ fn quote(out: &mut Vec<u8>, start: usize) {
     out.push(b'"');
 }
 
+/// The binary form; `lower` is the number of the first item of each dimension.
+///
 /// # Errors
 /// On a list that is not rectangular.
-pub fn push_bytes(out: &mut Vec<u8>, list: &ListArray, row: usize, element: PgType, items: &Cells) -> Result<()> {
+pub fn push_bytes(
+    out: &mut Vec<u8>,
+    list: &ListArray,
+    row: usize,
+    (element, lower): (PgType, i32),
+    items: &Cells,
+) -> Result<()> {
     let mut lengths = Vec::new();
     measure(list, row, items, &mut lengths);
     let is_empty = lengths.contains(&0);
@@ -68,7 +86,7 @@ pub fn push_bytes(out: &mut Vec<u8>, list: &ListArray, row: usize, element: PgTy
     out.extend_from_slice(&element.oid.to_be_bytes());
     for length in lengths {
         out.extend_from_slice(&(*length as i32).to_be_bytes());
-        out.extend_from_slice(&1i32.to_be_bytes());
+        out.extend_from_slice(&lower.to_be_bytes());
     }
     if is_empty {
         return Ok(());

@@ -4,7 +4,9 @@ use super::reply::Report;
 use super::split::{Token, tokens};
 use super::transaction::{Level, Modes};
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tidalite::{SessionContext, TimeZone};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -77,13 +79,9 @@ pub fn recognise(sql: &str) -> Option<Command> {
             | "show"
             | "deallocate"
             | "discard"
-            | "close"
             | "unlisten"
             | "listen"
             | "notify"
-            | "declare"
-            | "fetch"
-            | "move"
             | "do"
     );
     if !is_one {
@@ -115,16 +113,9 @@ pub fn recognise(sql: &str) -> Option<Command> {
             Command::Deallocate((!is_all).then(named))
         }
         "discard" => Command::DiscardAll,
-        "close" => Command::Nothing("CLOSE CURSOR"),
         "unlisten" => Command::Nothing("UNLISTEN"),
-        // Names for expressions: a query of ours.
-        "declare" if word(0).starts_with('@') => return None,
         "listen" | "notify" => Command::Refused("notifications are not supported", "ask again at intervals"),
-        "do" => Command::Refused("DO is not supported", "there is no procedural language"),
-        _ => Command::Refused(
-            "cursors are not supported in SQL",
-            "let the driver fetch rows in portions, which needs no cursor (setFetchSize, stream(), iterate())",
-        ),
+        _ => Command::Refused("DO is not supported", "there is no procedural language"),
     })
 }
 
@@ -275,7 +266,10 @@ fn set(rest: &[Token], words: &[String]) -> Command {
         (name, ".") => (format!("{name}.{}", at(2)), 4),
         (name, _) => (name.to_owned(), 2),
     };
-    let values = rest.iter().zip(words).skip(from + value_from);
+    // `INTERVAL '+00:00' HOUR TO MINUTE` is an offset.
+    let is_offset = (at(0), at(1), at(2)) == ("time", "zone", "interval");
+    let (value_from, taken) = if is_offset { (value_from + 1, 1) } else { (value_from, usize::MAX) };
+    let values = rest.iter().zip(words).skip(from + value_from).take(taken);
     let value: String =
         values.map(|(token, word)| if *token == Token::Symbol(',') { ", ".to_owned() } else { word.clone() }).collect();
     let is_default = value.eq_ignore_ascii_case("default") || value.is_empty();
@@ -344,6 +338,12 @@ pub struct Variables {
     pub idle_timeout: Option<Duration>,
     /// Whether transactions to come may not write.
     pub is_read_only: bool,
+    /// In which timestamps with a zone are shown.
+    pub zone: Option<TimeZone>,
+    /// The number of the session.
+    pub process: i32,
+    /// What statements see of these, until one is set.
+    context: OnceLock<Arc<SessionContext>>,
 }
 
 impl Variables {
@@ -397,8 +397,14 @@ impl Variables {
             "server_version" | "server_encoding" | "server_version_num" | "is_superuser" => {
                 return Err(Report::error("55P02", format!("parameter \"{name}\" cannot be changed")));
             }
+            "timezone" => {
+                let zone = if value.eq_ignore_ascii_case("local") { "UTC" } else { value.as_str() };
+                let unknown = || refused().with_hint("a name of the tz database such as Europe/Berlin, or an offset");
+                self.zone = Some(TimeZone::parse(zone).ok_or_else(unknown)?).filter(|zone| *zone != TimeZone::UTC);
+            }
             _ => {}
         }
+        self.context = OnceLock::new();
         self.set.insert(key, value.clone());
         Ok(known.filter(|v| v.is_reported).map(|v| (v.name, value)))
     }
@@ -408,6 +414,7 @@ impl Variables {
         let changed = std::mem::take(&mut self.set);
         self.set.extend(user.map(|user| ("session_authorization".to_owned(), user)));
         (self.timeout, self.idle_timeout, self.is_read_only) = (None, None, false);
+        (self.zone, self.context) = (None, OnceLock::new());
         let reported = VARIABLES.iter().filter(|v| v.is_reported && changed.contains_key(&v.name.to_ascii_lowercase()));
         reported.map(|v| (v.name, v.default.to_owned())).collect()
     }
@@ -448,8 +455,21 @@ impl Variables {
         let value = self.set.get(&name.to_ascii_lowercase()).cloned();
         match (known, value) {
             (Some(known), value) => Some((known.name.to_owned(), value.unwrap_or_else(|| known.default.to_owned()))),
-            (None, value) => value.map(|value| (name.to_owned(), value)),
+            (None, Some(value)) => Some((name.to_owned(), value)),
+            (None, None) => {
+                let found = tidalite::settings().iter().find(|setting| setting.name.eq_ignore_ascii_case(name))?;
+                Some((found.name.to_owned(), found.default.to_owned()))
+            }
         }
+    }
+
+    /// What a statement may know of the session.
+    pub fn context(&self) -> Arc<SessionContext> {
+        let made = || {
+            let user = self.set.get("session_authorization").cloned().unwrap_or_default();
+            Arc::new(SessionContext::new(user, self.process, self.set.clone()))
+        };
+        self.context.get_or_init(made).clone()
     }
 
     /// All that are known, and whether clients are told of them.
@@ -544,6 +564,7 @@ mod tests {
         assert_eq!(recognise("set session search_path to public, other"), set_to("search_path", "public, other"));
         assert_eq!(recognise("SET application_name = 'it''s'"), set_to("application_name", "it's"));
         assert_eq!(recognise("SET TIME ZONE 'Europe/Berlin'"), set_to("timezone", "Europe/Berlin"));
+        assert_eq!(recognise("SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE"), set_to("timezone", "+02:00"));
         assert_eq!(recognise("set names 'utf8'"), set_to("client_encoding", "utf8"));
         assert_eq!(recognise("set a.b = 1"), set_to("a.b", "1"));
         assert_eq!(recognise("set x = -1"), set_to("x", "-1"));

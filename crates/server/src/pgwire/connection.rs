@@ -6,6 +6,7 @@
 
 use super::cancel::Backend;
 use super::command::Variables;
+use super::cursors::Cursor;
 use super::message::{Input, Malformed, Message, Object};
 use super::prepared::{Portal, Prepared, Running, What, first_word};
 use super::reply::{Output, Report};
@@ -21,7 +22,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidalite::{Error, Parameter, QueryOptions, Response};
+use tidalite::{Error, Parameter, QueryOptions, Response, SqlState};
 
 pub(super) const IDLE: u8 = b'I';
 pub(super) const OPEN: u8 = b'T';
@@ -62,6 +63,8 @@ pub(super) struct Session<'a> {
     /// By name; the unnamed one has the empty name.
     pub(super) statements: HashMap<String, Arc<Prepared>>,
     pub(super) portals: HashMap<String, Portal>,
+    /// Those of SQL.
+    pub(super) cursors: HashMap<String, Cursor>,
     /// A message of the pipeline failed: those up to the next Sync are passed over.
     pub(super) is_skipping: bool,
     pub(super) stop: Stop,
@@ -88,6 +91,7 @@ pub async fn run(
         holds_tag: false,
         statements: HashMap::new(),
         portals: HashMap::new(),
+        cursors: HashMap::new(),
         is_skipping: false,
         stop: stop.clone(),
     };
@@ -135,6 +139,7 @@ impl Session<'_> {
     }
 
     fn greet(&mut self, startup: &Startup, backend: &Backend<'_>) -> Result<(), Report> {
+        self.variables.process = backend.id;
         self.variables.set("session_authorization", Some(&startup.user))?;
         for (name, value) in &startup.settings {
             self.variables.set(name, Some(value))?;
@@ -181,7 +186,13 @@ impl Session<'_> {
                 self.out.empty(b'3');
                 Ok(())
             }
-            Message::FunctionCall => Err(Report::error("0A000", "function calls are not supported").into()),
+            // It is no part of a pipeline: what follows is answered.
+            Message::FunctionCall => {
+                self.refused(
+                    &Report::error("0A000", "function calls are not supported").with_hint("call it by SELECT"),
+                );
+                return self.ready().await;
+            }
             // Of a COPY that was refused already; Terminate never comes here.
             Message::CopyData(_)
             | Message::CopyDone
@@ -209,11 +220,23 @@ impl Session<'_> {
 
     /// Portals live as long as their transaction.
     async fn ready(&mut self) -> io::Result<()> {
+        self.take_settings();
         if self.transaction == IDLE {
             self.portals.clear();
         }
         self.out.ready(self.transaction);
         self.out.flush().await
+    }
+
+    /// Makes the changes that statements asked for by `set_config`.
+    fn take_settings(&mut self) {
+        for change in self.variables.context().take_changes() {
+            match self.variables.set(&change.name, Some(&change.value)) {
+                Ok(Some((name, value))) => self.out.parameter(name, &value),
+                Ok(None) => {}
+                Err(report) => self.out.report(&Report { severity: "WARNING", ..report }),
+            }
+        }
     }
 
     async fn simple(&mut self, sql: &Bytes) -> io::Result<()> {
@@ -264,6 +287,7 @@ impl Session<'_> {
         match What::of(sql)? {
             What::Nothing => {}
             What::Command(command) => return self.command(&command, true).await,
+            What::Cursor(command) => return self.cursor_command(&command, true, &[]).await,
             What::Prepare(asked) => return self.prepare(&asked).await,
             What::Execute(asked) => {
                 let (prepared, values) = self.executed(&asked).await?;
@@ -304,19 +328,21 @@ impl Session<'_> {
     /// `text` is what is run in place of `sql`, which errors are about.
     pub(super) async fn start(&mut self, sql: &str, text: &str, parameters: Vec<Parameter>) -> Step<Response> {
         let started = Instant::now();
+        self.take_settings();
         let options = QueryOptions {
             timeout: self.variables.timeout,
             client: self.client.to_owned(),
             parameters,
             frames: Vec::new(),
             is_read_only: self.is_read_only(),
+            session: Some(self.variables.context()),
         };
         let has_begun = self.has_begun();
         let response = match self.open_transaction() {
             None => self.run(self.shared.database.execute(text, options)).await?,
             // What commits by itself may, where nothing was done before it.
             Some(transaction) if !has_begun => match self.run(transaction.execute(text, options.clone())).await? {
-                Err(error) if error.sqlstate == Some("25001") && self.leave_fresh_block() => {
+                Err(error) if error.code == Some(SqlState::ACTIVE_SQL_TRANSACTION) && self.leave_fresh_block() => {
                     self.run(self.shared.database.execute(text, options)).await?
                 }
                 response => response,

@@ -75,6 +75,7 @@ impl Session<'_> {
             parameters: Vec::new(),
             frames: Vec::new(),
             is_read_only: self.is_read_only(),
+            session: Some(self.variables.context()),
         };
         let begun = match &transaction {
             Some(transaction) => transaction.copy_in(sql, copy, options),

@@ -146,7 +146,9 @@ fn text(value: &Parameter) -> String {
         Parameter::Boolean(value) => value.to_string(),
         Parameter::Long(value) => value.to_string(),
         Parameter::Double(value) => value.to_string(),
-        Parameter::Decimal(text) | Parameter::Text(text) | Parameter::Typed(text, _) => text.clone(),
+        Parameter::Decimal(text) | Parameter::Text(text) | Parameter::Typed(text, _) | Parameter::Of(text, _) => {
+            text.clone()
+        }
         Parameter::Bytes(bytes) => {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("\\x{digits}")

@@ -8,7 +8,7 @@ use super::obey::shown;
 use super::prepared::{Portal, Prepared, Running, State, What, first_word, format};
 use super::reply::Report;
 use super::rows::rows_tag;
-use super::types::{Column, of_parameter};
+use super::types::Column;
 use super::{introspection, parameters, split};
 use crate::budget::Share;
 use bytes::Bytes;
@@ -74,7 +74,8 @@ impl Session<'_> {
         if prepared.described.get().is_some() || !matches!(prepared.what, What::Statement) {
             return Ok(());
         }
-        let types = prepared.oids.iter().map(|oid| of_parameter(*oid)).collect();
+        let types =
+            prepared.oids.iter().map(|oid| pg_type::by_oid(*oid).filter(|of| *of != pg_type::UNKNOWN)).collect();
         let describing = match self.begun_transaction() {
             Some(transaction) => transaction.describe(prepared.text(), types),
             None => self.shared.database.describe(prepared.text(), types),
@@ -147,6 +148,7 @@ impl Session<'_> {
         self.out.parameter_description(&prepared.all_oids());
         let columns = match &prepared.what {
             What::Command(command) => shown(command),
+            What::Cursor(command) => self.cursor_columns(command)?,
             What::Execute(asked) => self.statement_asked_for(asked).await?.columns(),
             _ => prepared.columns(),
         };
@@ -164,6 +166,7 @@ impl Session<'_> {
         }
         let mut columns = match &prepared.what {
             What::Command(command) => shown(command),
+            What::Cursor(command) => self.cursor_columns(command)?,
             What::Nothing | What::Prepare(_) | What::Execute(_) => None,
             What::Statement => prepared.columns(),
         };
@@ -204,6 +207,7 @@ impl Session<'_> {
         match &prepared.what {
             What::Nothing => self.out.empty(b'I'),
             What::Command(command) => self.command(command, false).await?,
+            What::Cursor(command) => self.cursor_command(command, false, &portal.formats).await?,
             What::Prepare(asked) => self.prepare(asked).await?,
             // Its portal has the statement that it runs.
             What::Execute(_) => {}

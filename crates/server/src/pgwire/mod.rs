@@ -2,9 +2,9 @@
 //!
 //! Reading order: this file accepts; [`encryption`] TLS or not; [`message`] bytes in, [`reply`] bytes out; [`startup`]
 //! who it is and [`scram`] proves it; [`connection`] the messages of a session and simple queries, [`extended`] prepared
-//! ones with their [`prepared`] statements and portals, [`prepare`] those prepared in SQL, [`rows`] what all send, [`copy`]
+//! ones with their [`prepared`] statements and portals, [`prepare`] those prepared in SQL, [`cursors`] those of SQL, [`rows`] what all send, [`copy`]
 //! rows as text; [`split`] a text into statements,
-//! [`command`] those about the session itself and [`obey`] does them, [`transaction`] blocks of several statements, [`introspection`] those of `psql`; [`types`],
+//! [`command`] those about the session itself and [`obey`] does them, [`transaction`] blocks of several statements, [`introspection`] one of asyncpg; [`types`],
 //! [`values`], [`arrays`] and [`numeric`] rows out, [`parameters`] values in; [`cancel`] by key.
 //!
 //! Always: a client costs memory for one message of its own and a few batches of rows; bytes that are no message end
@@ -16,6 +16,7 @@ mod command;
 mod connection;
 mod copy;
 mod copy_binary;
+mod cursors;
 mod encryption;
 mod extended;
 mod introspection;

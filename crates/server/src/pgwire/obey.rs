@@ -78,6 +78,7 @@ impl Session<'_> {
             Command::DiscardAll => {
                 self.statements.clear();
                 self.portals.clear();
+                self.cursors.clear();
                 self.reset();
                 "DISCARD ALL"
             }

@@ -48,7 +48,7 @@ fn unsupported(number: usize, type_name: &str) -> Report {
 
 /// Whether values of the type have a binary form here.
 fn readable(pg_type: PgType) -> bool {
-    !matches!(pg_type, pg_type::INTERVAL | pg_type::TIME)
+    !matches!(pg_type, pg_type::INET | pg_type::ACLITEM | pg_type::TID | pg_type::PG_LSN)
 }
 
 fn from_text(pg_type: PgType, text: &str) -> Option<Parameter> {
@@ -59,11 +59,14 @@ fn from_text(pg_type: PgType, text: &str) -> Option<Parameter> {
             "f" | "false" | "n" | "no" | "off" | "0" => Parameter::Boolean(false),
             _ => return None,
         },
-        pg_type::INT2 | pg_type::INT4 | pg_type::INT8 | pg_type::OID => Parameter::Long(trimmed.parse().ok()?),
+        pg_type::INT2 => Parameter::Long(trimmed.parse::<i16>().ok()?.into()),
+        pg_type::INT4 => Parameter::Long(trimmed.parse::<i32>().ok()?.into()),
+        pg_type::INT8 => Parameter::Long(trimmed.parse().ok()?),
+        pg_type::OID => Parameter::Long(trimmed.parse::<u32>().ok()?.into()),
         pg_type::FLOAT4 | pg_type::FLOAT8 => Parameter::Double(trimmed.parse().ok()?),
         pg_type::NUMERIC => decimal(trimmed)?,
         pg_type::BYTEA => Parameter::Bytes(hex(trimmed.strip_prefix("\\x")?)?),
-        pg_type if pg_type.element != 0 => {
+        pg_type if pg_type.is_array() => {
             let element = pg_type::by_oid(pg_type.element)?;
             Parameter::list_of_text(trimmed, &|text| from_text(element, text))?
         }
@@ -80,6 +83,7 @@ fn typed(pg_type: PgType, text: String) -> Parameter {
         }
         pg_type::DATE => Parameter::Typed(text, ColumnType::Date),
         pg_type::UUID => Parameter::Typed(text, ColumnType::Uuid),
+        pg_type::INTERVAL | pg_type::TIME => Parameter::Of(text, pg_type),
         _ => Parameter::Text(text),
     }
 }
@@ -135,10 +139,33 @@ fn binary(pg_type: PgType, bytes: &[u8]) -> Option<Parameter> {
         }
         pg_type::BYTEA => Parameter::Bytes(bytes.to_vec()),
         pg_type::JSONB => Parameter::Text(text(bytes.strip_prefix(b"\x01")?)?),
-        pg_type::INTERVAL | pg_type::TIME => return None,
-        pg_type if pg_type.element != 0 => array_of_bytes(bytes)?,
+        pg_type::INTERVAL => Parameter::Of(interval(bytes)?, pg_type),
+        pg_type::TIME => {
+            let us = i64::from_be_bytes(bytes.try_into().ok()?);
+            let us = Some(us).filter(|us| (0..=DAY_US).contains(us))?;
+            Parameter::Of(clock(us), pg_type)
+        }
+        pg_type if pg_type.is_object() => Parameter::Long(i64::from(u32::from_be_bytes(bytes.try_into().ok()?))),
+        pg_type if pg_type.is_array() => array_of_bytes(bytes)?,
         _ => Parameter::Text(text(bytes)?),
     })
+}
+
+/// `01:02:03.000004`.
+fn clock(us: i64) -> String {
+    let (seconds, us) = (us / 1_000_000, us % 1_000_000);
+    format!("{:02}:{:02}:{:02}.{us:06}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+/// Microseconds, days and months, each with its own sign.
+fn interval(bytes: &[u8]) -> Option<String> {
+    let (us, rest) = bytes.split_first_chunk::<8>()?;
+    let (days, rest) = rest.split_first_chunk::<4>()?;
+    let us = i64::from_be_bytes(*us);
+    let (days, months) = (i32::from_be_bytes(*days), i32::from_be_bytes(rest.try_into().ok()?));
+    let sign = if us < 0 { "-" } else { "" };
+    let us = us.unsigned_abs();
+    Some(format!("{months} months {days} days {sign}{}.{:06} seconds", us / 1_000_000, us % 1_000_000))
 }
 
 fn text(bytes: &[u8]) -> Option<String> {
@@ -157,7 +184,7 @@ fn array_of_bytes(bytes: &[u8]) -> Option<Parameter> {
     if !(0..=Parameter::DIMS_MAX).contains(&dims) {
         return None;
     }
-    let element = pg_type::by_oid(element).filter(|t| t.element == 0)?;
+    let element = pg_type::by_oid(element).filter(|t| !t.is_array())?;
     let mut lengths = Vec::new();
     for _ in 0..dims {
         lengths.push(usize::try_from(word()?).ok()?);

@@ -1,6 +1,7 @@
 //! Prepared statements and portals of a session.
 
 use super::command::{Command, recognise};
+use super::cursors::CursorCommand;
 use super::prepare::{Execute, Prepare};
 use super::reply::Report;
 use super::split::{Token, tokens};
@@ -30,6 +31,7 @@ pub enum What {
     Command(Command),
     Prepare(Prepare),
     Execute(Execute),
+    Cursor(CursorCommand),
     Statement,
 }
 
@@ -46,7 +48,10 @@ impl What {
             first if first == "execute" || (first == "explain" && Execute::is_explained(sql)) => {
                 What::Execute(Execute::read(sql).ok_or_else(|| malformed("EXECUTE name [(value, …)]"))?)
             }
-            _ => recognise(sql).map_or(What::Statement, What::Command),
+            _ => match CursorCommand::read(sql) {
+                Some(command) => What::Cursor(command?),
+                None => recognise(sql).map_or(What::Statement, What::Command),
+            },
         })
     }
 }
@@ -60,14 +65,7 @@ impl Prepared {
     /// The type of a parameter, counted from 0; 0 when none is known.
     pub fn oid(&self, index: usize) -> u32 {
         let given = self.oids.get(index).copied().filter(|oid| *oid != 0);
-        let found = || {
-            let described = self.described.get()?;
-            let found = described.parameters.get(index).copied().flatten().map(pg_type::of);
-            if described.lists.contains(&index) {
-                return Some(found.unwrap_or(pg_type::TEXT).array).filter(|oid| *oid != 0);
-            }
-            found.map(|of| of.oid)
-        };
+        let found = || Some(self.described.get()?.parameters.get(index).copied().flatten()?.oid);
         given.or_else(found).unwrap_or(0)
     }
 

@@ -121,11 +121,11 @@ impl Output {
             out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
             for (i, column) in columns.iter().enumerate() {
                 push_text(out, &column.name);
-                // No table and no column of it is named: a result is not bound to one.
-                out.extend_from_slice(&[0; 6]);
+                out.extend_from_slice(&column.origin.0.to_be_bytes());
+                out.extend_from_slice(&column.origin.1.to_be_bytes());
                 out.extend_from_slice(&column.pg_type.oid.to_be_bytes());
                 out.extend_from_slice(&column.pg_type.len.to_be_bytes());
-                out.extend_from_slice(&(-1i32).to_be_bytes());
+                out.extend_from_slice(&column.modifier.to_be_bytes());
                 out.extend_from_slice(&format(i).to_be_bytes());
             }
         });

@@ -10,7 +10,7 @@ use super::values::{Cells, canonical};
 use crate::counters::add;
 use arrow::array::ArrayRef;
 use futures::StreamExt;
-use tidalite::Result as Done;
+use tidalite::{Result as Done, TimeZone};
 
 impl Session<'_> {
     /// Sends rows, at most `max`; gives how many, and whether there may be more.
@@ -36,7 +36,8 @@ impl Session<'_> {
                 let end =
                     usize::try_from(max - sent).map_or(*rows, |left| rows.saturating_sub(*next).min(left) + *next);
                 let from = *next;
-                *next = write_rows(&mut self.out, &running.columns, arrays, formats, from..end)
+                let look = Look { formats, zone: self.variables.zone };
+                *next = write_rows(&mut self.out, &running.columns, arrays, look, from..end)
                     .map_err(|error| reported("", &error))?;
                 sent += (*next - from) as u64;
                 if next == rows {
@@ -53,12 +54,19 @@ impl Session<'_> {
     }
 }
 
+/// How values look to the client.
+#[derive(Clone, Copy)]
+pub struct Look<'a> {
+    pub formats: &'a [i16],
+    pub zone: Option<TimeZone>,
+}
+
 /// Writes rows until much is waiting to be sent; gives the next one.
-fn write_rows(
+pub fn write_rows(
     out: &mut Output,
     columns: &[Column],
     arrays: &[ArrayRef],
-    formats: &[i16],
+    look: Look,
     rows: std::ops::Range<usize>,
 ) -> Done<usize> {
     let cells: Vec<(Cells, bool)> = columns
@@ -66,7 +74,8 @@ fn write_rows(
         .zip(arrays)
         .enumerate()
         .map(|(i, (column, array))| {
-            (Cells::new(column.pg_type, column.is_ipv4, array.as_ref()), format(formats, i) == 1)
+            let cells = Cells::new(column.pg_type, column.is_ipv4, array.as_ref()).in_zone(look.zone);
+            (cells, format(look.formats, i) == 1)
         })
         .collect();
     for row in rows.clone() {

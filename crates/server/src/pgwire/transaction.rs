@@ -213,6 +213,7 @@ impl Session<'_> {
     async fn commit_block(&mut self) -> Step {
         self.transaction = IDLE;
         self.portals.clear();
+        self.cursors.retain(|_, cursor| cursor.is_held());
         let Some(block) = self.block.take() else { return Ok(()) };
         if let Some(transaction) = &block.transaction
             && let Err(error) = transaction.commit().await
@@ -233,6 +234,7 @@ impl Session<'_> {
     pub(super) fn roll_back_block(&mut self) {
         self.transaction = IDLE;
         self.portals.clear();
+        self.cursors.retain(|_, cursor| cursor.is_held());
         if let Some(block) = self.block.take() {
             block.transaction.iter().for_each(Transaction::roll_back);
             self.restore(block.before);

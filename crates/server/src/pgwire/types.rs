@@ -2,8 +2,6 @@
 
 use arrow::datatypes::{DataType, SchemaRef};
 use tidalite::OutputColumn;
-use tidalite::types::ColumnType;
-use tidalite::types::TimeUnit;
 use tidalite::types::pg_type::{self, PgType};
 
 /// A column of an answer.
@@ -11,6 +9,10 @@ use tidalite::types::pg_type::{self, PgType};
 pub struct Column {
     pub name: String,
     pub pg_type: PgType,
+    /// The number of the table and of the column in it; zeros when it is computed.
+    pub origin: (u32, i16),
+    /// The modifier of its type, -1 for none.
+    pub modifier: i32,
     /// Values are IPv4 addresses, which travel as numbers inside.
     pub is_ipv4: bool,
 }
@@ -19,7 +21,9 @@ pub struct Column {
 pub fn columns(columns: &[OutputColumn], schema: &SchemaRef) -> Vec<Column> {
     let described = columns.iter().zip(schema.fields()).map(|(column, field)| Column {
         name: column.name.clone(),
-        pg_type: sent_as(&column.type_name, field.data_type()),
+        pg_type: column.pg.pg_type.unwrap_or_else(|| sent_as(&column.type_name, field.data_type())),
+        origin: column.pg.origin.unwrap_or_default(),
+        modifier: modifier(column, field.data_type()),
         is_ipv4: column.type_name == "IPV4",
     });
     described.collect()
@@ -28,7 +32,15 @@ pub fn columns(columns: &[OutputColumn], schema: &SchemaRef) -> Vec<Column> {
 /// A column of text, as SHOW answers.
 #[must_use]
 pub fn text_column(name: &str) -> Column {
-    Column { name: name.to_owned(), pg_type: pg_type::TEXT, is_ipv4: false }
+    Column { name: name.to_owned(), pg_type: pg_type::TEXT, origin: (0, 0), modifier: -1, is_ipv4: false }
+}
+
+/// Digits and places of a column of decimals, as PostgreSQL packs them.
+fn modifier(column: &OutputColumn, data_type: &DataType) -> i32 {
+    match (column.pg.origin, data_type) {
+        (Some(_), DataType::Decimal128(precision, scale)) => ((i32::from(*precision) << 16) | i32::from(*scale)) + 4,
+        _ => -1,
+    }
 }
 
 fn sent_as(type_name: &str, data_type: &DataType) -> PgType {
@@ -37,14 +49,12 @@ fn sent_as(type_name: &str, data_type: &DataType) -> PgType {
         DataType::Int8 | DataType::Int16 | DataType::UInt8 => pg_type::INT2,
         DataType::Int32 | DataType::UInt16 => pg_type::INT4,
         DataType::UInt32 if type_name == "IPV4" => pg_type::TEXT,
-        DataType::Int64 | DataType::UInt32 => pg_type::INT8,
+        DataType::Int64 | DataType::UInt32 | DataType::UInt64 => pg_type::INT8,
         DataType::Float16 | DataType::Float32 => pg_type::FLOAT4,
         DataType::Float64 => pg_type::FLOAT8,
-        DataType::UInt64
-        | DataType::Decimal32(..)
-        | DataType::Decimal64(..)
-        | DataType::Decimal128(..)
-        | DataType::Decimal256(..) => pg_type::NUMERIC,
+        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
+            pg_type::NUMERIC
+        }
         DataType::Timestamp(..) => pg_type::TIMESTAMP,
         DataType::Date32 | DataType::Date64 => pg_type::DATE,
         DataType::Time32(_) | DataType::Time64(_) => pg_type::TIME,
@@ -71,27 +81,6 @@ fn list_of(item: &DataType) -> PgType {
     }
 }
 
-/// The type of ours that a parameter of PostgreSQL's type is known to have; of the others only the value says more.
-#[must_use]
-pub fn of_parameter(oid: u32) -> Option<ColumnType> {
-    Some(match pg_type::by_oid(oid)? {
-        pg_type::BOOL => ColumnType::Boolean,
-        pg_type::INT2 => ColumnType::Short,
-        pg_type::INT4 => ColumnType::Int,
-        pg_type::INT8 | pg_type::OID => ColumnType::Long,
-        pg_type::FLOAT4 => ColumnType::Float,
-        pg_type::FLOAT8 => ColumnType::Double,
-        pg_type::NUMERIC => ColumnType::Decimal { precision: 38, scale: 10 },
-        pg_type::TIMESTAMP | pg_type::TIMESTAMPTZ => ColumnType::Timestamp(TimeUnit::Micros),
-        pg_type::DATE => ColumnType::Date,
-        pg_type::TEXT | pg_type::VARCHAR | pg_type::BPCHAR | pg_type::NAME => ColumnType::Varchar,
-        pg_type::BYTEA => ColumnType::Binary,
-        pg_type::UUID => ColumnType::Uuid,
-        pg_type::FLOAT8S => ColumnType::DoubleArray { dims: 1 },
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +93,7 @@ mod tests {
         let cases = [
             ("BYTE", DataType::Int8, "int2"),
             ("IPV4", DataType::UInt32, "text"),
-            ("LONG", DataType::UInt64, "numeric"),
+            ("LONG", DataType::UInt64, "int8"),
             ("SYMBOL", DataType::Utf8View, "text"),
             ("JSON", DataType::Utf8View, "json"),
             ("DOUBLE[][]", list(list(DataType::Float64)), "_float8"),

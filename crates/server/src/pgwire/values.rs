@@ -22,7 +22,7 @@ use std::io::Write;
 use std::sync::Arc;
 use tidalite::types::pg_type::{self, PgType};
 use tidalite::types::time::civil_from_days;
-use tidalite::{Error, ErrorKind, Result};
+use tidalite::{Error, ErrorKind, Result, TimeZone};
 
 /// Days and microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
 const EPOCH_DAYS: i32 = 10_957;
@@ -41,6 +41,8 @@ enum Values<'a> {
     I16(&'a [i16]),
     I32(&'a [i32]),
     I64(&'a [i64]),
+    /// Numbers of objects, of 32 bits.
+    Oid(&'a [i64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
     Decimal(&'a [i128], i8),
@@ -48,6 +50,8 @@ enum Values<'a> {
     NumericF64(&'a [f64]),
     /// In units of which so many are a second.
     Timestamp(&'a [i64], i64),
+    /// The same, shown in a time zone.
+    TimestampTz(&'a [i64], i64, TimeZone),
     Date(&'a [i32]),
     Time(&'a [i64]),
     Interval(&'a [IntervalMonthDayNano]),
@@ -56,6 +60,8 @@ enum Values<'a> {
     Uuid(&'a FixedSizeBinaryArray),
     Ipv4(&'a [u32]),
     List(&'a ListArray, PgType, Box<Cells<'a>>),
+    /// A vector of the catalog: counted from 0, and written without braces.
+    Vector(&'a ListArray, PgType, Box<Cells<'a>>),
     Null,
     /// What only has a text.
     Other(ArrayFormatter<'a>),
@@ -82,6 +88,8 @@ fn wanted(pg_type: PgType, now: &DataType) -> Option<DataType> {
         pg_type::INT2 => DataType::Int16,
         pg_type::INT4 => DataType::Int32,
         pg_type::INT8 => DataType::Int64,
+        // Names of objects are sent as they are.
+        pg_type if pg_type.is_object() && now.is_integer() => DataType::Int64,
         pg_type::FLOAT4 => DataType::Float32,
         pg_type::FLOAT8 => DataType::Float64,
         pg_type::NUMERIC => match now {
@@ -92,7 +100,7 @@ fn wanted(pg_type: PgType, now: &DataType) -> Option<DataType> {
             DataType::Decimal256(..) => return None,
             _ => DataType::Decimal128(38, 0),
         },
-        pg_type::TIMESTAMP => match now {
+        pg_type::TIMESTAMP | pg_type::TIMESTAMPTZ => match now {
             DataType::Timestamp(TimeUnit::Second, _) => DataType::Timestamp(TimeUnit::Millisecond, None),
             DataType::Timestamp(..) => return None,
             _ => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -102,7 +110,7 @@ fn wanted(pg_type: PgType, now: &DataType) -> Option<DataType> {
         pg_type::INTERVAL => DataType::Interval(IntervalUnit::MonthDayNano),
         pg_type::BYTEA => DataType::BinaryView,
         pg_type::UUID => DataType::FixedSizeBinary(16),
-        pg_type if pg_type.element != 0 => return list(pg_type, now),
+        pg_type if pg_type.is_array() => return list(pg_type, now),
         // Whatever has a text is sent as that.
         _ if can_cast_types(now, &DataType::Utf8View) && !now.is_nested() => DataType::Utf8View,
         _ => return None,
@@ -144,6 +152,7 @@ impl<'a> Cells<'a> {
             DataType::Boolean => Values::Bool(array.as_boolean()),
             DataType::Int16 => Values::I16(array.as_primitive::<Int16Type>().values()),
             DataType::Int32 => Values::I32(array.as_primitive::<Int32Type>().values()),
+            DataType::Int64 if pg_type.is_object() => Values::Oid(array.as_primitive::<Int64Type>().values()),
             DataType::Int64 => Values::I64(array.as_primitive::<Int64Type>().values()),
             DataType::Float32 => Values::F32(array.as_primitive::<Float32Type>().values()),
             DataType::Float64 if pg_type == pg_type::NUMERIC => {
@@ -174,7 +183,22 @@ impl<'a> Cells<'a> {
             DataType::List(_) => list_cells(pg_type, array),
             _ => other(array),
         };
+        let values = match values {
+            Values::Timestamp(values, per_second) if pg_type == pg_type::TIMESTAMPTZ => {
+                Values::TimestampTz(values, per_second, TimeZone::UTC)
+            }
+            other => other,
+        };
         Cells { array, nulls: array.null_count() > 0, values }
+    }
+
+    /// With timestamps that have a zone shown in this one.
+    #[must_use]
+    pub fn in_zone(mut self, zone: Option<TimeZone>) -> Cells<'a> {
+        if let (Values::TimestampTz(_, _, own), Some(zone)) = (&mut self.values, zone) {
+            *own = zone;
+        }
+        self
     }
 
     #[must_use]
@@ -210,11 +234,12 @@ impl<'a> Cells<'a> {
             Values::Bool(v) => out.push(if v.value(row) { b't' } else { b'f' }),
             Values::I16(v) => push_i64(out, i64::from(v[row])),
             Values::I32(v) => push_i64(out, i64::from(v[row])),
-            Values::I64(v) => push_i64(out, v[row]),
+            Values::I64(v) | Values::Oid(v) => push_i64(out, v[row]),
             Values::F32(v) => push_f32(out, v[row]),
             Values::F64(v) | Values::NumericF64(v) => push_f64(out, v[row]),
             Values::Decimal(v, scale) => push_decimal(out, v[row], *scale),
             Values::Timestamp(v, per_second) => push_timestamp(out, v[row], *per_second),
+            Values::TimestampTz(v, per_second, zone) => push_timestamp_in(out, v[row], *per_second, *zone),
             Values::Date(v) => push_date(out, i64::from(v[row])),
             Values::Time(v) => push_time(out, v[row], 1_000_000),
             Values::Interval(v) => push_interval(out, v[row]),
@@ -226,6 +251,7 @@ impl<'a> Cells<'a> {
             Values::Uuid(v) => push_uuid(out, v.value(row)),
             Values::Ipv4(v) => push_ipv4(out, v[row]),
             Values::List(v, _, items) => arrays::push_text(out, v, row, items),
+            Values::Vector(v, _, items) => arrays::push_vector_text(out, v, row, items),
             Values::Null => {}
             Values::Other(v) => drop(write!(out, "{}", v.value(row))),
         }
@@ -238,9 +264,10 @@ impl<'a> Cells<'a> {
             Values::I16(v) => out.extend_from_slice(&v[row].to_be_bytes()),
             Values::I32(v) => out.extend_from_slice(&v[row].to_be_bytes()),
             Values::I64(v) => out.extend_from_slice(&v[row].to_be_bytes()),
+            Values::Oid(v) => out.extend_from_slice(&u32::try_from(v[row]).unwrap_or_default().to_be_bytes()),
             Values::F32(v) => out.extend_from_slice(&v[row].to_be_bytes()),
             Values::F64(v) => out.extend_from_slice(&v[row].to_be_bytes()),
-            Values::Timestamp(v, per_second) => {
+            Values::Timestamp(v, per_second) | Values::TimestampTz(v, per_second, _) => {
                 let us = match per_second {
                     1_000 => v[row].saturating_mul(1_000),
                     1_000_000 => v[row],
@@ -257,7 +284,8 @@ impl<'a> Cells<'a> {
             }
             Values::Binary(v) => out.extend_from_slice(v.value(row)),
             Values::Uuid(v) => out.extend_from_slice(v.value(row)),
-            Values::List(v, element, items) => arrays::push_bytes(out, v, row, *element, items)?,
+            Values::List(v, element, items) => arrays::push_bytes(out, v, row, (*element, 1), items)?,
+            Values::Vector(v, element, items) => arrays::push_bytes(out, v, row, (*element, 0), items)?,
             Values::Decimal(..) | Values::NumericF64(_) => self.push_numeric(row, out),
             // A Decimal256 is the one number without an array of its own here.
             Values::Other(_) if matches!(self.array.data_type(), DataType::Decimal256(..)) => {
@@ -280,7 +308,11 @@ fn list_cells(pg_type: PgType, array: &dyn Array) -> Values<'_> {
     let Some(element) = pg_type::by_oid(pg_type.element) else { return other(array) };
     // Lists within are arrays of the same type.
     let inner = if list.values().data_type().is_nested() { pg_type } else { element };
-    Values::List(list, element, Box::new(Cells::new(inner, false, list.values().as_ref())))
+    let items = Box::new(Cells::new(inner, false, list.values().as_ref()));
+    match pg_type {
+        pg_type::INT2VECTOR | pg_type::OIDVECTOR => Values::Vector(list, element, items),
+        _ => Values::List(list, element, items),
+    }
 }
 
 impl<'a> Cells<'a> {
@@ -305,6 +337,24 @@ fn push_timestamp(out: &mut Vec<u8>, value: i64, per_second: i64) {
     let is_before_christ = push_year_to_day(out, value.div_euclid(per_day));
     out.push(b' ');
     push_time(out, value.rem_euclid(per_day), per_second);
+    push_era(out, is_before_christ);
+}
+
+/// `2016-01-01 02:00:00.5+02`, in the clock of a place.
+fn push_timestamp_in(out: &mut Vec<u8>, value: i64, per_second: i64, zone: TimeZone) {
+    let offset = zone.offset_seconds(value.div_euclid(per_second));
+    let (per_day, local) = (per_second * 86_400, value.saturating_add(offset * per_second));
+    let is_before_christ = push_year_to_day(out, local.div_euclid(per_day));
+    out.push(b' ');
+    push_time(out, local.rem_euclid(per_day), per_second);
+    let (sign, ahead) = (if offset < 0 { '-' } else { '+' }, offset.abs());
+    let _ = write!(out, "{sign}{:02}", ahead / 3600);
+    if ahead % 3600 != 0 {
+        let _ = write!(out, ":{:02}", ahead / 60 % 60);
+    }
+    if ahead % 60 != 0 {
+        let _ = write!(out, ":{:02}", ahead % 60);
+    }
     push_era(out, is_before_christ);
 }
 

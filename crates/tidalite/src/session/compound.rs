@@ -5,7 +5,7 @@
 
 use super::{ATTEMPTS, Changed, Host, Session};
 use crate::transaction::{FrozenHost, Isolation, TransactionHost};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, SqlState};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use futures::future::BoxFuture;
@@ -31,12 +31,12 @@ pub(super) fn run<'a>(
             cancel.check()?;
             match alone(session, compound, cancel).await {
                 // Somebody changed the same rows: once more from the beginning, as an UPDATE would.
-                Err(error) if error.sqlstate == Some("40001") => {}
+                Err(error) if error.code == Some(SqlState::SERIALIZATION_FAILURE) => {}
                 done => return done,
             }
         }
         let message = format!("rows were changed by others {ATTEMPTS} times while the statement ran");
-        Err(Error::new(ErrorKind::Conflict, message).with_sqlstate("40001"))
+        Err(Error::new(ErrorKind::Conflict, message).with_code(SqlState::SERIALIZATION_FAILURE))
     }
     .boxed()
 }
@@ -111,7 +111,7 @@ async fn once_each(part: &Session, pairs: &Delete, cancel: &CancelToken) -> Resu
         if !batch.column(0).as_primitive::<Int64Type>().values().iter().all(|address| known.insert(*address)) {
             let error = Error::new(ErrorKind::Invalid, "MERGE command cannot affect row a second time");
             let hint = "ensure that not more than one source row matches any one target row";
-            return Err(error.with_sqlstate("21000").with_hint(hint));
+            return Err(error.with_code(SqlState::CARDINALITY_VIOLATION).with_hint(hint));
         }
     }
     Ok(())
@@ -125,7 +125,7 @@ async fn gathered(result: QueryResult) -> Result<Vec<RecordBatch>> {
         if bytes > ROWS_BYTES_MAX {
             let limit = ROWS_BYTES_MAX >> 20;
             let message = format!("the rows of a part of a statement take more than {limit} MiB");
-            return Err(Error::new(ErrorKind::Invalid, message).with_sqlstate("54000"));
+            return Err(Error::new(ErrorKind::Invalid, message).with_code(SqlState::PROGRAM_LIMIT_EXCEEDED));
         }
         batches.push(batch);
     }

@@ -1,6 +1,6 @@
 //! CHECK and BACKUP: long work on files, on a thread of its own, that a cancelled statement ends.
 
-use super::{OutputColumn, Response, Rows, Session};
+use super::{OutputColumn, PgColumn, Response, Rows, Session};
 use crate::backup::BackupReport;
 use crate::check::CheckReport;
 use crate::{Error, ErrorKind, Result};
@@ -92,9 +92,11 @@ pub(super) fn columns(answer: Response) -> Option<(Vec<OutputColumn>, SchemaRef)
 
 fn rows(columns: Vec<(&str, ArrayRef)>, started: Instant) -> Result<Response> {
     let sql = |t: &DataType| if *t == DataType::Int64 { "LONG" } else { "VARCHAR" }.to_owned();
-    let named = columns
-        .iter()
-        .map(|(name, array)| OutputColumn { name: (*name).to_owned(), type_name: sql(array.data_type()) });
+    let named = columns.iter().map(|(name, array)| OutputColumn {
+        name: (*name).to_owned(),
+        type_name: sql(array.data_type()),
+        pg: PgColumn::default(),
+    });
     let named = named.collect();
     let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));

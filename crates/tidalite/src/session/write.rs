@@ -5,7 +5,7 @@
 //! fails.
 
 use super::{Changed, Session, returning};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, SqlState};
 use futures::StreamExt;
 use std::collections::HashSet;
 use tidalite_query::statement::{CreateTableAs, Insert, Name, OnConflict};
@@ -125,7 +125,11 @@ pub(super) fn refuse_view(schema: &TableSchema, position: usize) -> Result<()> {
 /// The columns that `given` expressions are for.
 fn checked<'a>(insert: &Insert, schema: &TableSchema, named: &'a [Target], given: usize) -> Result<&'a [Target]> {
     let wanted = named.len();
-    let refused = |message: String| Err(Error::new(ErrorKind::Invalid, message));
+    let refused = |message: String| {
+        let mut error = Error::new(ErrorKind::Invalid, message);
+        error.code = Some(SqlState::SYNTAX_ERROR);
+        Err(error)
+    };
     if given > wanted {
         return refused(format!("INSERT has more expressions ({given}) than target columns ({wanted})"));
     }
@@ -163,7 +167,9 @@ pub(super) fn targets(schema: &TableSchema, names: &[Name]) -> Result<Vec<Target
             return Err(refused(ErrorKind::NotFound, message));
         };
         if !seen.insert(column.id) {
-            return Err(refused(ErrorKind::Invalid, format!("column \"{}\" specified more than once", name.text)));
+            let mut error = refused(ErrorKind::Invalid, format!("column \"{}\" specified more than once", name.text));
+            error.code = Some(SqlState::DUPLICATE_COLUMN);
+            return Err(error);
         }
         Ok(target(column))
     });

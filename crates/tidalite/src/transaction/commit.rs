@@ -8,7 +8,7 @@ use super::net::{self, NetChange, renumbered};
 use super::overlay::Overlay;
 use crate::session::{ATTEMPTS, Changing, HOLD_FROM, Host};
 use crate::writer::{RowChange, TransactionChange, not_serializable};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, SqlState};
 use tidalite_ingest::dedup::has_keys_of;
 use tidalite_ingest::relocate::relocate;
 use tidalite_storage::{Mask, TableSnapshot};
@@ -54,7 +54,7 @@ pub(super) async fn commit(
         }
     }
     Err(Error::new(ErrorKind::Conflict, format!("the rows of a transaction moved {ATTEMPTS} times during its commit"))
-        .with_sqlstate("40001"))
+        .with_code(SqlState::SERIALIZATION_FAILURE))
 }
 
 /// The first attempt, for the simulation.

@@ -9,7 +9,7 @@ use crate::check::{CheckReport, GoOn};
 use crate::session::{Changing, Host, RefreshNote};
 use crate::shared::lock;
 use crate::writer::{RowChange, TransactionChange, not_serializable};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, SqlState};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use std::collections::BTreeMap;
@@ -227,7 +227,7 @@ impl Inner {
     fn find_savepoint(&self, name: &str) -> Result<usize> {
         let missing = || {
             let message = format!("savepoint \"{name}\" does not exist");
-            Error::new(ErrorKind::NotFound, message).with_sqlstate("3B001")
+            Error::new(ErrorKind::NotFound, message).with_code(SqlState::INVALID_SAVEPOINT)
         };
         self.savepoints.iter().rposition(|(known, _)| known == name).ok_or_else(missing)
     }
@@ -235,11 +235,11 @@ impl Inner {
 
 fn aborted() -> Error {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
-    Error::new(ErrorKind::Conflict, message).with_sqlstate("25P02")
+    Error::new(ErrorKind::Conflict, message).with_code(SqlState::IN_FAILED_SQL_TRANSACTION)
 }
 
 fn ended() -> Error {
-    Error::new(ErrorKind::Invalid, "the transaction has ended").with_sqlstate("25P01")
+    Error::new(ErrorKind::Invalid, "the transaction has ended").with_code(SqlState::NO_ACTIVE_SQL_TRANSACTION)
 }
 
 impl Host for TransactionHost {

@@ -1,6 +1,6 @@
 //! The memory that open transactions take together.
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, SqlState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -48,7 +48,7 @@ impl Held {
             let add = |used: usize| used.checked_add(more).filter(|used| *used <= max);
             if self.total.used.fetch_update(Relaxed, Relaxed, add).is_err() {
                 let message = format!("out of memory: open transactions may take {} MiB together", max >> 20);
-                let error = Error::new(ErrorKind::Unavailable, message).with_sqlstate("53200");
+                let error = Error::new(ErrorKind::Unavailable, message).with_code(SqlState::OUT_OF_MEMORY);
                 return Err(error.with_hint("transaction.bytes_max sets the limit"));
             }
         } else {
@@ -74,7 +74,7 @@ mod tests {
         let memory = Memory::new(100);
         let (mut a, mut b) = (memory.hold(), memory.hold());
         a.set(60).unwrap();
-        assert_eq!(b.set(41).unwrap_err().sqlstate, Some("53200"));
+        assert_eq!(b.set(41).unwrap_err().code, Some(SqlState::OUT_OF_MEMORY));
         b.set(40).unwrap();
         a.set(10).unwrap();
         b.set(90).unwrap();

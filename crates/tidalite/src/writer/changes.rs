@@ -6,7 +6,7 @@
 
 use super::Accepted;
 use crate::shared::Shared;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, SqlState};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard};
 use tidalite_ingest::apply::publish;
@@ -232,7 +232,7 @@ pub(super) fn decide_transaction(
 /// The error of a transaction that has to be tried again.
 pub(crate) fn not_serializable(cause: &str) -> Error {
     Error::new(ErrorKind::Conflict, format!("could not serialize access due to {cause}"))
-        .with_sqlstate("40001")
+        .with_code(SqlState::SERIALIZATION_FAILURE)
         .with_hint("the transaction might succeed if it is tried again")
 }
 

@@ -5,7 +5,7 @@ use arrow::datatypes::Schema;
 use tidalite::OutputColumn;
 
 fn column(array: &ArrayRef, type_name: &str) -> Column {
-    let output = [OutputColumn { name: "c".to_owned(), type_name: type_name.to_owned() }];
+    let output = [OutputColumn { name: "c".to_owned(), type_name: type_name.to_owned(), ..OutputColumn::default() }];
     let schema = Arc::new(Schema::new(vec![Field::new("c", array.data_type().clone(), true)]));
     columns(&output, &schema).remove(0)
 }

@@ -1,0 +1,139 @@
+//! Functions of PostgreSQL that give several rows, and scalar functions among tables.
+//!
+//! `ARRAY(SELECT …)` is a sub-query that collects its rows; `FROM current_database()` a query of one row;
+//! `generate_subscripts` and `_pg_expandarray` are unnested lists.
+
+use super::relations;
+use super::sequences::call;
+use super::subqueries::parsed;
+use crate::functions::meta;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident,
+    OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
+};
+
+/// What a NULL list is given as: an empty one.
+pub(crate) const OR_EMPTY: &str = "__or_empty";
+/// The items of a list, each with its place.
+pub(crate) const EXPANDED: &str = "__expanded";
+/// The numbers of the items of a list.
+pub(crate) const SUBSCRIPTS: &str = "__subscripts";
+
+/// An expression of these as one that the planner knows.
+pub(super) fn rewritten(expr: &mut Expr) {
+    let Expr::Function(function) = expr else { return };
+    let name = function.name.to_string();
+    if let FunctionArguments::Subquery(query) = &mut function.args {
+        if name == "array"
+            && let Some(list) = collected(query.clone())
+        {
+            *expr = list;
+        }
+        return;
+    }
+    let list = match name.as_str() {
+        "information_schema._pg_expandarray" => EXPANDED,
+        "generate_subscripts" => SUBSCRIPTS,
+        _ => return,
+    };
+    if let Some(args) = arguments(function) {
+        *expr = call("unnest", vec![call(list, args)]);
+    }
+}
+
+fn arguments(function: &Function) -> Option<Vec<Expr>> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let expr = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    list.args.iter().map(expr).collect()
+}
+
+/// The rows of a query, in their order, as one list; an empty one when there are none.
+fn collected(mut query: Box<Query>) -> Option<Expr> {
+    let order = match query.order_by.as_ref().map(|order| &order.kind) {
+        Some(OrderByKind::Expressions(exprs)) => exprs.clone(),
+        Some(OrderByKind::All(_)) => return None,
+        None => Vec::new(),
+    };
+    let is_by_name = order.iter().all(|by| !matches!(by.expr, Expr::Value(_)));
+    if is_by_name
+        && is_plain(&query)
+        && let SetExpr::Select(select) = query.body.as_mut()
+        && let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] = &select.projection[..]
+    {
+        let mut list = call("array_agg", vec![item.clone()]);
+        if let (Expr::Function(function), false) = (&mut list, order.is_empty())
+            && let FunctionArguments::List(arguments) = &mut function.args
+        {
+            arguments.clauses.push(FunctionArgumentClause::OrderBy(order));
+        }
+        select.projection = vec![SelectItem::UnnamedExpr(list)];
+        query.order_by = None;
+        return Some(call(OR_EMPTY, vec![Expr::Subquery(query)]));
+    }
+    let mut template = parsed("(SELECT array_agg(__item) FROM __rows AS __rows(__item))")?;
+    let Expr::Subquery(collects) = &mut template else { return None };
+    let SetExpr::Select(select) = collects.body.as_mut() else { return None };
+    let factor = &mut select.from.first_mut()?.relation;
+    let TableFactor::Table { alias, .. } = factor else { return None };
+    *factor = TableFactor::Derived { lateral: false, subquery: query, alias: alias.take(), sample: None };
+    Some(call(OR_EMPTY, vec![template]))
+}
+
+/// Whether the rows are those of FROM and WHERE.
+fn is_plain(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    let is_limited = query.limit_clause.is_some() || query.fetch.is_some() || query.with.is_some();
+    let is_chosen = select.having.is_some() || select.qualify.is_some() || select.distinct.is_some();
+    !is_grouped && !is_limited && !is_chosen
+}
+
+/// Scalar functions among the tables of a SELECT become queries of one row.
+pub(super) fn in_from(select: &mut Select) {
+    for of in &mut select.from {
+        relations::relations_mut(of).for_each(as_query);
+    }
+}
+
+fn as_query(factor: &mut TableFactor) {
+    let TableFactor::Table { name, alias, args: Some(arguments), with_ordinality: false, .. } = factor else { return };
+    let plain = name.to_string();
+    let is_scalar = meta::names().any(|known| known == plain);
+    let is_series = plain == "generate_series" && !arguments.args.iter().all(is_constant);
+    if plain.starts_with("__") || !is_series && (!is_scalar || meta::table_names().any(|known| known == plain)) {
+        return;
+    }
+    let exprs = arguments.args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    });
+    let Some(exprs) = exprs.collect::<Option<Vec<_>>>() else { return };
+    let value = call(&plain, exprs);
+    let value = if is_series { call("unnest", vec![value]) } else { value };
+    let named = alias.take();
+    let table = named.as_ref().map_or_else(|| Ident::new(&plain), |alias| alias.name.clone());
+    let column =
+        named.as_ref().and_then(|alias| alias.columns.first()).map_or_else(|| table.clone(), |c| c.name.clone());
+    let Some(Expr::Subquery(mut subquery)) = parsed("(SELECT 1)") else { return };
+    if let SetExpr::Select(select) = subquery.body.as_mut() {
+        select.projection = vec![SelectItem::ExprWithAlias { expr: value, alias: column }];
+    }
+    let alias = TableAlias { explicit: true, name: table, columns: Vec::new(), at: None };
+    *factor = TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None };
+}
+
+/// Whether the argument is known without a row, as the table function wants it.
+fn is_constant(arg: &FunctionArg) -> bool {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg else { return true };
+    let mut expr = expr;
+    while let Expr::UnaryOp { expr: inner, .. } | Expr::Nested(inner) | Expr::Cast { expr: inner, .. } = expr {
+        expr = inner;
+    }
+    match expr {
+        Expr::Function(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,107 @@
+//! Lists that are made of lists, to be unnested.
+
+use crate::dialect::set_returning::{EXPANDED, OR_EMPTY, SUBSCRIPTS};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StructArray, new_null_array};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Fields};
+use datafusion::common::Result;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use std::sync::Arc;
+
+/// Of a vector of the catalog, which is counted from 0.
+pub(crate) const VECTOR_SUBSCRIPTS: &str = "__vector_subscripts";
+
+pub(super) fn functions() -> [ScalarUDF; 4] {
+    [OR_EMPTY, EXPANDED, SUBSCRIPTS, VECTOR_SUBSCRIPTS].map(|name| {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        ScalarUDF::new_from_impl(OfList { name, signature })
+    })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct OfList {
+    name: &'static str,
+    signature: Signature,
+}
+
+/// The type of the items of a list; NULL of anything else.
+fn item(list: &DataType) -> DataType {
+    match list {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => item.data_type().clone(),
+        _ => DataType::Null,
+    }
+}
+
+fn list_of(item: DataType) -> DataType {
+    DataType::List(crate::door::item(item))
+}
+
+/// An item and its place.
+fn pair(item: DataType) -> Fields {
+    vec![Field::new("x", item, true), Field::new("n", DataType::Int32, true)].into()
+}
+
+impl ScalarUDFImpl for OfList {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let is_list = |t: &DataType| matches!(t, DataType::List(_) | DataType::Null);
+        match types {
+            [list, ..] if is_list(list) => Ok(types.to_vec()),
+            _ => Err(crate::Error::invalid("an array is expected").into()),
+        }
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let of = types.first().cloned().unwrap_or(DataType::Null);
+        Ok(match self.name {
+            OR_EMPTY => list_of(item(&of)),
+            EXPANDED => list_of(DataType::Struct(pair(item(&of)))),
+            _ => list_of(DataType::Int32),
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let wanted = args.return_field.data_type();
+        let given = args.args[0].to_array(args.number_rows)?;
+        let given = if *given.data_type() == DataType::Null {
+            new_null_array(&list_of(DataType::Null), args.number_rows)
+        } else {
+            given
+        };
+        let lists = given.as_list::<i32>();
+        let rows = lists.len();
+        let empty = |row: usize| if lists.is_null(row) { 0 } else { lists.value_length(row) as usize };
+        let offsets = OffsetBuffer::from_lengths((0..rows).map(empty));
+        let first = i32::from(self.name != VECTOR_SUBSCRIPTS);
+        let numbers = (0..rows).flat_map(|row| (0..empty(row) as i32).map(move |n| n + first));
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(numbers));
+        // What NULLs stand before may lie in the values, too.
+        let kept = || -> Result<ArrayRef> {
+            let parts: Vec<ArrayRef> =
+                (0..rows).filter(|row| !lists.is_null(*row)).map(|row| lists.value(row)).collect();
+            let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+            if parts.is_empty() {
+                return Ok(lists.values().slice(0, 0));
+            }
+            Ok(datafusion::arrow::compute::concat(&parts)?)
+        };
+        let items: ArrayRef = match self.name {
+            OR_EMPTY => kept()?,
+            EXPANDED => {
+                let items = kept()?;
+                Arc::new(StructArray::try_new(pair(items.data_type().clone()), vec![items, numbers], None)?)
+            }
+            _ => numbers,
+        };
+        let list = ListArray::try_new(crate::door::item(items.data_type().clone()), offsets, items, None)?;
+        Ok(ColumnarValue::Array(cast(&list, wanted)?))
+    }
+}

@@ -1,0 +1,229 @@
+//! Functions that clients of PostgreSQL call of their own accord: about the session ([`session`]), about the objects of
+//! the catalog ([`objects`], [`privileges`]), names and sizes ([`texts`]), and arrays ([`arrays`]).
+//!
+//! A function is one row of a table: what it takes and gives, and a closure over the arguments of one row. Those about
+//! the session or the catalog are bound to them when a query is planned ([`crate::plan::bound_functions`]); unbound they
+//! see a database without tables.
+
+mod arrays;
+mod expand;
+mod objects;
+mod privileges;
+mod session;
+mod sleep;
+mod texts;
+
+pub(crate) use expand::VECTOR_SUBSCRIPTS;
+pub(crate) use objects::{class_name, class_number};
+
+use crate::pg_catalog::{Objects, Value, array_of};
+use crate::{Catalog, Error, door};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use tidalite_storage::TableSnapshot;
+use tidalite_types::pg_type::PgType;
+
+/// The role that owns everything.
+pub(crate) const OWNER: &str = "tidalite";
+
+/// One function.
+pub(super) struct Function {
+    name: &'static str,
+    /// The least and the greatest number of arguments.
+    arguments: (usize, usize),
+    gives: PgType,
+    /// A NULL among the arguments that have to be there gives NULL.
+    is_strict: bool,
+    is_volatile: bool,
+    call: fn(&Objects, &Arguments) -> Result<Value>,
+}
+
+/// A function of values alone, or of what does not change while a statement runs.
+const fn function(
+    name: &'static str,
+    arguments: (usize, usize),
+    gives: PgType,
+    call: fn(&Objects, &Arguments) -> Result<Value>,
+) -> Function {
+    Function { name, arguments, gives, is_strict: true, is_volatile: false, call }
+}
+
+/// The arguments of one row.
+pub(super) struct Arguments<'a> {
+    columns: &'a [ArrayRef],
+    row: usize,
+}
+
+impl Arguments<'_> {
+    fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn is_null(&self, n: usize) -> bool {
+        self.columns.get(n).is_none_or(|column| column.is_null(self.row))
+    }
+
+    /// A whole number, or the number that a text is.
+    fn int(&self, n: usize) -> Option<i64> {
+        if self.is_null(n) {
+            return None;
+        }
+        match self.columns[n].data_type() {
+            DataType::Int64 => Some(self.columns[n].as_primitive::<Int64Type>().value(self.row)),
+            DataType::Utf8View => self.text(n)?.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn text(&self, n: usize) -> Option<&str> {
+        let column = self.columns.get(n).filter(|column| !column.is_null(self.row))?;
+        column.as_string_view_opt().map(|texts| texts.value(self.row))
+    }
+
+    fn flag(&self, n: usize) -> Option<bool> {
+        let column = self.columns.get(n).filter(|column| !column.is_null(self.row))?;
+        column.as_boolean_opt().map(|flags| flags.value(self.row))
+    }
+
+    /// The items of a list.
+    fn list(&self, n: usize) -> Option<ArrayRef> {
+        let column = self.columns.get(n).filter(|column| !column.is_null(self.row))?;
+        column.as_list_opt::<i32>().map(|lists| lists.value(self.row))
+    }
+}
+
+/// Numbers and texts in one form each; other types as they are.
+fn canonical(column: &ArrayRef) -> Result<ArrayRef> {
+    let wanted = match column.data_type() {
+        t if t.is_integer() => DataType::Int64,
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Decimal128(..) | DataType::Float32 | DataType::Float64 => DataType::Utf8View,
+        DataType::Dictionary(..) => DataType::Utf8View,
+        _ => return Ok(column.clone()),
+    };
+    Ok(cast(column, &wanted)?)
+}
+
+fn all() -> impl Iterator<Item = &'static Function> {
+    let groups: [&'static [Function]; 5] =
+        [session::FUNCTIONS, objects::FUNCTIONS, privileges::FUNCTIONS, texts::FUNCTIONS, arrays::FUNCTIONS];
+    groups.into_iter().flatten()
+}
+
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    let nothing = Arc::new(Objects::new(Arc::new(NoTables)));
+    let own = all().map(|of| ScalarUDF::new_from_impl(Bound::new(of, nothing.clone())));
+    own.chain(expand::functions()).chain([sleep::pg_sleep()]).collect()
+}
+
+/// The function of a name with a database and a session to ask.
+pub(crate) fn bound(name: &str, objects: &Arc<Objects>) -> Option<Arc<ScalarUDF>> {
+    let of = all().find(|function| function.name == name)?;
+    Some(Arc::new(ScalarUDF::new_from_impl(Bound::new(of, objects.clone()))))
+}
+
+/// Whether a function is one of these.
+pub(crate) fn is_one(function: &ScalarUDF) -> bool {
+    function.inner().downcast_ref::<Bound>().is_some()
+}
+
+#[derive(Debug)]
+struct NoTables;
+
+impl Catalog for NoTables {
+    fn table_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
+        vec![None; names.len()]
+    }
+}
+
+struct Bound {
+    of: &'static Function,
+    objects: Arc<Objects>,
+    signature: Signature,
+}
+
+impl Bound {
+    fn new(of: &'static Function, objects: Arc<Objects>) -> Bound {
+        let volatility = if of.is_volatile { Volatility::Volatile } else { Volatility::Stable };
+        let signature = Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], volatility);
+        Bound { of, objects, signature }
+    }
+
+    fn refused(&self) -> Error {
+        let (least, most) = self.of.arguments;
+        let count = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        Error::invalid(format!("function {} takes {count} arguments", self.of.name)).about(self.of.name)
+    }
+}
+
+impl std::fmt::Debug for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.of.name)
+    }
+}
+
+impl PartialEq for Bound {
+    fn eq(&self, other: &Bound) -> bool {
+        self.of.name == other.of.name && Arc::ptr_eq(&self.objects, &other.objects)
+    }
+}
+
+impl Eq for Bound {}
+
+impl Hash for Bound {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.of.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Bound {
+    fn name(&self) -> &str {
+        self.of.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let (least, most) = self.of.arguments;
+        if types.len() < least || types.len() > most {
+            return Err(self.refused().into());
+        }
+        Ok(door::pg_field("", self.of.gives).data_type().clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|f| f.data_type().clone()).collect();
+        self.return_type(&types)?;
+        Ok(Arc::new(door::pg_field(self.of.name, self.of.gives)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_constant = !self.of.is_volatile && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let rows = if is_constant { 1 } else { args.number_rows };
+        let columns = args.args.iter().map(|a| canonical(&a.to_array(rows)?)).collect::<Result<Vec<_>>>()?;
+        let value = |row: usize| {
+            let arguments = Arguments { columns: &columns, row };
+            let is_null = self.of.is_strict && (0..self.of.arguments.0).any(|n| arguments.is_null(n));
+            if is_null { Ok(Value::Null) } else { (self.of.call)(&self.objects, &arguments) }
+        };
+        let values = (0..rows).map(value).collect::<Result<Vec<_>>>()?;
+        let array = array_of(&values, args.return_field.data_type())?;
+        if is_constant {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));
+        }
+        Ok(ColumnarValue::Array(array))
+    }
+}

@@ -1,0 +1,447 @@
+//! Cursors of SQL: DECLARE, FETCH, MOVE and CLOSE.
+//!
+//! A cursor is a query under way whose rows are computed as they are fetched. With SCROLL the rows that were fetched stay
+//! in memory, within what clients together may take, so that it can go back. All rows are those of the moment at which
+//! the cursor was declared, WITH HOLD after the end of the transaction, too.
+
+use super::connection::{IDLE, Session, Step, gone, reported};
+use super::prepared::Running;
+use super::reply::Report;
+use super::rows::{Look, write_rows};
+use super::split::{Token, tokens};
+use super::types::Column;
+use super::values::canonical;
+use crate::budget::Share;
+use arrow::array::{Array, ArrayRef};
+use futures::StreamExt;
+use std::collections::VecDeque;
+use std::ops::Range;
+use tidalite::{Response, Result as Done};
+
+/// Of one session.
+const CURSORS_MAX: usize = 1_000;
+
+/// A statement about a cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CursorCommand {
+    Declare {
+        name: String,
+        is_scroll: bool,
+        is_held: bool,
+        sql: String,
+    },
+    Fetch {
+        name: String,
+        direction: Direction,
+        returns_rows: bool,
+    },
+    /// `None` for all.
+    Close(Option<String>),
+}
+
+/// Where a cursor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Over so many rows, or all there are.
+    Forward(u64),
+    Backward(u64),
+    /// To a row, counted from 1, or from the end when negative.
+    Absolute(i64),
+    Relative(i64),
+}
+
+impl CursorCommand {
+    /// `None` when a text begins as none of these; an error when it goes on otherwise.
+    pub fn read(sql: &str) -> Option<Result<CursorCommand, Report>> {
+        let all: Vec<(usize, Token)> = tokens(sql).collect();
+        let first = all.first()?.1;
+        let malformed = |form: &str| Report::error("42601", "syntax error").with_hint(format!("write {form}"));
+        if first.is_word("declare") {
+            // Names for expressions begin so: a query of ours.
+            if matches!(all.get(1), Some((_, Token::Word(word))) if word.starts_with('@')) {
+                return None;
+            }
+            let read = declare(sql, &all);
+            return Some(read.ok_or_else(|| malformed("DECLARE name [SCROLL] CURSOR [WITH HOLD] FOR query")));
+        }
+        if first.is_word("close") {
+            let read = match &all[1..] {
+                [(_, Token::Word(word))] if word.eq_ignore_ascii_case("all") => Some(CursorCommand::Close(None)),
+                [(_, name)] => name.identifier().map(|name| CursorCommand::Close(Some(name))),
+                _ => None,
+            };
+            return Some(read.ok_or_else(|| malformed("CLOSE name, or CLOSE ALL")));
+        }
+        let returns_rows = first.is_word("fetch");
+        if !returns_rows && !first.is_word("move") {
+            return None;
+        }
+        let words: Vec<Token> = all[1..].iter().map(|(_, token)| *token).collect();
+        let read = fetch(&words).map(|(direction, name)| CursorCommand::Fetch { name, direction, returns_rows });
+        Some(
+            read.ok_or_else(|| {
+                malformed("FETCH [NEXT | PRIOR | FIRST | LAST | FORWARD n | BACKWARD n | ALL] FROM name")
+            }),
+        )
+    }
+}
+
+fn declare(sql: &str, all: &[(usize, Token)]) -> Option<CursorCommand> {
+    let name = all.get(1)?.1.identifier()?;
+    let begin = all.iter().position(|(_, token)| token.is_word("for"))?;
+    let options: Vec<String> = all.get(2..begin)?.iter().filter_map(|(_, token)| token.identifier()).collect();
+    let at = options.iter().position(|word| word == "cursor")?;
+    let (before, behind) = (&options[..at], &options[at + 1..]);
+    let is_known = |word: &String| ["binary", "insensitive", "asensitive", "no", "scroll"].contains(&word.as_str());
+    let is_held = match behind.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] | ["without", "hold"] => false,
+        ["with", "hold"] => true,
+        _ => return None,
+    };
+    let is_scroll = before.iter().any(|word| word == "scroll") && !before.iter().any(|word| word == "no");
+    let query = sql[all.get(begin + 1)?.0..].trim_end().trim_end_matches(';');
+    before.iter().all(is_known).then(|| CursorCommand::Declare { name, is_scroll, is_held, sql: query.to_owned() })
+}
+
+/// Where to go, and the cursor.
+fn fetch(words: &[Token]) -> Option<(Direction, String)> {
+    let (name, rest) = words.split_last()?;
+    let name = name.identifier()?;
+    let rest = match rest.split_last() {
+        Some((last, before)) if last.is_word("from") || last.is_word("in") => before,
+        _ => rest,
+    };
+    let number = |words: &[Token]| -> Option<i64> {
+        match words {
+            [Token::Word(digits)] => digits.parse().ok(),
+            [Token::Symbol('-'), Token::Word(digits)] => digits.parse::<i64>().ok().map(|n| -n),
+            [Token::Symbol('+'), Token::Word(digits)] => digits.parse().ok(),
+            _ => None,
+        }
+    };
+    let forward =
+        |n: i64| if n < 0 { Direction::Backward(n.unsigned_abs()) } else { Direction::Forward(n.unsigned_abs()) };
+    let backward =
+        |n: i64| if n < 0 { Direction::Forward(n.unsigned_abs()) } else { Direction::Backward(n.unsigned_abs()) };
+    let is_all = |words: &[Token]| matches!(words, [word] if word.is_word("all"));
+    let step = match rest {
+        [] => Direction::Forward(1),
+        [word] if word.is_word("next") || word.is_word("forward") => Direction::Forward(1),
+        [word] if word.is_word("prior") || word.is_word("backward") => Direction::Backward(1),
+        [word] if word.is_word("first") => Direction::Absolute(1),
+        [word] if word.is_word("last") => Direction::Absolute(-1),
+        [word] if word.is_word("all") => Direction::Forward(u64::MAX),
+        [word, rest @ ..] if word.is_word("forward") && is_all(rest) => Direction::Forward(u64::MAX),
+        [word, rest @ ..] if word.is_word("backward") && is_all(rest) => Direction::Backward(u64::MAX),
+        [word, rest @ ..] if word.is_word("forward") => forward(number(rest)?),
+        [word, rest @ ..] if word.is_word("backward") => backward(number(rest)?),
+        [word, rest @ ..] if word.is_word("absolute") => Direction::Absolute(number(rest)?),
+        [word, rest @ ..] if word.is_word("relative") => Direction::Relative(number(rest)?),
+        rest => forward(number(rest)?),
+    };
+    Some((step, name))
+}
+
+/// Rows of one batch, with the number of the first of them, from 1.
+struct Rows {
+    first: u64,
+    count: u64,
+    arrays: Vec<ArrayRef>,
+}
+
+/// A cursor that is open.
+pub struct Cursor {
+    running: Running,
+    is_scroll: bool,
+    is_held: bool,
+    /// The row it stands on: 0 before the first, one more than there are after the last.
+    position: u64,
+    /// Those that were computed and are kept.
+    rows: VecDeque<Rows>,
+    /// How many were computed.
+    known: u64,
+    is_complete: bool,
+    /// Of the memory of all clients.
+    held: Share,
+}
+
+impl Cursor {
+    pub fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Rows in front of which it will not stand again are forgotten, but for the one it stands on.
+    fn forget(&mut self) {
+        while !self.is_scroll && self.rows.front().is_some_and(|rows| rows.first + rows.count <= self.position) {
+            self.rows.pop_front();
+        }
+    }
+}
+
+impl Session<'_> {
+    pub(super) async fn cursor_command(
+        &mut self,
+        command: &CursorCommand,
+        is_described: bool,
+        formats: &[i16],
+    ) -> Step {
+        self.check_transaction()?;
+        match command {
+            CursorCommand::Declare { name, is_scroll, is_held, sql } => {
+                self.declare(name, *is_scroll, *is_held, sql).await?;
+                self.complete("DECLARE CURSOR");
+            }
+            CursorCommand::Fetch { name, direction, returns_rows } => {
+                let mut cursor = self.cursors.remove(name).ok_or_else(|| missing(name))?;
+                if *returns_rows && is_described {
+                    self.out.row_description(&cursor.running.columns, |i| super::prepared::format(formats, i));
+                }
+                let moved = self.step(&mut cursor, *direction, returns_rows.then_some(formats)).await;
+                self.cursors.insert(name.clone(), cursor);
+                let verb = if *returns_rows { "FETCH" } else { "MOVE" };
+                self.complete(&format!("{verb} {}", moved?));
+            }
+            CursorCommand::Close(None) => {
+                self.cursors.clear();
+                self.complete("CLOSE CURSOR ALL");
+            }
+            CursorCommand::Close(Some(name)) => {
+                self.cursors.remove(name).ok_or_else(|| missing(name))?;
+                self.complete("CLOSE CURSOR");
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns that a statement about a cursor answers.
+    pub(super) fn cursor_columns(&self, command: &CursorCommand) -> Result<Option<Vec<Column>>, Report> {
+        match command {
+            CursorCommand::Fetch { name, returns_rows: true, .. } => {
+                let cursor = self.cursors.get(name).ok_or_else(|| missing(name))?;
+                Ok(Some(cursor.running.columns.clone()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn declare(&mut self, name: &str, is_scroll: bool, is_held: bool, sql: &str) -> Step {
+        if self.transaction == IDLE && !is_held {
+            let message = "DECLARE CURSOR can only be used in transaction blocks";
+            return Err(Report::error("25P01", message)
+                .with_hint("BEGIN a transaction, or declare it WITH HOLD")
+                .into());
+        }
+        if self.cursors.contains_key(name) {
+            return Err(Report::error("42P03", format!("cursor \"{name}\" already exists")).into());
+        }
+        if self.cursors.len() >= CURSORS_MAX {
+            return Err(Report::error("53400", format!("a session has at most {CURSORS_MAX} cursors")).into());
+        }
+        let held = self.held(sql.len())?;
+        let Response::Rows(rows) = self.start(sql, sql, Vec::new()).await? else {
+            return Err(Report::error("42601", "a cursor can only be declared for a query").into());
+        };
+        let cursor = Cursor {
+            running: Running::new(rows, None),
+            is_scroll,
+            is_held,
+            position: 0,
+            rows: VecDeque::new(),
+            known: 0,
+            is_complete: false,
+            held,
+        };
+        self.cursors.insert(name.to_owned(), cursor);
+        Ok(())
+    }
+
+    /// Goes on; gives how many rows were passed over or, with formats, sent.
+    async fn step(&mut self, cursor: &mut Cursor, step: Direction, sends: Option<&[i16]>) -> Step<u64> {
+        let step = match step {
+            Direction::Forward(0) | Direction::Backward(0) | Direction::Relative(0) => {
+                let is_on_row = cursor.position > 0 && cursor.position <= cursor.known;
+                return self.at(cursor, if is_on_row { cursor.position } else { 0 }, sends).await;
+            }
+            Direction::Forward(count) => return self.forward(cursor, count, sends).await,
+            Direction::Backward(count) => return self.backward(cursor, count, sends).await,
+            Direction::Absolute(row) => row,
+            Direction::Relative(by) => i64::try_from(cursor.position).unwrap_or(i64::MAX).saturating_add(by).max(0),
+        };
+        let target = if step >= 0 {
+            step.unsigned_abs()
+        } else {
+            while self.more(cursor).await? {}
+            (cursor.known + 1).saturating_sub(step.unsigned_abs())
+        };
+        if target < cursor.position && !cursor.is_scroll {
+            return Err(backwards().into());
+        }
+        while cursor.known < target && self.more(cursor).await? {
+            cursor.position = cursor.known.min(target);
+            cursor.forget();
+        }
+        cursor.position = target.min(cursor.known + 1);
+        let row = if target <= cursor.known { target } else { 0 };
+        self.at(cursor, row, sends).await
+    }
+
+    /// The one row, if there is one of the number.
+    async fn at(&mut self, cursor: &mut Cursor, row: u64, sends: Option<&[i16]>) -> Step<u64> {
+        if row == 0 {
+            return Ok(0);
+        }
+        if let Some(formats) = sends {
+            self.send_kept(cursor, row..row + 1, formats).await?;
+        }
+        Ok(1)
+    }
+
+    async fn forward(&mut self, cursor: &mut Cursor, count: u64, sends: Option<&[i16]>) -> Step<u64> {
+        let mut passed = 0;
+        while passed < count {
+            if cursor.position >= cursor.known && !self.more(cursor).await? {
+                cursor.position = cursor.known + 1;
+                break;
+            }
+            let from = cursor.position + 1;
+            let end = cursor.known.min(from.saturating_add(count - passed - 1)) + 1;
+            if let Some(formats) = sends {
+                self.send_kept(cursor, from..end, formats).await?;
+            }
+            passed += end - from;
+            cursor.position = end - 1;
+            cursor.forget();
+        }
+        Ok(passed)
+    }
+
+    async fn backward(&mut self, cursor: &mut Cursor, count: u64, sends: Option<&[i16]>) -> Step<u64> {
+        if !cursor.is_scroll {
+            return Err(backwards().into());
+        }
+        let mut passed = 0;
+        while passed < count && cursor.position > 1 {
+            cursor.position -= 1;
+            passed += 1;
+            if let Some(formats) = sends {
+                self.send_kept(cursor, cursor.position..cursor.position + 1, formats).await?;
+            }
+        }
+        if passed < count {
+            cursor.position = 0;
+        }
+        Ok(passed)
+    }
+
+    /// Computes more rows; false when there are none.
+    async fn more(&mut self, cursor: &mut Cursor) -> Step<bool> {
+        while !cursor.is_complete {
+            let next = tokio::select! {
+                biased;
+                next = cursor.running.rows.stream.next() => next,
+                () = self.input.closed() => return Err(gone().into()),
+            };
+            let Some(batch) = next else {
+                cursor.is_complete = true;
+                break;
+            };
+            let batch = batch.map_err(|error| reported("", &error))?;
+            let arrays = cursor.running.columns.iter().zip(batch.columns()).map(|(c, a)| canonical(c, a));
+            let arrays: Vec<ArrayRef> = arrays.collect::<Done<_>>().map_err(|error| reported("", &error))?;
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            if cursor.is_scroll {
+                let bytes = arrays.iter().map(|array| array.get_array_memory_size()).sum();
+                cursor.held.add(bytes).map_err(|e| Report::error("53200", e.message))?;
+            }
+            let count = batch.num_rows() as u64;
+            cursor.rows.push_back(Rows { first: cursor.known + 1, count, arrays });
+            cursor.known += count;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Sends rows that were computed, by their numbers.
+    async fn send_kept(&mut self, cursor: &mut Cursor, rows: Range<u64>, formats: &[i16]) -> Step {
+        let mut next = rows.start;
+        while next < rows.end {
+            let Some(kept) = cursor.rows.iter().find(|kept| (kept.first..kept.first + kept.count).contains(&next))
+            else {
+                return Err(Report::error("55000", "the rows of the cursor are not there any more").into());
+            };
+            let at = |row: u64| usize::try_from(row - kept.first).unwrap_or(usize::MAX);
+            let range = at(next)..at(rows.end.min(kept.first + kept.count));
+            let look = Look { formats, zone: self.variables.zone };
+            let written = write_rows(&mut self.out, &cursor.running.columns, &kept.arrays, look, range);
+            let written = written.map_err(|error| reported("", &error))?;
+            next = kept.first + written as u64;
+            self.out.flush_if_much().await?;
+        }
+        Ok(())
+    }
+}
+
+fn missing(name: &str) -> Report {
+    Report::error("34000", format!("cursor \"{name}\" does not exist"))
+}
+
+fn backwards() -> Report {
+    Report::error("55000", "cursor can only scan forward")
+        .with_hint("declare it with SCROLL option to enable backward scan")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(sql: &str) -> Option<Direction> {
+        match CursorCommand::read(sql)?.ok()? {
+            CursorCommand::Fetch { direction, .. } => Some(direction),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn declarations_are_read() {
+        let declared = |sql: &str| match CursorCommand::read(sql) {
+            Some(Ok(CursorCommand::Declare { name, is_scroll, is_held, sql })) => Some((name, is_scroll, is_held, sql)),
+            _ => None,
+        };
+        let text = |name: &str, s, h, q: &str| Some((name.to_owned(), s, h, q.to_owned()));
+        assert_eq!(declared("DECLARE c CURSOR FOR select 1;"), text("c", false, false, "select 1"));
+        assert_eq!(
+            declared("declare \"C d\" SCROLL CURSOR WITH HOLD FOR\nselect 1"),
+            text("C d", true, true, "select 1")
+        );
+        assert_eq!(
+            declared("declare c no scroll cursor without hold for select 1"),
+            text("c", false, false, "select 1")
+        );
+        assert!(CursorCommand::read("declare @x := 1 select @x").is_none());
+        for wrong in ["declare c", "declare c cursor select 1", "declare c cursor with for select 1", "fetch", "close"]
+        {
+            assert!(matches!(CursorCommand::read(wrong), Some(Err(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_direction_is_read() {
+        for (sql, expected) in [
+            ("fetch c", Direction::Forward(1)),
+            ("fetch from c", Direction::Forward(1)),
+            ("fetch 5 in c", Direction::Forward(5)),
+            ("fetch -5 from c", Direction::Backward(5)),
+            ("fetch all c", Direction::Forward(u64::MAX)),
+            ("fetch forward all from c", Direction::Forward(u64::MAX)),
+            ("fetch backward 2 from c", Direction::Backward(2)),
+            ("move absolute -1 from c", Direction::Absolute(-1)),
+            ("move relative 2 c", Direction::Relative(2)),
+            ("fetch last from c", Direction::Absolute(-1)),
+            ("fetch prior from c", Direction::Backward(1)),
+        ] {
+            assert_eq!(step(sql), Some(expected), "{sql}");
+        }
+    }
+}
