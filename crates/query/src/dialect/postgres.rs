@@ -22,6 +22,10 @@ pub(super) fn plain(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             at += taken;
         } else if let Some(taken) = collation(rest) {
             at += taken;
+        } else if is_hidden(rest) {
+            // The number of the table that a row is of, and the transaction it is from: there is one table, and none.
+            out.push(TokenWithSpan::new(Token::Number("0".to_owned(), false), tokens[at].span));
+            at += 3;
         } else if is_qualified(rest) && (is_call(rest) || follows_cast(&out)) {
             at += 2;
         } else {
@@ -40,6 +44,13 @@ fn is_qualified(tokens: &[TokenWithSpan]) -> bool {
     is_word(tokens, 0, "pg_catalog")
         && tokens.get(1).is_some_and(|t| t.token == Token::Period)
         && matches!(tokens.get(2).map(|t| &t.token), Some(Token::Word(_)))
+}
+
+/// `c.tableoid`, `c.xmin`: columns of PostgreSQL's that no row has here.
+fn is_hidden(tokens: &[TokenWithSpan]) -> bool {
+    matches!(tokens.first().map(|t| &t.token), Some(Token::Word(_)))
+        && tokens.get(1).is_some_and(|t| t.token == Token::Period)
+        && (is_word(tokens, 2, "tableoid") || is_word(tokens, 2, "xmin"))
 }
 
 fn is_call(tokens: &[TokenWithSpan]) -> bool {

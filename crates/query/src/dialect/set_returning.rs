@@ -8,8 +8,8 @@ use super::sequences::call;
 use super::subqueries::parsed;
 use crate::functions::meta;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident,
-    OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr,
+    Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, Value,
 };
 
 /// What a NULL list is given as: an empty one.
@@ -21,6 +21,15 @@ pub(crate) const SUBSCRIPTS: &str = "__subscripts";
 
 /// An expression of these as one that the planner knows.
 pub(super) fn rewritten(expr: &mut Expr) {
+    // `(f(x)).n`, `(t.pair).n`: a field of a value.
+    if let Expr::CompoundFieldAccess { root, access_chain } = expr
+        && matches!(root.as_ref(), Expr::Nested(_))
+        && let [AccessExpr::Dot(Expr::Identifier(name))] = &access_chain[..]
+    {
+        let name = Expr::Value(Value::SingleQuotedString(name.value.clone()).into());
+        *expr = call("get_field", vec![root.as_ref().clone(), name]);
+        return;
+    }
     let Expr::Function(function) = expr else { return };
     let name = function.name.to_string();
     if let FunctionArguments::Subquery(query) = &mut function.args {

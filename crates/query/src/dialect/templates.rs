@@ -12,8 +12,6 @@ pub(super) fn expression(function: &Function) -> Option<Expr> {
     }
     match function.name.to_string().as_str() {
         "percentile_disc" => percentile(function),
-        "quote_literal" => of_arguments(function, "('''' || replace(CAST(__a AS varchar), '''', '''''') || '''')"),
-        "quote_ident" => of_arguments(function, "('\"' || replace(CAST(__a AS varchar), '\"', '\"\"') || '\"')"),
         "mod" => of_arguments(function, "(__a % __b)"),
         _ => None,
     }

@@ -173,6 +173,14 @@ impl Binder {
             let (left, right) = (self.text(*left, of_left)?, self.text(*right, of_right)?);
             return Ok(Transformed::yes(made(Box::new(left), Box::new(right))));
         }
+        if is_comparison(op) {
+            if let Some(right) = constant_like(&left, &right, schema) {
+                return Ok(Transformed::yes(made(left, Box::new(right))));
+            }
+            if let Some(left) = constant_like(&right, &left, schema) {
+                return Ok(Transformed::yes(made(Box::new(left), right)));
+            }
+        }
         Ok(match (of_left, of_right) {
             (Some(of), _) if is_comparison(op) && is_text(&right, schema) => {
                 let right = self.number(*right, of)?;
@@ -222,6 +230,28 @@ impl Binder {
         });
         let columns = columns.collect::<DFResult<Vec<_>>>()?;
         LogicalPlanBuilder::from(plan).project(columns)?.build()
+    }
+}
+
+/// A string in quotes as a value of the type of what it is compared with, where that is an array or a boolean.
+fn constant_like(like: &Expr, value: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let Expr::Literal(value, _) = value else { return None };
+    let text = value.try_as_str().flatten()?;
+    match like.get_type(schema).ok()? {
+        DataType::Boolean => Some(lit(match text {
+            "t" | "true" => true,
+            "f" | "false" => false,
+            _ => return None,
+        })),
+        DataType::List(item) => {
+            let items = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+            let items = items.split(',').map(str::trim).filter(|text| !text.is_empty());
+            let items = items.map(|text| ScalarValue::try_from_string(text.to_owned(), item.data_type()).ok());
+            let items = items.collect::<Option<Vec<_>>>()?;
+            let list = ScalarValue::new_list_nullable(&items, item.data_type());
+            Some(Expr::Literal(ScalarValue::List(list), None))
+        }
+        _ => None,
     }
 }
 

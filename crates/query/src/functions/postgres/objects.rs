@@ -261,6 +261,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let found = relation(objects, arguments, 0);
         Ok(found.map(|r| r.table().is_some_and(|t| t.schema.view.is_none())).into())
     }),
+    function("pg_relation_is_publishable", (1, 1), pg_type::BOOL, |_, _| Ok(false.into())),
+    function("pg_blocking_pids", (1, 1), pg_type::INT4S, |_, _| Ok(Vec::<i64>::new().into())),
     function("pg_sequence_last_value", (1, 1), pg_type::INT8, none),
     function("pg_stat_get_numscans", (1, 1), pg_type::INT8, zero),
     function("pg_stat_get_live_tuples", (1, 1), pg_type::INT8, |objects, arguments| {

@@ -19,6 +19,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let refused = || Error::invalid(format!("string is not a valid identifier: \"{text}\""));
         Ok(words.ok_or_else(refused)?.into())
     }),
+    Function { is_strict: false, ..function("format", (1, 100), pg_type::TEXT, |_, arguments| formatted(arguments)) },
+    Function {
+        is_strict: false,
+        ..function("json_build_object", (0, 100), pg_type::JSON, |_, arguments| {
+            let pairs = (0..arguments.len() / 2).map(|n| {
+                let key = text_at(arguments, 2 * n).unwrap_or_default();
+                format!("{} : {}", json_text(&key), json_value(arguments, 2 * n + 1))
+            });
+            Ok(format!("{{{}}}", pairs.collect::<Vec<_>>().join(", ")).into())
+        })
+    },
     function("pg_size_pretty", (1, 1), pg_type::TEXT, |_, arguments| Ok(arguments.int(0).map(pretty).into())),
     function("pg_size_bytes", (1, 1), pg_type::INT8, |_, arguments| {
         let text = arguments.text(0).unwrap_or_default();
@@ -27,9 +38,71 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn text_of(arguments: &super::Arguments) -> Option<String> {
-    let text = arguments.text(0).map(str::to_owned);
-    text.or_else(|| arguments.int(0).map(|number| number.to_string()))
-        .or_else(|| arguments.flag(0).map(|flag| flag.to_string()))
+    text_at(arguments, 0)
+}
+
+fn text_at(arguments: &super::Arguments, n: usize) -> Option<String> {
+    let text = arguments.text(n).map(str::to_owned);
+    let text = text.or_else(|| arguments.int(n).map(|number| number.to_string()));
+    text.or_else(|| arguments.flag(n).map(|flag| if flag { "t" } else { "f" }.to_owned()))
+}
+
+fn json_value(arguments: &super::Arguments, n: usize) -> String {
+    let number = arguments.text(n).is_none().then(|| arguments.int(n)).flatten().map(|number| number.to_string());
+    let flag = || arguments.flag(n).map(|flag| flag.to_string());
+    let text = || arguments.text(n).map(json_text);
+    number.or_else(flag).or_else(text).unwrap_or_else(|| "null".to_owned())
+}
+
+fn json_text(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// `%s` is an argument, `%I` a name, `%L` a constant, `%%` a percent sign; `%2$s` is the second argument.
+fn formatted(arguments: &super::Arguments) -> datafusion::common::Result<crate::pg_catalog::Value> {
+    let Some(format) = arguments.text(0) else { return Ok(crate::pg_catalog::Value::Null) };
+    let (mut out, mut next) = (String::new(), 1);
+    let mut chars = format.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        let mut digits = String::new();
+        while let Some(digit) = chars.next_if(char::is_ascii_digit) {
+            digits.push(digit);
+        }
+        let at = if chars.next_if_eq(&'$').is_some() { digits.parse().unwrap_or(0) } else { next };
+        let kind = chars.next().ok_or_else(|| Error::invalid("unterminated format() type specifier"))?;
+        if kind == '%' {
+            out.push('%');
+            continue;
+        }
+        if at == 0 || at >= arguments.len() {
+            return Err(Error::invalid("too few arguments for format()").into());
+        }
+        next = at + 1;
+        match (kind, text_at(arguments, at)) {
+            ('s', text) => out.push_str(&text.unwrap_or_default()),
+            ('I', Some(text)) => out.push_str(&names::quoted(&text)),
+            ('L', Some(text)) => out.push_str(&literal(text)),
+            ('L', None) => out.push_str("NULL"),
+            ('I', None) => return Err(Error::invalid("null values cannot be formatted as an SQL identifier").into()),
+            (other, _) => {
+                return Err(Error::invalid(format!("unrecognized format() type specifier \"{other}\"")).into());
+            }
+        }
+    }
+    Ok(out.into())
 }
 
 /// A string in quotes; with a backslash in it in the form that has escapes.
