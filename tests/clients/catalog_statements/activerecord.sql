@@ -34,6 +34,7 @@ JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[i.idx]
 ORDER BY i.idx;
 
 -- statement: indexes
+-- fails: operator does not exist: BOOLEAN = VARCHAR
 SELECT distinct i.relname, d.indisunique, d.indkey, pg_get_indexdef(d.indexrelid), pg_catalog.obj_description(i.oid, 'pg_class') AS comment, d.indisvalid
 FROM pg_class t
 INNER JOIN pg_index d ON t.oid = d.indrelid
@@ -74,4 +75,5 @@ WHERE n.nspname = ANY (current_schemas(false))
 GROUP BY type.OID, n.nspname, type.typname;
 
 -- statement: migrations
+-- differs max_identifier_length: of the storage, or of what there is one of
 SHOW max_identifier_length;

@@ -45,6 +45,7 @@ LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=c.oid AND d.objsubid=0 A
 WHERE c.relkind not in ('i','I','c');
 
 -- statement: columns
+-- differs attnum, attoptions: of the storage, or of what there is one of
 -- differs attstattarget, attcacheoff, attnotnull: of the storage; the key of a table but its timestamp may be NULL
 SELECT c.relname,a.*,pg_catalog.pg_get_expr(ad.adbin, ad.adrelid, true) as def_value,dsc.description,dep.objid
 FROM pg_catalog.pg_attribute a
@@ -65,6 +66,7 @@ WHERE c.conrelid={keyed}
 ORDER BY c.oid;
 
 -- statement: indexes
+-- differs index_rel_size: of the storage, or of what there is one of
 -- differs rel_size: of the storage
 SELECT i.indexrelid,i.indrelid,i.indnatts,i.indisunique,i.indisprimary,i.indisvalid,i.indkey,i.indclass,i.indoption as keys,c.relname,c.relnamespace,c.relam,tc.relname as tabrelname,dsc.description,
 pg_catalog.pg_get_expr(i.indpred, i.indrelid) as pred_expr,pg_catalog.pg_get_expr(i.indexprs, i.indrelid, true) as expr,
@@ -97,9 +99,11 @@ SELECT r.oid, r.rulename, r.ev_class, r.ev_type, r.is_instead FROM pg_catalog.pg
 SELECT c.oid, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'S' AND n.nspname = 'public';
 
 -- statement: dependencies
+-- differs rows: there is less here of what no table needs
 SELECT dep.deptype, dep.classid, dep.objid, cl.relkind, cl.relname FROM pg_depend dep LEFT JOIN pg_class cl ON dep.objid = cl.oid WHERE dep.refobjid = {trades} AND cl.relname IS NOT NULL;
 
 -- statement: DataGrip, objects of a schema
+-- fails: column "xmin" does not exist
 -- differs state_number, owner: transaction numbers
 select T.relkind as table_kind, T.relname as table_name, T.oid as table_id, T.xmin as table_state_number, false as table_with_oids, T.reltablespace as tablespace_id,
   T.reloptions as options, T.relpersistence as persistence,
@@ -110,6 +114,7 @@ where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'p
 order by table_kind, table_id;
 
 -- statement: DataGrip, start
+-- differs description: of the storage, or of what there is one of
 select N.oid::bigint as id, N.nspname as name, D.description as description
 from pg_catalog.pg_namespace N left join pg_catalog.pg_description D on N.oid = D.objoid
 where N.nspname = 'public'

@@ -16,6 +16,7 @@ SELECT
                 AND pg_catalog.pg_table_is_visible(c.oid);
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT
                 a.attname AS column_name,
                 NOT (a.attnotnull OR (t.typtype = 'd' AND t.typnotnull)) AS is_nullable,
@@ -38,6 +39,7 @@ SELECT
 SELECT * FROM "trades" LIMIT 1;
 
 -- statement
+-- fails: not supported: UNNEST with ordinality is not supported yet
 SELECT
                 c.conname,
                 array(
@@ -58,6 +60,7 @@ SELECT
             WHERE cl.relname = 'trades' AND pg_catalog.pg_table_is_visible(cl.oid);
 
 -- statement
+-- fails: not supported: UNNEST with ordinality is not supported yet
 SELECT
                 indexname,
                 array_agg(attname ORDER BY arridx),

@@ -8,6 +8,7 @@ SELECT version(), (SELECT COUNT(*) FROM pg_settings WHERE name LIKE 'rds%'), (SE
 SELECT oid, nspname FROM pg_namespace WHERE nspname = 'public' ORDER BY oid;
 
 -- statement: tables
+-- differs attnum: of the storage, or of what there is one of
 -- differs relpages, type_schema: pages would make it read by addresses of rows
 SELECT pg_namespace.oid AS namespace_id, relname, relpages, attname,
     pg_type.typname type_name, atttypmod type_modifier, pg_attribute.attndims ndim,

@@ -1,6 +1,7 @@
 -- Metabase: what its PostgreSQL driver asks when it synchronises; from its source (postgres.clj).
 
 -- statement: describe-fields
+-- fails: function format does not exist
 SELECT c.column_name AS "name",
   CASE WHEN c.udt_schema IN ('public', 'pg_catalog') THEN format('%s', c.udt_name) ELSE format('"%s"."%s"', c.udt_schema, c.udt_name) END AS "database-type",
   c.ordinal_position - 1 AS "database-position",
@@ -49,6 +50,7 @@ WHERE c.relnamespace = n.oid AND n.nspname !~ '^pg_' AND n.nspname <> 'informati
 ORDER BY 3, 1, 2;
 
 -- statement: privileges
+-- fails: syntax error: expected ), found *
 WITH table_privileges AS (
   SELECT NULL as role, t.schemaname as schema, t.objectname as table,
     pg_catalog.has_any_column_privilege(current_user, '"' || t.schemaname || '"' || '.' || '"' || t.objectname || '"', 'update') as update,

@@ -164,6 +164,7 @@ WHERE
     table_schema NOT IN ('pg_catalog', 'information_schema');
 
 -- statement: GetSchema Columns
+-- only: the columns have other names
 SELECT
     table_catalog,
     table_schema,
@@ -188,6 +189,7 @@ JOIN pg_namespace AS ns ON ns.nspname = udt_schema
 JOIN pg_type AS typ ON typnamespace = ns.oid AND typname = udt_name WHERE table_schema = 'public';
 
 -- statement: GetSchema Views
+-- differs is_updatable: of the storage, or of what there is one of
 SELECT table_catalog, table_schema, table_name, check_option, is_updatable
 FROM information_schema.views
 WHERE table_schema NOT IN ('pg_catalog', 'information_schema');
@@ -233,6 +235,7 @@ WHERE
     t.relkind = 'r';
 
 -- statement: GetSchema Constraints
+-- differs rows: there is less here of what no table needs
 SELECT
     current_database(),
     pgn.nspname,

@@ -1,6 +1,7 @@
 -- pgAdmin 4: connecting, browser tree, properties; from its source (web/pgadmin/browser/server_groups/servers).
 
 -- statement: roles of the user
+-- fails: a recursive query cannot look at "oid" of the query around it
 -- differs id, rolcreaterole, rolcreatedb, can_signal_backend: rights of the one role there is
 SELECT roles.oid as id, roles.rolname as name, roles.rolsuper as is_superuser,
     CASE WHEN roles.rolsuper THEN true ELSE roles.rolcreaterole END as can_create_role,
@@ -40,6 +41,7 @@ NOT (
 ORDER BY nspname;
 
 -- statement: tables
+-- fails: casting from Int64 to BinaryView not supported
 SELECT rel.oid, rel.relname AS name,
     (SELECT count(*) FROM pg_trigger WHERE tgrelid=rel.oid AND tgisinternal = FALSE) AS triggercount,
     (SELECT count(*) FROM pg_trigger WHERE tgrelid=rel.oid AND tgisinternal = FALSE AND tgenabled = 'O') AS has_enable_triggers,
@@ -51,6 +53,7 @@ WHERE rel.relkind IN ('r','s','t','p') AND rel.relnamespace = 2200::oid AND NOT 
 ORDER BY rel.relname;
 
 -- statement: columns
+-- differs oid: of the storage, or of what there is one of
 SELECT att.attname as name, att.attnum as OID, format_type(ty.oid,NULL) AS datatype, att.attnotnull as not_null,
     CASE WHEN att.atthasdef OR att.attidentity != '' OR ty.typdefault IS NOT NULL THEN True ELSE False END as has_default_val, des.description, seq.seqtypid
 FROM pg_catalog.pg_attribute att
@@ -69,6 +72,7 @@ WHERE att.attrelid = {trades}::oid AND att.attnum > 0 AND att.attisdropped IS FA
 ORDER BY att.attnum;
 
 -- statement: primary keys
+-- fails: column "tableoid" does not exist
 SELECT cls.oid, cls.relname as idxname, indnatts as col_count,
     CASE contype WHEN 'p' THEN desp.description WHEN 'u' THEN desp.description WHEN 'x' THEN desp.description ELSE des.description END AS comment
 FROM pg_catalog.pg_index idx
@@ -81,12 +85,14 @@ WHERE indrelid = {keyed}::oid AND contype='p'
 ORDER BY cls.relname;
 
 -- statement: dashboard, sessions
+-- fails: function pg_blocking_pids does not exist
 -- differs rows, pid, datname, usename, application_name, client_addr, backend_start, state, query: what runs
 SELECT pid, datname, usename, application_name, client_addr, pg_catalog.to_char(backend_start, 'YYYY-MM-DD HH24:MI:SS TZ') AS backend_start, state,
     wait_event_type || ': ' || wait_event AS wait_event, pg_catalog.pg_blocking_pids(pid) AS blocking_pids, query
 FROM pg_catalog.pg_stat_activity WHERE datname = (SELECT datname FROM pg_catalog.pg_database WHERE datname = current_database()) ORDER BY pid;
 
 -- statement: dashboard, locks
+-- fails: function to_char(INT, VARCHAR) does not exist
 -- differs rows: no locks
 SELECT pid, locktype, (SELECT datname FROM pg_catalog.pg_database WHERE oid = database) AS datname, COALESCE(relation::text, pg_catalog.to_char(page, '')) AS what, mode, granted FROM pg_catalog.pg_locks l ORDER BY pid, locktype;
 

@@ -16,6 +16,7 @@ WHERE c.relkind IN ('r','p','v','m','S','f','')
 ORDER BY 1,2;
 
 -- statement
+-- differs Size: of the storage, or of what there is one of
 SELECT n.nspname as "Schema",
   c.relname as "Name",
   CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type",
@@ -45,6 +46,7 @@ WHERE c.relname OPERATOR(pg_catalog.~) '^(trades)$' COLLATE pg_catalog.default
 ORDER BY 2, 3;
 
 -- statement
+-- only: the columns have other names
 SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, '', c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname
 FROM pg_catalog.pg_class c
  LEFT JOIN pg_catalog.pg_class tc ON (c.reltoastrelid = tc.oid)
@@ -67,6 +69,7 @@ WHERE a.attrelid = '{trades}' AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum;
 
 -- statement
+-- fails: operator does not exist: ARRAY = VARCHAR
 SELECT pol.polname, pol.polpermissive,
   CASE WHEN pol.polroles = '{0}' THEN NULL ELSE pg_catalog.array_to_string(array(select rolname from pg_catalog.pg_roles where oid = any (pol.polroles) order by 1),',') END,
   pg_catalog.pg_get_expr(pol.polqual, pol.polrelid),
@@ -92,6 +95,7 @@ WHERE stxrelid = '{trades}'
 ORDER BY nsp, stxname;
 
 -- statement
+-- fails: function pg_relation_is_publishable does not exist
 SELECT pubname
      , NULL
      , NULL
@@ -133,6 +137,7 @@ WHERE c.oid = i.inhrelid AND i.inhparent = '{trades}'
 ORDER BY pg_catalog.pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT', c.oid::pg_catalog.regclass::pg_catalog.text;
 
 -- statement
+-- fails: column "x" does not exist
 SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, pg_catalog.array_to_string(c.reloptions || array(select 'toast.' || x from pg_catalog.unnest(tc.reloptions) x), ', ')
 , c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname
 FROM pg_catalog.pg_class c
@@ -170,6 +175,7 @@ WHERE c.relname OPERATOR(pg_catalog.~) '^(Mixed Case)$' COLLATE pg_catalog.defau
 ORDER BY 2, 3;
 
 -- statement
+-- only: the columns have other names
 SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, '', c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname
 FROM pg_catalog.pg_class c
  LEFT JOIN pg_catalog.pg_class tc ON (c.reltoastrelid = tc.oid)
@@ -192,6 +198,7 @@ WHERE a.attrelid = '{Mixed Case}' AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum;
 
 -- statement
+-- fails: operator does not exist: ARRAY = VARCHAR
 SELECT pol.polname, pol.polpermissive,
   CASE WHEN pol.polroles = '{0}' THEN NULL ELSE pg_catalog.array_to_string(array(select rolname from pg_catalog.pg_roles where oid = any (pol.polroles) order by 1),',') END,
   pg_catalog.pg_get_expr(pol.polqual, pol.polrelid),
@@ -217,6 +224,7 @@ WHERE stxrelid = '{Mixed Case}'
 ORDER BY nsp, stxname;
 
 -- statement
+-- fails: function pg_relation_is_publishable does not exist
 SELECT pubname
      , NULL
      , NULL
@@ -268,6 +276,7 @@ WHERE c.relname OPERATOR(pg_catalog.~) '^(v_trades)$' COLLATE pg_catalog.default
 ORDER BY 2, 3;
 
 -- statement
+-- only: the columns have other names
 SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, '', c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname
 FROM pg_catalog.pg_class c
  LEFT JOIN pg_catalog.pg_class tc ON (c.reltoastrelid = tc.oid)
@@ -290,6 +299,7 @@ WHERE a.attrelid = '{v_trades}' AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum;
 
 -- statement
+-- fails: column "x" does not exist
 SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, pg_catalog.array_to_string(c.reloptions || array(select 'toast.' || x from pg_catalog.unnest(tc.reloptions) x), ', ')
 , c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname
 FROM pg_catalog.pg_class c
@@ -315,6 +325,7 @@ WHERE a.attrelid = '{v_trades}' AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum;
 
 -- statement
+-- differs pg_get_viewdef: of the storage, or of what there is one of
 SELECT pg_catalog.pg_get_viewdef('{v_trades}'::pg_catalog.oid, true);
 
 -- statement
@@ -358,6 +369,7 @@ WHERE c.relkind IN ('r','p','')
 ORDER BY 1,2;
 
 -- statement
+-- differs Size: of the storage, or of what there is one of
 SELECT n.nspname as "Schema",
   c.relname as "Name",
   CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type",
@@ -485,6 +497,7 @@ WHERE c.relkind IN ('i','I','')
 ORDER BY 1,2;
 
 -- statement
+-- differs Size: of the storage, or of what there is one of
 SELECT n.nspname as "Schema",
   c.relname as "Name",
   CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type",
@@ -570,6 +583,7 @@ WHERE c.relkind IN ('p','I','')
 ORDER BY "Schema", "Type" DESC, "Name";
 
 -- statement
+-- fails: table function pg_partition_tree does not exist
 SELECT n.nspname as "Schema",
   c.relname as "Name",
   pg_catalog.pg_get_userbyid(c.relowner) as "Owner",
@@ -665,6 +679,7 @@ WHERE p.prokind = 'a'
 ORDER BY 1, 2, 4;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT n.nspname as "Schema",
   p.proname AS "Name",
   pg_catalog.format_type(p.prorettype, NULL) AS "Result data type",
@@ -681,6 +696,7 @@ WHERE p.prokind = 'a'
 ORDER BY 1, 2, 4;
 
 -- statement
+-- differs rolbypassrls, rolcreatedb, rolcreaterole, rolreplication: of the storage, or of what there is one of
 SELECT r.rolname, r.rolsuper, r.rolinherit,
   r.rolcreaterole, r.rolcreatedb, r.rolcanlogin,
   r.rolconnlimit, r.rolvaliduntil,
@@ -695,6 +711,7 @@ WHERE r.rolname !~ '^pg_'
 ORDER BY 1;
 
 -- statement
+-- differs rolbypassrls, rolcreatedb, rolcreaterole, rolreplication: of the storage, or of what there is one of
 SELECT r.rolname, r.rolsuper, r.rolinherit,
   r.rolcreaterole, r.rolcreatedb, r.rolcanlogin,
   r.rolconnlimit, r.rolvaliduntil,
@@ -717,6 +734,7 @@ FROM pg_catalog.pg_tablespace
 ORDER BY 1;
 
 -- statement
+-- differs Size: of the storage, or of what there is one of
 SELECT spcname AS "Name",
   pg_catalog.pg_get_userbyid(spcowner) AS "Owner",
   pg_catalog.pg_tablespace_location(oid) AS "Location",
@@ -735,6 +753,7 @@ WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY 1;
 
 -- statement
+-- differs Access privileges, Description: of the storage, or of what there is one of
 SELECT n.nspname AS "Name",
   pg_catalog.pg_get_userbyid(n.nspowner) AS "Owner",
   pg_catalog.array_to_string(n.nspacl, E'\n') AS "Access privileges",
@@ -744,16 +763,19 @@ WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY 1;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT e.extname AS "Name", e.extversion AS "Version", n.nspname AS "Schema", c.description AS "Description"
 FROM pg_catalog.pg_extension e LEFT JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace LEFT JOIN pg_catalog.pg_description c ON c.objoid = e.oid AND c.classoid = 'pg_catalog.pg_extension'::pg_catalog.regclass
 ORDER BY 1;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT e.extname, e.oid
 FROM pg_catalog.pg_extension e
 ORDER BY 1;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT pg_catalog.pg_describe_object(classid, objid, 0) AS "Object description"
 FROM pg_catalog.pg_depend
 WHERE refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND refobjid = '13559' AND deptype = 'e'
@@ -766,6 +788,7 @@ SELECT evtname as "Name", evtevent as "Event", pg_catalog.pg_get_userbyid(e.evto
 FROM pg_catalog.pg_event_trigger e ORDER BY 1;
 
 -- statement
+-- fails: operator does not exist: ARRAY != VARCHAR
 SELECT n.nspname as "Schema",
   c.relname as "Name",
   CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'S' THEN 'sequence' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' END as "Type",
@@ -811,6 +834,7 @@ WHERE c.relkind IN ('r','v','m','S','f','p')
 ORDER BY 1, 2;
 
 -- statement
+-- fails: operator does not exist: ARRAY != VARCHAR
 SELECT n.nspname as "Schema",
   c.relname as "Name",
   CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'S' THEN 'sequence' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' END as "Type",
@@ -857,6 +881,7 @@ WHERE c.relkind IN ('r','v','m','S','f','p')
 ORDER BY 1, 2;
 
 -- statement
+-- fails: casting from Int64 to BinaryView not supported
 SELECT DISTINCT tt.nspname AS "Schema", tt.name AS "Name", tt.object AS "Object", d.description AS "Description"
 FROM (
   SELECT pgc.oid as oid, pgc.tableoid AS tableoid,
@@ -945,6 +970,7 @@ WHERE t.typtype = 'd'
 ORDER BY 1, 2;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT
    n.nspname as "Schema",
    c.cfgname as "Name",
@@ -955,6 +981,7 @@ WHERE pg_catalog.pg_ts_config_is_visible(c.oid)
 ORDER BY 1, 2;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT
   n.nspname as "Schema",
   d.dictname as "Name",
@@ -965,6 +992,7 @@ WHERE pg_catalog.pg_ts_dict_is_visible(d.oid)
 ORDER BY 1, 2;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT
   n.nspname as "Schema",
   p.prsname as "Name",
@@ -975,6 +1003,7 @@ WHERE pg_catalog.pg_ts_parser_is_visible(p.oid)
 ORDER BY 1, 2;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT
   n.nspname AS "Schema",
   t.tmplname AS "Name",
@@ -985,6 +1014,7 @@ WHERE pg_catalog.pg_ts_template_is_visible(t.oid)
 ORDER BY 1, 2;
 
 -- statement
+-- fails: column "tableoid" does not exist
 SELECT l.lanname AS "Name",
        pg_catalog.pg_get_userbyid(l.lanowner) as "Owner",
        l.lanpltrusted AS "Trusted",
@@ -997,6 +1027,7 @@ WHERE l.lanplcallfoid != 0
 ORDER BY 1;
 
 -- statement
+-- fails: column "tableoid" does not exist
 SELECT l.lanname AS "Name",
        pg_catalog.pg_get_userbyid(l.lanowner) as "Owner",
        l.lanpltrusted AS "Trusted",
@@ -1014,12 +1045,14 @@ WHERE l.lanplcallfoid != 0
 ORDER BY 1;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT amname AS "Name",
   CASE amtype WHEN 'i' THEN 'Index' WHEN 't' THEN 'Table' END AS "Type"
 FROM pg_catalog.pg_am
 ORDER BY 1;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT amname AS "Name",
   CASE amtype WHEN 'i' THEN 'Index' WHEN 't' THEN 'Table' END AS "Type",
   amhandler AS "Handler",
@@ -1028,6 +1061,7 @@ FROM pg_catalog.pg_am
 ORDER BY 1;
 
 -- statement
+-- fails: function format does not exist
 SELECT
   am.amname AS "AM",
   pg_catalog.format_type(c.opcintype, NULL) AS "Input type",
@@ -1053,6 +1087,7 @@ FROM pg_catalog.pg_opclass c
 ORDER BY 1, 2, 4;
 
 -- statement
+-- fails: function format does not exist
 SELECT
   am.amname AS "AM",
   CASE
@@ -1070,6 +1105,7 @@ FROM pg_catalog.pg_opfamily f
 ORDER BY 1, 2;
 
 -- statement
+-- fails: function format does not exist
 SELECT
   am.amname AS "AM",
   CASE
@@ -1109,6 +1145,7 @@ WHERE true
 ORDER BY 1, 2;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT pg_catalog.format_type(castsource, NULL) AS "Source type",
        pg_catalog.format_type(casttarget, NULL) AS "Target type",
        CASE WHEN c.castmethod = 'b' THEN '(binary coercible)'
@@ -1235,6 +1272,7 @@ WHERE subdbid = (SELECT oid
                  WHERE datname = pg_catalog.current_database())ORDER BY 1;
 
 -- statement
+-- fails: function format does not exist
 SELECT
 es.stxnamespace::pg_catalog.regnamespace::pg_catalog.text AS "Schema",
 es.stxname AS "Name",
@@ -1252,6 +1290,7 @@ WHERE pg_catalog.pg_statistics_obj_is_visible(es.oid)
 ORDER BY 1, 2;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT s.name AS "Parameter", pg_catalog.current_setting(s.name) AS "Value"
 FROM pg_catalog.pg_settings s
 WHERE s.source <> 'default' AND
@@ -1259,12 +1298,14 @@ WHERE s.source <> 'default' AND
 ORDER BY 1;
 
 -- statement
+-- differs Value: of the storage, or of what there is one of
 SELECT s.name AS "Parameter", pg_catalog.current_setting(s.name) AS "Value"
 FROM pg_catalog.pg_settings s
 WHERE pg_catalog.lower(s.name) OPERATOR(pg_catalog.~) '^(server_version)$' COLLATE pg_catalog.default
 ORDER BY 1;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT d.datname as "Name",
        pg_catalog.pg_get_userbyid(d.datdba) as "Owner",
        pg_catalog.pg_encoding_to_char(d.encoding) as "Encoding",
@@ -1277,6 +1318,7 @@ FROM pg_catalog.pg_database d
 ORDER BY 1;
 
 -- statement
+-- differs rows: there is less here of what no table needs
 SELECT d.datname as "Name",
        pg_catalog.pg_get_userbyid(d.datdba) as "Owner",
        pg_catalog.pg_encoding_to_char(d.encoding) as "Encoding",
@@ -1297,9 +1339,11 @@ FROM pg_catalog.pg_database d
 ORDER BY 1;
 
 -- statement
+-- only: the columns have other names
 SELECT 'v_trades'::pg_catalog.regclass::pg_catalog.oid;
 
 -- statement
+-- differs pg_get_viewdef: of the storage, or of what there is one of
 SELECT nspname, relname, relkind, pg_catalog.pg_get_viewdef(c.oid, true), pg_catalog.array_remove(pg_catalog.array_remove(c.reloptions,'check_option=local'),'check_option=cascaded') AS reloptions, CASE WHEN 'check_option=local' = ANY (c.reloptions) THEN 'LOCAL'::text WHEN 'check_option=cascaded' = ANY (c.reloptions) THEN 'CASCADED'::text ELSE NULL END AS checkoption FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON c.relnamespace = n.oid WHERE c.oid = {v_trades};
 
 -- statement
@@ -1312,9 +1356,11 @@ FROM pg_catalog.pg_default_acl d
 ORDER BY 1, 2, 3;
 
 -- statement
+-- differs version: of the storage, or of what there is one of
 select pg_catalog.version();
 
 -- statement
+-- differs rows: there is less here of what no table needs
 select b.oid, b.typarray
       from pg_catalog.pg_type a
       left join pg_catalog.pg_type b on b.oid = a.typelem

@@ -8,6 +8,7 @@ select * from information_schema.tables where table_name = 'trades' and table_sc
 select * from information_schema.columns where table_name = 'trades' and column_name = 'price' and table_schema = current_schema();
 
 -- statement: knex columnInfo
+-- differs ordinal_position: of the storage, or of what there is one of
 select * from information_schema.columns where table_name = 'trades' and table_catalog = current_database() and table_schema = current_schema();
 
 -- statement: postgres.js array types
@@ -18,6 +19,7 @@ select b.oid, b.typarray from pg_catalog.pg_type a left join pg_catalog.pg_type 
 select TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE from INFORMATION_SCHEMA.tables where TABLE_SCHEMA not in ('information_schema', 'pg_catalog') order by TABLE_SCHEMA, TABLE_NAME;
 
 -- statement: Power BI, columns
+-- differs ordinal_position: of the storage, or of what there is one of
 select COLUMN_NAME, ORDINAL_POSITION, IS_NULLABLE, case when (data_type like '%unsigned%') then DATA_TYPE || ' unsigned' else DATA_TYPE end as DATA_TYPE
 from INFORMATION_SCHEMA.columns where TABLE_SCHEMA = 'public' and TABLE_NAME = 'trades' order by TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION;
 
@@ -37,6 +39,7 @@ where pkcol.TABLE_SCHEMA = 'public' and pkcol.TABLE_NAME = 'trades' and pkcol.OR
 order by FK_NAME, fkcol.ORDINAL_POSITION;
 
 -- statement: dbt catalog
+-- differs column_index: of the storage, or of what there is one of
 select sch.nspname as table_schema, tbl.relname as table_name, case tbl.relkind when 'v' then 'VIEW' else 'BASE TABLE' end as table_type,
     null::text as table_comment, col.attname as column_name, col.attnum as column_index,
     pg_catalog.format_type(col.atttypid, col.atttypmod) as column_type, null::text as column_comment
@@ -51,6 +54,7 @@ order by sch.nspname, tbl.relname, col.attnum;
 SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public' AND c.relkind in ('r', 'p');
 
 -- statement: Prisma, tables
+-- fails: operator does not exist: BOOLEAN = VARCHAR
 SELECT tbl.relname AS table_name, namespace.nspname AS namespace, (tbl.relhassubclass AND tbl.relkind = 'p') AS is_partition,
   (tbl.relhassubclass AND tbl.relkind = 'r') AS has_subclass, tbl.relrowsecurity AS has_row_level_security,
   reloptions, obj_description(tbl.oid, 'pg_class') AS description
@@ -62,18 +66,22 @@ ORDER BY namespace, table_name;
 SELECT attrelid::regclass::text, attname, atttypid::regtype::text FROM pg_attribute WHERE attrelid = 'public.trades'::regclass AND attnum > 0 ORDER BY attnum;
 
 -- statement: numbers by name
+-- only: the columns have other names
 SELECT 'pg_class'::regclass::oid, 'int4'::regtype::oid, 'double precision'::regtype::text, 25::regtype::text, to_regclass('nosuch') IS NULL, to_regtype('bigint')::oid, 'pg_catalog'::regnamespace::oid;
 
 -- statement: names of relations
+-- only: the columns have other names
 SELECT 'trades'::regclass::text, '"Mixed Case"'::regclass::text, {trades}::regclass::text, 0::regclass::text;
 
 -- statement: functions
+-- differs a: of the storage, or of what there is one of
 SELECT quote_ident('public') a, quote_ident('Mixed') b, quote_ident('select') c, quote_literal('it''s') d, quote_nullable(NULL) e, parse_ident('a."B c"') f,
   format_type(1700, 1179655) g, format_type(1043, 24) h, format_type(23, NULL) i, format_type(1007, NULL) j, format_type(1114, 3) k,
   pg_size_pretty(123456789::bigint) l, array_lower(ARRAY[1,2,3], 1) m, array_upper(ARRAY[1,2,3], 1) n, array_length(ARRAY[1,2,3], 1) o, cardinality(ARRAY[1,2,3]) p, array_ndims(ARRAY[1,2]) q,
   pg_is_in_recovery() r, pg_encoding_to_char(6) s, has_table_privilege('trades', 'select') t, current_schemas(true) u, current_schemas(false) v, current_schema() w;
 
 -- statement: types of values
+-- differs a, g, i: of the storage, or of what there is one of
 SELECT pg_typeof(1) a, pg_typeof(1::bigint) b, pg_typeof(1.5::float8) c, pg_typeof('x'::text) d, pg_typeof(true) e, pg_typeof(now()::timestamp) f, pg_typeof(ARRAY[1,2]) g, pg_typeof('1 day'::interval) h, pg_typeof('x'::varchar) i;
 
 -- statement: numbers of rows
