@@ -109,7 +109,7 @@ def test_parameters_have_the_types_of_their_casts(connection):
     for sql, value, expected in [
         ("select %s::numeric", decimal.Decimal("1.50"), decimal.Decimal("1.50")), ("select %s::int[]", [1, None, 3], [1, None, 3]), ("select %s::float8[]", [1.5, 2.5], [1.5, 2.5]),
         ("select %s::interval", datetime.timedelta(days=1, seconds=5), datetime.timedelta(days=1, seconds=5)), ("select %s::time", datetime.time(1, 2, 3), datetime.time(1, 2, 3)),
-        ("select count(*) from tool_trades where symbol = any(%s)", ["a", None, "z"], 1), ("select count(*) from tool_trades where symbol in (%s)", ["a", "b"], 2),
+        ("select count(*) from tool_trades where symbol = any(%s)", ["a", None, "z"], 1), ("select count(*) from tool_trades where size in (%s)", [7, 8, None], 2),
         ("select count(*) from tool_trades where size = any(%s)", [7, 9], 1),
     ]:
         assert connection.execute(sql, [value]).fetchone()[0] == expected, sql

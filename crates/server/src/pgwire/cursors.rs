@@ -170,6 +170,11 @@ impl Cursor {
         self.is_held
     }
 
+    /// As they are announced.
+    pub fn columns(&self) -> &[Column] {
+        &self.running.columns
+    }
+
     /// Rows in front of which it will not stand again are forgotten, but for the one it stands on.
     fn forget(&mut self) {
         while !self.is_scroll && self.rows.front().is_some_and(|rows| rows.first + rows.count <= self.position) {

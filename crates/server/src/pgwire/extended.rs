@@ -158,6 +158,12 @@ impl Session<'_> {
 
     /// Rows of a query that was not described before are begun: only then their types are known for sure.
     pub(super) async fn describe_portal(&mut self, name: &str) -> Step {
+        // A cursor of SQL is a portal by its name.
+        if let (false, Some(cursor)) = (self.portals.contains_key(name), self.cursors.get(name)) {
+            let columns = cursor.columns().to_vec();
+            self.announce(Some(&columns), &[]);
+            return Ok(());
+        }
         let mut portal = self.take(name)?;
         let prepared = portal.prepared.clone();
         if prepared.returns_changed_rows() {
