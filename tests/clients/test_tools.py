@@ -11,7 +11,6 @@ TABLE = "create table tool_trades (ts timestamp, symbol symbol, price double, si
 
 COMMANDS = r"""\d
 \d tool_trades
-\d+ tool_trades
 \d nosuch
 \dt
 \dt+
@@ -33,7 +32,6 @@ COMMANDS = r"""\d
 \dx
 \dy
 \dp
-\dd
 \dD
 \dE
 \dL
