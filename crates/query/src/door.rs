@@ -29,6 +29,27 @@ const ORIGIN_KEY: &str = "tidalite.origin";
 /// The metadata key that marks the designated timestamp of a table.
 const DESIGNATED_KEY: &str = "tidalite.designated";
 
+/// The metadata key of a time that is an instant, as TIMESTAMP WITH TIME ZONE is: AT TIME ZONE gives what a clock shows
+/// then. Of a time without the key, AT TIME ZONE gives the instant at which a clock shows it.
+const INSTANT_KEY: &str = "tidalite.instant";
+
+/// The field as one of instants.
+pub(crate) fn of_instants(field: Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(INSTANT_KEY.to_owned(), String::new());
+    field.with_metadata(metadata)
+}
+
+/// Whether a field holds instants.
+pub(crate) fn has_instants(field: &Field) -> bool {
+    field.metadata().contains_key(INSTANT_KEY) && matches!(field.data_type(), DataType::Timestamp(..))
+}
+
+/// The metadata of a constant that is an instant.
+pub(crate) fn instant_metadata() -> HashMap<String, String> {
+    HashMap::from([(INSTANT_KEY.to_owned(), String::new())])
+}
+
 pub(crate) fn arrow_unit(unit: TimeUnit) -> ArrowUnit {
     match unit {
         TimeUnit::Millis => ArrowUnit::Millisecond,

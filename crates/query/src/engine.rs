@@ -16,6 +16,7 @@ mod globs;
 mod lifted;
 mod near;
 mod operators;
+mod parquet_format;
 mod pivots;
 mod planners;
 mod plans;
@@ -174,7 +175,7 @@ impl Engine {
         let base = SessionStateBuilder::new()
             .with_config(settings(config))
             .with_runtime_env(environment.clone())
-            .with_expr_planners(vec![Arc::new(plan::Subscripts)])
+            .with_expr_planners(vec![Arc::new(plan::Subscripts), Arc::new(plan::TimeParts)])
             .with_default_features()
             .with_type_planner(Arc::new(dialect::SqlTypes))
             .with_analyzer_rule(Arc::new(crate::plan::Settled))
@@ -479,7 +480,7 @@ impl Engine {
         self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
         let logical = again::planned(&state, statement, &query.words.sql).await?;
-        let logical = plan::numbered_sets(logical)?;
+        let logical = plan::counted_in_units(plan::numbered_sets(logical)?)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::exact_numbers(logical)?;
         let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;

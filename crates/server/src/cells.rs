@@ -16,12 +16,14 @@ use arrow::array::{
     StringViewArray,
 };
 use arrow::datatypes::{
-    DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
+    DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use number::{push_f32, push_f64};
+use tidalite::types::Interval;
 use tidalite::types::TimeUnit as Unit;
 use time::Minute;
 
@@ -68,6 +70,7 @@ enum Values<'a> {
     Ipv4(&'a [u32]),
     List(&'a ListArray, Box<Cells<'a>>),
     FixedList(&'a FixedSizeListArray, Box<Cells<'a>>),
+    Interval(&'a [IntervalMonthDayNano]),
     Null,
     /// Decimals and what we have no words of our own for; the flag says that JSON and CSV quote it.
     Other(ArrayFormatter<'a>, bool),
@@ -114,6 +117,9 @@ impl<'a> Cells<'a> {
             DataType::Utf8View => Values::Text(array.as_string_view()),
             DataType::BinaryView => Values::Binary(array.as_binary_view()),
             DataType::FixedSizeBinary(16) => Values::Uuid(array.as_fixed_size_binary()),
+            DataType::Interval(IntervalUnit::MonthDayNano) => {
+                Values::Interval(array.as_primitive::<IntervalMonthDayNanoType>().values())
+            }
             DataType::List(_) => list(array.as_list()),
             DataType::FixedSizeList(..) => {
                 let list = array.as_fixed_size_list();
@@ -184,6 +190,7 @@ impl<'a> Cells<'a> {
                 let from = v.value_offset(row) as usize;
                 push_list(out, style, child, from..from + v.value_length() as usize);
             }
+            Values::Interval(v) => quoted(out, style, |out| push_interval(out, v[row])),
             Values::Null => {}
             Values::Other(v, quotes) => {
                 let text = v.value(row).to_string();
@@ -224,6 +231,12 @@ fn quoted(out: &mut Vec<u8>, style: Style, write: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'"');
     write(out);
     out.push(b'"');
+}
+
+/// As PostgreSQL writes it.
+fn push_interval(out: &mut Vec<u8>, value: IntervalMonthDayNano) {
+    let interval = Interval { months: value.months, days: value.days, nanos: value.nanoseconds };
+    out.extend_from_slice(interval.to_string().as_bytes());
 }
 
 fn bare_in_csv(out: &mut Vec<u8>, style: Style, write: impl FnOnce(&mut Vec<u8>)) {

@@ -2,7 +2,7 @@
 //!
 //! No files, no threads, no clock, no SQL. Everything above builds on these and nothing here knows them.
 //!
-//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`ttl`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
+//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`interval`], [`ttl`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -12,6 +12,7 @@ pub mod column_type;
 pub mod command;
 pub mod error;
 pub mod ids;
+pub mod interval;
 pub mod pg_type;
 pub mod schema;
 mod sqlstate;
@@ -27,6 +28,7 @@ pub use column_type::ColumnType;
 pub use command::Command;
 pub use error::ErrorKind;
 pub use ids::{ColumnId, SegmentId, SymbolId, TableId, Txn};
+pub use interval::Interval;
 pub use schema::{ColumnSchema, TableSchema};
 pub use sqlstate::SqlState;
 pub use time::{PartitionBy, TimeUnit};

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeZone as _};
 use chrono_tz::{OffsetComponents, Tz};
+use tidalite_types::time::{civil_from_days, days_from_civil};
 
 /// The time zone of a session, in which its timestamps with a zone are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +49,46 @@ impl Zone {
         found.map(Zone::Place)
     }
 
+    /// As `AT TIME ZONE` reads a zone, which is as PostgreSQL does: an abbreviation is one offset all year, and an offset
+    /// counts hours west of Greenwich, as POSIX has it: `+02`, `UTC+2`.
+    pub fn parse_postgres(text: &str) -> Option<Zone> {
+        let text = text.trim();
+        if let Some(seconds) = super::abbreviations::offset_seconds(text) {
+            return Some(Zone::Fixed(seconds));
+        }
+        if let Some(seconds) = offset_seconds(text) {
+            return Some(Zone::Fixed(-seconds));
+        }
+        Zone::parse(text).or_else(|| {
+            let at = text.find(|c: char| !c.is_ascii_alphabetic()).filter(|at| *at >= 3)?;
+            offset_seconds(&text[at..]).map(|seconds| Zone::Fixed(-seconds))
+        })
+    }
+
+    /// The instant at which clocks show a time, as PostgreSQL has it: of two instants the later one, and of a time that
+    /// the clock skips the instant by the offset before the change.
+    pub fn instant_of(self, local_s: i64) -> i64 {
+        let tz = match self {
+            Zone::Fixed(seconds) => return local_s - seconds,
+            Zone::Place(tz) => tz,
+        };
+        let Some(local) = at(local_s - since_known(local_s)) else { return local_s };
+        match tz.offset_from_local_datetime(&local) {
+            MappedLocalTime::Ambiguous(a, b) => {
+                local_s - i64::from(a.fix().local_minus_utc().min(b.fix().local_minus_utc()))
+            }
+            _ => self.to_utc(local_s),
+        }
+    }
+
     /// What the clock of the place is ahead of UTC at an instant, in seconds.
     pub fn offset(self, utc_s: i64) -> i64 {
         match self {
             Zone::Fixed(seconds) => seconds,
-            Zone::Place(tz) => at(utc_s).map_or(0, |t| tz.offset_from_utc_datetime(&t).fix().local_minus_utc().into()),
+            Zone::Place(tz) => {
+                let known = utc_s - since_known(utc_s);
+                at(known).map_or(0, |t| tz.offset_from_utc_datetime(&t).fix().local_minus_utc().into())
+            }
         }
     }
 
@@ -60,7 +96,10 @@ impl Zone {
     pub fn standard_offset(self, utc_s: i64) -> i64 {
         match self {
             Zone::Fixed(seconds) => seconds,
-            Zone::Place(tz) => at(utc_s).map_or(0, |t| tz.offset_from_utc_datetime(&t).base_utc_offset().num_seconds()),
+            Zone::Place(tz) => {
+                let known = utc_s - since_known(utc_s);
+                at(known).map_or(0, |t| tz.offset_from_utc_datetime(&t).base_utc_offset().num_seconds())
+            }
         }
     }
 
@@ -71,7 +110,7 @@ impl Zone {
             Zone::Fixed(seconds) => return local_s - seconds,
             Zone::Place(tz) => tz,
         };
-        let Some(local) = at(local_s) else { return local_s };
+        let Some(local) = at(local_s - since_known(local_s)) else { return local_s };
         match tz.offset_from_local_datetime(&local) {
             MappedLocalTime::Single(offset) => local_s - i64::from(offset.fix().local_minus_utc()),
             MappedLocalTime::Ambiguous(a, b) => {
@@ -81,6 +120,22 @@ impl Zone {
             MappedLocalTime::None => local_s - self.offset(local_s - 86_400 - self.offset(local_s)),
         }
     }
+}
+
+/// The last year whose changes of clocks the tz database here has; later years repeat the rules of earlier ones.
+const KNOWN_YEAR: i64 = 2099;
+
+/// Seconds between a time past the known years and the same time of a known year with the same days of the week.
+fn since_known(seconds: i64) -> i64 {
+    let (year, ..) = civil_from_days(seconds.div_euclid(86_400));
+    if year <= KNOWN_YEAR {
+        return 0;
+    }
+    let first = |year| days_from_civil(year, 1, 1);
+    let shape = |year| (first(year).rem_euclid(7), first(year + 1) - first(year));
+    // In 28 years there is one of each of the fourteen shapes.
+    let alike = (KNOWN_YEAR - 27..=KNOWN_YEAR).find(|known| shape(*known) == shape(year));
+    alike.map_or(0, |known| (first(year) - first(known)) * 86_400)
 }
 
 fn at(seconds: i64) -> Option<NaiveDateTime> {
@@ -126,6 +181,35 @@ mod tests {
         assert_eq!(london.to_utc(FORWARD + 3_600), FORWARD + 3_600, "01:00 is left out: the change itself");
         let lord_howe = Zone::parse("Australia/Lord_Howe").expect("a place");
         assert_eq!((lord_howe.offset(BACK), lord_howe.standard_offset(BACK)), (39_600, 37_800));
+    }
+
+    /// Outputs of PostgreSQL 15.
+    #[test]
+    fn instants_of_skipped_and_doubled_times() {
+        let london = Zone::parse("Europe/London").expect("a place");
+        assert_eq!(london.instant_of(BACK + 5_400), BACK + 5_400, "01:30 twice: the second");
+        assert_eq!(london.instant_of(FORWARD + 5_400), FORWARD + 5_400, "01:30 skipped: as before the change");
+        assert_eq!(london.instant_of(BACK - 86_400), BACK - 90_000);
+    }
+
+    /// Outputs of PostgreSQL 15: 2262-04-11 and 9999-07-01 are summer in Berlin, 9999-12-31 is not.
+    #[test]
+    fn years_past_the_tables() {
+        let berlin = Zone::parse("Europe/Berlin").expect("a place");
+        let at = |y, m, d| days_from_civil(y, m, d) * 86_400;
+        assert_eq!([berlin.offset(at(2262, 4, 11)), berlin.offset(at(9999, 7, 1)), berlin.offset(at(9999, 12, 31))], [7_200, 7_200, 3_600]);
+        assert_eq!(berlin.instant_of(at(9999, 7, 1)), at(9999, 7, 1) - 7_200);
+    }
+
+    /// Outputs of PostgreSQL 15.
+    #[test]
+    fn zones_of_postgresql() {
+        let cases = [("+02:00", -7_200), ("CET", 3_600), ("utc", 0), ("UTC-3", 10_800), ("2", -7_200), ("pst", -28_800)];
+        for (text, seconds) in cases {
+            assert_eq!(Zone::parse_postgres(text), Some(Zone::Fixed(seconds)), "{text}");
+        }
+        assert!(matches!(Zone::parse_postgres("europe/berlin"), Some(Zone::Place(_))));
+        assert_eq!([Zone::parse_postgres("Nowhere"), Zone::parse_postgres("ab+1")], [None, None]);
     }
 
     #[test]

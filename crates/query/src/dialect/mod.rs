@@ -22,6 +22,7 @@ mod exclusions;
 mod geohashes;
 mod grammar;
 mod group_by;
+mod intervals;
 mod joins;
 mod laterals;
 mod operators;

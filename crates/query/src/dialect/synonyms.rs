@@ -4,6 +4,7 @@
 
 use crate::Parameter;
 use crate::decimal::Decimal;
+use crate::functions::zones::AT_TIME_ZONE;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, DuplicateTreatment, ExactNumberInfo, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan,
@@ -58,16 +59,11 @@ impl VisitorMut for Replacer {
             Expr::Between { .. } => super::symmetric::replaced(expr),
             Expr::AnyOp { .. } | Expr::AllOp { .. } => listed(expr),
             Expr::UnaryOp { .. } | Expr::BinaryOp { .. } => super::operators::replaced(expr),
-            Expr::Extract { field, expr: time, .. } => {
-                let name = match field {
-                    DateTimeField::Century => "century",
-                    DateTimeField::Decade => "decade",
-                    DateTimeField::Millennium | DateTimeField::Millenium => "millennium",
-                    _ => return ControlFlow::Continue(()),
-                };
-                let time = std::mem::replace(time.as_mut(), Expr::Value(Value::Null.into()));
-                *expr = super::sequences::call(name, vec![time]);
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                let [zone, time] = [time_zone, timestamp].map(|e| *std::mem::replace(e, Box::new(Expr::Value(Value::Null.into()))));
+                *expr = super::sequences::call(AT_TIME_ZONE, vec![zone, time]);
             }
+            Expr::Interval(interval) => super::intervals::canonical(interval),
             Expr::SimilarTo { negated, expr: text, pattern, escape_char } => {
                 let escape = match escape_char.as_ref().map(|value| &value.value) {
                     Some(Value::SingleQuotedString(text)) => text.chars().next(),
@@ -210,23 +206,18 @@ fn named(function: &mut Function) {
         "max_by" => rename(function, "arg_max"),
         "sign" => rename(function, "signum"),
         "localtimestamp" => rename(function, "now"),
-        // Patterns of PostgreSQL; those with a % are the engine's.
-        "to_char" => {
+        // The age of a time is counted from the start of the day.
+        "age" => {
             if let FunctionArguments::List(list) = &mut function.args
-                && let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] = &mut list.args[..]
-                && let Some(text) = super::text(pattern).filter(|pattern| !pattern.contains('%'))
+                && list.args.len() == 1
             {
-                *pattern = Expr::Value(Value::SingleQuotedString(postgres_pattern(&text)).into());
+                let day = Expr::Value(Value::SingleQuotedString("day".to_owned()).into());
+                let now = super::sequences::call("now", Vec::new());
+                let today = super::sequences::call("date_trunc", vec![day, now]);
+                list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(today)));
             }
         }
-        "to_timestamp" => {
-            if let FunctionArguments::List(list) = &function.args
-                && let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] = &list.args[..]
-                && super::text(pattern).is_some_and(|pattern| !pattern.contains('%'))
-            {
-                rename(function, "__to_timestamp");
-            }
-        }
+        "make_interval" => positional(function, &["years", "months", "weeks", "days", "hours", "mins", "secs"]),
         _ => {}
     }
 }
@@ -274,52 +265,30 @@ fn similar_to(pattern: &str, escape: Option<char>) -> String {
     regex + ")$"
 }
 
-/// `YYYY-MM-DD HH24:MI` as strftime has it.
-fn postgres_pattern(pattern: &str) -> String {
-    const FIELDS: &[(&str, &str)] = &[
-        ("IYYY", "%G"),
-        ("YYYY", "%Y"),
-        ("HH24", "%H"),
-        ("HH12", "%I"),
-        ("MONTH", "%B"),
-        ("DDD", "%j"),
-        ("DAY", "%A"),
-        ("MON", "%b"),
-        ("YY", "%y"),
-        ("MM", "%m"),
-        ("DD", "%d"),
-        ("DY", "%a"),
-        ("HH", "%I"),
-        ("MI", "%M"),
-        ("SS", "%S"),
-        ("MS", "%3f"),
-        ("US", "%6f"),
-        ("AM", "%p"),
-        ("PM", "%p"),
-        ("ID", "%u"),
-        ("IW", "%V"),
-    ];
-    let (mut out, mut rest) = (String::new(), pattern);
-    while let Some(c) = rest.chars().next() {
-        if c == '"' {
-            let (text, after) = rest[1..].split_once('"').unwrap_or((&rest[1..], ""));
-            out.push_str(text);
-            rest = after;
-            continue;
-        }
-        let upper = rest.to_ascii_uppercase();
-        match FIELDS.iter().find(|(field, _)| upper.starts_with(field)) {
-            Some((field, strftime)) => {
-                out.push_str(strftime);
-                rest = &rest[field.len()..];
+/// Named arguments in the places of their parameters, and 0 in those of others.
+fn positional(function: &mut Function, parameters: &[&str]) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    if !list.args.iter().any(|arg| matches!(arg, FunctionArg::Named { .. })) {
+        return;
+    }
+    let zero = || Expr::Value(Value::Number("0".to_owned(), false).into());
+    let mut places: Vec<Option<Expr>> = vec![None; parameters.len()];
+    for (at, arg) in list.args.iter().enumerate() {
+        let (place, value) = match arg {
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                (parameters.iter().position(|own| name.value.eq_ignore_ascii_case(own)), value)
             }
-            None => {
-                out.push(c);
-                rest = &rest[c.len_utf8()..];
-            }
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(at), value),
+            _ => return,
+        };
+        // An unknown name, or a place that is taken, is left to be refused.
+        match place.and_then(|place| places.get_mut(place)) {
+            Some(slot) if slot.is_none() => *slot = Some(value.clone()),
+            _ => return,
         }
     }
-    out
+    let args = places.into_iter().map(|value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value.unwrap_or_else(zero))));
+    list.args = args.collect();
 }
 
 fn distinct(function: &mut Function, name: &str) {

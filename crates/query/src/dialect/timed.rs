@@ -67,6 +67,13 @@ impl Mover<'_> {
         };
         let time = time.clone();
         if self.out.last().is_some_and(|t| t.token == Token::RParen) {
+            if let Some((alias, behind)) = self.alias_of_parentheses() {
+                let closing = self.span(4);
+                self.named(alias, time);
+                self.symbol(Token::RParen, closing);
+                self.at += behind;
+                return true;
+            }
             let has_as = self.sees(4, "as");
             let at = 4 + usize::from(has_as);
             let Token::Word(alias) = self.token(at) else { return false };
@@ -96,6 +103,18 @@ impl Mover<'_> {
         self.named(alias, time);
         self.at += 4;
         true
+    }
+
+    /// `((…) TIMESTAMP(ts)) a`: the name behind the parentheses, which becomes one of the table within, and how many tokens
+    /// there are up to behind it.
+    fn alias_of_parentheses(&self) -> Option<(Word, usize)> {
+        if *self.token(4) != Token::RParen {
+            return None;
+        }
+        let at = 5 + usize::from(self.sees(5, "as"));
+        let Token::Word(alias) = self.token(at) else { return None };
+        let is_alias = alias.quote_style.is_some() || !is_one_of(self.token(at), FOLLOW);
+        (is_alias && *self.token(at + 1) != Token::LParen).then(|| (alias.clone(), at + 1))
     }
 
     fn named(&mut self, alias: Word, time: Word) {

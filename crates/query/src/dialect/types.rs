@@ -152,13 +152,16 @@ pub(crate) struct SqlTypes;
 
 impl TypePlanner for SqlTypes {
     fn plan_type_field(&self, sql_type: &ast::DataType) -> DFResult<Option<FieldRef>> {
+        let micros = ColumnType::Timestamp(TimeUnit::Micros);
         let found = match sql_type {
             ast::DataType::Timestamp(digits, zone) => {
                 let of = digits.map_or(Some(ColumnType::Timestamp(TimeUnit::Micros)), timestamp);
-                if let (Some(ColumnType::Timestamp(TimeUnit::Micros)), true) = (of, has_zone(zone)) {
-                    return Ok(Some(Arc::new(door::pg_field("", pg_type::TIMESTAMPTZ))));
+                match of {
+                    Some(micros) if has_zone(zone) && micros == ColumnType::Timestamp(TimeUnit::Micros) => {
+                        return Ok(Some(Arc::new(door::of_instants(door::pg_field("", pg_type::TIMESTAMPTZ)))));
+                    }
+                    of => of,
                 }
-                of
             }
             ast::DataType::Float(ExactNumberInfo::None) => Some(ColumnType::Double),
             ast::DataType::Float(ExactNumberInfo::Precision(digits)) => double(*digits),

@@ -1,13 +1,13 @@
 //! Rows of a query as rows on the way in: what INSERT and CREATE TABLE AS hand to the writer.
 
-use super::timestamps::parse_timestamp;
+use super::timestamps::{parse_date, parse_timestamp, unit_nanos};
 use super::{array_texts, arrow_type};
 use crate::decimal::{self, Decimal};
 use crate::functions::casts;
 use crate::{Error, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::compute::{CastOptions, cast as arrow_cast, cast_with_options};
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     UInt32Type,
@@ -54,6 +54,7 @@ fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Batc
         ColumnType::DoubleArray { dims } => double_arrays(array, target, rows_before, dims)?,
         ColumnType::Json => json(array, target, rows_before)?,
         ColumnType::Timestamp(unit) if is_text(array) => timestamps(array, target, rows_before, unit)?,
+        ColumnType::Date if is_text(array) => dates(array, target, rows_before)?,
         ColumnType::Date if array.data_type().is_integer() => days(array, target, rows_before)?,
         ColumnType::Decimal { precision, scale } => decimals(array, target, rows_before, (precision, scale))?,
         ColumnType::Binary if is_text(array) => bytes(array, target, rows_before)?,
@@ -75,6 +76,9 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
     if array.data_type().is_decimal() && to.is_numeric() {
         return Ok(casts::cast(array, to, false)?);
     }
+    if let Some(floored) = rounded_down(array, to) {
+        return floored;
+    }
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     if let Ok(array) = cast_with_options(array, to, &strict) {
         return Ok(array);
@@ -90,6 +94,20 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
         ));
     }
     Err(mismatch(array, target))
+}
+
+/// Times in a coarser unit, rounded down: Arrow rounds towards zero. `None` where the unit is not coarser.
+fn rounded_down(array: &ArrayRef, to: &DataType) -> Option<Result<ArrayRef>> {
+    let (own, target) = (unit_nanos(array.data_type())?, unit_nanos(to)?);
+    if own >= target {
+        return None;
+    }
+    let counts = || {
+        let ticks = arrow_cast(array, &DataType::Int64)?;
+        let floored: PrimitiveArray<Int64Type> = ticks.as_primitive::<Int64Type>().unary(|v| v.div_euclid(target / own));
+        arrow_cast(&floored, to)
+    };
+    Some(counts().map_err(|error| Error::invalid(error.to_string())))
 }
 
 fn mismatch(array: &ArrayRef, target: &Target) -> Error {
@@ -197,6 +215,19 @@ fn days(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
 
 fn values<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<T::Native> {
     array.as_primitive::<T>().values().to_vec()
+}
+
+fn dates(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
+    let text = cast(array, &DataType::Utf8View, target, rows_before)?;
+    let mut values = Vec::with_capacity(text.len());
+    for (row, value) in text.as_string_view().iter().enumerate() {
+        let day = value.map(|value| parse_date(value).ok_or(value)).transpose();
+        let day = day.map_err(|value| {
+            refused(target, rows_before + row as u64, &format!("invalid input for type DATE: \"{value}\""))
+        })?;
+        values.push(day.unwrap_or(0));
+    }
+    Ok(with_nulls(Values::I32(values), text.nulls()))
 }
 
 /// Timestamps of any unit as the integers they are.

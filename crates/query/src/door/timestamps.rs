@@ -3,8 +3,23 @@
 //! `2024`, `2024-02`, `2024-02-29`, `2024-02-29T23`, `2024-02-29 23:59`, `2024-02-29T23:59:59.999999999+01:00`.
 //! What is left out is zero; without a zone the text is UTC.
 
+use datafusion::arrow::compute::kernels::cast_utils::Parser;
+use datafusion::arrow::datatypes::{DataType, Date32Type, TimeUnit as ArrowUnit};
 use tidalite_types::TimeUnit;
+use tidalite_types::interval::DAY_NANOS;
 use tidalite_types::time::{days_from_civil, days_in_month};
+
+/// Nanoseconds of the unit that a time type counts; `None` of types that are no times.
+pub(crate) fn unit_nanos(data_type: &DataType) -> Option<i64> {
+    Some(match data_type {
+        DataType::Date32 => DAY_NANOS,
+        DataType::Date64 | DataType::Timestamp(ArrowUnit::Millisecond, _) => 1_000_000,
+        DataType::Timestamp(ArrowUnit::Second, _) => 1_000_000_000,
+        DataType::Timestamp(ArrowUnit::Microsecond, _) => 1_000,
+        DataType::Timestamp(ArrowUnit::Nanosecond, _) => 1,
+        _ => return None,
+    })
+}
 
 /// The timestamp in `unit`, rounded down, and whether it is exact; `None` when the text is none or out of range.
 pub(crate) fn parse_timestamp(text: &str, unit: TimeUnit) -> Option<(i64, bool)> {
@@ -31,6 +46,14 @@ pub(crate) fn parse_timestamp(text: &str, unit: TimeUnit) -> Option<(i64, bool)>
     let nanos_per_unit = 1_000_000_000 / per_second;
     let value = seconds.checked_mul(per_second)?.checked_add(nanos / nanos_per_unit)?;
     Some((value, nanos % nanos_per_unit == 0))
+}
+
+/// Days since 1970-01-01 of a text: a timestamp, whose time of day is dropped, or a date as `20240229` and `2024-2-9`.
+pub(crate) fn parse_date(text: &str) -> Option<i32> {
+    match parse_timestamp(text, TimeUnit::Millis) {
+        Some((ms, _)) => i32::try_from(ms.div_euclid(86_400_000)).ok(),
+        None => Date32Type::parse(text.trim()),
+    }
 }
 
 /// Seconds of the day and nanoseconds of the second. A leap second is the first of the next minute.

@@ -5,6 +5,7 @@
 //! database runs on, may be patterns (see `globs`), or begin with `s3://`, `gs://`, `az://`, `http://`,
 //! `https://`, whose credentials are in the usual variables of the environment.
 
+use super::parquet_format::NanSafeParquet;
 use super::{Engine, globs};
 use crate::functions::FILES;
 use crate::{Error, Result, dialect, door};
@@ -12,7 +13,6 @@ use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
-use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::context::SessionState;
@@ -82,7 +82,7 @@ impl Engine {
         }
         let Some(first) = urls.first() else { return Err(not_found(&call.paths.join(", "))) };
         let format: Arc<dyn FileFormat> = if call.function == "read_parquet" {
-            Arc::new(ParquetFormat::default())
+            Arc::new(NanSafeParquet::default())
         } else {
             Arc::new(self.csv(state, &said, first).await?)
         };

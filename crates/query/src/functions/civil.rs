@@ -3,14 +3,13 @@
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::times;
 use crate::Error;
-use crate::calendar::{Stride, Unit};
+use crate::calendar::civil::centuries;
+use crate::calendar::{Civil, Stride, Unit, week_of};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array};
 use datafusion::common::Result;
 use std::sync::Arc;
 use tidalite_types::TimeUnit;
-use tidalite_types::time::{civil_from_days, days_from_civil};
-
-const DAY_S: i64 = 86_400;
+use tidalite_types::time::days_from_civil;
 
 macro_rules! part {
     ($name:literal, $part:expr) => {
@@ -42,7 +41,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     part!("day_of_week", |t| (t.days + 3).rem_euclid(7) + 1),
     part!("day_of_week_sunday_first", |t| (t.days + 4).rem_euclid(7) + 1),
     part!("day_of_year", |t| t.days - days_from_civil(t.year, 1, 1) + 1),
-    part!("week_of_year", week),
+    part!("week_of_year", |t| week_of(t).1),
     part!("days_in_month", |t| days_in(t.year, t.month)),
     Scalar {
         name: "is_leap_year",
@@ -62,27 +61,6 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-/// A timestamp, taken apart.
-struct Civil {
-    days: i64,
-    year: i64,
-    month: u32,
-    day: u32,
-    second_of_day: i64,
-    /// Of the second.
-    nanos: i64,
-}
-
-impl Civil {
-    fn of(ts: i64, unit: TimeUnit) -> Civil {
-        let seconds = ts.div_euclid(unit.per_second());
-        let nanos = ts.rem_euclid(unit.per_second()) * (1_000_000_000 / unit.per_second());
-        let days = seconds.div_euclid(DAY_S);
-        let (year, month, day) = civil_from_days(days);
-        Civil { days, year, month, day, second_of_day: seconds.rem_euclid(DAY_S), nanos }
-    }
-}
-
 fn parts(call: &Call, part: fn(&Civil) -> i64) -> Result<ArrayRef> {
     let unit = times::unit(call.columns[0].data_type())?;
     let values = times::ticks(&call.columns[0])?;
@@ -95,18 +73,6 @@ fn is_leap_year(call: &Call) -> Result<ArrayRef> {
     let values = times::ticks(&call.columns[0])?;
     let is_leap = values.iter().map(|ts| ts.map(|ts| days_in(Civil::of(ts, unit).year, 2) == 29));
     Ok(Arc::new(is_leap.collect::<BooleanArray>()))
-}
-
-/// There is no year 0: the first century is of the years 1 to 100, the one before it of 1 to 100 before Christ.
-fn centuries(year: i64, years: i64) -> i64 {
-    if year > 0 { (year - 1) / years + 1 } else { year / years - 1 }
-}
-
-/// The week of ISO 8601: the first has the year's first Thursday.
-fn week(t: &Civil) -> i64 {
-    let thursday = t.days - (t.days + 3).rem_euclid(7) + 3;
-    let (year, ..) = civil_from_days(thursday);
-    (thursday - days_from_civil(year, 1, 1)) / 7 + 1
 }
 
 fn days_in(year: i64, month: u32) -> i64 {
@@ -163,15 +129,6 @@ fn units_between(from: i128, to: i128, unit: Unit) -> Result<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn weeks_and_centuries_begin_where_they_should() {
-        let of = |y, m, d| Civil::of(days_from_civil(y, m, d) * DAY_S * 1_000, TimeUnit::Millis);
-        let weeks = [(2021, 1, 3), (2021, 1, 4), (2020, 12, 31), (1969, 12, 29), (2024, 12, 30)]
-            .map(|(y, m, d)| week(&of(y, m, d)));
-        assert_eq!(weeks, [53, 1, 53, 1, 1]);
-        assert_eq!([1, 100, 101, 2000, 2001, 0].map(|y| centuries(y, 100)), [1, 1, 2, 20, 21, -1]);
-    }
 
     #[test]
     fn months_count_when_they_are_over() {

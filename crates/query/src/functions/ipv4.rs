@@ -2,9 +2,9 @@
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
-use datafusion::arrow::datatypes::UInt32Type;
-use datafusion::common::Result;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
+use datafusion::arrow::datatypes::{Int64Type, UInt32Type};
+use datafusion::common::{DataFusionError, Result};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -15,7 +15,54 @@ pub(crate) const CONTAINS: &str = "contains_ip";
 /// `outer >>= inner`.
 pub(crate) const CONTAINS_OR_IS: &str = "contains_or_is_ip";
 
+pub(crate) const PLUS: &str = "__ipv4_plus";
+pub(crate) const MINUS: &str = "__ipv4_minus";
+/// The number of addresses between two, as a LONG.
+pub(crate) const DISTANCE: &str = "__ipv4_distance";
+pub(crate) const AND: &str = "__ipv4_and";
+pub(crate) const OR: &str = "__ipv4_or";
+pub(crate) const XOR: &str = "__ipv4_xor";
+pub(crate) const NOT: &str = "__ipv4_not";
+
+const MOVED: Scalar = Scalar {
+    takes: "an IPv4 address and a whole number",
+    kinds: &[Kind::Address, Kind::Long],
+    gives: Gives::Address,
+    ..PLAIN
+};
+const OF_BITS: Scalar = Scalar {
+    takes: "two IPv4 addresses",
+    kinds: &[Kind::Address, Kind::Address],
+    gives: Gives::Address,
+    ..PLAIN
+};
+
 pub(super) const FUNCTIONS: &[Scalar] = &[
+    Scalar { name: PLUS, call: |call| moved(call, i64::checked_add), ..MOVED },
+    Scalar { name: MINUS, call: |call| moved(call, i64::checked_sub), ..MOVED },
+    Scalar { name: AND, call: |call| of_bits(call, |a, b| a & b), ..OF_BITS },
+    Scalar { name: OR, call: |call| of_bits(call, |a, b| a | b), ..OF_BITS },
+    Scalar { name: XOR, call: |call| of_bits(call, |a, b| a ^ b), ..OF_BITS },
+    Scalar {
+        name: NOT,
+        kinds: &[Kind::Address],
+        takes: "an IPv4 address",
+        call: |call| {
+            let addresses = call.columns[0].as_primitive::<UInt32Type>();
+            Ok(Arc::new(addresses.unary::<_, UInt32Type>(|address| !address)))
+        },
+        ..OF_BITS
+    },
+    Scalar {
+        name: DISTANCE,
+        gives: Gives::Long,
+        call: |call| {
+            let of = |column: usize, row| Ok::<_, DataFusionError>(network(&call.columns[column], row)?.map(|n| i64::from(n.address)));
+            let distance = |row| Ok(of(0, row)?.zip(of(1, row)?).map(|(a, b)| a - b));
+            Ok(Arc::new((0..call.rows).map(distance).collect::<Result<Int64Array>>()?))
+        },
+        ..OF_BITS
+    },
     Scalar {
         name: CONTAINS,
         takes: TAKES,
@@ -88,6 +135,23 @@ fn network(column: &ArrayRef, row: usize) -> Result<Option<Network>> {
         error.subject = Some(format!("'{text}"));
         error.into()
     })
+}
+
+/// Addresses moved by so many; past the ends there are none.
+fn moved(call: &Call, by: fn(i64, i64) -> Option<i64>) -> Result<ArrayRef> {
+    let counts = call.columns[1].as_primitive::<Int64Type>();
+    let one = |row| -> Result<Option<u32>> {
+        let Some(address) = network(&call.columns[0], row)?.filter(|_| counts.is_valid(row)) else { return Ok(None) };
+        let found = by(i64::from(address.address), counts.value(row)).and_then(|sum| u32::try_from(sum).ok());
+        Ok(Some(found.ok_or_else(|| Error::invalid("IPv4 address out of range"))?))
+    };
+    Ok(Arc::new((0..call.rows).map(one).collect::<Result<UInt32Array>>()?))
+}
+
+fn of_bits(call: &Call, bits: fn(u32, u32) -> u32) -> Result<ArrayRef> {
+    let of = |column: usize, row| network(&call.columns[column], row);
+    let one = |row| Ok(of(0, row)?.zip(of(1, row)?).map(|(a, b)| bits(a.address, b.address)));
+    Ok(Arc::new((0..call.rows).map(one).collect::<Result<UInt32Array>>()?))
 }
 
 fn contained(call: &Call, is_contained: fn(Network, Network) -> bool) -> Result<ArrayRef> {

@@ -2,9 +2,15 @@
 //! are written, null and what is not there as NULL, and so does a document that is none.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
-use crate::Error;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
-use datafusion::common::Result;
+use crate::{Error, Parameter};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, StringViewArray, StringViewBuilder,
+};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DataFusionError, Result};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,11 +32,161 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         name: PART,
         takes: "a JSON text and a name or a place in it",
         kinds: &[Kind::Text, Kind::Text],
-        gives: Gives::Text,
+        gives: Gives::Json,
         call: |call| parts(call, part),
         ..PLAIN
     },
+    Scalar {
+        name: CONTAINS,
+        takes: "two JSON texts",
+        kinds: &[Kind::Text, Kind::Text],
+        gives: Gives::Boolean,
+        call: contained,
+        ..PLAIN
+    },
+    Scalar {
+        name: "json_array_length",
+        takes: "a JSON list",
+        kinds: &[Kind::Text],
+        gives: Gives::Int,
+        call: |call| Ok(Arc::new(each_value(call, length)?.into_iter().collect::<Int32Array>())),
+        ..PLAIN
+    },
+    Scalar {
+        name: "json_typeof",
+        takes: "a JSON text",
+        kinds: &[Kind::Text],
+        gives: Gives::Text,
+        call: |call| {
+            let kinds = each_value(call, |value| Ok(kind(value)))?;
+            Ok(Arc::new(kinds.into_iter().collect::<StringViewArray>()))
+        },
+        ..PLAIN
+    },
+    Scalar {
+        name: LIST,
+        takes: "a text and a list",
+        kinds: &[Kind::Text, Kind::Any],
+        gives: Gives::Like(1),
+        call: lists,
+        ..PLAIN
+    },
 ];
+
+/// `document @> part`, as PostgreSQL's jsonb has it.
+pub(crate) const CONTAINS: &str = "__json_contains";
+/// A text as a list of texts; the second argument is a NULL of the list's type.
+pub(crate) const LIST: &str = "__text_to_list";
+
+fn invalid(text: &str, error: &serde_json::Error) -> DataFusionError {
+    let mut refused = Error::invalid(format!("invalid input for type JSON: {error}"));
+    refused.subject = Some(format!("'{text}"));
+    refused.into()
+}
+
+/// A function of each document.
+fn each_value<T>(call: &Call, of: impl Fn(&Value) -> Result<T>) -> Result<Vec<Option<T>>> {
+    let one = |text: Option<&str>| -> Result<Option<T>> {
+        let Some(text) = text else { return Ok(None) };
+        let value: Value = serde_json::from_str(text).map_err(|error| invalid(text, &error))?;
+        Ok(Some(of(&value)?))
+    };
+    call.columns[0].as_string_view().iter().map(one).collect()
+}
+
+fn length(value: &Value) -> Result<i32> {
+    match value {
+        Value::Array(items) => Ok(i32::try_from(items.len()).unwrap_or(i32::MAX)),
+        Value::Object(_) => Err(Error::invalid("cannot get array length of a non-array").into()),
+        _ => Err(Error::invalid("cannot get array length of a scalar").into()),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn contained(call: &Call) -> Result<ArrayRef> {
+    let parsed = |column: usize, row: usize| -> Result<Option<Value>> {
+        let texts = call.columns[column].as_string_view();
+        if texts.is_null(row) {
+            return Ok(None);
+        }
+        let text = texts.value(row);
+        Ok(Some(serde_json::from_str(text).map_err(|error| invalid(text, &error))?))
+    };
+    let one = |row| Ok(parsed(0, row)?.zip(parsed(1, row)?).map(|(outer, inner)| contains_at_top(&outer, &inner)));
+    Ok(Arc::new((0..call.rows).map(one).collect::<Result<BooleanArray>>()?))
+}
+
+/// A list contains a value that is one of its items, at the top only.
+fn contains_at_top(outer: &Value, inner: &Value) -> bool {
+    match (outer, inner) {
+        (Value::Array(items), inner) if !inner.is_array() && !inner.is_object() => {
+            items.iter().any(|item| contains(item, inner))
+        }
+        _ => contains(outer, inner),
+    }
+}
+
+fn contains(outer: &Value, inner: &Value) -> bool {
+    match (outer, inner) {
+        (Value::Object(outer), Value::Object(inner)) => {
+            inner.iter().all(|(name, value)| outer.get(name).is_some_and(|own| contains(own, value)))
+        }
+        (Value::Array(outer), Value::Array(inner)) => {
+            inner.iter().all(|value| outer.iter().any(|own| contains(own, value)))
+        }
+        (Value::Number(outer), Value::Number(inner)) => outer == inner || outer.as_f64() == inner.as_f64(),
+        (outer, inner) => outer == inner,
+    }
+}
+
+/// `["a","b"]` and `{a,b}` as lists.
+fn lists(call: &Call) -> Result<ArrayRef> {
+    let DataType::List(item) = call.data_type else { return Err(Error::internal("a list of another kind").into()) };
+    let texts = call.columns[0].as_string_view();
+    let (mut values, mut lengths, mut is_valid) = (StringViewBuilder::new(), Vec::new(), Vec::new());
+    for text in texts {
+        is_valid.push(text.is_some());
+        let items = text.map_or_else(|| Ok(Vec::new()), items)?;
+        lengths.push(items.len());
+        items.iter().for_each(|item| values.append_option(item.as_deref()));
+    }
+    let values: ArrayRef = Arc::new(values.finish());
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let values = cast_with_options(&values, item.data_type(), &strict)?;
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(item.clone(), offsets, values, Some(NullBuffer::from(is_valid)))?))
+}
+
+fn items(text: &str) -> Result<Vec<Option<String>>> {
+    let malformed = || Error::invalid(format!("malformed array literal: \"{text}\"")).about(format!("'{text}"));
+    if text.trim_start().starts_with('[') {
+        let items: Vec<Value> = serde_json::from_str(text).map_err(|_| malformed())?;
+        let item = |value: Value| match value {
+            Value::Null => None,
+            Value::String(text) => Some(text),
+            other => Some(other.to_string()),
+        };
+        return Ok(items.into_iter().map(item).collect());
+    }
+    let read = Parameter::list_of_text(text, &|text| Some(Parameter::Text(text.to_owned())));
+    let Some(Parameter::List(items)) = read else { return Err(malformed().into()) };
+    let item = |item| match item {
+        Parameter::Text(text) => Ok(Some(text)),
+        Parameter::Null => Ok(None),
+        _ => Err(malformed().into()),
+    };
+    items.into_iter().map(item).collect()
+}
 
 #[derive(Debug, PartialEq)]
 enum Step {

@@ -5,9 +5,12 @@ pub(crate) mod adjusted;
 pub(crate) mod array_part;
 mod arrays;
 mod byte_lengths;
+mod calendar_times;
 pub(crate) mod casts;
 pub(crate) mod checked;
 mod civil;
+mod date_part;
+mod date_trunc;
 mod dateadd;
 pub(crate) mod decimal_arithmetic;
 mod element_wise;
@@ -21,6 +24,8 @@ pub(crate) mod identifiers;
 mod interval_words;
 pub(crate) mod ipv4;
 pub(crate) mod json;
+pub(crate) mod json_agg;
+mod json_build;
 pub(crate) mod lengths;
 pub(crate) mod meta;
 mod mode;
@@ -48,10 +53,13 @@ mod storage;
 mod sums;
 mod system;
 pub(crate) mod text_times;
+pub(crate) mod time_casts;
 mod times;
 pub(crate) mod timestamp_floor;
+mod to_char;
+mod to_timestamp;
 mod views;
-mod zones;
+pub(crate) mod zones;
 
 pub(crate) use arrays::operator as array_operator;
 pub(crate) use interval_words::{interval_text, is_interval};
@@ -77,6 +85,9 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::new_from_impl(array_part::ArrayPart::new()),
         ScalarUDF::new_from_impl(same_name::As::new()),
         ScalarUDF::new_from_impl(dateadd::DateAdd::new()),
+        ScalarUDF::new_from_impl(zones::AtTimeZone::new()),
+        ScalarUDF::new_from_impl(date_part::DatePart::new()),
+        ScalarUDF::new_from_impl(to_char::ToChar::new()),
         ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(false)),
         ScalarUDF::new_from_impl(timestamp_floor::TimestampFloor::new(true)),
     ];
@@ -86,6 +97,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         zones::FUNCTIONS,
         patterns::FUNCTIONS,
         json::FUNCTIONS,
+        json_build::FUNCTIONS,
         lengths::FUNCTIONS,
         arrays::FUNCTIONS,
         finance::FUNCTIONS,
@@ -97,9 +109,13 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         one_row::FUNCTIONS,
         own_field::FUNCTIONS,
         text_times::FUNCTIONS,
+        time_casts::FUNCTIONS,
+        calendar_times::FUNCTIONS,
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);
-    let all = intervals.into_iter().chain(others).chain(postgres::functions()).chain(random::functions());
+    let times = date_trunc::functions().into_iter();
+    let times = times.chain(to_timestamp::ToTime::all().map(ScalarUDF::new_from_impl));
+    let all = intervals.into_iter().chain(others).chain(times).chain(postgres::functions()).chain(random::functions());
     let all = all.chain(plain).chain(guarded::functions()).chain(rounding::functions()).chain(signed::functions());
     all.map(Arc::new).collect()
 }
@@ -129,6 +145,7 @@ pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let paths = paths::Path::all().into_iter().map(AggregateUDF::new_from_impl);
     let all = picks.into_iter().chain(formulas::functions()).chain(paths);
     let all = all.chain(adjusted::Adjusted::all().into_iter().map(AggregateUDF::new_from_impl));
+    let all = all.chain(json_agg::JsonAgg::all().map(AggregateUDF::new_from_impl));
     let all = all.chain([AggregateUDF::new_from_impl(mode::Mode::new())]).map(Arc::new);
     all.chain([nth_value::nth_value()]).collect()
 }

@@ -2,10 +2,12 @@
 //! microseconds would be made after a cast.
 
 use chrono::{DateTime, Utc};
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use crate::door;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Now {
@@ -37,9 +39,17 @@ impl ScalarUDFImpl for Now {
         Ok(DataType::Timestamp(TimeUnit::Microsecond, None))
     }
 
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        let field = Field::new(self.name(), DataType::Timestamp(TimeUnit::Microsecond, None), true);
+        Ok(Arc::new(door::of_instants(field)))
+    }
+
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         Ok(match info.query_execution_start_time() {
-            Some(now) => ExprSimplifyResult::Simplified(Expr::Literal(value(now), None)),
+            Some(now) => {
+                let metadata = Some(door::instant_metadata().into());
+                ExprSimplifyResult::Simplified(Expr::Literal(value(now), metadata))
+            }
             None => ExprSimplifyResult::Original(args),
         })
     }

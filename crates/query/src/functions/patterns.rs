@@ -49,14 +49,6 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         ..PLAIN
     },
     Scalar {
-        name: "__to_timestamp",
-        takes: "a text and a pattern",
-        kinds: &[Kind::Text, Kind::Text],
-        gives: Gives::Micros,
-        call: to_timestamp,
-        ..PLAIN
-    },
-    Scalar {
         name: "to_timestamp_ns",
         takes: "a text and a pattern",
         kinds: &[Kind::Text, Kind::Text],
@@ -66,19 +58,19 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-enum Piece {
+pub(super) enum Piece {
     /// A letter and how often it comes.
     Field(char, usize),
     Text(String),
 }
 
-fn pieces(pattern: &str) -> Vec<Piece> {
+pub(super) fn pieces(pattern: &str) -> Vec<Piece> {
     let mut out: Vec<Piece> = Vec::new();
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
         if c == '\'' {
             out.push(Piece::Text(chars.by_ref().take_while(|c| *c != '\'').collect()));
-        } else if "yMdEHhamsSUNZzX".contains(c) {
+        } else if LETTERS.contains(c) {
             let mut count = 1;
             while chars.next_if_eq(&c).is_some() {
                 count += 1;
@@ -93,6 +85,22 @@ fn pieces(pattern: &str) -> Vec<Piece> {
         }
     }
     out
+}
+
+/// Letters that stand for a part of a time.
+const LETTERS: &str = "yMdEHhamsSUNZzX";
+
+/// Whether a pattern has letters that stand for nothing here, but for the T between date and time.
+pub(super) fn is_foreign(pattern: &str) -> bool {
+    let outside = pattern.split('\'').step_by(2).flat_map(str::chars);
+    outside.filter(char::is_ascii_alphabetic).any(|c| c != 'T' && !LETTERS.contains(c))
+}
+
+/// The error that a text does not follow its pattern.
+pub(super) fn refused(text: &str) -> datafusion::common::DataFusionError {
+    let mut error = Error::invalid(format!("\"{text}\" is no timestamp of the pattern"));
+    error.subject = Some(format!("'{text}"));
+    error.into()
 }
 
 /// The pattern of the row before is mostly that of the next.
@@ -182,18 +190,14 @@ fn to_timestamp(call: &Call) -> Result<ArrayRef> {
         |row| texts.is_null(row),
         |row, pieces| {
             let text = texts.value(row);
-            Ok(parsed(text, pieces, unit).ok_or_else(|| {
-                let mut error = Error::invalid(format!("\"{text}\" is no timestamp of the pattern"));
-                error.subject = Some(format!("'{text}"));
-                error
-            })?)
+            parsed(text, pieces, unit).ok_or_else(|| refused(text))
         },
     )?;
     let values: ArrayRef = Arc::new(Int64Array::from(values));
     Ok(cast(&values, call.data_type)?)
 }
 
-fn parsed(text: &str, pieces: &[Piece], unit: TimeUnit) -> Option<i64> {
+pub(super) fn parsed(text: &str, pieces: &[Piece], unit: TimeUnit) -> Option<i64> {
     let (mut year, mut month, mut day) = (1970, 1_i64, 1_i64);
     let (mut hour, mut minute, mut second, mut nanos, mut offset) = (0, 0, 0, 0, 0);
     let mut afternoon = None;

@@ -6,7 +6,7 @@
 use super::times;
 use crate::Error;
 use datafusion::arrow::array::{ArrayRef, Int64Array};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Array,
     /// A number, or a list of them.
     DoubleOrArray,
+    /// An interval, or a difference of times.
+    Interval,
     /// An IPv4 address, or the text of one or of a network.
     Address,
     /// As it comes.
@@ -36,6 +38,8 @@ pub(super) enum Kind {
 pub(super) enum Gives {
     Text,
     Boolean,
+    /// A JSON text.
+    Json,
     Int,
     Long,
     Double,
@@ -43,6 +47,13 @@ pub(super) enum Gives {
     Uuid,
     Micros,
     Nanos,
+    /// The type of the only argument, as instants.
+    Instant,
+    /// Nanoseconds of any time or interval, as a DECIMAL.
+    Nanoseconds,
+    Date,
+    Interval,
+    Time,
     Doubles,
     /// The type of this argument.
     Like(usize),
@@ -133,6 +144,8 @@ impl Function {
             Kind::Double | Kind::DoubleOrArray if double(given).is_some() => DataType::Float64,
             Kind::Time => times::timestamp_type(given, self.of.name)?,
             Kind::Array | Kind::DoubleOrArray => doubles(given).ok_or_else(|| self.refused())?,
+            Kind::Interval if matches!(given, DataType::Interval(_) | DataType::Duration(_)) => given.clone(),
+            Kind::Interval if is_text => DataType::Interval(IntervalUnit::MonthDayNano),
             Kind::Address if is_text => DataType::Utf8View,
             Kind::Address if given.is_integer() => DataType::UInt32,
             _ => return Err(self.refused()),
@@ -176,7 +189,7 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match self.of.gives {
-            Gives::Text => DataType::Utf8View,
+            Gives::Text | Gives::Json => DataType::Utf8View,
             Gives::Boolean => DataType::Boolean,
             Gives::Int => DataType::Int32,
             Gives::Long => DataType::Int64,
@@ -189,11 +202,16 @@ impl ScalarUDFImpl for Function {
             Gives::Nanos => {
                 crate::door::arrow_type(tidalite_types::ColumnType::Timestamp(tidalite_types::TimeUnit::Nanos))
             }
+            Gives::Nanoseconds => super::time_casts::NANOS_TYPE,
+            Gives::Date => DataType::Date32,
+            Gives::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            Gives::Time => DataType::Time64(TimeUnit::Nanosecond),
             Gives::Doubles => crate::door::arrow_type(tidalite_types::ColumnType::DoubleArray { dims: 1 }),
             Gives::Deeper => {
                 let depth = |t: &&DataType| super::element_wise::dimensions(t);
                 types.iter().rev().max_by_key(depth).cloned().unwrap_or(DataType::Null)
             }
+            Gives::Instant => types.first().cloned().unwrap_or(DataType::Null),
             Gives::Like(n) => types.get(n).cloned().unwrap_or(DataType::Null),
         })
     }
@@ -203,7 +221,11 @@ impl ScalarUDFImpl for Function {
         if self.of.gives == Gives::Address {
             return Ok(crate::door::field(self.of.name, tidalite_types::ColumnType::Ipv4, true));
         }
-        Ok(Arc::new(Field::new(self.of.name, self.return_type(&types)?, true)))
+        if self.of.gives == Gives::Json {
+            return Ok(crate::door::field(self.of.name, tidalite_types::ColumnType::Json, true));
+        }
+        let field = Field::new(self.of.name, self.return_type(&types)?, true);
+        Ok(Arc::new(if self.of.gives == Gives::Instant { crate::door::of_instants(field) } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

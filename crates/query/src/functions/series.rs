@@ -14,6 +14,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
+use tidalite_types::Interval;
 use tidalite_types::{ColumnType, TimeUnit};
 
 pub(crate) const LONG_SEQUENCE: &str = "long_sequence";
@@ -151,7 +152,11 @@ fn time_step(value: &ScalarValue, unit: TimeUnit) -> Option<Step> {
             unit,
         },
         ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => {
-            let Stride { count, unit: length } = Stride::parse(text)?;
+            let Some(Stride { count, unit: length }) = Stride::parse(text) else {
+                let step = Interval::parse(text, None).ok()?;
+                let (months, days) = (step.months.into(), step.days.into());
+                return Some(Step::Time { months, days, ticks: ticks(step.nanos), unit });
+            };
             match length {
                 Unit::Months => Step::Time { months: count, days: 0, ticks: 0, unit },
                 Unit::Years => Step::Time { months: count.checked_mul(12)?, days: 0, ticks: 0, unit },

@@ -7,6 +7,7 @@ use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewBuilder};
 use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use std::sync::Arc;
 use tidalite_types::TimeUnit;
@@ -55,8 +56,18 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
+/// Texts as TIMESTAMP.
+pub(super) fn micros(texts: &ArrayRef) -> Result<ArrayRef> {
+    let data_type = crate::door::arrow_type(tidalite_types::ColumnType::Timestamp(TimeUnit::Micros));
+    of_texts(&cast(texts, &DataType::Utf8View)?, TimeUnit::Micros, &data_type)
+}
+
 fn times(call: &Call, unit: TimeUnit) -> Result<ArrayRef> {
-    let texts = call.columns[0].as_string_view();
+    of_texts(&call.columns[0], unit, call.data_type)
+}
+
+fn of_texts(texts: &ArrayRef, unit: TimeUnit, data_type: &DataType) -> Result<ArrayRef> {
+    let texts = texts.as_string_view();
     let mut out = Vec::with_capacity(texts.len());
     for text in texts.iter() {
         out.push(match text {
@@ -68,7 +79,7 @@ fn times(call: &Call, unit: TimeUnit) -> Result<ArrayRef> {
         });
     }
     let out: ArrayRef = Arc::new(Int64Array::from(out));
-    Ok(cast(&out, call.data_type)?)
+    Ok(cast(&out, data_type)?)
 }
 
 fn doubles(call: &Call) -> Result<ArrayRef> {

@@ -2,6 +2,7 @@
 //! `dateadd` on the side of the column.
 
 use super::literals::typed_text;
+use super::settled::settled_expr;
 use crate::calendar::{Stride, Unit, interval};
 use crate::dialect::{INTERVAL, RANGE};
 use crate::{Error, Result};
@@ -209,7 +210,7 @@ pub(crate) fn folded(expr: Expr, now: DateTime<Utc>) -> Expr {
     let info = SimplifyContext::builder().with_query_execution_start_time(Some(now)).build();
     let simplifier = ExprSimplifier::new(info);
     let coerced = simplifier.coerce(expr.clone(), &DFSchema::empty());
-    match coerced.and_then(|e| simplifier.simplify(e)) {
+    match coerced.and_then(|e| simplifier.simplify(settled_expr(e)?)) {
         Ok(Expr::Literal(value, metadata)) => Expr::Literal(value, metadata),
         _ => expr,
     }

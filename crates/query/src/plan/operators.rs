@@ -5,7 +5,7 @@
 
 use super::literals::with_text;
 use crate::door;
-use crate::functions::{array_operator, ipv4, lengths, scalar_named};
+use crate::functions::{array_operator, ipv4, json, lengths, scalar_named};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -21,6 +21,14 @@ impl ExprPlanner for Operators {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         if let Some(moved) = moved_time(&expr, schema) {
             return Ok(PlannerResult::Planned(moved));
+        }
+        let expr = match super::time_arithmetic::planned(expr, schema)? {
+            PlannerResult::Original(expr) => expr,
+            planned => return Ok(planned),
+        };
+        if let Some((name, args)) = of_addresses(&expr, schema)? {
+            let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
+            return Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))));
         }
         if expr.op == BinaryOperator::StringConcat {
             let (left, right) = (with_text(expr.left, schema)?, with_text(expr.right, schema)?);
@@ -60,7 +68,9 @@ fn moved_time(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
 
 /// `interval '1 day' * 3`, `3 * interval '1 day'` and `interval '1 day' / 2`.
 fn scaled_length(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
-    let is_length = |e: &Expr| e.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_)));
+    let is_length = |e: &Expr| {
+        e.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_) | DataType::Duration(_)))
+    };
     let is_number = |e: &Expr| e.get_type(schema).is_ok_and(|t| t.is_numeric());
     let (length, factor) = match expr.op {
         BinaryOperator::Multiply if is_length(&expr.left) && is_number(&expr.right) => {
@@ -76,6 +86,34 @@ fn scaled_length(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult
     };
     let Some(times) = scalar_named(lengths::TIMES) else { return Ok(PlannerResult::Original(expr)) };
     Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(times, vec![length, factor]))))
+}
+
+/// Arithmetic of IPv4 addresses, which gives addresses, and the distance of two.
+fn of_addresses(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<(&'static str, Vec<Expr>)>> {
+    let kind = |e: &Expr| e.to_field(schema).map(|(_, field)| (door::column_type(&field), field.data_type().clone()));
+    let (Ok((left, left_type)), Ok((right, right_type))) = (kind(&expr.left), kind(&expr.right)) else { return Ok(None) };
+    let is_address = |t: Option<ColumnType>| t == Some(ColumnType::Ipv4);
+    if !is_address(left) && !is_address(right) {
+        return Ok(None);
+    }
+    let is_number = |t: Option<ColumnType>, own: &DataType| !is_address(t) && own.is_integer();
+    let (l, r) = (|| expr.left.clone(), || expr.right.clone());
+    let (from_left, from_right) = (is_number(right, &right_type), is_number(left, &left_type));
+    Ok(match expr.op {
+        BinaryOperator::Plus if from_left => Some((ipv4::PLUS, vec![l(), r()])),
+        BinaryOperator::Plus if from_right => Some((ipv4::PLUS, vec![r(), l()])),
+        BinaryOperator::Minus if from_left => Some((ipv4::MINUS, vec![l(), r()])),
+        // The bits of -1 are all set: what `~ip` is written as.
+        BinaryOperator::Minus if from_right && expr.left == lit(-1_i64) => Some((ipv4::NOT, vec![r()])),
+        BinaryOperator::Minus if from_right => {
+            return Err(crate::Error::invalid("an address cannot be subtracted from a number").into());
+        }
+        BinaryOperator::Minus => Some((ipv4::DISTANCE, vec![l(), r()])),
+        BinaryOperator::BitwiseAnd => Some((ipv4::AND, vec![l(), r()])),
+        BinaryOperator::BitwiseOr => Some((ipv4::OR, vec![l(), r()])),
+        BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => Some((ipv4::XOR, vec![l(), r()])),
+        _ => None,
+    })
 }
 
 /// The function that an operator is, and whether its arguments change places.
@@ -96,6 +134,10 @@ fn function(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<(&'static str, bo
         let is_list =
             |t: &DataType| matches!(t, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..));
         return (is_list(left.data_type()) || is_list(right.data_type())).then_some((name, false));
+    }
+    let is_json = |field: &datafusion::arrow::datatypes::Field| door::column_type(field) == Some(ColumnType::Json);
+    if matches!(sign, "<@" | "@>") && (is_json(&left) || is_json(&right)) {
+        return Some((json::CONTAINS, sign == "<@"));
     }
     let is_address = |field: &datafusion::arrow::datatypes::Field| {
         door::column_type(field) == Some(ColumnType::Ipv4)

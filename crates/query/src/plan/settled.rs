@@ -15,9 +15,12 @@
 
 use super::distinct_on::{self, each_once};
 use super::lists;
+use super::time_casts;
 use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
-use crate::functions::{casts, checked, floats, guarded, scalar_named, shifts, text_times};
+use crate::functions::{
+    casts, checked, floats, guarded, json, json_agg, scalar_named, shifts, text_times, zones,
+};
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
 use datafusion::common::config::ConfigOptions;
@@ -51,6 +54,8 @@ const BY_ORDER: &[&str] = &[
     "last",
     "first_not_null",
     "last_not_null",
+    json_agg::JSON_AGG,
+    json_agg::JSON_OBJECT_AGG,
 ];
 
 /// Aggregates to which one NaN is as good as another.
@@ -75,9 +80,16 @@ impl AnalyzerRule for Settled {
             })?;
             let mut sort = match mapped.data {
                 LogicalPlan::Sort(sort) => sort,
+                LogicalPlan::Join(mut join) => {
+                    let (left, right) = (join.left.schema().clone(), join.right.schema().clone());
+                    let keys = std::mem::take(&mut join.on).into_iter();
+                    join.on = keys.map(|pair| time_casts::join_keys(pair, &left, &right)).collect::<Result<_>>()?;
+                    return Ok(Transformed::yes(LogicalPlan::Join(join)));
+                }
                 LogicalPlan::Distinct(Distinct::On(on)) => return distinct_on::with_columns(on).map(Transformed::yes),
                 _ => return Ok(mapped),
             };
+            sort.expr = sort.expr.into_iter().map(|key| time_casts::sort_key(key, &schema)).collect::<Result<_>>()?;
             // Of one key, ties are in no order anyway, and stored NaNs are one.
             if sort.expr.len() > 1 || is_computed(&sort.input) {
                 sort.expr = sort.expr.into_iter().map(|key| plain_key(key, &schema)).collect();
@@ -92,7 +104,15 @@ impl AnalyzerRule for Settled {
     }
 }
 
+/// A constant expression with the casts that the analyzer would give it.
+pub(super) fn settled_expr(expr: Expr) -> Result<Expr> {
+    Ok(expr.transform_up(|e| settled(e, &DFSchema::empty()))?.data)
+}
+
 fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if let Some(compared) = time_casts::compared_anew(&expr, schema)? {
+        return Ok(Transformed::yes(compared));
+    }
     match expr {
         Expr::Cast(Cast { expr, field }) => match bytes_of_text(&expr, &field)? {
             Some(bytes) => Ok(Transformed::yes(bytes)),
@@ -109,12 +129,7 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let any = any_of(list).transform_up(|e| one_zero(e, schema))?;
             Ok(Transformed::yes(any.data))
         }
-        Expr::BinaryExpr(BinaryExpr { ref left, op, ref right }) if is_comparison(op) => {
-            match of_lengths(left, op, right, schema) {
-                Some(compared) => Ok(Transformed::yes(compared)),
-                None => one_zero(expr, schema),
-            }
-        }
+        Expr::BinaryExpr(BinaryExpr { op, .. }) if is_comparison(op) => one_zero(expr, schema),
         Expr::Between(_) => one_zero(expr, schema),
         Expr::InList(list) if is_float(&list.expr, schema) => Ok(lists::with_both_zeros(list)),
         Expr::BinaryExpr(whole) if matches!(whole.op, Operator::And | Operator::Or) => lists::sound(whole, schema),
@@ -161,6 +176,7 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(ref function) if GIVE_NAN.contains(&function.name()) && is_float(&expr, schema) => {
             Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
         }
+        Expr::ScalarFunction(ref function) if function.name() == zones::AT_TIME_ZONE => at_time_zone(function, schema),
         Expr::ScalarFunction(function) => Ok(match guarded::unfolded(&function) {
             Some(unfolded) => Transformed::yes(Expr::ScalarFunction(unfolded)),
             None => Transformed::no(Expr::ScalarFunction(function)),
@@ -276,6 +292,8 @@ fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()
         0 | 1 => keys,
         _ => keys.into_iter().map(|key| plain_key(key, schema)).collect(),
     };
+    let keys = std::mem::take(&mut aggregate.params.order_by).into_iter();
+    aggregate.params.order_by = keys.map(|key| time_casts::sort_key(key, schema)).collect::<Result<_>>()?;
     if aggregate.params.distinct {
         return plain_arguments(aggregate, schema);
     }
@@ -287,6 +305,23 @@ fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()
         }
     }
     Ok(())
+}
+
+/// AT TIME ZONE as one of its two meanings, while it is known whether the time is an instant.
+fn at_time_zone(function: &ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let [zone, time] = &function.args[..] else { return Err(Error::internal("AT TIME ZONE without a time").into()) };
+    // A cast to TIMESTAMP makes an instant a time without a zone.
+    let field = match time {
+        Expr::Cast(Cast { field, .. }) => field.clone(),
+        other => other.to_field(schema)?.1,
+    };
+    let name = if zones::is_instant(&field) { zones::TO_CLOCK } else { zones::TO_INSTANT };
+    let meaning = scalar_named(name).ok_or_else(|| Error::internal(format!("function {name} is missing")))?;
+    let data_type = Expr::ScalarFunction(function.clone()).get_type(schema)?;
+    let time = time_casts::cast_to(time.clone(), &data_type, schema)?;
+    let moved = Expr::ScalarFunction(ScalarFunction::new_udf(meaning, vec![zone.clone(), time]));
+    let is_marked = name == zones::TO_INSTANT;
+    Ok(Transformed::yes(if is_marked { call(zones::AS_INSTANT, moved)? } else { moved }))
 }
 
 /// Arithmetic whose NaNs are whatever they are.
@@ -327,7 +362,8 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
         }
     }
     let keys = each_once(std::mem::take(&mut window.params.order_by), |key| &key.expr);
-    window.params.order_by = keys.into_iter().map(|key| plain_key(key, schema)).collect();
+    let keys = keys.into_iter().map(|key| time_casts::sort_key(plain_key(key, schema), schema));
+    window.params.order_by = keys.collect::<Result<_>>()?;
     Ok(())
 }
 
@@ -356,9 +392,9 @@ fn one_zero(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 
 /// A difference of times compared with an interval, as lengths of time: intervals would be compared by their months,
 /// then their days, then the rest. `None` where the unit of the difference is too coarse for it.
-fn of_lengths(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
-    let Expr::Cast(Cast { expr: difference, .. }) = left else {
-        let Expr::Cast(_) = right else { return None };
+pub(super) fn of_lengths(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let Some(difference) = time_casts::uncast_length(left) else {
+        time_casts::uncast_length(right)?;
         return of_lengths(right, op.swap()?, left, schema);
     };
     let Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) = right else { return None };
@@ -373,10 +409,10 @@ fn of_lengths(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Opt
     };
     let units = i64::try_from(nanos / of_unit).ok().filter(|_| nanos % of_unit == 0)?;
     let right = Box::new(Expr::Literal(length(Some(units)), None));
-    Some(Expr::BinaryExpr(BinaryExpr { left: difference.clone(), op, right }))
+    Some(Expr::BinaryExpr(BinaryExpr { left: Box::new(difference.clone()), op, right }))
 }
 
-fn is_comparison(op: Operator) -> bool {
+pub(super) fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
@@ -447,11 +483,25 @@ fn time_of_text(
     field: datafusion::arrow::datatypes::FieldRef,
     schema: &DFSchema,
 ) -> Result<Transformed<Expr>> {
-    let kept = |inner: Expr, field| Ok(Transformed::no(Expr::Cast(Cast { expr: Box::new(inner), field })));
+    let kept = |inner: Expr, field| {
+        Ok(match time_casts::cast_made(&inner, &field, false, schema)? {
+            Some(made) => Transformed::yes(made),
+            None => Transformed::no(Expr::Cast(Cast { expr: Box::new(inner), field })),
+        })
+    };
     if array_texts::dims(field.data_type()).is_some() && inner.get_type(schema).is_ok_and(|t| is_text(&t)) {
         let (null, text) = (ScalarValue::try_from(field.data_type())?, inner.cast_to(&DataType::Utf8View, schema)?);
         let function =
             scalar_named(text_times::DOUBLES).ok_or_else(|| Error::internal("texts of arrays are not read"))?;
+        let call = ScalarFunction::new_udf(function, vec![text, Expr::Literal(null, None)]);
+        return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+    }
+    if let DataType::List(item) = field.data_type()
+        && !matches!(item.data_type(), DataType::List(_))
+        && inner.get_type(schema).is_ok_and(|t| is_text(&t))
+    {
+        let (null, text) = (ScalarValue::try_from(field.data_type())?, inner.cast_to(&DataType::Utf8View, schema)?);
+        let function = scalar_named(json::LIST).ok_or_else(|| Error::internal("texts of lists are not read"))?;
         let call = ScalarFunction::new_udf(function, vec![text, Expr::Literal(null, None)]);
         return Ok(Transformed::yes(Expr::ScalarFunction(call)));
     }

@@ -20,6 +20,7 @@ use arrow::datatypes::{
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::io::Write;
 use std::sync::Arc;
+use tidalite::types::Interval;
 use tidalite::types::pg_type::{self, PgType};
 use tidalite::types::time::civil_from_days;
 use tidalite::{Error, ErrorKind, Result, TimeZone};
@@ -278,7 +279,7 @@ impl<'a> Cells<'a> {
             Values::Date(v) => out.extend_from_slice(&v[row].saturating_sub(EPOCH_DAYS).to_be_bytes()),
             Values::Time(v) => out.extend_from_slice(&v[row].to_be_bytes()),
             Values::Interval(v) => {
-                out.extend_from_slice(&(v[row].nanoseconds / 1_000).to_be_bytes());
+                out.extend_from_slice(&(v[row].nanoseconds.div_euclid(1_000)).to_be_bytes());
                 out.extend_from_slice(&v[row].days.to_be_bytes());
                 out.extend_from_slice(&v[row].months.to_be_bytes());
             }
@@ -393,33 +394,9 @@ fn push_ipv4(out: &mut Vec<u8>, address: u32) {
 
 /// `1 year 2 mons 3 days 04:05:06.7`.
 fn push_interval(out: &mut Vec<u8>, value: IntervalMonthDayNano) {
-    let (years, months) = (value.months / 12, value.months % 12);
-    let parts = [(years, "year"), (months, "mon"), (value.days, "day")];
-    let start = out.len();
-    for (count, name) in parts.into_iter().filter(|(count, _)| *count != 0) {
-        let space = if out.len() > start { " " } else { "" };
-        let plural = if count == 1 { "" } else { "s" };
-        let _ = write!(out, "{space}{count} {name}{plural}");
-    }
-    if value.nanoseconds == 0 && out.len() > start {
-        return;
-    }
-    if out.len() > start {
-        out.push(b' ');
-    }
-    if value.nanoseconds < 0 {
-        out.push(b'-');
-    }
-    let nanoseconds = i64::try_from(value.nanoseconds.unsigned_abs()).unwrap_or(i64::MAX);
-    let hours = nanoseconds / 3_600_000_000_000;
-    if hours >= 100 {
-        push_i64(out, hours);
-        let mut rest = Vec::new();
-        push_time(&mut rest, nanoseconds % 3_600_000_000_000, 1_000_000_000);
-        out.extend_from_slice(&rest[2..]);
-    } else {
-        push_time(out, nanoseconds, 1_000_000_000);
-    }
+    let interval = Interval { months: value.months, days: value.days, nanos: value.nanoseconds };
+    // A Vec takes all that is written.
+    let _ = write!(out, "{interval}");
 }
 
 #[cfg(test)]

@@ -62,7 +62,8 @@ impl SideRows {
         let mut from = 0;
         let sources = ends.iter().map(|end| {
             let to = rows_to(*end);
-            &self.times[std::mem::replace(&mut from, to)..to]
+            // As they are: two times may be one in the coarser unit that both sides are compared in.
+            &self.raw[std::mem::replace(&mut from, to)..to]
         });
         let order = woven(&sources.collect::<Vec<_>>());
         self.times = times_in_order(&self.times, &order).into();

@@ -141,20 +141,25 @@ pub(super) fn chains(scan: &ScanExec, scale: Scale) -> Result<Vec<Chain>> {
     };
     pieces.sort_by_key(place);
     let mut chains: Vec<Chain> = Vec::new();
+    // The latest time of the last chain in its own unit: in a coarser one, rows out of order may look equal.
+    let mut latest = i64::MIN;
     for source in pieces.chunk_by(|a, b| place(a).0 == place(b).0) {
         let mut own = VecDeque::with_capacity(source.len());
+        let mut range: Option<(i64, i64)> = None;
         for piece in source {
             if let Some((min, max)) = reader.time_range(*piece)? {
+                range = Some(range.map_or((min, max), |(least, most)| (least.min(min), most.max(max))));
                 let (min, max) = (scale.of_time(min), scale.of_time(max));
                 own.push_back(Timed { min, max, rows: reader.rows_of(*piece), cell: Cell::of_piece(*piece) });
             }
         }
-        let Some(first) = own.front().map(|piece| piece.min) else { continue };
+        let Some((first, last)) = range else { continue };
         // Equal times are taken from the first chain that has them: a source goes to the last one or behind it.
         match chains.last_mut() {
-            Some(chain) if chain.pieces.back().is_none_or(|last| last.max <= first) => chain.pieces.extend(own),
+            Some(chain) if latest <= first => chain.pieces.extend(own),
             _ => chains.push(Chain { pieces: own }),
         }
+        latest = last;
     }
     Ok(chains)
 }

@@ -1,0 +1,124 @@
+//! `json_agg(x)` and `json_object_agg(name, x)`: the values of a group as one JSON text, as in PostgreSQL.
+
+use super::json_build::values;
+use crate::{Error, door};
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
+use serde_json::Value;
+use std::fmt::Write;
+use std::sync::Arc;
+use tidalite_types::ColumnType;
+
+/// Bytes of the text of a group.
+const BYTES_MAX: usize = 256 << 20;
+
+pub(crate) const JSON_AGG: &str = "json_agg";
+pub(crate) const JSON_OBJECT_AGG: &str = "json_object_agg";
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct JsonAgg {
+    is_object: bool,
+    signature: Signature,
+}
+
+impl JsonAgg {
+    pub fn all() -> [JsonAgg; 2] {
+        [false, true].map(|is_object| {
+            let arguments = if is_object { 2 } else { 1 };
+            JsonAgg { is_object, signature: Signature::any(arguments, Volatility::Immutable) }
+        })
+    }
+}
+
+impl AggregateUDFImpl for JsonAgg {
+    fn name(&self) -> &'static str {
+        if self.is_object { JSON_OBJECT_AGG } else { JSON_AGG }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8View)
+    }
+
+    fn return_field(&self, _: &[FieldRef]) -> Result<FieldRef> {
+        Ok(door::field(self.name(), ColumnType::Json, true))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        Ok(vec![Arc::new(Field::new(format!("{}[items]", args.name), DataType::Utf8, true))])
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        super::refuse_distinct(self.name(), args.is_distinct)?;
+        let is_json = args.expr_fields.last().is_some_and(|field| door::column_type(field) == Some(ColumnType::Json));
+        Ok(Box::new(Items { is_object: self.is_object, is_json, text: None }))
+    }
+}
+
+/// The items so far, with commas between them; `None` of no rows.
+#[derive(Debug)]
+struct Items {
+    is_object: bool,
+    is_json: bool,
+    text: Option<String>,
+}
+
+impl Items {
+    fn add(&mut self, item: &str) -> Result<()> {
+        let text = self.text.get_or_insert_default();
+        if text.len() + item.len() > BYTES_MAX {
+            return Err(Error::invalid(format!("a JSON text of a group would have more than {} MiB", BYTES_MAX >> 20)).into());
+        }
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.push_str(item);
+        Ok(())
+    }
+}
+
+impl Accumulator for Items {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let Some(last) = columns.last() else { return Ok(()) };
+        let own = values(last, self.is_json)?;
+        let names = if self.is_object { Some(values(&columns[0], false)?) } else { None };
+        let mut item = String::new();
+        for (row, value) in own.iter().enumerate() {
+            item.clear();
+            // A String takes all that is written.
+            let _ = match names.as_ref().map(|names| &names[row]) {
+                None => write!(item, "{value}"),
+                Some(Value::Null) => return Err(Error::invalid("field name must not be null").into()),
+                Some(Value::String(name)) => write!(item, "{} : {value}", Value::String(name.clone())),
+                Some(name) => write!(item, "\"{name}\" : {value}"),
+            };
+            self.add(&item)?;
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let ends = if self.is_object { ("{ ", " }") } else { ("[", "]") };
+        Ok(ScalarValue::Utf8View(self.text.as_ref().map(|text| format!("{}{text}{}", ends.0, ends.1))))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.text.as_ref().map_or(0, String::capacity)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(vec![ScalarValue::Utf8(self.text.clone())])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let texts = cast(&states[0], &DataType::Utf8)?;
+        texts.as_string::<i32>().iter().flatten().try_for_each(|text| self.add(text))
+    }
+}
