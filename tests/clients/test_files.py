@@ -63,6 +63,16 @@ def test_conditions_reach_the_row_groups(server, tmp_path):
     assert "note" not in plan and "flag" not in plan, plan
 
 
+@pytest.mark.parametrize("has_statistics", [True, False])
+def test_nan_in_parquet_is_the_greatest_number(server, tmp_path, has_statistics):
+    """Statistics of Parquet leave NaN out: neither a condition nor max(x) may go by them."""
+    path = tmp_path / "nan.parquet"
+    pq.write_table(pa.table({"x": [1.0, 6.0, float("nan")], "k": [1, 2, 3]}), path, write_statistics=has_statistics)
+    for condition, rows in [("x = 'NaN'", [3]), ("x > 6", [3]), ("x >= 6", [2, 3]), ("x <> 6", [1, 3]), ("x < 7", [1, 2]), ("k > 2", [3])]:
+        assert server.rows(f"SELECT k FROM read_parquet('{path}') WHERE {condition} ORDER BY k") == [[k] for k in rows], condition
+    assert server.rows(f"SELECT max(x)::varchar, min(x), count() FROM read_parquet('{path}')") == [["NaN", 1.0, 3]]
+
+
 def test_the_slide_that_samples_a_file(server, tmp_path):
     pq.write_table(pa.table({"timestamp": TABLE["Time"].slice(0, 1800), "price": pa.array([float(i // 900) for i in range(1800)])}), tmp_path / "trades.parquet")
     query = "select timestamp, avg(price) from (read_parquet('trades.parquet') timestamp(timestamp)) sample by 15m;"
