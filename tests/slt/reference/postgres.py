@@ -62,7 +62,7 @@ def statements():
         shown = [f"'[' || to_char(timestamp '{time}', '{pattern}') || ']'" for time in ["2024-02-09 03:04:05.678901", "1969-12-31 23:59:59.75"]]
         yield "TT", f"SELECT {', '.join(shown)}"
     for pattern in NUMBERS:
-        yield "TTT", f"SELECT {', '.join(chr(39) + '[' + chr(39) + f' || to_char({n}, {pattern!r}) || ' + chr(39) + ']' + chr(39) for n in ['1234.5', '-12', '485'])}"
+        yield "TTT", f"SELECT {', '.join(chr(39) + '[' + chr(39) + f' || to_char({n}, {pattern!r}) || ' + chr(39) + ']' + chr(39) for n in ['1234.5::decimal(10,1)', '-12', '485'])}"
     for time in CLOCKS:
         for zone in ZONES:
             yield "TT", (f"SELECT timestamp '{time}' AT TIME ZONE '{zone}' AT TIME ZONE 'UTC', "

@@ -197,14 +197,18 @@ mod tests {
     fn years_past_the_tables() {
         let berlin = Zone::parse("Europe/Berlin").expect("a place");
         let at = |y, m, d| days_from_civil(y, m, d) * 86_400;
-        assert_eq!([berlin.offset(at(2262, 4, 11)), berlin.offset(at(9999, 7, 1)), berlin.offset(at(9999, 12, 31))], [7_200, 7_200, 3_600]);
+        assert_eq!(
+            [berlin.offset(at(2262, 4, 11)), berlin.offset(at(9999, 7, 1)), berlin.offset(at(9999, 12, 31))],
+            [7_200, 7_200, 3_600]
+        );
         assert_eq!(berlin.instant_of(at(9999, 7, 1)), at(9999, 7, 1) - 7_200);
     }
 
     /// Outputs of PostgreSQL 15.
     #[test]
     fn zones_of_postgresql() {
-        let cases = [("+02:00", -7_200), ("CET", 3_600), ("utc", 0), ("UTC-3", 10_800), ("2", -7_200), ("pst", -28_800)];
+        let cases =
+            [("+02:00", -7_200), ("CET", 3_600), ("utc", 0), ("UTC-3", 10_800), ("2", -7_200), ("pst", -28_800)];
         for (text, seconds) in cases {
             assert_eq!(Zone::parse_postgres(text), Some(Zone::Fixed(seconds)), "{text}");
         }

@@ -58,9 +58,15 @@ impl VisitorMut for Replacer {
             Expr::Cast { .. } => super::geohashes::cast(expr),
             Expr::Between { .. } => super::symmetric::replaced(expr),
             Expr::AnyOp { .. } | Expr::AllOp { .. } => listed(expr),
+            // The planner would negate the first part of an interval only.
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if matches!(**inner, Expr::Interval(_)) => {
+                let interval = std::mem::replace(inner.as_mut(), Expr::Value(Value::Null.into()));
+                **inner = Expr::Nested(Box::new(interval));
+            }
             Expr::UnaryOp { .. } | Expr::BinaryOp { .. } => super::operators::replaced(expr),
             Expr::AtTimeZone { timestamp, time_zone } => {
-                let [zone, time] = [time_zone, timestamp].map(|e| *std::mem::replace(e, Box::new(Expr::Value(Value::Null.into()))));
+                let [zone, time] =
+                    [time_zone, timestamp].map(|e| *std::mem::replace(e, Box::new(Expr::Value(Value::Null.into()))));
                 *expr = super::sequences::call(AT_TIME_ZONE, vec![zone, time]);
             }
             Expr::Interval(interval) => super::intervals::canonical(interval),

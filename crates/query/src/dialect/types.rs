@@ -155,9 +155,9 @@ impl TypePlanner for SqlTypes {
         let micros = ColumnType::Timestamp(TimeUnit::Micros);
         let found = match sql_type {
             ast::DataType::Timestamp(digits, zone) => {
-                let of = digits.map_or(Some(ColumnType::Timestamp(TimeUnit::Micros)), timestamp);
+                let of = digits.map_or(Some(micros), timestamp);
                 match of {
-                    Some(micros) if has_zone(zone) && micros == ColumnType::Timestamp(TimeUnit::Micros) => {
+                    Some(of) if has_zone(zone) && of == micros => {
                         return Ok(Some(Arc::new(door::of_instants(door::pg_field("", pg_type::TIMESTAMPTZ)))));
                     }
                     of => of,

@@ -104,7 +104,8 @@ fn rounded_down(array: &ArrayRef, to: &DataType) -> Option<Result<ArrayRef>> {
     }
     let counts = || {
         let ticks = arrow_cast(array, &DataType::Int64)?;
-        let floored: PrimitiveArray<Int64Type> = ticks.as_primitive::<Int64Type>().unary(|v| v.div_euclid(target / own));
+        let floored: PrimitiveArray<Int64Type> =
+            ticks.as_primitive::<Int64Type>().unary(|v| v.div_euclid(target / own));
         arrow_cast(&floored, to)
     };
     Some(counts().map_err(|error| Error::invalid(error.to_string())))

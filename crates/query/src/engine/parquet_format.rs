@@ -6,9 +6,9 @@
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::Session;
+use datafusion::common::Result;
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
-use datafusion::common::Result;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -26,7 +26,9 @@ pub(super) struct NanSafeParquet(ParquetFormat);
 fn has_floats(data_type: &DataType) -> bool {
     match data_type {
         DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => has_floats(item.data_type()),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            has_floats(item.data_type())
+        }
         other => other.is_floating(),
     }
 }
@@ -82,7 +84,11 @@ impl FileFormat for NanSafeParquet {
         self.0.infer_ordering(state, store, schema, object).await
     }
 
-    async fn create_physical_plan(&self, state: &dyn Session, config: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
+    async fn create_physical_plan(
+        &self,
+        state: &dyn Session,
+        config: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         self.0.create_physical_plan(state, config).await
     }
 

@@ -5,8 +5,8 @@ use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::time_casts::{arrow_interval, interval, of_interval};
 use super::times;
 use crate::Error;
-use crate::calendar::stride::days_in;
 use crate::calendar::Civil;
+use crate::calendar::stride::days_in;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Int64Array, IntervalMonthDayNanoArray, Time64NanosecondArray,
 };
@@ -35,7 +35,14 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         call: make_time,
         ..PLAIN
     },
-    Scalar { name: "make_timestamp", takes: TIMESTAMP_TAKES, kinds: SIX, gives: Gives::Micros, call: make_timestamp, ..PLAIN },
+    Scalar {
+        name: "make_timestamp",
+        takes: TIMESTAMP_TAKES,
+        kinds: SIX,
+        gives: Gives::Micros,
+        call: make_timestamp,
+        ..PLAIN
+    },
     Scalar {
         name: "make_timestamptz",
         takes: TIMESTAMP_TAKES,
@@ -70,8 +77,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
 pub(crate) const AGE: &str = "age";
 const TIMESTAMP_TAKES: &str = "a year, a month, a day, an hour, a minute and seconds";
 const SIX: &[Kind] = &[Kind::Long, Kind::Long, Kind::Long, Kind::Long, Kind::Long, Kind::Double];
-const OF_INTERVAL: Scalar =
-    Scalar { takes: "an interval", kinds: &[Kind::Interval], gives: Gives::Interval, ..PLAIN };
+const OF_INTERVAL: Scalar = Scalar { takes: "an interval", kinds: &[Kind::Interval], gives: Gives::Interval, ..PLAIN };
 
 /// The whole numbers of a row, then the number of seconds; `None` where one is NULL.
 fn row(call: &Call, row: usize) -> Option<(Vec<i64>, f64)> {
@@ -96,7 +102,8 @@ fn day(year: i64, month: i64, day: i64) -> Result<i64> {
     if own.abs() > 5_000_000 {
         return Err(refused().into());
     }
-    let day = u32::try_from(day).ok().filter(|day| (1..=days_in_month(own, month)).contains(day)).ok_or_else(refused)?;
+    let day =
+        u32::try_from(day).ok().filter(|day| (1..=days_in_month(own, month)).contains(day)).ok_or_else(refused)?;
     Ok(days_from_civil(own, month, day))
 }
 
@@ -165,7 +172,8 @@ fn justified(call: &Call, justify: fn(Interval) -> Option<Interval>) -> Result<A
         Some(length) => Ok(arrow_interval(length)),
         None => Err(Error::invalid("interval out of range")),
     };
-    let all = lengths.iter().map(|value| Ok(value.map(one).transpose()?)).collect::<Result<IntervalMonthDayNanoArray>>()?;
+    let all =
+        lengths.iter().map(|value| Ok(value.map(one).transpose()?)).collect::<Result<IntervalMonthDayNanoArray>>()?;
     Ok(Arc::new(all))
 }
 

@@ -147,7 +147,9 @@ impl ScalarUDFImpl for Rounding {
         let source = self.output(source)?;
         let mut out = match self.kind {
             Kind::Trunc if is_text(first) => vec![DataType::Utf8, source.clone()],
-            Kind::Bin | Kind::Bucket if is_text(first) || matches!(first, DataType::Interval(_) | DataType::Duration(_)) => {
+            Kind::Bin | Kind::Bucket
+                if is_text(first) || matches!(first, DataType::Interval(_) | DataType::Duration(_)) =>
+            {
                 vec![DataType::Interval(IntervalUnit::MonthDayNano), source.clone()]
             }
             _ => return Err(self.refused()),
@@ -197,7 +199,8 @@ impl ScalarUDFImpl for Rounding {
         let [first, source, rest @ ..] = input else { return Ok(SortProperties::Unordered) };
         let is_constant = |of: &ExprProperties| of.sort_properties == SortProperties::Singleton;
         // Clocks of a zone go back.
-        let keeps_order = is_constant(first) && rest.iter().all(is_constant) && (self.kind != Kind::Trunc || rest.is_empty());
+        let keeps_order =
+            is_constant(first) && rest.iter().all(is_constant) && (self.kind != Kind::Trunc || rest.is_empty());
         Ok(if keeps_order { source.sort_properties } else { SortProperties::Unordered })
     }
 }
@@ -208,7 +211,7 @@ fn out_of_range() -> datafusion::common::DataFusionError {
 
 fn precision(name: &str) -> Result<Precision> {
     Precision::from_name(name).ok_or_else(|| {
-        let mut error = Error::invalid(format!("unit \"{name}\" not recognized for date_trunc"))
+        let mut error = Error::invalid(format!("unit \"{name}\" not recognized for a timestamp"))
             .with_hint("units are microseconds, milliseconds, second, minute, hour, day, week, month, quarter, year, decade, century and millennium");
         error.subject = Some(name.to_owned());
         error.into()
@@ -371,7 +374,10 @@ mod tests {
     fn bins_of_all_times() {
         let day = Interval { months: 0, days: 1, nanos: 0 };
         let of = |ts| bin(ts, day, 0, TimeUnit::Micros).expect("in range");
-        assert_eq!([of(at(9999, 12, 31) + 7), of(at(1, 1, 1) + 7), of(-1)], [at(9999, 12, 31), at(1, 1, 1), at(1969, 12, 31)]);
+        assert_eq!(
+            [of(at(9999, 12, 31) + 7), of(at(1, 1, 1) + 7), of(-1)],
+            [at(9999, 12, 31), at(1, 1, 1), at(1969, 12, 31)]
+        );
         assert!(bin(0, Interval::default(), 0, TimeUnit::Micros).is_err());
         assert!(bin(i64::MIN, day, 0, TimeUnit::Micros).is_err());
         let months = Interval { months: 2, days: 0, nanos: 0 };

@@ -30,12 +30,8 @@ const MOVED: Scalar = Scalar {
     gives: Gives::Address,
     ..PLAIN
 };
-const OF_BITS: Scalar = Scalar {
-    takes: "two IPv4 addresses",
-    kinds: &[Kind::Address, Kind::Address],
-    gives: Gives::Address,
-    ..PLAIN
-};
+const OF_BITS: Scalar =
+    Scalar { takes: "two IPv4 addresses", kinds: &[Kind::Address, Kind::Address], gives: Gives::Address, ..PLAIN };
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: PLUS, call: |call| moved(call, i64::checked_add), ..MOVED },
@@ -57,7 +53,9 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         name: DISTANCE,
         gives: Gives::Long,
         call: |call| {
-            let of = |column: usize, row| Ok::<_, DataFusionError>(network(&call.columns[column], row)?.map(|n| i64::from(n.address)));
+            let of = |column: usize, row| {
+                Ok::<_, DataFusionError>(network(&call.columns[column], row)?.map(|n| i64::from(n.address)))
+            };
             let distance = |row| Ok(of(0, row)?.zip(of(1, row)?).map(|(a, b)| a - b));
             Ok(Arc::new((0..call.rows).map(distance).collect::<Result<Int64Array>>()?))
         },

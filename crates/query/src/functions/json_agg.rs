@@ -57,7 +57,15 @@ impl AggregateUDFImpl for JsonAgg {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         super::refuse_distinct(self.name(), args.is_distinct)?;
-        let is_json = args.expr_fields.last().is_some_and(|field| door::column_type(field) == Some(ColumnType::Json));
+        if !args.order_bys.is_empty() {
+            return Err(Error::invalid(format!("ORDER BY is not supported by {}", self.name()))
+                .with_hint("order the rows in a sub-query")
+                .into());
+        }
+        let is_json = args
+            .expr_fields
+            .get(usize::from(self.is_object))
+            .is_some_and(|field| door::column_type(field) == Some(ColumnType::Json));
         Ok(Box::new(Items { is_object: self.is_object, is_json, text: None }))
     }
 }
@@ -74,7 +82,9 @@ impl Items {
     fn add(&mut self, item: &str) -> Result<()> {
         let text = self.text.get_or_insert_default();
         if text.len() + item.len() > BYTES_MAX {
-            return Err(Error::invalid(format!("a JSON text of a group would have more than {} MiB", BYTES_MAX >> 20)).into());
+            return Err(
+                Error::invalid(format!("a JSON text of a group would have more than {} MiB", BYTES_MAX >> 20)).into()
+            );
         }
         if !text.is_empty() {
             text.push_str(", ");
@@ -86,7 +96,7 @@ impl Items {
 
 impl Accumulator for Items {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        let Some(last) = columns.last() else { return Ok(()) };
+        let Some(last) = columns.get(usize::from(self.is_object)) else { return Ok(()) };
         let own = values(last, self.is_json)?;
         let names = if self.is_object { Some(values(&columns[0], false)?) } else { None };
         let mut item = String::new();

@@ -12,11 +12,18 @@ use std::sync::Arc;
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: "json_build_object", takes: "names and values in turn", call: objects, ..OF_VALUES },
     Scalar { name: "json_build_array", takes: "values", call: arrays, ..OF_VALUES },
-    Scalar { name: "to_json", takes: "a value", kinds: &[Kind::Any], least: 1, is_variadic: false, call: one, ..OF_VALUES },
+    Scalar {
+        name: "to_json",
+        takes: "a value",
+        kinds: &[Kind::Any],
+        least: 1,
+        is_variadic: false,
+        call: one,
+        ..OF_VALUES
+    },
 ];
 
-const OF_VALUES: Scalar =
-    Scalar { kinds: &[Kind::Any], least: 0, is_variadic: true, gives: Gives::Json, ..PLAIN };
+const OF_VALUES: Scalar = Scalar { kinds: &[Kind::Any], least: 0, is_variadic: true, gives: Gives::Json, ..PLAIN };
 
 /// The values of a column as JSON. `is_json` says that its texts are JSON already.
 pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Value>> {
@@ -27,12 +34,11 @@ pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Value>> {
     let string = |text: Option<String>| text.map_or(Value::Null, Value::String);
     Ok(match column.data_type() {
         DataType::Null => vec![Value::Null; column.len()],
-        DataType::Boolean => {
-            column.as_boolean().iter().map(|v| v.map_or(Value::Null, Value::Bool)).collect()
-        }
+        DataType::Boolean => column.as_boolean().iter().map(|v| v.map_or(Value::Null, Value::Bool)).collect(),
         t if t.is_floating() => {
             let wide = cast(column, &DataType::Float64)?;
-            let number = |v: f64| serde_json::Number::from_f64(v).map_or_else(|| Value::String(v.to_string()), Value::Number);
+            let number =
+                |v: f64| serde_json::Number::from_f64(v).map_or_else(|| Value::String(v.to_string()), Value::Number);
             wide.as_primitive::<Float64Type>().iter().map(|v| v.map_or(Value::Null, number)).collect()
         }
         // The text of a number is one of JSON, with all its digits.

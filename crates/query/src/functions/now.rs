@@ -1,12 +1,14 @@
 //! `now()`: the instant the statement began, as a TIMESTAMP. The stock one has nanoseconds, and comparisons with
 //! microseconds would be made after a cast.
 
-use chrono::{DateTime, Utc};
 use crate::door;
+use chrono::{DateTime, Utc};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]

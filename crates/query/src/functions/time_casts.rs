@@ -7,17 +7,19 @@ use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::times::{arrow_unit_nanos, of_ticks, ticks as ticks_of};
 use crate::door::timestamps::{parse_date, parse_timestamp, unit_nanos};
 use crate::{Error, door};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Date32Array, Int64Array, IntervalMonthDayNanoArray, StringViewArray};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Date32Array, Int64Array, IntervalMonthDayNanoArray, StringViewArray,
+};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, DurationMicrosecondType, DurationMillisecondType,
-    DurationNanosecondType, DurationSecondType, Field, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, TimeUnit as ArrowUnit,
+    DataType, Decimal128Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Field, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    Time64NanosecondType, TimeUnit as ArrowUnit,
 };
 use datafusion::common::{DataFusionError, Result};
 use std::sync::Arc;
-use tidalite_types::interval::{DAY_NANOS, IntervalError};
 use tidalite_types::Interval;
+use tidalite_types::interval::{DAY_NANOS, IntervalError};
 
 /// `__cast(value, NULL of the target type)`.
 pub(crate) const CAST: &str = "__cast";
@@ -32,10 +34,14 @@ pub(crate) const INSTANT: &str = "__instant_nanos";
 /// The length of an interval in nanoseconds: intervals are compared by it.
 pub(crate) const LENGTH: &str = "__interval_nanos";
 
+/// Bytes as hexadecimal digits, which have their order: windows are ordered by them.
+pub(crate) const BYTES_KEY: &str = "__bytes_key";
+
 /// Holds nanoseconds of every time and interval there is.
 pub(crate) const NANOS_TYPE: DataType = DataType::Decimal128(38, 0);
 
-const OF_TWO: Scalar = Scalar { takes: "a value and a type", kinds: &[Kind::Any, Kind::Any], gives: Gives::Like(1), ..PLAIN };
+const OF_TWO: Scalar =
+    Scalar { takes: "a value and a type", kinds: &[Kind::Any, Kind::Any], gives: Gives::Like(1), ..PLAIN };
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: CAST, call: |call| converted(call, false), ..OF_TWO },
@@ -43,6 +49,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: ROUNDED_DOWN, call: |call| rounded(call, false), ..OF_TWO },
     Scalar { name: ROUNDED_UP, call: |call| rounded(call, true), ..OF_TWO },
     Scalar { name: INSTANT, takes: "a time", kinds: &[Kind::Any], gives: Gives::Nanoseconds, call: instants, ..PLAIN },
+    Scalar { name: BYTES_KEY, takes: "bytes", kinds: &[Kind::Any], gives: Gives::Text, call: bytes_keys, ..PLAIN },
     Scalar {
         name: LENGTH,
         takes: "an interval",
@@ -122,7 +129,8 @@ fn converted(call: &Call, is_tried: bool) -> Result<ArrayRef> {
             Ok(cast(&(Arc::new(of_interval(from)?) as ArrayRef), to)?)
         }
         (DataType::Interval(_) | DataType::Duration(_), _) => {
-            let texts = of_interval(from)?.iter().map(|v| v.map(|v| interval(v).to_string())).collect::<StringViewArray>();
+            let texts =
+                of_interval(from)?.iter().map(|v| v.map(|v| interval(v).to_string())).collect::<StringViewArray>();
             Ok(cast(&(Arc::new(texts) as ArrayRef), to)?)
         }
         (DataType::Timestamp(..) | DataType::Date32 | DataType::Date64, to) if to.is_numeric() => {
@@ -279,7 +287,20 @@ fn intervals_of_texts(texts: &StringViewArray, to: &DataType, is_tried: bool) ->
     Ok(cast(&(Arc::new(all) as ArrayRef), to)?)
 }
 
+fn bytes_keys(call: &Call) -> Result<ArrayRef> {
+    let bytes = cast(&call.columns[0], &DataType::BinaryView)?;
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let texts = bytes.as_binary_view().iter().map(|bytes| bytes.map(digits));
+    Ok(Arc::new(texts.collect::<StringViewArray>()))
+}
+
+/// Of times of day, the nanoseconds since midnight.
 fn instants(call: &Call) -> Result<ArrayRef> {
+    if matches!(call.columns[0].data_type(), DataType::Time32(_) | DataType::Time64(_)) {
+        let clocks = cast(&call.columns[0], &DataType::Time64(ArrowUnit::Nanosecond))?;
+        let clocks = clocks.as_primitive::<Time64NanosecondType>();
+        return decimals(clocks.iter().map(|v| v.map(i128::from)).collect());
+    }
     let unit = i128::from(unit_of(call.columns[0].data_type())?);
     decimals(ticks_of(&call.columns[0])?.iter().map(|v| v.map(|v| i128::from(v) * unit)).collect())
 }
@@ -301,8 +322,12 @@ pub(crate) fn arrow_interval(value: Interval) -> IntervalMonthDayNano {
 pub(crate) fn of_interval(array: &ArrayRef) -> Result<IntervalMonthDayNanoArray> {
     let counts: Int64Array = match array.data_type() {
         DataType::Duration(ArrowUnit::Second) => array.as_primitive::<DurationSecondType>().reinterpret_cast(),
-        DataType::Duration(ArrowUnit::Millisecond) => array.as_primitive::<DurationMillisecondType>().reinterpret_cast(),
-        DataType::Duration(ArrowUnit::Microsecond) => array.as_primitive::<DurationMicrosecondType>().reinterpret_cast(),
+        DataType::Duration(ArrowUnit::Millisecond) => {
+            array.as_primitive::<DurationMillisecondType>().reinterpret_cast()
+        }
+        DataType::Duration(ArrowUnit::Microsecond) => {
+            array.as_primitive::<DurationMicrosecondType>().reinterpret_cast()
+        }
         DataType::Duration(ArrowUnit::Nanosecond) => array.as_primitive::<DurationNanosecondType>().reinterpret_cast(),
         _ => {
             let wide = cast(array, &DataType::Interval(IntervalUnit::MonthDayNano))?;

@@ -31,7 +31,8 @@ impl ToTime {
     pub fn all() -> [ToTime; 2] {
         [false, true].map(|is_date| {
             let stock = datafusion::functions::datetime::to_date();
-            let stock = if is_date { stock } else { datafusion::functions::datetime::to_timestamp(&ConfigOptions::default()) };
+            let stock =
+                if is_date { stock } else { datafusion::functions::datetime::to_timestamp(&ConfigOptions::default()) };
             ToTime { is_date, signature: Signature::user_defined(Volatility::Immutable), stock }
         })
     }
@@ -89,7 +90,8 @@ impl ScalarUDFImpl for ToTime {
             }
             _ => {
                 let texts = columns.iter().map(|column| Ok(ColumnarValue::Array(cast(column, &DataType::Utf8)?)));
-                let args = ScalarFunctionArgs { args: texts.collect::<Result<_>>()?, number_rows: rows, ..args.clone() };
+                let args =
+                    ScalarFunctionArgs { args: texts.collect::<Result<_>>()?, number_rows: rows, ..args.clone() };
                 self.stock.invoke_with_args(args)?.to_array(rows)?
             }
         };
@@ -126,10 +128,12 @@ impl ToTime {
                 seconds.map(|v| v.map(micros).transpose()).collect::<Result<Int64Array>>()?
             }
             DataType::Utf8View if self.is_date => {
-                let day = |text: &str| match parse_date(text) {
-                    Some(day) => Ok(day),
-                    None => Err(Error::invalid(format!("invalid input for type DATE: \"{text}\"")).about(format!("'{text}"))),
-                };
+                let day =
+                    |text: &str| match parse_date(text) {
+                        Some(day) => Ok(day),
+                        None => Err(Error::invalid(format!("invalid input for type DATE: \"{text}\""))
+                            .about(format!("'{text}"))),
+                    };
                 let texts = value.as_string_view().iter();
                 let days = texts.map(|text| Ok(text.map(day).transpose()?)).collect::<Result<Date32Array>>()?;
                 return Ok(Arc::new(days));

@@ -67,7 +67,6 @@ pub(crate) const AT_TIME_ZONE: &str = "timezone";
 /// Marks a time as an instant.
 pub(crate) const AS_INSTANT: &str = "__as_instant";
 
-
 /// What clocks of a zone show at an instant: AT TIME ZONE of an instant.
 pub(crate) const TO_CLOCK: &str = "__clock_at";
 /// The instant at which they show a time: AT TIME ZONE of a time without a zone.
@@ -100,7 +99,9 @@ impl ScalarUDFImpl for AtTimeZone {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let [zone, time] = types else { return Err(Error::invalid("timezone takes a time zone and a timestamp").into()) };
+        let [zone, time] = types else {
+            return Err(Error::invalid("timezone takes a time zone and a timestamp").into());
+        };
         times::timestamp_type(time, AT_TIME_ZONE)?;
         let is_text = matches!(zone, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null);
         match zone {
@@ -139,7 +140,9 @@ fn at_time_zone(columns: &[ArrayRef], to: &DataType, is_instant: bool) -> Result
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => super::text_times::micros(given)?,
         _ => cast(given, to)?,
     };
-    let lengths = matches!(zones.data_type(), DataType::Interval(_)).then(|| super::time_casts::of_interval(zones)).transpose()?;
+    let lengths = matches!(zones.data_type(), DataType::Interval(_))
+        .then(|| super::time_casts::of_interval(zones))
+        .transpose()?;
     let zone = |row: usize| match &lengths {
         Some(lengths) => zone_of_length(lengths.value(row)),
         None => zone_of_text(zones.as_string_view().value(row)),
@@ -166,7 +169,8 @@ fn at_time_zone(columns: &[ArrayRef], to: &DataType, is_instant: bool) -> Result
         let ts = ticks.value(row);
         let seconds = ts.div_euclid(per_second);
         let moved = if is_instant { seconds.checked_add(own.offset(seconds)) } else { Some(own.instant_of(seconds)) };
-        let moved = moved.and_then(|s| s.checked_mul(per_second)).and_then(|s| s.checked_add(ts.rem_euclid(per_second)));
+        let moved =
+            moved.and_then(|s| s.checked_mul(per_second)).and_then(|s| s.checked_add(ts.rem_euclid(per_second)));
         out.push(Some(moved.ok_or_else(|| Error::invalid("timestamp out of range"))?));
     }
     times::of_ticks(Int64Array::from(out), to)

@@ -258,10 +258,14 @@ pub(crate) fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>>
 /// In the column's unit; finer when the text is, so that the comparison stays exact.
 fn timestamp(text: &str, unit: TimeUnit) -> Option<ScalarValue> {
     // A time past the range of the unit is compared in a coarser one.
-    let coarser = || [TimeUnit::Micros, TimeUnit::Millis].into_iter().find_map(|unit| Some((parse_timestamp(text, unit)?.0, unit)));
+    let coarser = || {
+        [TimeUnit::Micros, TimeUnit::Millis].into_iter().find_map(|unit| Some((parse_timestamp(text, unit)?.0, unit)))
+    };
     let (value, unit) = match parse_timestamp(text, unit) {
         Some((value, true)) => (value, unit),
-        Some((value, false)) => parse_timestamp(text, TimeUnit::Nanos).map_or((value, unit), |(value, _)| (value, TimeUnit::Nanos)),
+        Some((value, false)) => {
+            parse_timestamp(text, TimeUnit::Nanos).map_or((value, unit), |(value, _)| (value, TimeUnit::Nanos))
+        }
         None => coarser()?,
     };
     Some(match unit {

@@ -68,9 +68,8 @@ fn moved_time(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
 
 /// `interval '1 day' * 3`, `3 * interval '1 day'` and `interval '1 day' / 2`.
 fn scaled_length(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
-    let is_length = |e: &Expr| {
-        e.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_) | DataType::Duration(_)))
-    };
+    let is_length =
+        |e: &Expr| e.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_) | DataType::Duration(_)));
     let is_number = |e: &Expr| e.get_type(schema).is_ok_and(|t| t.is_numeric());
     let (length, factor) = match expr.op {
         BinaryOperator::Multiply if is_length(&expr.left) && is_number(&expr.right) => {
@@ -91,7 +90,9 @@ fn scaled_length(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult
 /// Arithmetic of IPv4 addresses, which gives addresses, and the distance of two.
 fn of_addresses(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<(&'static str, Vec<Expr>)>> {
     let kind = |e: &Expr| e.to_field(schema).map(|(_, field)| (door::column_type(&field), field.data_type().clone()));
-    let (Ok((left, left_type)), Ok((right, right_type))) = (kind(&expr.left), kind(&expr.right)) else { return Ok(None) };
+    let (Ok((left, left_type)), Ok((right, right_type))) = (kind(&expr.left), kind(&expr.right)) else {
+        return Ok(None);
+    };
     let is_address = |t: Option<ColumnType>| t == Some(ColumnType::Ipv4);
     if !is_address(left) && !is_address(right) {
         return Ok(None);

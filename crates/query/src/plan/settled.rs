@@ -18,8 +18,9 @@ use super::lists;
 use super::time_casts;
 use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
+use crate::functions::time_casts::LENGTH;
 use crate::functions::{
-    casts, checked, floats, guarded, json, json_agg, scalar_named, shifts, text_times, zones,
+    aggregates, casts, checked, floats, guarded, json, json_agg, scalar_named, shifts, text_times, zones,
 };
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
@@ -283,7 +284,26 @@ fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
     }
 }
 
+/// The least and the greatest interval are those of the least and the greatest length.
+fn by_length(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
+    let by = match aggregate.func.name() {
+        "min" => "arg_min",
+        "max" => "arg_max",
+        _ => return Ok(()),
+    };
+    let [value] = &aggregate.params.args[..] else { return Ok(()) };
+    if !value.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_))) {
+        return Ok(());
+    }
+    let found = aggregates().into_iter().find(|own| own.name() == by);
+    aggregate.func = found.ok_or_else(|| Error::internal(format!("aggregate {by} is missing")))?;
+    let length = call(LENGTH, value.clone())?;
+    aggregate.params.args.push(length);
+    Ok(())
+}
+
 fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
+    by_length(aggregate, schema)?;
     if !BY_ORDER.contains(&aggregate.func.name()) && !aggregate.func.supports_within_group_clause() {
         aggregate.params.order_by.clear();
     }

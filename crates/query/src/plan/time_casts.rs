@@ -8,7 +8,7 @@
 use super::settled::{any_of, call, is_comparison, of_lengths};
 use crate::door::timestamps::unit_nanos;
 use crate::functions::scalar_named;
-use crate::functions::time_casts::{CAST, INSTANT, LENGTH, ROUNDED_DOWN, ROUNDED_UP, TRY_CAST, is_ours};
+use crate::functions::time_casts::{BYTES_KEY, CAST, INSTANT, LENGTH, ROUNDED_DOWN, ROUNDED_UP, TRY_CAST, is_ours};
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit as ArrowUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -17,21 +17,44 @@ use datafusion::logical_expr::expr::{Between, Case, InList, ScalarFunction, Sort
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast};
 
-/// The plan with `x::timestamp_ns` of a LONG counting nanoseconds: the planner puts a cast to seconds between.
+/// The plan with `x::timestamp_ns` of a LONG counting nanoseconds: the planner puts a cast to seconds between. Windows are
+/// ordered by keys that have an order for the planner, which has none for intervals, times of day and bytes.
 pub(crate) fn counted_in_units(plan: LogicalPlan) -> crate::Result<LogicalPlan> {
     let done = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
+        let mut schema = DFSchema::empty();
+        if matches!(node, LogicalPlan::Window(_)) {
+            node.inputs().iter().for_each(|input| schema.merge(input.schema()));
+        }
         node.map_expressions(|expr| {
             let name = names.save(&expr);
-            let done = expr.transform_up(|expr| Ok(without_seconds(expr)))?;
+            let done = expr.transform_up(|expr| match expr {
+                Expr::WindowFunction(mut window) => {
+                    let keys = std::mem::take(&mut window.params.order_by).into_iter();
+                    window.params.order_by = keys.map(|key| window_key(key, &schema)).collect::<Result<_>>()?;
+                    Ok(Transformed::yes(Expr::WindowFunction(window)))
+                }
+                expr => Ok(without_seconds(expr)),
+            })?;
             Ok(done.update_data(|expr| name.restore(expr)))
         })
     })?;
     Ok(done.data)
 }
 
+fn window_key(key: Sort, schema: &DFSchema) -> Result<Sort> {
+    let name = match key.expr.get_type(schema) {
+        Ok(DataType::Interval(_)) => LENGTH,
+        Ok(DataType::Time32(_) | DataType::Time64(_)) => INSTANT,
+        Ok(DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => BYTES_KEY,
+        _ => return Ok(key),
+    };
+    Ok(Sort { expr: call(name, key.expr)?, ..key })
+}
+
 fn without_seconds(expr: Expr) -> Transformed<Expr> {
-    let is_of = |field: &FieldRef, unit: ArrowUnit| matches!(field.data_type(), DataType::Timestamp(own, _) if *own == unit);
+    let is_of =
+        |field: &FieldRef, unit: ArrowUnit| matches!(field.data_type(), DataType::Timestamp(own, _) if *own == unit);
     match expr {
         Expr::Cast(Cast { expr, field }) if is_of(&field, ArrowUnit::Nanosecond) => match *expr {
             Expr::Cast(Cast { expr, field: seconds }) if is_of(&seconds, ArrowUnit::Second) => {
@@ -119,10 +142,8 @@ fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 fn has_columns(expr: &Expr) -> bool {
-    expr.exists(|e| {
-        Ok(matches!(e, Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::ScalarSubquery(_)))
-    })
-    .unwrap_or(true)
+    expr.exists(|e| Ok(matches!(e, Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::ScalarSubquery(_))))
+        .unwrap_or(true)
         || expr.is_volatile()
 }
 
@@ -159,7 +180,13 @@ fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
 }
 
 /// A comparison in the unit of the side that has columns.
-fn beside_constant(column: &Expr, op: Operator, constant: &Expr, own: &DataType, other: &DataType) -> Result<Option<Expr>> {
+fn beside_constant(
+    column: &Expr,
+    op: Operator,
+    constant: &Expr,
+    own: &DataType,
+    other: &DataType,
+) -> Result<Option<Expr>> {
     if let Expr::Literal(value, _) = constant {
         return beside_literal(column, op, value, own, other);
     }
@@ -174,7 +201,13 @@ fn beside_constant(column: &Expr, op: Operator, constant: &Expr, own: &DataType,
     Ok(Some(binary(column.clone(), op, to_type(name, constant.clone(), own)?)))
 }
 
-fn beside_literal(column: &Expr, op: Operator, value: &ScalarValue, own: &DataType, other: &DataType) -> Result<Option<Expr>> {
+fn beside_literal(
+    column: &Expr,
+    op: Operator,
+    value: &ScalarValue,
+    own: &DataType,
+    other: &DataType,
+) -> Result<Option<Expr>> {
     if value.is_null() {
         return Ok(Some(binary(column.clone(), op, Expr::Literal(ScalarValue::try_from(own)?, None))));
     }
@@ -182,8 +215,10 @@ fn beside_literal(column: &Expr, op: Operator, value: &ScalarValue, own: &DataTy
     let Ok(ScalarValue::Int64(Some(ticks))) = value.cast_to(&DataType::Int64) else { return Ok(None) };
     let nanos = i128::from(ticks) * i128::from(of_value);
     let (whole, rest) = (nanos.div_euclid(i128::from(unit)), nanos.rem_euclid(i128::from(unit)));
-    let literal = |ticks: i64| -> Result<Expr> { Ok(Expr::Literal(ScalarValue::Int64(Some(ticks)).cast_to(own)?, None)) };
-    let (least, most) = if *own == DataType::Date32 { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (i64::MIN, i64::MAX) };
+    let literal =
+        |ticks: i64| -> Result<Expr> { Ok(Expr::Literal(ScalarValue::Int64(Some(ticks)).cast_to(own)?, None)) };
+    let (least, most) =
+        if *own == DataType::Date32 { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (i64::MIN, i64::MAX) };
     // True or false of every value that is not NULL.
     let all = |is_true: bool| -> Result<Expr> {
         Ok(binary(column.clone(), if is_true { Operator::GtEq } else { Operator::Lt }, literal(least)?))
@@ -234,7 +269,8 @@ fn in_list(list: &InList, schema: &DFSchema) -> Result<Option<Expr>> {
     }
     let any = any_of(list.clone()).transform_up(|expr| match &expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
-            Ok(compared(left, Operator::Eq, right, schema)?.map_or_else(|| Transformed::no(expr.clone()), Transformed::yes))
+            Ok(compared(left, Operator::Eq, right, schema)?
+                .map_or_else(|| Transformed::no(expr.clone()), Transformed::yes))
         }
         _ => Ok(Transformed::no(expr)),
     })?;

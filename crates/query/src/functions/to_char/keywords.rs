@@ -3,8 +3,12 @@
 /// What a keyword stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keyword {
-    Ad { has_points: bool },
-    Am { has_points: bool },
+    Ad {
+        has_points: bool,
+    },
+    Am {
+        has_points: bool,
+    },
     Century,
     DayName,
     DayNameShort,
@@ -131,9 +135,7 @@ const KEYWORDS: &[(&str, Keyword)] = &[
 
 /// The keyword that a pattern begins with, how it is written, and its bytes.
 fn keyword(pattern: &str) -> Option<(Keyword, Letters, usize)> {
-    let is_name = |keyword: Keyword| {
-        matches!(keyword, K::DayName | K::DayNameShort | K::MonthName | K::MonthNameShort)
-    };
+    let is_name = |keyword: Keyword| matches!(keyword, K::DayName | K::DayNameShort | K::MonthName | K::MonthNameShort);
     for (name, keyword) in KEYWORDS {
         let Some(written) = pattern.get(..name.len()) else { continue };
         if written == *name {
@@ -143,7 +145,8 @@ fn keyword(pattern: &str) -> Option<(Keyword, Letters, usize)> {
             return Some((*keyword, Letters::Lower, name.len()));
         }
         let mut capital = written.chars();
-        let is_capital = capital.next().is_some_and(|c| c.is_ascii_uppercase()) && capital.all(|c| c.is_ascii_lowercase());
+        let is_capital =
+            capital.next().is_some_and(|c| c.is_ascii_uppercase()) && capital.all(|c| c.is_ascii_lowercase());
         if is_name(*keyword) && is_capital && written.eq_ignore_ascii_case(name) {
             return Some((*keyword, Letters::Capital, name.len()));
         }

@@ -11,7 +11,9 @@ const ROMAN_WIDTH: usize = 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     /// `9`, or `0` if it is kept.
-    Digit { is_kept: bool },
+    Digit {
+        is_kept: bool,
+    },
     Point,
     Group,
     /// `SG`, and `S` behind digits: + or −.
@@ -19,7 +21,9 @@ enum Piece {
     Minus,
     Plus,
     Text(char),
-    Ordinal { is_upper: bool },
+    Ordinal {
+        is_upper: bool,
+    },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -229,12 +233,22 @@ impl Format {
         let is_zero_hidden = number.whole == "0" && self.after > 0 && first_zero.is_none() && !is_too_long;
         let kept_after = self.pieces[point..].iter().filter(|p| matches!(p, Piece::Digit { .. }));
         let least = kept_after.enumerate().filter(|(_, p)| is_zero_kept(p)).map(|(at, _)| at + 1).last().unwrap_or(0);
-        let relevant = if self.is_bare && !is_too_long { number.fraction.trim_end_matches('0').len().max(least) } else { self.after };
+        let relevant = if self.is_bare && !is_too_long {
+            number.fraction.trim_end_matches('0').len().max(least)
+        } else {
+            self.after
+        };
         let mut out = String::new();
         let (mut whole, mut fraction) = (0, 0);
         let (mut has_digit, mut has_sign) = (false, self.has_sign);
         let sign = match (self.has_brackets, number.is_negative) {
-            (_, is_negative) if self.has_leading_sign => if is_negative { "-" } else { "+" },
+            (_, is_negative) if self.has_leading_sign => {
+                if is_negative {
+                    "-"
+                } else {
+                    "+"
+                }
+            }
             (true, true) => "<",
             (false, true) => "-",
             (_, false) if self.is_bare => "",

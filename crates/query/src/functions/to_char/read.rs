@@ -148,7 +148,13 @@ fn digits(rest: &mut &str, most: usize) -> Option<(i64, usize)> {
 fn named(rest: &mut &str, names: &[&str]) -> Option<i64> {
     let begins = |name: &str| rest.get(..name.len()).is_some_and(|own| own.eq_ignore_ascii_case(name));
     for (at, name) in names.iter().enumerate() {
-        let length = if begins(name) { name.len() } else if begins(&name[..3]) { 3 } else { continue };
+        let length = if begins(name) {
+            name.len()
+        } else if begins(&name[..3]) {
+            3
+        } else {
+            continue;
+        };
         *rest = &rest[length..];
         return Some(at as i64);
     }
