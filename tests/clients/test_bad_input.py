@@ -44,7 +44,6 @@ BINARY = {
 
 LINES = {
     "unterminated string": (b'T s="never closed 1\n', ()),
-    "string with a bare end of line": (b'T s="never\nclosed" 1\n', ()),
     "no fields": (b"T\n", ()),
     "a field without a value": (b"T v\n", ()),
     "a tag without a value": (b"T,a v=1i\n", ()),
@@ -56,9 +55,8 @@ LINES = {
     "a timestamp too large": (b"T v=1i 99999999999999999999\n", ()),
     "a timestamp that is a word": (b"T v=1i yesterday\n", ()),
     "something after the timestamp": (b"T v=1i 1 2\n", ()),
-    "a table name with a slash": (b"T/x v=1i 1\n", ()),
-    "a table name with dots": (b"../../T v=1i 1\n", ()),
-    "a column name with a slash": (b"T a/b=1i 1\n", ()),
+    "a table name with a tab": (b"T\tx v=1i 1\n", ()),
+    "a column name with a control character": (b"T a\x1bb=1i 1\n", ()),
     "a table name too long": (b"T" + b"x" * 200 + b" v=1i 1\n", ()),
     "a column name too long": (b"T " + b"x" * 200 + b"=1i 1\n", ()),
     "invalid UTF-8 in a table name": (b"T\xff v=1i 1\n", ()),
@@ -163,8 +161,8 @@ def test_a_symbol_of_1_mb(server, table):
 @pytest.mark.parametrize("form", ["t", "s"])
 def test_years_far_away(server, table, year, seconds, form):
     """Nanoseconds end in 2262: there the answer is an error. In microseconds it is the time itself or an error."""
+    server.write_ok(f"{table} v=0i {T0}n\n")
     line, path = (f"{table} v=7i {seconds * 10**6}t\n", "/write") if form == "t" else (f"{table} v=7i {seconds}\n", "/write?precision=s")
-    server.write_ok(good(table))
     refused(server.write(line, path))
     assert server.count(table) == 1
     status, body = server.write(line.replace(table, table + "_us"), path)

@@ -132,7 +132,7 @@ def test_types_and_designated_timestamp(servers, data):
     types = server.types("cpu")
     assert types["hostname"] == types["rack"] == "SYMBOL"
     assert all(types[f] == "LONG" for f in lines.CPU_FIELDS)
-    assert types["timestamp"] == "TIMESTAMP_NS"
+    assert types["timestamp"] == "TIMESTAMP"
     assert list(types) == [*"hostname region datacenter rack os arch team service service_version service_environment".split(), *lines.CPU_FIELDS, "timestamp"]
     answer = server.exec("select * from cpu limit 1")
     assert answer["timestamp"] == len(types) - 1

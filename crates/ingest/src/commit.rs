@@ -12,12 +12,12 @@ use std::sync::Arc;
 use tidalite_kernels::min_max;
 use tidalite_storage::Run;
 use tidalite_storage::symbol_file::Entries;
-use tidalite_types::schema::{column_name_problem, same_name, table_name_problem};
-use tidalite_types::time::days_from_civil;
+use tidalite_types::schema::{name_problem, same_name};
 use tidalite_types::{
-    Batch, BatchColumn, BatchTimestamps, COLUMNS_MAX, Column, ColumnId, ColumnSchema, ColumnType, ErrorKind,
-    PartitionBy, TableId, TableSchema, TimeUnit, Txn, Values, Views,
+    Batch, BatchColumn, COLUMNS_MAX, Column, ColumnId, ColumnSchema, ColumnType, ErrorKind, PartitionBy, TableId,
+    TableSchema, Txn, Values, Views,
 };
+use times::{check_designated, line_times};
 
 /// What the designated timestamp of a table created by line protocol is called.
 pub const TIMESTAMP_NAME: &str = "timestamp";
@@ -37,17 +37,27 @@ pub fn commit_batches(
         Err(error) => return Err((error, batches)),
     };
     let changed = overlay.changed;
+    Ok(apply(catalog, changed, batches.into_iter().zip(planned), txn))
+}
+
+/// Second pass over all batches: changes the catalog and makes the operations.
+fn apply(
+    catalog: &mut Catalog,
+    changed: Vec<Changed>,
+    planned: impl IntoIterator<Item = (Batch, Plan)>,
+    txn: Txn,
+) -> Vec<Op> {
     let mut ops = Vec::new();
     for Changed { table, schema, is_new } in changed {
         catalog.put(table, schema.clone());
         ops.push(if is_new { Op::CreateTable { table, schema } } else { Op::SetSchema { table, schema } });
     }
-    for (batch, plan) in batches.into_iter().zip(planned) {
+    for (batch, plan) in planned {
         if batch.rows > 0 {
             finish(catalog, batch, plan, txn, &mut ops);
         }
     }
-    Ok(ops)
+    ops
 }
 
 /// If only what made the column wider does not fit: the rows before it, which do.
@@ -81,6 +91,8 @@ fn line_of_column(batch: &Batch, column: &BatchColumn) -> Option<u32> {
 pub fn truncate_at_line(batches: &mut Vec<Batch>, line: u32) {
     for batch in batches.iter_mut() {
         let rows = batch.lines.partition_point(|&l| l < line);
+        let is_null = |c: &BatchColumn| c.column.null_count() == c.column.len();
+        let nulls: Vec<bool> = batch.columns.iter().map(is_null).collect();
         batch.rows = rows;
         batch.lines.truncate(rows);
         for column in &mut batch.columns {
@@ -90,7 +102,8 @@ pub fn truncate_at_line(batches: &mut Vec<Batch>, line: u32) {
             column.column.truncate(rows);
         }
         // Columns that only refused rows had must not be created.
-        batch.columns.retain(|c| c.column.null_count() < rows);
+        let mut nulls = nulls.into_iter();
+        batch.columns.retain(|c| nulls.next() == Some(true) || c.column.null_count() < rows);
         if let Some(timestamps) = &mut batch.timestamps {
             timestamps.values.truncate(rows);
         }
@@ -105,6 +118,7 @@ struct Overlay<'a> {
     next_table: TableId,
 }
 
+#[derive(Clone)]
 struct Changed {
     table: TableId,
     schema: Arc<TableSchema>,
@@ -134,10 +148,11 @@ impl Overlay<'_> {
 /// How a batch fits its table.
 struct Plan {
     table: TableId,
-    /// For each column of the batch its id, and its values converted if the table has another type.
-    columns: Vec<(ColumnId, Option<BatchColumn>)>,
+    /// For each column of the batch its id, and its values converted if the table has another type. `None` for the one
+    /// whose values are among `timestamps`.
+    columns: Vec<Option<(ColumnId, Option<BatchColumn>)>>,
     designated: Option<ColumnId>,
-    /// The batch's timestamps in the table's unit, if that is another one.
+    /// The batch's timestamps as the table has them, if that is another unit or a field gives some of them.
     timestamps: Option<Vec<i64>>,
 }
 
@@ -151,14 +166,23 @@ fn plan(overlay: &mut Overlay<'_>, batch: &Batch, may_create: bool) -> Result<Pl
     let schema = add_columns(overlay, table, schema, batch, may_create).map_err(|e| e.or_at_line(first_line))?;
     let line_of = |row: usize| batch.lines.get(row).copied();
     let mut columns = Vec::with_capacity(batch.columns.len());
-    let mut given = None;
+    let (mut given, mut from_field) = (None, None);
     for (i, column) in batch.columns.iter().enumerate() {
         let target = column_near(&schema, i, &column.name).expect("missing columns were added");
-        let converted = convert(column, target.column_type).map_err(|e| {
-            let message = format!("column \"{}\" of table \"{}\": {}", target.name, schema.name, e.message);
-            let row = fitting_rows(column, target.column_type).unwrap_or(e.row);
+        let refused = |message: String, row: usize| {
+            let message = format!("column \"{}\" of table \"{}\": {message}", target.name, schema.name);
             Error::invalid(message).at_line(line_of(row))
-        })?;
+        };
+        let times = batch.timestamps.as_ref().filter(|times| times.line.is_some());
+        if let (Some(times), Some((designated, unit))) = (times, schema.timestamp())
+            && designated.id == target.id
+        {
+            from_field = Some(line_times(Some(column), times, unit).map_err(|(message, row)| refused(message, row))?);
+            columns.push(None);
+            continue;
+        }
+        let converted = convert(column, target.column_type)
+            .map_err(|e| refused(e.message, fitting_rows(column, target.column_type).unwrap_or(e.row)))?;
         check_room(overlay.catalog, table, target, converted.as_ref().unwrap_or(column))
             .map_err(|e| e.at_line(first_line))?;
         if schema.designated == Some(target.id) {
@@ -169,10 +193,13 @@ fn plan(overlay: &mut Overlay<'_>, batch: &Batch, may_create: bool) -> Result<Pl
             }
             given = Some(converted.as_ref().map_or(&column.column, |c| &c.column).clone());
         }
-        columns.push((target.id, converted));
+        columns.push(Some((target.id, converted)));
     }
-    let timestamps = check_designated(&schema, batch.timestamps.as_ref(), given.as_ref())
-        .map_err(|(message, row)| Error::invalid(message).at_line(line_of(row)))?;
+    let timestamps = match from_field {
+        Some(times) => Some(times),
+        None => check_designated(&schema, batch.timestamps.as_ref(), given.as_ref())
+            .map_err(|(message, row)| Error::invalid(message).at_line(line_of(row)))?,
+    };
     Ok(Plan { table, columns, designated: schema.designated, timestamps })
 }
 
@@ -197,7 +224,7 @@ fn column_near<'a>(schema: &'a TableSchema, index: usize, name: &str) -> Option<
 }
 
 fn create_for(overlay: &mut Overlay<'_>, batch: &Batch) -> Result<(TableId, Arc<TableSchema>)> {
-    if let Some(problem) = table_name_problem(&batch.table) {
+    if let Some(problem) = name_problem(&batch.table, "table") {
         return Err(Error::invalid(problem));
     }
     let mut schema = TableSchema {
@@ -211,15 +238,21 @@ fn create_for(overlay: &mut Overlay<'_>, batch: &Batch) -> Result<(TableId, Arc<
         dedup: Vec::new(),
         view: None,
     };
+    let times = batch.timestamps.as_ref();
+    let time_type = times.map(|times| ColumnType::Timestamp(times.new_unit()));
     for column in &batch.columns {
-        let pushed = push_column(&mut schema, &column.name, type_of_new_column(column.column_type));
-        pushed.map_err(|e| e.at_line(line_of_column(batch, column)))?;
+        let is_time = times.is_some_and(|times| times.line.is_some()) && same_name(&column.name, TIMESTAMP_NAME);
+        let column_type = time_type.filter(|_| is_time).unwrap_or_else(|| type_of_new_column(column.column_type));
+        let pushed = push_column(&mut schema, &column.name, column_type);
+        let id = pushed.map_err(|e| e.at_line(line_of_column(batch, column)))?;
+        schema.designated = schema.designated.or(is_time.then_some(id));
     }
-    if let Some(timestamps) = &batch.timestamps {
-        let unit = if timestamps.unit == TimeUnit::Nanos { TimeUnit::Nanos } else { TimeUnit::Micros };
-        let taken = batch.columns.iter().find(|c| same_name(&c.name, TIMESTAMP_NAME));
-        let pushed = push_column(&mut schema, TIMESTAMP_NAME, ColumnType::Timestamp(unit));
-        schema.designated = Some(pushed.map_err(|e| e.at_line(taken.and_then(|c| line_of_column(batch, c))))?);
+    if let Some(time_type) = time_type {
+        if schema.designated.is_none() {
+            let taken = batch.columns.iter().find(|c| same_name(&c.name, TIMESTAMP_NAME));
+            let pushed = push_column(&mut schema, TIMESTAMP_NAME, time_type);
+            schema.designated = Some(pushed.map_err(|e| e.at_line(taken.and_then(|c| line_of_column(batch, c))))?);
+        }
         schema.partition_by = PartitionBy::Day;
     }
     if schema.columns.is_empty() {
@@ -259,7 +292,7 @@ fn add_columns(
 }
 
 fn push_column(schema: &mut TableSchema, name: &str, column_type: ColumnType) -> Result<ColumnId> {
-    if let Some(problem) = column_name_problem(name) {
+    if let Some(problem) = name_problem(name, "column") {
         return Err(Error::invalid(problem));
     }
     if schema.column(name).is_some() {
@@ -277,64 +310,6 @@ fn push_column(schema: &mut TableSchema, name: &str, column_type: ColumnType) ->
     Ok(id)
 }
 
-/// Checks the values for the designated timestamp; gives those of `timestamps` in the table's unit if they have to be
-/// converted, or what is wrong with which row.
-fn check_designated(
-    schema: &TableSchema,
-    timestamps: Option<&BatchTimestamps>,
-    given: Option<&Column>,
-) -> Result<Option<Vec<i64>>, (String, usize)> {
-    let Some((column, unit)) = schema.timestamp() else {
-        return match timestamps {
-            Some(_) => {
-                Err((format!("table \"{}\" has no designated timestamp, which line protocol needs", schema.name), 0))
-            }
-            None => Ok(None),
-        };
-    };
-    let (values, converted) = match (timestamps, given.map(|c| (&c.values, &c.validity))) {
-        (Some(timestamps), None) if timestamps.unit == unit => (&timestamps.values, None),
-        (Some(timestamps), None) => (&timestamps.values, Some(to_unit(timestamps, unit)?)),
-        (None, Some((Values::I64(values), validity))) => {
-            if let Some(row) = validity.as_ref().and_then(|v| v.iter().position(|valid| !valid)) {
-                return Err((format!("designated timestamp \"{}\" cannot be NULL", column.name), row));
-            }
-            (values, None)
-        }
-        (Some(_), Some(_)) => {
-            return Err((
-                format!("column \"{}\" is the designated timestamp and was given a second value", column.name),
-                0,
-            ));
-        }
-        (None, _) => {
-            return Err((
-                format!("designated timestamp \"{}\" of table \"{}\" has no value", column.name, schema.name),
-                0,
-            ));
-        }
-    };
-    let (values, range) = (converted.as_ref().unwrap_or(values), years(unit));
-    match values.iter().position(|ts| !range.contains(ts)) {
-        None => Ok(converted),
-        Some(row) => Err((format!("timestamp {} is outside the years 0001 to 9999", values[row]), row)),
-    }
-}
-
-fn to_unit(timestamps: &BatchTimestamps, unit: TimeUnit) -> Result<Vec<i64>, (String, usize)> {
-    let convert = |(row, &value): (usize, &i64)| {
-        let out_of_range = || (format!("timestamp {value} is out of range for {}", ColumnType::Timestamp(unit)), row);
-        timestamps.unit.convert(value, unit).ok_or_else(out_of_range)
-    };
-    timestamps.values.iter().enumerate().map(convert).collect()
-}
-
-/// Timestamps that calendars and partition names can show.
-fn years(unit: TimeUnit) -> std::ops::RangeInclusive<i64> {
-    let at = |year| days_from_civil(year, 1, 1).saturating_mul(86_400).saturating_mul(unit.per_second());
-    at(1)..=at(10_000) - 1
-}
-
 /// Second pass: gives ids to symbols and makes the run.
 fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<Op>) {
     let table = plan.table;
@@ -344,7 +319,8 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
         let values = plan.timestamps.unwrap_or(timestamps.values);
         columns.push((id, Arc::new(Column::new(Values::I64(values)))));
     }
-    for (column, (id, converted)) in batch.columns.into_iter().zip(plan.columns) {
+    let planned = batch.columns.into_iter().zip(plan.columns);
+    for (column, (id, converted)) in planned.filter_map(|(column, plan)| Some((column, plan?))) {
         let mut column = converted.unwrap_or(column);
         if let Some(map) = symbols.get(&id) {
             let (ids, before) = map.intern_all(column.dictionary.iter());
@@ -391,6 +367,8 @@ fn new_strings(ids: &[u32], before: usize, dictionary: &Views) -> Option<Views> 
 }
 
 pub mod command;
+pub mod partial;
+mod times;
 
 #[cfg(test)]
 mod tests;

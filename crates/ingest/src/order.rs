@@ -31,6 +31,18 @@ pub fn by_line(batches: &mut [Batch]) -> bool {
     any
 }
 
+/// Keeps only these rows, in this order. Columns that only the other rows had are dropped.
+pub fn keep_rows(batch: &mut Batch, rows: &[u32]) {
+    let is_null = |column: &tidalite_types::BatchColumn| column.column.null_count() == column.column.len();
+    let nulls: Vec<bool> = batch.columns.iter().map(is_null).collect();
+    // What is missing before a wider value belongs to rows that may be gone.
+    batch.columns.iter_mut().for_each(|column| column.narrower = None);
+    reorder(batch, rows);
+    batch.rows = rows.len();
+    let mut nulls = nulls.into_iter();
+    batch.columns.retain(|column| nulls.next() == Some(true) || !is_null(column));
+}
+
 fn reorder(batch: &mut Batch, order: &[u32]) {
     if let Some(timestamps) = &mut batch.timestamps {
         timestamps.values = gather_slice(&timestamps.values, order);
@@ -76,7 +88,7 @@ mod tests {
                 column(ColumnType::Varchar, Values::Views(texts), None),
                 column(ColumnType::Boolean, Values::Bit(numbers().map(|row| row % 5 == 0).collect()), None),
             ],
-            timestamps: Some(BatchTimestamps { unit: TimeUnit::Micros, values: times.to_vec() }),
+            timestamps: Some(BatchTimestamps::new(TimeUnit::Micros, times.to_vec())),
             lines: numbers().map(|row| 7 + row as u32).collect(),
         }
     }

@@ -23,25 +23,39 @@ impl HttpAuth {
         if self.credentials.is_empty() {
             return true;
         }
-        let Some(offered) = authorization.and_then(credential) else { return false };
-        let offered = digest(&SHA256, &offered);
+        authorization.and_then(credentials).is_some_and(|offered| offered.iter().any(|offered| self.has(offered)))
+    }
+
+    /// Whether a request of this user may pass.
+    #[must_use]
+    pub fn allows_user(&self, user: &str, password: &str) -> bool {
+        self.credentials.is_empty() || self.has(format!("basic {user}:{password}").as_bytes())
+    }
+
+    fn has(&self, offered: &[u8]) -> bool {
+        let offered = digest(&SHA256, offered);
         self.credentials.iter().fold(false, |found, c| found | (c.as_ref() == offered.as_ref()))
     }
 }
 
-/// The header in the form the credentials are kept in.
-fn credential(header: &[u8]) -> Option<Vec<u8>> {
+/// What the header may mean, in the form the credentials are kept in.
+fn credentials(header: &[u8]) -> Option<Vec<Vec<u8>>> {
     let header = std::str::from_utf8(header).ok()?;
     let (scheme, value) = header.trim().split_once(' ')?;
+    let value = value.trim();
     if scheme.eq_ignore_ascii_case("bearer") {
-        return Some(format!("bearer {}", value.trim()).into_bytes());
+        return Some(vec![format!("bearer {value}").into_bytes()]);
+    }
+    // InfluxDB 2: a token, or a user and a password of InfluxDB 1.
+    if scheme.eq_ignore_ascii_case("token") {
+        return Some(vec![format!("bearer {value}").into_bytes(), format!("basic {value}").into_bytes()]);
     }
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
     let mut out = b"basic ".to_vec();
-    out.extend(STANDARD.decode(value.trim()).ok()?);
-    Some(out)
+    out.extend(STANDARD.decode(value).ok()?);
+    Some(vec![out])
 }
 
 #[cfg(test)]
@@ -55,7 +69,9 @@ mod tests {
         let auth = HttpAuth::new(Some(&("admin".to_owned(), "s:cret".to_owned())), &["tok".to_owned()]);
         let basic = |text: &str| format!("Basic {}", STANDARD.encode(text));
         assert!(auth.allows(Some(basic("admin:s:cret").as_bytes())));
-        assert!(auth.allows(Some(b"bearer tok")));
+        assert!(auth.allows(Some(b"bearer tok")) && auth.allows(Some(b"Token tok")));
+        assert!(auth.allows(Some(b"Token admin:s:cret")) && !auth.allows(Some(b"Token admin:other")));
+        assert!(auth.allows_user("admin", "s:cret") && !auth.allows_user("admin", "tok"));
         for wrong in ["", "Basic", "Basic !!!", "Bearer", "Bearer tok2", "Bearer admin:s:cret", "Digest tok"] {
             assert!(!auth.allows(Some(wrong.as_bytes())), "{wrong}");
         }

@@ -295,6 +295,14 @@ pub const SETTINGS: &[Setting] = &[
         "Whether a NaN in line protocol is stored as NULL, which is what its senders mean by it.",
     ),
     setting(
+        "line.timestamp_type",
+        "line-timestamp-type",
+        "TYPE",
+        "auto",
+        "auto (TIMESTAMP, or TIMESTAMP_NS where a suffix or precision= says nanoseconds), TIMESTAMP or TIMESTAMP_NS",
+        "The type of the designated timestamp of tables that line protocol creates.",
+    ),
+    setting(
         "durability",
         "durability",
         "WHEN",

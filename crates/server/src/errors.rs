@@ -112,6 +112,9 @@ pub fn write_error_json(error: &Error) -> Vec<u8> {
     };
     let mut out = format!("{{\"code\":\"{}\",\"message\":", write_code(error.kind)).into_bytes();
     push_string(&mut out, message.as_bytes());
+    // Clients of InfluxDB 1 read this one.
+    out.extend_from_slice(b",\"error\":");
+    push_string(&mut out, message.as_bytes());
     out.extend_from_slice(format!(",\"line\":{line},\"errorId\":\"{}\"}}", next_error_id()).as_bytes());
     out
 }

@@ -105,6 +105,12 @@ impl Lines {
         self.parser.rows()
     }
 
+    /// The number of the line that comes next or is incomplete, from 1.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.parser.line()
+    }
+
     #[must_use]
     pub fn byte_count(&self) -> usize {
         self.parser.byte_count()
@@ -113,20 +119,24 @@ impl Lines {
 
 #[must_use]
 pub fn line_error(error: &LineError) -> Error {
-    let mut out = Error::new(error.kind(), format!("{} (column {})", error.message, error.column));
+    let mut out = Error::new(error.kind(), format!("{}, at position {}", error.message, error.position));
     out.line = Some(error.line);
     out
 }
 
-fn now_ns() -> i64 {
+/// The present time, in nanoseconds since 1970.
+#[must_use]
+pub fn now_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// For a connection that ends within a line.
+/// For a connection that ends within line `line`.
 #[must_use]
-pub fn incomplete_line() -> Error {
-    Error::new(ErrorKind::Invalid, "the connection ended within a line")
+pub fn incomplete_line(line: u64) -> Error {
+    let mut error = Error::new(ErrorKind::Invalid, "the connection ended within a line");
+    error.line = Some(line);
+    error
 }
 
 #[cfg(test)]
@@ -168,7 +178,7 @@ mod tests {
         assert_eq!((lines.rows(), lines.is_within_line()), (0, false));
         assert_eq!(lines.push(b"t v=oops 1\n").unwrap_err().line, 1);
         pool.give_back(lines);
-        let seconds = LineOptions { timestamp_unit: tidalite::line::LineTimeUnit::Seconds, ..LineOptions::default() };
+        let seconds = LineOptions { timestamp_unit: tidalite::types::EpochUnit::Seconds, ..LineOptions::default() };
         assert_eq!(pool.take(seconds.clone()).parser.options().timestamp_unit, seconds.timestamp_unit);
     }
 }

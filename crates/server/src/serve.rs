@@ -107,6 +107,7 @@ impl Server {
         let counters = Arc::new(Counters::default());
         let line = LineOptions {
             nan_is_null: config.line_nan_is_null,
+            new_table_unit: config.line_timestamp_unit,
             line_bytes_max: config.line_bytes_max,
             seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64),
             ..LineOptions::default()
@@ -134,6 +135,7 @@ impl Server {
                 body: http::BodyLimits { bytes_max: config.http_body_bytes_max, idle_max: config.http_body_timeout },
                 bodies: bodies.clone(),
                 once: Arc::default(),
+                databases: http::Names::default(),
                 turns: http::imports::Turns::default(),
                 tls: tls(config.http_tls, Some("http/1.1"))?,
             });

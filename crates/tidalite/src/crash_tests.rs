@@ -84,7 +84,7 @@ fn batch(table: &str, rows: &[(i64, i64)]) -> Batch {
         dictionary,
         narrower: None,
     };
-    let timestamps = BatchTimestamps { unit: TimeUnit::Nanos, values: rows.iter().map(|r| r.0).collect() };
+    let timestamps = BatchTimestamps::new(TimeUnit::Nanos, rows.iter().map(|r| r.0).collect());
     let (columns, lines) = (vec![symbol, number], Vec::new());
     Batch { table: table.to_owned(), rows: rows.len(), columns, timestamps: Some(timestamps), lines }
 }

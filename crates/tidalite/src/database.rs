@@ -120,7 +120,15 @@ impl Database {
     /// committed all the same, in every batch, and the refusal comes back beside the commit.
     #[must_use]
     pub fn commit_until_refused(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<(Txn, Option<Error>)>> {
-        self.inner.rows(batches, RowsMode::CreatePrefix).map(|r| r.map(|c| (c.txn, c.refused))).boxed()
+        let committed = self.inner.rows(batches, RowsMode::CreatePrefix);
+        committed.map(|r| r.map(|c| (c.txn, c.refused.into_iter().next()))).boxed()
+    }
+
+    /// As [`Database::commit`], but rows that are refused are left out: the reasons come back beside the commit, each with
+    /// the line of its row ([`Batch::lines`]), in order of lines.
+    #[must_use]
+    pub fn commit_valid(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<(Txn, Vec<Error>)>> {
+        self.inner.rows(batches, RowsMode::CreateValid).map(|r| r.map(|c| (c.txn, c.refused))).boxed()
     }
 
     /// Runs one SQL statement. Rows come as a stream; dropping it stops the query.
@@ -209,6 +217,13 @@ impl Database {
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
         self.inner.shared.tables.read().by_name(name).map(|t| t.schema.clone())
+    }
+
+    /// Names of tables and materialized views, in no order.
+    #[must_use]
+    pub fn table_names(&self) -> Vec<String> {
+        let (_, tables) = self.inner.shared.tables.all();
+        tables.iter().map(|table| table.schema.name.clone()).collect()
     }
 
     #[must_use]

@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use tidalite_ingest::apply::is_plain;
 use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::commit::command::{commit_command, is_view};
+use tidalite_ingest::commit::partial::{Refused, commit_valid};
 use tidalite_ingest::commit::{commit_batches, truncate_at_line};
 use tidalite_ingest::dedup::Wins;
 use tidalite_ingest::order::by_line;
@@ -83,6 +84,8 @@ pub(crate) enum RowsMode {
     Create,
     /// As `Create`; when a row is refused the rows of the lines before it are committed all the same.
     CreatePrefix,
+    /// As `Create`; rows that are refused are left out.
+    CreateValid,
     /// Table and columns must exist.
     Insert,
     /// As `Insert`, and rows whose upsert keys are there already are left out.
@@ -98,8 +101,9 @@ pub(crate) struct Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Committed {
     pub txn: Txn,
-    /// With [`RowsMode::CreatePrefix`]: why the rest was refused.
-    pub refused: Option<Error>,
+    /// With [`RowsMode::CreatePrefix`]: why the rest was refused. With [`RowsMode::CreateValid`]: why each of the rows that
+    /// were left out was refused, in order of their lines.
+    pub refused: Vec<Error>,
     /// Rows that a [`RowChange`] changed; `None` when they moved and nothing was done. With [`RowsMode::InsertNew`] the
     /// rows that were new.
     pub changed: Option<u64>,
@@ -132,7 +136,7 @@ struct Accepted {
     txn: Txn,
     ops: Vec<Op>,
     bytes: usize,
-    refused: Option<Error>,
+    refused: Vec<Error>,
     changed: Option<u64>,
     /// What made the rows of the request impossible after it could not be refused wholly any more.
     failed: Option<Error>,
@@ -364,7 +368,7 @@ impl Writer {
         };
         let (nobody, _) = oneshot::channel();
         let reply = std::mem::replace(&mut request.reply, nobody);
-        let committed = Committed { txn: self.txn, refused: None, changed: None };
+        let committed = Committed { txn: self.txn, refused: Vec::new(), changed: None };
         let _ = reply.send(done.map(|()| committed).map_err(Error::from));
         true
     }
@@ -403,22 +407,22 @@ impl Writer {
         let decided = match work {
             Work::Rows { batches, mode } => self.decide_rows(batches, mode, txn),
             Work::Command(command) => {
-                commit_command(&mut self.catalog, command).map(|ops| (ops, None)).map_err(Error::from)
+                commit_command(&mut self.catalog, command).map(|ops| (ops, Vec::new())).map_err(Error::from)
             }
             Work::Change(change) => match self.decide_change(change, txn, views, accepted) {
                 Ok(Decided::Done(ops, rows)) => {
                     changed = Some(rows);
-                    Ok((ops, None))
+                    Ok((ops, Vec::new()))
                 }
-                Ok(Decided::Moved) => Ok((Vec::new(), None)),
+                Ok(Decided::Moved) => Ok((Vec::new(), Vec::new())),
                 Err(error) => Err(error),
             },
             Work::Transaction(change) => match self.decide_transaction(change, txn, views, accepted) {
                 Ok(Decided::Done(ops, rows)) => {
                     changed = Some(rows);
-                    Ok((ops, None))
+                    Ok((ops, Vec::new()))
                 }
-                Ok(Decided::Moved) => Ok((Vec::new(), None)),
+                Ok(Decided::Moved) => Ok((Vec::new(), Vec::new())),
                 Err(error) => {
                     if let Some(before) = &before {
                         self.catalog = before.clone();
@@ -474,10 +478,13 @@ impl Writer {
         changes::decide_transaction(&mut self.catalog, change, txn, views, accepted)
     }
 
-    fn decide_rows(&mut self, batches: Vec<Batch>, mode: RowsMode, txn: Txn) -> Result<(Vec<Op>, Option<Error>)> {
+    fn decide_rows(&mut self, batches: Vec<Batch>, mode: RowsMode, txn: Txn) -> Result<(Vec<Op>, Vec<Error>)> {
         self.check_rows(&batches)?;
         let may_create = !matches!(mode, RowsMode::Insert | RowsMode::InsertNew);
-        let (mut batches, mut refused) = (batches, None);
+        if mode == RowsMode::CreateValid {
+            return Ok(self.decide_valid(batches, txn));
+        }
+        let (mut batches, mut refused) = (batches, Vec::new());
         loop {
             let decided = match self.for_view(&batches) {
                 Some(error) => Err((error, batches)),
@@ -494,7 +501,7 @@ impl Writer {
                     // What is refused first by column may come after what is refused first by line: once more.
                     let (RowsMode::CreatePrefix, Some(line)) = (mode, error.line) else { return Err(error.into()) };
                     truncate_at_line(&mut batches, line);
-                    refused = Some(error.into());
+                    refused = vec![error.into()];
                 }
             }
         }
@@ -517,6 +524,21 @@ impl Writer {
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         Ok(())
+    }
+
+    /// Leaves out what cannot be taken.
+    fn decide_valid(&mut self, batches: Vec<Batch>, txn: Txn) -> (Vec<Op>, Vec<Error>) {
+        let (mut tables, mut refused) = (Vec::with_capacity(batches.len()), Refused::default());
+        for batch in batches {
+            match self.for_view(std::slice::from_ref(&batch)) {
+                Some(error) => {
+                    batch.lines.iter().for_each(|line| refused.push(error.clone().at_line(Some(*line))));
+                }
+                None => tables.push(batch),
+            }
+        }
+        let ops = commit_valid(&mut self.catalog, tables, txn, &mut refused);
+        (ops, refused.into_reasons().into_iter().map(Error::from).collect())
     }
 
     /// Why some of the rows are refused: their table is defined by a query.
@@ -698,7 +720,7 @@ mod tests {
 
     /// A commit of so many bytes.
     fn request(mode: RowsMode, bytes: usize) -> Request {
-        let timestamps = Some(BatchTimestamps { unit: TimeUnit::Nanos, values: vec![0; bytes / 8] });
+        let timestamps = Some(BatchTimestamps::new(TimeUnit::Nanos, vec![0; bytes / 8]));
         let batch =
             Batch { table: "t".to_owned(), rows: bytes / 8, columns: Vec::new(), timestamps, lines: Vec::new() };
         Request { work: Work::Rows { batches: vec![batch], mode }, reply: oneshot::channel().0 }

@@ -35,10 +35,10 @@ fn batch(hosts: &[String], first: usize) -> Batch {
             column("host", ColumnType::Symbol, Values::U32(codes), dictionary),
             column("n", ColumnType::Long, Values::I64(numbers), Views::new()),
         ],
-        timestamps: Some(BatchTimestamps {
-            unit: TimeUnit::Micros,
-            values: (first as i64..).take(ROWS).map(|second| second * 1_000_000).collect(),
-        }),
+        timestamps: Some(BatchTimestamps::new(
+            TimeUnit::Micros,
+            (first as i64..).take(ROWS).map(|second| second * 1_000_000).collect(),
+        )),
         lines: Vec::new(),
     }
 }

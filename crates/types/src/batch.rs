@@ -3,16 +3,17 @@
 //! A batch knows names, not ids: whether its table and columns exist, which ids they and the symbols get and what
 //! must be converted is decided at the commit, so that a rejected batch leaves no trace.
 
-use crate::{Column, ColumnType, TimeUnit, Values, Views};
+use crate::{Column, ColumnType, EpochUnit, TimeUnit, Values, Views};
 
 /// Always: every column and `timestamps` have `rows` rows; names of columns are distinct without regard to case
-/// and valid by [`crate::schema::column_name_problem`], the table's by [`crate::schema::table_name_problem`].
+/// and valid by [`crate::schema::name_problem`], the table's as well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     pub table: String,
     pub rows: usize,
     pub columns: Vec<BatchColumn>,
-    /// Values for the designated timestamp, whatever its name; `None` when it is among `columns` by name.
+    /// Values for the designated timestamp, whatever its name; `None` when it is among `columns` by name. With
+    /// [`BatchTimestamps::line`] it may be among `columns` as well: its values there, where they are not NULL, win.
     pub timestamps: Option<BatchTimestamps>,
     /// For each row the line of the request it came from, counted from 1, for error messages; may be empty.
     pub lines: Vec<u32>,
@@ -36,6 +37,35 @@ pub struct BatchColumn {
 pub struct BatchTimestamps {
     pub unit: TimeUnit,
     pub values: Vec<i64>,
+    /// Rules of line protocol; `None` for batches of other origin.
+    pub line: Option<LineTimes>,
+}
+
+/// What line protocol says of times beside their values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineTimes {
+    /// The unit of the designated timestamp of a table that the batch creates.
+    pub new_unit: TimeUnit,
+    /// The unit of integers that fields give for the designated timestamp.
+    pub integers: EpochUnit,
+}
+
+impl BatchTimestamps {
+    /// Times that did not come by line protocol.
+    #[must_use]
+    pub fn new(unit: TimeUnit, values: Vec<i64>) -> BatchTimestamps {
+        BatchTimestamps { unit, values, line: None }
+    }
+
+    /// The unit of the designated timestamp of a table that the batch creates.
+    #[must_use]
+    pub fn new_unit(&self) -> TimeUnit {
+        match (self.line, self.unit) {
+            (Some(line), _) => line.new_unit,
+            (None, TimeUnit::Nanos) => TimeUnit::Nanos,
+            (None, TimeUnit::Micros | TimeUnit::Millis) => TimeUnit::Micros,
+        }
+    }
 }
 
 impl Batch {

@@ -21,7 +21,7 @@ pub mod ttl;
 pub mod view;
 pub mod views;
 
-pub use batch::{Batch, BatchColumn, BatchTimestamps};
+pub use batch::{Batch, BatchColumn, BatchTimestamps, LineTimes};
 pub use bitmap::Bitmap;
 pub use column::{Column, Values};
 pub use column_type::ColumnType;
@@ -31,7 +31,7 @@ pub use ids::{ColumnId, SegmentId, SymbolId, TableId, Txn};
 pub use interval::Interval;
 pub use schema::{ColumnSchema, TableSchema};
 pub use sqlstate::SqlState;
-pub use time::{PartitionBy, TimeUnit};
+pub use time::{EpochUnit, PartitionBy, TimeUnit};
 pub use ttl::Ttl;
 pub use view::{Materialized, Period, Refresh, Schedule, TimeChange, TimeChangeKind, View, ViewState};
 pub use views::{Views, ViewsRef};

@@ -89,10 +89,20 @@ pub fn fold_name(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// Says what is wrong with a table name; `None` when it may be used. The rules are QuestDB's.
+/// Says what is wrong with the name of a table or column; `None` when it may be used.
+///
+/// A name is 1 to [`NAME_BYTES_MAX`] bytes of UTF-8 without control characters and byte order marks: senders of line
+/// protocol name their fields `usage.idle`, `%cpu` and `latency(ms)`, and two names that differ stay two columns.
+#[must_use]
+pub fn name_problem(name: &str, what: &str) -> Option<String> {
+    find_problem(name, what, &[])
+}
+
+/// Says where a table name breaks QuestDB's rules, which are narrower than [`name_problem`]: for names that are made from
+/// names of files.
 #[must_use]
 pub fn table_name_problem(name: &str) -> Option<String> {
-    let problem = name_problem(name, "table", &['?', ',', '\'', '"', '\\', '/', ':', ')', '(', '+', '*', '%', '~']);
+    let problem = find_problem(name, "table", &['?', ',', '\'', '"', '\\', '/', ':', ')', '(', '+', '*', '%', '~']);
     if problem.is_none() && (name.starts_with('.') || name.ends_with('.') || name.contains("..")) {
         return Some(format!("table name {name:?} has a dot at an end or two in a row"));
     }
@@ -102,13 +112,14 @@ pub fn table_name_problem(name: &str) -> Option<String> {
     problem
 }
 
-/// Says what is wrong with a column name; `None` when it may be used. The rules are QuestDB's.
+/// Says where a column name breaks QuestDB's rules, which are narrower than [`name_problem`]: for names that are made from
+/// header records.
 #[must_use]
 pub fn column_name_problem(name: &str) -> Option<String> {
-    name_problem(name, "column", &['?', '.', ',', '\'', '"', '\\', '/', ':', ')', '(', '+', '-', '*', '%', '~'])
+    find_problem(name, "column", &['?', '.', ',', '\'', '"', '\\', '/', ':', ')', '(', '+', '-', '*', '%', '~'])
 }
 
-fn name_problem(name: &str, what: &str, forbidden: &[char]) -> Option<String> {
+fn find_problem(name: &str, what: &str, forbidden: &[char]) -> Option<String> {
     if name.is_empty() {
         return Some(format!("{what} name is empty"));
     }
@@ -116,5 +127,5 @@ fn name_problem(name: &str, what: &str, forbidden: &[char]) -> Option<String> {
         return Some(format!("{what} name of {} bytes is longer than {NAME_BYTES_MAX}", name.len()));
     }
     let bad = |c: char| forbidden.contains(&c) || c.is_control() || c == '\u{feff}';
-    name.chars().find(|&c| bad(c)).map(|c| format!("{what} name {name:?} has a {c:?}, which names may not have"))
+    name.chars().find(|&c| bad(c)).map(|c| format!("{what} name {name:?} has a {c:?}, which names cannot have"))
 }

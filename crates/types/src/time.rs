@@ -29,6 +29,69 @@ impl TimeUnit {
     }
 }
 
+/// The unit of a number that counts from 1970-01-01 UTC, as a client states it: `precision=` of line protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EpochUnit {
+    /// The client stated none: nanoseconds.
+    Unstated,
+    Nanos,
+    Micros,
+    Millis,
+    Seconds,
+    Minutes,
+    Hours,
+    /// Seconds to nanoseconds, by the magnitude of each number: [`EpochUnit::detect`].
+    Auto,
+}
+
+impl EpochUnit {
+    /// The names that [`EpochUnit::from_precision`] reads.
+    pub const NAMES: &str = "n, ns, u, us, ms, s, m, h, nanosecond, microsecond, millisecond, second and auto";
+
+    /// Reads the value of `precision=` as InfluxDB 1, 2 and 3 and QuestDB spell it.
+    #[must_use]
+    pub fn from_precision(text: &str) -> Option<EpochUnit> {
+        Some(match text {
+            "" => EpochUnit::Unstated,
+            "n" | "ns" | "nanosecond" => EpochUnit::Nanos,
+            "u" | "us" | "µ" | "µs" | "microsecond" => EpochUnit::Micros,
+            "ms" | "millisecond" => EpochUnit::Millis,
+            "s" | "second" => EpochUnit::Seconds,
+            "m" | "minute" => EpochUnit::Minutes,
+            "h" | "hour" => EpochUnit::Hours,
+            "auto" => EpochUnit::Auto,
+            _ => return None,
+        })
+    }
+
+    /// The unit of `count` by its magnitude, with the limits of InfluxDB 3: below 5·10⁹ seconds, below 5·10¹² milliseconds,
+    /// below 5·10¹⁵ microseconds, else nanoseconds.
+    #[must_use]
+    pub fn detect(count: i64) -> EpochUnit {
+        match count.unsigned_abs() {
+            ..5_000_000_000 => EpochUnit::Seconds,
+            ..5_000_000_000_000 => EpochUnit::Millis,
+            ..5_000_000_000_000_000 => EpochUnit::Micros,
+            _ => EpochUnit::Nanos,
+        }
+    }
+
+    /// `count` of this unit in `to`; `None` when it does not fit. Going to a coarser unit rounds down.
+    #[must_use]
+    pub fn convert(self, count: i64, to: TimeUnit) -> Option<i64> {
+        let (from, factor) = match self {
+            EpochUnit::Unstated | EpochUnit::Nanos => (TimeUnit::Nanos, 1),
+            EpochUnit::Micros => (TimeUnit::Micros, 1),
+            EpochUnit::Millis => (TimeUnit::Millis, 1),
+            EpochUnit::Seconds => (TimeUnit::Millis, 1_000),
+            EpochUnit::Minutes => (TimeUnit::Millis, 60_000),
+            EpochUnit::Hours => (TimeUnit::Millis, 3_600_000),
+            EpochUnit::Auto => return EpochUnit::detect(count).convert(count, to),
+        };
+        from.convert(count.checked_mul(factor)?, to)
+    }
+}
+
 /// The time interval of one partition of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PartitionBy {

@@ -1,13 +1,6 @@
 //! Names and text as lines carry them.
 
-/// What keeps a name from being sent; `None` when it can be.
-#[must_use]
-pub fn name_problem(name: &str, what: &str) -> Option<String> {
-    match what {
-        "table" => tidalite_types::schema::table_name_problem(name),
-        _ => tidalite_types::schema::column_name_problem(name),
-    }
-}
+pub use tidalite_types::schema::name_problem;
 
 /// What has a backslash before it in a name.
 const SPECIAL: [u8; 6] = *b" ,=\n\r\\";

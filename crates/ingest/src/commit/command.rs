@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::wal::record::Op;
 use std::sync::Arc;
 use tidalite_types::command::{CreateTable, CreateView};
-use tidalite_types::schema::{column_name_problem, same_name, table_name_problem};
+use tidalite_types::schema::{name_problem, same_name};
 use tidalite_types::view::ALWAYS;
 use tidalite_types::{
     ColumnId, ColumnType, Command, ErrorKind, Materialized, PartitionBy, Schedule, TableId, TableSchema, Ttl, View,
@@ -209,7 +209,7 @@ fn no_view(name: &str, is_materialized: bool) -> Error {
 }
 
 fn new_schema(create: CreateTable) -> Result<TableSchema> {
-    if let Some(problem) = table_name_problem(&create.name) {
+    if let Some(problem) = name_problem(&create.name, "table") {
         return Err(Error::invalid(problem));
     }
     if create.columns.is_empty() {
@@ -297,7 +297,7 @@ fn set_dedup(schema: &mut TableSchema, keys: &[String]) -> Result<()> {
 
 fn rename_table(catalog: &Catalog, table: &str, to: String) -> Result<Op> {
     let (id, mut schema) = find(catalog, table)?;
-    if let Some(problem) = table_name_problem(&to) {
+    if let Some(problem) = name_problem(&to, "table") {
         return Err(Error::invalid(problem));
     }
     if catalog.id_of(&to).is_some_and(|other| other != id) {
@@ -310,7 +310,7 @@ fn rename_table(catalog: &Catalog, table: &str, to: String) -> Result<Op> {
 fn rename_column(catalog: &Catalog, table: &str, column: &str, to: String) -> Result<Op> {
     let (id, mut schema) = find(catalog, table)?;
     let column = find_column(&schema, column)?;
-    if let Some(problem) = column_name_problem(&to) {
+    if let Some(problem) = name_problem(&to, "column") {
         return Err(Error::invalid(problem));
     }
     if schema.columns.iter().any(|c| c.id != column && same_name(&c.name, &to)) {

@@ -255,7 +255,7 @@ impl CsvParser {
         let mut columns = Vec::with_capacity(self.columns.len());
         for (i, builder) in self.columns.iter_mut().enumerate() {
             match (self.designated == Some(i)).then(|| builder.finish_times()).flatten() {
-                Some((unit, values)) => timestamps = Some(BatchTimestamps { unit, values }),
+                Some((unit, values)) => timestamps = Some(BatchTimestamps::new(unit, values)),
                 None => columns.extend(builder.finish(rows)),
             }
         }

@@ -1,7 +1,7 @@
 //! Values in binary form, behind a second `=`: doubles and arrays (protocol version 2), decimals (version 3).
 
 use super::outcome::{Parsed, Stop, bad};
-use super::value::{Decimal, Value};
+use super::value::{Decimal, Missing, Value};
 
 pub(super) const TYPE_DOUBLE: u8 = 16;
 const TYPE_ARRAY: u8 = 14;
@@ -95,7 +95,7 @@ fn decimal<'a>(reader: &mut Reader<'a>) -> Parsed<Value<'a>> {
     let len = usize::from(reader.byte()?);
     let bytes = reader.bytes(len)?;
     let Some(&first) = bytes.first() else {
-        return Ok(Value::Null);
+        return Ok(Value::Missing(Missing::Decimal));
     };
     let fill: u8 = if first >= 0x80 { 0xff } else { 0 };
     let surplus = len.saturating_sub(16);

@@ -6,7 +6,7 @@
 use super::outcome::{Parsed, bad, shown};
 use super::scan::tag_of;
 use super::symbol::SymbolTable;
-use super::value::{DECIMAL_DIGITS_MAX, Decimal, Value};
+use super::value::{DECIMAL_DIGITS_MAX, Decimal, Missing, Value};
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
 /// The values so far, by what the first of them was and what later ones widened it to.
@@ -28,7 +28,7 @@ pub(super) enum Data {
 impl Data {
     fn of(value: &Value<'_>, rows: usize) -> Data {
         match *value {
-            Value::Null => Data::None,
+            Value::Null | Value::Missing(_) => Data::None,
             Value::Symbol(_) => Data::Symbol(Vec::with_capacity(rows)),
             Value::Varchar(_) => Data::Varchar(Views::with_capacity(rows)),
             Value::Long(_) => Data::Long(Vec::with_capacity(rows)),
@@ -113,6 +113,20 @@ impl Data {
         }
     }
 
+    /// Whether `value` has another type than these values, strings and tags aside.
+    fn differs(&self, value: &Value<'_>) -> bool {
+        match (self, value) {
+            (Data::Symbol(_) | Data::Varchar(_), Value::Symbol(_) | Value::Varchar(_))
+            | (Data::Long(_), Value::Long(_))
+            | (Data::Double(_), Value::Double(_))
+            | (Data::Boolean(_), Value::Boolean(_)) => false,
+            (Data::Timestamp(unit, _), Value::Timestamp(given, _)) => unit != given,
+            (Data::Decimal(scale, _), Value::Decimal(given)) => given.scale > *scale,
+            (Data::Array(dims, _), Value::Array { dims: given, .. }) => dims != given,
+            _ => true,
+        }
+    }
+
     /// These values in a type that also holds `value`; `None` when they are already, or cannot be.
     /// Inner `None`: a value does not fit that type.
     fn widened(&self, value: &Value<'_>) -> Option<Option<Data>> {
@@ -142,6 +156,8 @@ fn rescale(values: impl Iterator<Item = i128>, from: u8, to: u8) -> Option<Data>
 pub(super) struct ColumnBuilder {
     pub name: String,
     pub data: Data,
+    /// The type of a value "not a number" that came before any other value of the batch.
+    missing: Option<Missing>,
     pub validity: Option<Bitmap>,
     /// What `data` was before the first value that made it wider.
     pub narrower: Option<Data>,
@@ -156,6 +172,8 @@ pub(super) struct ColumnBuilder {
 pub(super) enum Undo {
     /// The column got its first value of the batch.
     Started { column: u32 },
+    /// The column got its first "not a number" of the batch.
+    Missing { column: u32 },
     /// The column was widened from this.
     Widened { column: u32, data: Data },
     /// The dictionary got a new last entry.
@@ -169,6 +187,8 @@ pub(super) struct SetContext<'a> {
     pub rows: usize,
     /// Rows the batch is expected to have.
     pub rows_hint: usize,
+    /// As [`super::LineOptions::widens`].
+    pub widens: bool,
     pub epoch: u32,
     pub seed: u64,
     pub undo: &'a mut Vec<Undo>,
@@ -180,6 +200,7 @@ impl ColumnBuilder {
         ColumnBuilder {
             name,
             data: Data::None,
+            missing: None,
             validity: None,
             narrower: None,
             dictionary: Views::new(),
@@ -194,17 +215,29 @@ impl ColumnBuilder {
         if self.data.len() > rows {
             return Ok(());
         }
-        if matches!(value, Value::Null) {
-            return Ok(()); // the lag says it
+        // NULL is stored by the lag of the column behind its table.
+        match value {
+            Value::Null => return Ok(()),
+            Value::Missing(missing) => {
+                if !self.is_live() {
+                    self.missing = Some(missing);
+                    context.undo.push(Undo::Missing { column: context.column });
+                }
+                return Ok(());
+            }
+            _ => {}
         }
         if matches!(self.data, Data::None) {
             self.data = Data::of(&value, context.rows_hint.max(rows + 1));
             context.undo.push(Undo::Started { column: context.column });
         }
         self.fill(rows);
+        if !context.widens && self.data.differs(&value) {
+            return bad(at, self.mismatch(&value));
+        }
         if let Some(widened) = self.data.widened(&value) {
             let Some(data) = widened else {
-                return bad(at, format!("{}, and values before it do not fit its precision", self.mismatch(&value)));
+                return bad(at, format!("{}, and earlier values do not fit its precision", self.mismatch(&value)));
             };
             let data = std::mem::replace(&mut self.data, data);
             self.narrower.get_or_insert_with(|| data.clone());
@@ -215,6 +248,11 @@ impl ColumnBuilder {
             validity.push(true);
         }
         Ok(())
+    }
+
+    /// Whether the batch has the column.
+    pub(super) fn is_live(&self) -> bool {
+        self.missing.is_some() || !matches!(self.data, Data::None)
     }
 
     /// Sets the value of a column of symbols to an entry of its symbol table and returns its id; `None` leaves it to
@@ -272,8 +310,8 @@ impl ColumnBuilder {
                 return self.push_symbol(text, at, context);
             }
             (Data::Varchar(v), Value::Varchar(text) | Value::Symbol(text)) => {
-                check_text(text, at, &self.name)?;
-                check_room(v, text.len(), at, &self.name)?;
+                check_text(text, at)?;
+                check_room(v, text.len(), at)?;
                 v.push(text);
             }
             (Data::Long(v), Value::Long(x)) => v.push(x),
@@ -283,10 +321,7 @@ impl ColumnBuilder {
             (Data::Timestamp(unit, v), Value::Timestamp(from, x)) => match from.convert(x, *unit) {
                 Some(x) => v.push(x),
                 None => {
-                    return bad(
-                        at,
-                        format!("timestamp is out of range for column {:?}, which is in nanoseconds", self.name),
-                    );
+                    return bad(at, "timestamp is out of range for nanoseconds, the unit of earlier values");
                 }
             },
             (Data::Decimal(scale, v), Value::Decimal(_) | Value::Long(_)) => {
@@ -299,18 +334,12 @@ impl ColumnBuilder {
                     Some(decimal) => v.push(decimal.unscaled),
                     None => {
                         let digits = DECIMAL_DIGITS_MAX;
-                        return bad(
-                            at,
-                            format!(
-                                "value of column {:?} has more than {digits} digits at its scale of {scale}",
-                                self.name
-                            ),
-                        );
+                        return bad(at, format!("value has more than {digits} digits at the scale of {scale}"));
                     }
                 }
             }
             (Data::Array(dims, v), Value::Array { dims: given, bytes }) if *dims == given => {
-                check_room(v, bytes.len(), at, &self.name)?;
+                check_room(v, bytes.len(), at)?;
                 v.push(bytes);
             }
             _ => return bad(at, self.mismatch(&value)),
@@ -323,8 +352,8 @@ impl ColumnBuilder {
         let id = match self.symbols.find(&tag, context.epoch) {
             Some(id) => id,
             None => {
-                check_text(text, at, &self.name)?;
-                check_room(&self.dictionary, text.len(), at, &self.name)?;
+                check_text(text, at)?;
+                check_room(&self.dictionary, text.len(), at)?;
                 let id = self.dictionary.len() as u32;
                 let (entry, grown) = self.symbols.add(&tag, context.epoch, &mut self.dictionary);
                 *context.cache_bytes += grown;
@@ -340,8 +369,7 @@ impl ColumnBuilder {
 
     #[cold]
     fn mismatch(&self, value: &Value<'_>) -> String {
-        let (name, has) = (&self.name, self.data.column_type());
-        format!("column {name:?} is {has} earlier in the same batch and {} here", value.type_name())
+        format!("value is {}, but earlier values of the same batch are {}", value.type_name(), self.data.column_type())
     }
 
     /// So many values were added that are not NULL.
@@ -372,6 +400,7 @@ impl ColumnBuilder {
                 self.data = Data::None;
                 self.validity = None;
             }
+            Undo::Missing { .. } => self.missing = None,
             Undo::Widened { data, .. } => {
                 // Rows only grow: one that is as long came with this very change.
                 self.narrower.take_if(|narrower| narrower.len() == data.len());
@@ -395,11 +424,19 @@ impl ColumnBuilder {
 
     pub(super) fn byte_count(&self, rows: usize) -> usize {
         let validity = if self.validity.is_some() || self.data.len() < rows { rows / 8 } else { 0 };
-        self.data.byte_count(rows) + validity + self.dictionary.len() * 16 + self.dictionary.data().len()
+        let values = if matches!(self.data, Data::None) { rows * 16 } else { self.data.byte_count(rows) };
+        values + validity + self.dictionary.len() * 16 + self.dictionary.data().len()
     }
 
     /// The finished column of `rows` rows; the builder is then without values, and without dictionary unless it keeps it.
     pub(super) fn take(&mut self, rows: usize, keeps_dictionary: bool) -> BatchColumn {
+        if let (Data::None, Some(missing)) = (&self.data, self.missing.take()) {
+            self.data = match missing {
+                Missing::Double => Data::Double(Vec::new()),
+                Missing::Decimal => Data::Decimal(0, Vec::new()),
+            };
+        }
+        self.missing = None;
         self.fill(rows);
         let data = std::mem::take(&mut self.data);
         let dictionary = match (&data, keeps_dictionary) {
@@ -417,20 +454,13 @@ impl ColumnBuilder {
     }
 }
 
-pub(super) fn check_text(text: &[u8], at: usize, name: &str) -> Parsed<()> {
+pub(super) fn check_text(text: &[u8], at: usize) -> Parsed<()> {
     match std::str::from_utf8(text) {
         Ok(_) => Ok(()),
-        Err(e) => bad(
-            at,
-            format!("value {} of column {name:?} is not UTF-8 from its byte {} on", shown(text), e.valid_up_to() + 1),
-        ),
+        Err(e) => bad(at, format!("value {} is not UTF-8 from its byte {} on", shown(text), e.valid_up_to() + 1)),
     }
 }
 
-pub(super) fn check_room(views: &Views, bytes: usize, at: usize, name: &str) -> Parsed<()> {
-    if views.has_room(bytes) {
-        Ok(())
-    } else {
-        bad(at, format!("more than 2 GiB of text in column {name:?} of one batch"))
-    }
+pub(super) fn check_room(views: &Views, bytes: usize, at: usize) -> Parsed<()> {
+    if views.has_room(bytes) { Ok(()) } else { bad(at, "more than 2 GiB of text in one column of one batch") }
 }

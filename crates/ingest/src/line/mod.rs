@@ -7,15 +7,17 @@
 //! the [`column`]s of a [`table`], and takes short cuts through [`scan`] and [`symbol`] where a line is like an
 //! earlier one; [`series`] knows whole beginnings of lines, [`shape`] their fields; of lines that are known as a whole
 //! [`waiting`] keeps the rows until there are a few. A short cut never decides that a line is bad: what it does not like
-//! goes the general way.
+//! goes the general way. [`partial`] takes the good lines of an input with bad ones; [`span`] finds the end of a bad line.
 
 mod binary;
 mod column;
 mod outcome;
+mod partial;
 mod row;
 pub(crate) mod scan;
 mod series;
 mod shape;
+mod span;
 pub(crate) mod symbol;
 mod table;
 mod value;
@@ -27,45 +29,31 @@ mod tests;
 use column::Undo;
 use hashbrown::HashMap;
 use outcome::{Parsed, Stop, bad};
+pub use partial::{RefusedLine, ValidLines};
 use row::{Fields, RowReader, Tags};
 use series::{Known, SeriesCache, SeriesTags};
+use span::LineSpan;
 use std::fmt;
 use table::{START, StepId, TableBuilder, UNKNOWN};
 use tidalite_types::schema::fold_name;
-use tidalite_types::{Batch, ErrorKind};
+use tidalite_types::{Batch, EpochUnit, ErrorKind, TimeUnit};
 
-/// The unit of a timestamp at the end of a line that carries no suffix: `precision=` over HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineTimeUnit {
-    Nanos,
-    Micros,
-    Millis,
-    Seconds,
-    Minutes,
-    Hours,
-}
-
-impl LineTimeUnit {
-    /// Reads the value of `precision=`: `n`, `ns`, `u`, `us`, `ms`, `s`, `m`, `h`.
-    #[must_use]
-    pub fn from_precision(text: &str) -> Option<LineTimeUnit> {
-        Some(match text {
-            "n" | "ns" => LineTimeUnit::Nanos,
-            "u" | "us" => LineTimeUnit::Micros,
-            "ms" => LineTimeUnit::Millis,
-            "s" => LineTimeUnit::Seconds,
-            "m" => LineTimeUnit::Minutes,
-            "h" => LineTimeUnit::Hours,
-            _ => return None,
-        })
-    }
-}
+/// What is wrong with a string whose closing quote never comes.
+const UNCLOSED: &str = "quoted string is not closed";
 
 #[derive(Clone, Debug)]
 pub struct LineOptions {
-    pub timestamp_unit: LineTimeUnit,
+    /// The unit of a timestamp at the end of a line that carries no suffix, and of integers that fields give for the
+    /// designated timestamp.
+    pub timestamp_unit: EpochUnit,
+    /// The unit of the designated timestamp of tables that lines create. `None`: microseconds, unless a suffix or
+    /// `timestamp_unit` states nanoseconds.
+    pub new_table_unit: Option<TimeUnit>,
     /// Whether a NaN means "missing" and becomes NULL, as its senders mean it.
     pub nan_is_null: bool,
+    /// Whether a column may become wider within a batch, from LONG to DOUBLE for example. Off: a value of another type than
+    /// the first is an error of its line.
+    pub widens: bool,
     /// The longest line, its end included.
     pub line_bytes_max: usize,
     /// Memory for predictions kept from batch to batch; past it they are dropped by [`LineParser::take`].
@@ -82,8 +70,10 @@ pub struct LineOptions {
 impl Default for LineOptions {
     fn default() -> LineOptions {
         LineOptions {
-            timestamp_unit: LineTimeUnit::Nanos,
+            timestamp_unit: EpochUnit::Unstated,
+            new_table_unit: None,
             nan_is_null: true,
+            widens: true,
             line_bytes_max: 8 << 20,
             cache_bytes_max: 16 << 20,
             series_after_lines: 2_048,
@@ -98,8 +88,9 @@ impl Default for LineOptions {
 pub struct LineError {
     /// From 1, over the life of the parser or since [`LineParser::reset`].
     pub line: u64,
-    /// Position in the line in bytes, from 1.
-    pub column: usize,
+    /// In the line, in bytes, from 1.
+    pub position: usize,
+    /// Names table and column, where they are known.
     pub message: String,
 }
 
@@ -112,7 +103,7 @@ impl LineError {
 
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: {}", self.line, self.column, self.message)
+        write!(f, "line {}, position {}: {}", self.line, self.position, self.message)
     }
 }
 
@@ -199,7 +190,7 @@ impl LineParser {
                 match self.parse_line(input, at, now_ns) {
                     Ok(next) => at = next,
                     Err(Stop::Incomplete) => break,
-                    Err(Stop::Bad { at: position, message }) => return Err(self.error(position - at, message)),
+                    Err(Stop::Bad { at: position, message, .. }) => return Err(self.error(position - at, message)),
                 }
                 self.line += 1;
             }
@@ -225,7 +216,10 @@ impl LineParser {
         line.push(b'\n');
         if self.parse(&line, now_ns)? < line.len() {
             self.scanned = 0;
-            return Err(self.error(line.len() - 1, "the input ends within a line".to_owned()));
+            return Err(match LineSpan::find(&line, 0) {
+                LineSpan::OpenQuote(at) => self.error(at, UNCLOSED.to_owned()),
+                LineSpan::Ends(_) => self.error(line.len() - 1, "the input ends within a line".to_owned()),
+            });
         }
         Ok(())
     }
@@ -235,7 +229,7 @@ impl LineParser {
     pub fn take(&mut self) -> Vec<Batch> {
         let active = std::mem::take(&mut self.active);
         let keeps = active.iter().all(|&t| self.tables[t as usize].may_keep_dictionaries());
-        let batches = active.iter().map(|&t| self.tables[t as usize].take(keeps)).collect();
+        let batches = active.iter().map(|&t| self.tables[t as usize].take(keeps, &self.options)).collect();
         self.rows = 0;
         if keeps {
             let newly = active.into_iter().filter(|&t| !std::mem::replace(&mut self.tables[t as usize].is_kept, true));
@@ -267,6 +261,12 @@ impl LineParser {
         self.scanned = 0;
     }
 
+    /// The number of the next line, from 1.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.line + 1
+    }
+
     /// Rows that [`LineParser::take`] would return.
     #[must_use]
     pub fn rows(&self) -> usize {
@@ -293,20 +293,21 @@ impl LineParser {
 
     #[cold]
     fn error(&self, offset: usize, message: String) -> LineError {
-        LineError { line: self.line + 1, column: offset + 1, message }
+        LineError { line: self.line + 1, position: offset + 1, message }
     }
 
     #[cold]
     fn too_long(&self) -> LineError {
         let max = self.options.line_bytes_max;
-        self.error(max, format!("line is longer than {max} bytes"))
+        self.error(max, format!("line is longer than {max} bytes, the setting line.bytes_max"))
     }
 
     /// Parses the line at `start`; returns where the next one starts.
     fn parse_line(&mut self, input: &[u8], start: usize, now_ns: i64) -> Parsed<usize> {
-        if let Some(next) = blank_line(input, start)? {
-            return Ok(next);
-        }
+        let start = match line_start(input, start)? {
+            LineStart::Row(at) => at,
+            LineStart::Next(next) => return Ok(next),
+        };
         let looks = self.options.predict && self.series.looks();
         let seen = if looks { self.known_tags(input, start) } else { Seen::Before };
         let (table_id, at, last, fields) = match seen {
@@ -351,7 +352,7 @@ impl LineParser {
             Err(stop) => {
                 table.undo_row(&mut self.undo);
                 self.series.void_ids();
-                Err(stop)
+                Err(stop.in_table(&table.name))
             }
         }
     }
@@ -474,7 +475,7 @@ impl LineParser {
     }
 
     fn find_table(&mut self, input: &[u8], start: usize) -> Parsed<(u32, usize)> {
-        let token = value::token(input, start)?;
+        let token = value::measurement(input, start)?;
         let end = token.end_at;
         let raw = &input[start..end];
         if !matches!(token.end, value::End::Comma | value::End::Space) {
@@ -495,15 +496,29 @@ impl LineParser {
     }
 }
 
-/// Where the line behind the one at `start` begins, if that is empty or a comment.
+/// What is at the start of a line.
+enum LineStart {
+    /// A row, from there.
+    Row(usize),
+    /// Nothing or a comment: the next line starts there.
+    Next(usize),
+}
+
 #[inline]
-fn blank_line(input: &[u8], start: usize) -> Parsed<Option<usize>> {
+fn line_start(input: &[u8], start: usize) -> Parsed<LineStart> {
     match input.get(start) {
-        Some(b'\n' | b'\r') | None => Ok(value::line_end(input, start)?.map(|len| start + len)),
-        Some(b'#') => match memchr::memchr(b'\n', &input[start..]) {
-            Some(len) => Ok(Some(start + len + 1)),
-            None => Err(Stop::Incomplete),
-        },
-        Some(_) => Ok(None),
+        Some(b'\n' | b'\r' | b'#' | b' ' | b'\t') | None => odd_start(input, start),
+        Some(_) => Ok(LineStart::Row(start)),
     }
+}
+
+/// Spaces and tabs before a line mean nothing, as in InfluxDB.
+fn odd_start(input: &[u8], start: usize) -> Parsed<LineStart> {
+    let blanks = input[start..].iter().position(|byte| !matches!(byte, b' ' | b'\t'));
+    let at = start + blanks.ok_or(Stop::Incomplete)?;
+    if input[at] == b'#' {
+        let len = memchr::memchr(b'\n', &input[at..]).ok_or(Stop::Incomplete)?;
+        return Ok(LineStart::Next(at + len + 1));
+    }
+    Ok(value::line_end(input, at)?.map_or(LineStart::Row(at), |len| LineStart::Next(at + len)))
 }

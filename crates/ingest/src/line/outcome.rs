@@ -7,13 +7,34 @@ pub(super) type Parsed<T> = Result<T, Stop>;
 pub(super) enum Stop {
     /// The input ends before the line does.
     Incomplete,
-    /// `at` is a position in the input.
-    Bad { at: usize, message: String },
+    /// `at` is a position in the input; `column` is the name of the column that is meant, if one is.
+    Bad { at: usize, column: Option<String>, message: String },
+}
+
+impl Stop {
+    #[cold]
+    pub(super) fn in_column(self, name: &str) -> Stop {
+        match self {
+            Stop::Incomplete => Stop::Incomplete,
+            Stop::Bad { at, message, .. } => Stop::Bad { at, column: Some(name.to_owned()), message },
+        }
+    }
+
+    /// Puts the names of table and column before the message.
+    #[cold]
+    pub(super) fn in_table(self, name: &str) -> Stop {
+        let Stop::Bad { at, column, message } = self else { return self };
+        let message = match column {
+            Some(column) => format!("column {column:?} of table {name:?}: {message}"),
+            None => format!("table {name:?}: {message}"),
+        };
+        Stop::Bad { at, column: None, message }
+    }
 }
 
 #[cold]
 pub(super) fn bad<T>(at: usize, message: impl Into<String>) -> Parsed<T> {
-    Err(Stop::Bad { at, message: message.into() })
+    Err(Stop::Bad { at, column: None, message: message.into() })
 }
 
 /// Bytes of a message's subject, made readable and kept short.

@@ -4,13 +4,13 @@
 //! tried against the step that came last time (`TableBuilder::steps`), then read the general way.
 
 use super::column::{ColumnBuilder, Data, SetContext, Undo};
-use super::outcome::{Parsed, bad, shown};
+use super::outcome::{Parsed, Stop, bad, shown};
 use super::shape::{Advice, Shape};
 use super::table::{FINISH, START, StepId, StepSort, TableBuilder, UNKNOWN};
-use super::value::{End, FieldRules, in_years, line_unit};
-use super::{LineOptions, LineTimeUnit, scan, value};
+use super::value::{End, Escapes, FieldRules, LineUnit, in_years, line_unit, skip_spaces, unescape};
+use super::{LineOptions, scan, value};
 use std::ops::Range;
-use tidalite_types::TimeUnit;
+use tidalite_types::{EpochUnit, TimeUnit};
 
 pub(super) struct RowReader<'a> {
     pub table: &'a mut TableBuilder,
@@ -92,13 +92,13 @@ impl Fields {
 
 /// The timestamp of a line whose fields end at `at`, and where the next line starts.
 #[inline(always)]
-pub(super) fn line_end(input: &[u8], at: usize, options: &LineOptions) -> Option<(TimeUnit, i64, usize)> {
+pub(super) fn line_end(input: &[u8], at: usize, options: &LineOptions) -> Option<(LineUnit, i64, usize)> {
     if input.get(at) != Some(&b' ') {
         return None;
     }
     let (value, suffix, next) = scan::line_timestamp(input, at + 1)?;
-    let (unit, factor) = line_unit(suffix, options.timestamp_unit);
-    Some((unit, in_years(unit, value.checked_mul(factor)?)?, next))
+    let (unit, factor) = line_unit(suffix, options.timestamp_unit, value);
+    Some((unit, in_years(unit.unit(), value.checked_mul(factor)?)?, next))
 }
 
 /// What a separator leads to.
@@ -167,7 +167,7 @@ impl RowReader<'_> {
                 }
                 Place::Finish { timestamp_at } => {
                     if last == START {
-                        return bad(at, format!("a line of table {:?} without tags and fields", self.table.name));
+                        return bad(at, "line without tags and fields");
                     }
                     self.link(last, FINISH);
                     let (timestamp, next) = value::line_timestamp(input, timestamp_at, self.options.timestamp_unit)?;
@@ -254,28 +254,35 @@ impl RowReader<'_> {
                 return Ok(end);
             }
         }
+        let name = &self.input[at - prefix_bytes + 1..at - 1];
+        self.set_value(column, field, at, name).map_err(|stop| in_column(stop, name))
+    }
+
+    /// Reads the value at `at` the general way into its column, which is named `name` in the line.
+    fn set_value(&mut self, column: u32, field: bool, at: usize, name: &[u8]) -> Parsed<usize> {
         let rules = FieldRules { nan_is_null: self.options.nan_is_null, bytes_max: self.options.line_bytes_max };
         let (value, end) = if field {
             value::field(self.input, at, &rules, self.scratch)?
         } else {
             value::tag(self.input, at, self.scratch)?
         };
-        let fresh = matches!(self.table.columns[column as usize].data, Data::None);
-        if fresh {
-            self.table.name_column(column, &self.input[at - prefix_bytes + 1..at - 1], at)?;
+        let is_first = !self.table.columns[column as usize].is_live();
+        if is_first {
+            self.table.name_column(column, name, at)?;
         }
         let builder = &mut self.table.columns[column as usize];
         let mut context = SetContext {
             column,
             rows: self.table.rows,
             rows_hint: self.table.rows_hint,
+            widens: self.options.widens,
             epoch: self.epoch,
             seed: self.options.seed,
             undo: self.undo,
             cache_bytes: self.cache_bytes,
         };
         builder.set(value, at, &mut context)?;
-        if fresh && !matches!(builder.data, Data::None) {
+        if is_first && builder.is_live() {
             self.table.start_column(column, at)?;
         }
         Ok(end)
@@ -290,10 +297,10 @@ impl RowReader<'_> {
 
     /// Ends the row. Comes last and fails without a trace, so that a failure can be tried again the general way.
     #[inline(always)]
-    fn finish(&mut self, timestamp: Option<(TimeUnit, i64)>, at: usize, next: usize) -> Parsed<()> {
+    fn finish(&mut self, timestamp: Option<(LineUnit, i64)>, at: usize, next: usize) -> Parsed<()> {
         if next - self.start > self.options.line_bytes_max {
             let max = self.options.line_bytes_max;
-            return bad(self.start + max, format!("line is longer than {max} bytes"));
+            return bad(self.start + max, format!("line is longer than {max} bytes, the setting line.bytes_max"));
         }
         let (unit, value) = timestamp.unwrap_or_else(|| self.now());
         self.table.push_timestamp(unit, value, at)?;
@@ -303,13 +310,20 @@ impl RowReader<'_> {
     }
 
     /// The present time in the unit the batch has already, so that it never forces a finer one on it.
-    fn now(&self) -> (TimeUnit, i64) {
+    fn now(&self) -> (LineUnit, i64) {
         let unit = self.table.timestamp_unit.unwrap_or(match self.options.timestamp_unit {
-            LineTimeUnit::Nanos => TimeUnit::Nanos,
-            _ => TimeUnit::Micros,
+            EpochUnit::Unstated | EpochUnit::Auto => LineUnit::UnstatedNanos,
+            EpochUnit::Nanos => LineUnit::Nanos,
+            _ => LineUnit::Micros,
         });
-        (unit, self.now_ns.div_euclid(1_000_000_000 / unit.per_second()))
+        (unit, self.now_ns.div_euclid(1_000_000_000 / unit.unit().per_second()))
     }
+}
+
+#[cold]
+fn in_column(stop: Stop, name: &[u8]) -> Stop {
+    let mut scratch = Vec::new();
+    stop.in_column(&String::from_utf8_lossy(unescape(name, true, Escapes::Plain, &mut scratch)))
 }
 
 /// Reads the value if the column has the type that its text has, which adds nothing but a value at the end.
@@ -402,26 +416,30 @@ fn place(input: &[u8], at: usize, in_fields: bool, has_items: bool) -> Parsed<Pl
     if value::line_end(input, at)?.is_some() {
         return Ok(Place::Finish { timestamp_at: at });
     }
-    let name_at = at + 1;
     let space = input[at] == b' ';
     if space {
-        if in_fields || value::line_end(input, name_at)?.is_some() {
-            return Ok(Place::Finish { timestamp_at: name_at });
-        }
-        if input[name_at] == b' ' {
-            return Ok(Place::Finish { timestamp_at: name_at + 1 });
+        // Several spaces mean the same as one, as in InfluxDB.
+        at = skip_spaces(input, at) - 1;
+        if in_fields || value::line_end(input, at + 1)?.is_some() {
+            return Ok(Place::Finish { timestamp_at: at + 1 });
         }
     }
+    let name_at = at + 1;
     let token = value::token(input, name_at)?;
     let what = if space || in_fields { "field" } else { "tag" };
     if token.end == End::Equals {
         if token.end_at == name_at {
-            return bad(name_at, format!("a {what} without a name"));
+            return bad(name_at, format!("{what} without a name"));
         }
         let sort = StepSort { field: space || in_fields, after_field: in_fields, escaped: token.escaped };
         return Ok(Place::Item { prefix: at..token.end_at + 1, sort });
     }
-    if token.end == End::Line && space && has_items {
+    let ends_line = match token.end {
+        End::Line => true,
+        End::Space => value::line_end(input, skip_spaces(input, token.end_at))?.is_some(),
+        End::Comma | End::Equals => false,
+    };
+    if ends_line && space && has_items {
         // Tags only, and then the timestamp.
         return Ok(Place::Finish { timestamp_at: name_at });
     }

@@ -259,7 +259,7 @@ pub(super) fn quoted(input: &[u8], at: usize) -> Option<(&[u8], usize)> {
         return None;
     }
     let start = at + 1;
-    let len = memchr::memchr3(b'"', b'\\', b'\n', &input[start..])?;
+    let len = memchr::memchr2(b'"', b'\\', &input[start..])?;
     let end = start + len;
     (input[end] == b'"' && ends_value(input, end + 1)).then_some((&input[start..end], end + 1))
 }

@@ -4,16 +4,18 @@
 //! steps came after them; a line that repeats the shape of one before is read by comparing that text, without
 //! looking anything up. Steps and names stay from batch to batch, values do not.
 
+use super::LineOptions;
 use super::column::{ColumnBuilder, Data, Undo};
 use super::outcome::{Parsed, bad, shown};
 use super::scan::{Prefix, hash};
 use super::shape::Shape;
-use super::value::unescape;
+use super::value::{Escapes, LineUnit, unescape};
 use super::waiting::WaitingRows;
+use crate::commit::TIMESTAMP_NAME;
 use crate::order::by_time;
 use hashbrown::{HashMap, HashTable};
-use tidalite_types::schema::{column_name_problem, fold_name, table_name_problem};
-use tidalite_types::{Batch, BatchTimestamps, COLUMNS_MAX, TimeUnit, Views};
+use tidalite_types::schema::{fold_name, name_problem};
+use tidalite_types::{Batch, BatchTimestamps, COLUMNS_MAX, LineTimes, TimeUnit, Views};
 
 /// Number of a step of a table.
 pub(super) type StepId = u32;
@@ -59,7 +61,7 @@ pub(super) struct TableBuilder {
     pub rows: usize,
     /// Rows of the batch before: what this one may grow to.
     pub rows_hint: usize,
-    pub timestamp_unit: Option<TimeUnit>,
+    pub timestamp_unit: Option<LineUnit>,
     pub timestamps: Vec<i64>,
     pub lines: Vec<u32>,
     /// Whether it went on with the dictionaries of a batch before.
@@ -145,8 +147,8 @@ impl TableBuilder {
     /// The column of a name, which is checked when it is new.
     fn column(&mut self, raw: &[u8], escaped: bool, at: usize, cache_bytes: &mut usize) -> Parsed<u32> {
         let mut scratch = Vec::new();
-        let name = name_text(unescape(raw, escaped, &mut scratch), at, "column")?;
-        if let Some(problem) = column_name_problem(name) {
+        let name = name_text(unescape(raw, escaped, Escapes::Plain, &mut scratch), at, "column")?;
+        if let Some(problem) = name_problem(name, "column") {
             return bad(at, problem);
         }
         let folded = fold_name(name);
@@ -165,7 +167,7 @@ impl TableBuilder {
         let name = &mut self.columns[column as usize].name;
         if raw != name.as_bytes() {
             let mut scratch = Vec::new();
-            *name = name_text(unescape(raw, true, &mut scratch), at, "column")?.to_owned();
+            *name = name_text(unescape(raw, true, Escapes::Plain, &mut scratch), at, "column")?.to_owned();
         }
         Ok(())
     }
@@ -175,13 +177,14 @@ impl TableBuilder {
         self.live.push(column);
         // One is kept free for the designated timestamp.
         if self.live.len() >= COLUMNS_MAX {
-            return bad(at, format!("table {:?} gets more than {COLUMNS_MAX} columns", self.name));
+            return bad(at, format!("table cannot have more than {COLUMNS_MAX} columns"));
         }
         Ok(())
     }
 
     /// Appends the timestamp of the row being read. Fails without a trace.
-    pub(super) fn push_timestamp(&mut self, unit: TimeUnit, value: i64, at: usize) -> Parsed<()> {
+    #[inline(always)]
+    pub(super) fn push_timestamp(&mut self, unit: LineUnit, value: i64, at: usize) -> Parsed<()> {
         let own = *self.timestamp_unit.get_or_insert(unit);
         if own == unit {
             self.timestamps.push(value);
@@ -190,21 +193,30 @@ impl TableBuilder {
         self.push_converted(own, unit, value, at)
     }
 
-    fn push_converted(&mut self, own: TimeUnit, unit: TimeUnit, value: i64, at: usize) -> Parsed<()> {
-        if unit.per_second() < own.per_second() {
-            let Some(value) = unit.convert(value, own) else {
-                return bad(at, "timestamp is out of range for nanoseconds, the unit of earlier lines");
-            };
-            self.timestamps.push(value);
-            return Ok(());
+    #[inline(never)]
+    fn push_converted(&mut self, own: LineUnit, unit: LineUnit, value: i64, at: usize) -> Parsed<()> {
+        match (own, unit) {
+            (LineUnit::Micros, _) => {
+                let finer: Option<Vec<i64>> =
+                    self.timestamps.iter().map(|&t| TimeUnit::Micros.convert(t, TimeUnit::Nanos)).collect();
+                let Some(finer) = finer else {
+                    return bad(at, "timestamp in nanoseconds, which timestamps of earlier lines do not fit");
+                };
+                self.timestamps = finer;
+                self.timestamps.push(value);
+                self.timestamp_unit = Some(unit);
+            }
+            (_, LineUnit::Micros) => {
+                let Some(value) = TimeUnit::Micros.convert(value, TimeUnit::Nanos) else {
+                    return bad(at, "timestamp is out of range for nanoseconds, the unit of earlier lines");
+                };
+                self.timestamps.push(value);
+            }
+            (LineUnit::Nanos | LineUnit::UnstatedNanos, LineUnit::Nanos | LineUnit::UnstatedNanos) => {
+                self.timestamps.push(value);
+                self.timestamp_unit = Some(LineUnit::Nanos);
+            }
         }
-        let finer: Option<Vec<i64>> = self.timestamps.iter().map(|&t| own.convert(t, unit)).collect();
-        let Some(finer) = finer else {
-            return bad(at, "timestamp in nanoseconds, which timestamps of earlier lines do not fit");
-        };
-        self.timestamps = finer;
-        self.timestamps.push(value);
-        self.timestamp_unit = Some(unit);
         Ok(())
     }
 
@@ -244,14 +256,17 @@ impl TableBuilder {
     /// Makes it as if the row being read had never begun.
     pub(super) fn undo_row(&mut self, undo: &mut Vec<Undo>) {
         while let Some(change) = undo.pop() {
-            let (Undo::Started { column } | Undo::Widened { column, .. } | Undo::Symbol { column, .. }) = change;
+            let (Undo::Started { column }
+            | Undo::Missing { column }
+            | Undo::Widened { column, .. }
+            | Undo::Symbol { column, .. }) = change;
             self.columns[column as usize].undo(change);
         }
         let columns = &mut self.columns;
         self.live.retain(|&column| {
             let column = &mut columns[column as usize];
             column.truncate(self.rows);
-            !matches!(column.data, Data::None)
+            column.is_live()
         });
         if self.rows == 0 {
             self.timestamp_unit = None;
@@ -274,21 +289,32 @@ impl TableBuilder {
         self.is_kept = false;
     }
 
+    /// Whether fields give the designated timestamp of a new table in nanoseconds.
+    fn gives_nanos(&self) -> bool {
+        let column = self.names.get(TIMESTAMP_NAME).and_then(|column| self.columns.get(*column as usize));
+        column.is_some_and(|column| matches!(column.data, Data::Timestamp(TimeUnit::Nanos, _)))
+    }
+
     /// The batch, in order of time where that is worth it; the builder is then without rows, and without dictionaries
     /// unless it keeps them.
-    pub(super) fn take(&mut self, keeps_dictionaries: bool) -> Batch {
+    pub(super) fn take(&mut self, keeps_dictionaries: bool, options: &LineOptions) -> Batch {
         self.settle();
         self.shape.begin_batch();
         let rows = std::mem::take(&mut self.rows);
         let live = std::mem::take(&mut self.live);
         self.rows_hint = rows;
+        let unit = self.timestamp_unit.take().unwrap_or(LineUnit::UnstatedNanos);
+        let has_nanos = unit == LineUnit::Nanos || self.gives_nanos();
+        let stated = if has_nanos { TimeUnit::Nanos } else { TimeUnit::Micros };
+        let new_unit = options.new_table_unit.unwrap_or(stated);
         let mut batch = Batch {
             table: self.name.clone(),
             rows,
             columns: live.into_iter().map(|c| self.columns[c as usize].take(rows, keeps_dictionaries)).collect(),
             timestamps: Some(BatchTimestamps {
-                unit: self.timestamp_unit.take().unwrap_or(TimeUnit::Nanos),
+                unit: unit.unit(),
                 values: std::mem::take(&mut self.timestamps),
+                line: Some(LineTimes { new_unit, integers: options.timestamp_unit }),
             }),
             lines: std::mem::take(&mut self.lines),
         };
@@ -309,8 +335,8 @@ pub(super) struct StepSort {
 /// Checks the name of a table and unescapes it.
 pub(super) fn table_name(raw: &[u8], escaped: bool, at: usize) -> Parsed<String> {
     let mut scratch = Vec::new();
-    let name = name_text(unescape(raw, escaped, &mut scratch), at, "table")?;
-    match table_name_problem(name) {
+    let name = name_text(unescape(raw, escaped, Escapes::Plain, &mut scratch), at, "table")?;
+    match name_problem(name, "table") {
         Some(problem) => bad(at, problem),
         None => Ok(name.to_owned()),
     }

@@ -1,13 +1,16 @@
 //! One value or name of a line, the general way: escapes, every type, every error.
 
 use super::outcome::{Parsed, Stop, bad, shown};
-use super::{LineTimeUnit, binary, scan};
-use tidalite_types::TimeUnit;
+use super::{binary, scan};
+use tidalite_types::{EpochUnit, TimeUnit};
 
 /// A value as it was written. `Micros` and `Nanos` are the units kept; milliseconds were converted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'a> {
+    /// No value, and no type.
     Null,
+    /// NULL of a type: NaN.
+    Missing(Missing),
     /// A tag.
     Symbol(&'a [u8]),
     Varchar(&'a [u8]),
@@ -27,6 +30,8 @@ impl Value<'_> {
     pub(super) fn type_name(&self) -> String {
         match self {
             Value::Null => "NULL".to_owned(),
+            Value::Missing(Missing::Double) => "DOUBLE".to_owned(),
+            Value::Missing(Missing::Decimal) => "DECIMAL".to_owned(),
             Value::Symbol(_) => "SYMBOL".to_owned(),
             Value::Varchar(_) => "VARCHAR".to_owned(),
             Value::Long(_) => "LONG".to_owned(),
@@ -38,6 +43,13 @@ impl Value<'_> {
             Value::Array { dims, .. } => "DOUBLE".to_owned() + &"[]".repeat(usize::from(*dims)),
         }
     }
+}
+
+/// The type of a value that is written as "not a number" and stored as NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    Double,
+    Decimal,
 }
 
 /// At most [`DECIMAL_DIGITS_MAX`] digits, `scale` of them behind the point.
@@ -143,7 +155,7 @@ pub(super) fn line_end(input: &[u8], at: usize) -> Parsed<Option<usize>> {
         Some(b'\r') => match input.get(at + 1) {
             None => Err(Stop::Incomplete),
             Some(b'\n') => Ok(Some(2)),
-            Some(_) => bad(at, "a carriage return within a line must be escaped by a backslash"),
+            Some(_) => bad(at, "carriage return within a line must follow a backslash"),
         },
         Some(_) => Ok(None),
     }
@@ -166,10 +178,11 @@ pub(super) fn token(input: &[u8], at: usize) -> Parsed<Token> {
             b' ' => End::Space,
             b'=' => End::Equals,
             b'\n' | b'\r' if line_end(input, pos)?.is_some() => End::Line,
-            0 => return bad(pos, "a zero byte outside of a quoted string"),
+            0 => return bad(pos, "zero byte outside of a quoted string"),
             b'\\' => {
                 escaped = true;
-                pos += 2;
+                let next = *input.get(pos + 1).ok_or(Stop::Incomplete)?;
+                pos += 1 + usize::from(Escapes::Plain.has(next));
                 continue;
             }
             _ => {
@@ -181,17 +194,55 @@ pub(super) fn token(input: &[u8], at: usize) -> Parsed<Token> {
     }
 }
 
-/// `raw` without its escaping backslashes.
-pub(super) fn unescape<'a>(raw: &'a [u8], escaped: bool, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+/// The name of a table: as [`token`], where an equals sign is a byte like others.
+pub(super) fn measurement(input: &[u8], at: usize) -> Parsed<Token> {
+    let (mut pos, mut escaped) = (at, false);
+    loop {
+        let token = token(input, pos)?;
+        escaped |= token.escaped;
+        match token.end {
+            End::Equals => pos = token.end_at + 1,
+            End::Comma | End::Space | End::Line => return Ok(Token { escaped, ..token }),
+        }
+    }
+}
+
+/// Which bytes a backslash before them escapes. A backslash before any other byte is part of the text, as in InfluxDB.
+///
+/// InfluxDB and QuestDB differ: InfluxDB has no escaped backslash outside of quotes, QuestDB's clients send one as two.
+/// These sets hold what the clients of both escape.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Escapes {
+    /// Names and values of tags.
+    Plain,
+    /// Strings in double quotes.
+    Quoted,
+}
+
+impl Escapes {
+    #[inline]
+    fn has(self, byte: u8) -> bool {
+        match self {
+            Escapes::Plain => matches!(byte, b',' | b' ' | b'=' | b'\\' | b'\n' | b'\r'),
+            Escapes::Quoted => matches!(byte, b'"' | b'\\' | b'\n' | b'\r'),
+        }
+    }
+}
+
+/// `raw` without the backslashes that escape the byte behind them.
+pub(super) fn unescape<'a>(raw: &'a [u8], escaped: bool, escapes: Escapes, scratch: &'a mut Vec<u8>) -> &'a [u8] {
     if !escaped {
         return raw;
     }
     scratch.clear();
-    let mut bytes = raw.iter();
-    while let Some(&byte) = bytes.next() {
-        let literal = if byte == b'\\' { bytes.next().copied() } else { Some(byte) };
-        scratch.extend(literal);
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let escaped = rest.get(at + 1).copied().filter(|byte| escapes.has(*byte));
+        scratch.extend_from_slice(&rest[..at]);
+        scratch.push(escaped.unwrap_or(b'\\'));
+        rest = &rest[at + 1 + usize::from(escaped.is_some())..];
     }
+    scratch.extend_from_slice(rest);
     scratch
 }
 
@@ -199,9 +250,9 @@ pub(super) fn unescape<'a>(raw: &'a [u8], escaped: bool, scratch: &'a mut Vec<u8
 pub(super) fn tag<'a>(input: &'a [u8], at: usize, scratch: &'a mut Vec<u8>) -> Parsed<(Value<'a>, usize)> {
     let token = token(input, at)?;
     if token.end == End::Equals {
-        return bad(token.end_at, "an equals sign within the value of a tag must be escaped by a backslash");
+        return bad(token.end_at, "equals sign within the value of a tag must follow a backslash");
     }
-    Ok((Value::Symbol(unescape(&input[at..token.end_at], token.escaped, scratch)), token.end_at))
+    Ok((Value::Symbol(unescape(&input[at..token.end_at], token.escaped, Escapes::Plain, scratch)), token.end_at))
 }
 
 /// How fields are read.
@@ -221,20 +272,19 @@ pub(super) fn field<'a>(
         Some(b'"') => quoted(input, at, scratch)?,
         Some(b'=') => {
             let (value, end) = binary::parse(input, at + 1, rules.bytes_max)?;
-            check_end(input, end, "a binary value")?;
+            check_end(input, end, "binary value")?;
             (value, end)
         }
         _ => {
             let token = token(input, at)?;
             if token.end == End::Equals {
-                return bad(token.end_at, "an equals sign within an unquoted value");
+                return bad(token.end_at, "equals sign within a value without quotes");
             }
-            let text = unescape(&input[at..token.end_at], token.escaped, scratch);
-            (plain(text, at)?, token.end_at)
+            (plain(&input[at..token.end_at], at)?, token.end_at)
         }
     };
     match value {
-        Value::Double(number) if number.is_nan() && rules.nan_is_null => Ok((Value::Null, end)),
+        Value::Double(number) if number.is_nan() && rules.nan_is_null => Ok((Value::Missing(Missing::Double), end)),
         value => Ok((value, end)),
     }
 }
@@ -244,19 +294,16 @@ fn quoted<'a>(input: &'a [u8], at: usize, scratch: &'a mut Vec<u8>) -> Parsed<(V
     let mut pos = start;
     let mut escaped = false;
     loop {
-        let found = memchr::memchr3(b'"', b'\\', b'\n', input.get(pos..).ok_or(Stop::Incomplete)?);
+        let found = memchr::memchr2(b'"', b'\\', input.get(pos..).ok_or(Stop::Incomplete)?);
         pos += found.ok_or(Stop::Incomplete)?;
-        match input[pos] {
-            b'"' => break,
-            b'\n' => return bad(at, "a quoted string is not closed before the end of the line"),
-            _ => {
-                escaped = true;
-                pos += 2;
-            }
+        if input[pos] == b'"' {
+            break;
         }
+        escaped = true;
+        pos += 2;
     }
-    check_end(input, pos + 1, "a quoted string")?;
-    Ok((Value::Varchar(unescape(&input[start..pos], escaped, scratch)), pos + 1))
+    check_end(input, pos + 1, "quoted string")?;
+    Ok((Value::Varchar(unescape(&input[start..pos], escaped, Escapes::Quoted, scratch)), pos + 1))
 }
 
 fn check_end(input: &[u8], at: usize, what: &str) -> Parsed<()> {
@@ -274,13 +321,14 @@ fn plain(text: &[u8], at: usize) -> Parsed<Value<'static>> {
     };
     match last {
         b'i' => long(body, text, at),
+        b'u' => unsigned(body, text, at),
         b't' if !body.is_empty() => timestamp(TimeUnit::Micros, 1, body, text, at),
-        b'n' => timestamp(TimeUnit::Nanos, 1, body, text, at),
+        b'n' if body.last().is_none_or(u8::is_ascii_digit) => timestamp(TimeUnit::Nanos, 1, body, text, at),
         b'm' => timestamp(TimeUnit::Micros, 1_000, body, text, at),
         b'd' => match Decimal::parse(body) {
             Some(Some(decimal)) => Ok(Value::Decimal(decimal)),
-            Some(None) => Ok(Value::Null),
-            None => bad(at, format!("{} is no decimal of at most {DECIMAL_DIGITS_MAX} digits", shown(text))),
+            Some(None) => Ok(Value::Missing(Missing::Decimal)),
+            None => bad(at, format!("{} is not a decimal of at most {DECIMAL_DIGITS_MAX} digits", shown(text))),
         },
         b't' | b'T' | b'f' | b'F' | b'e' | b'E' => {
             if is_word(text, b"t") || is_word(text, b"true") {
@@ -288,7 +336,7 @@ fn plain(text: &[u8], at: usize) -> Parsed<Value<'static>> {
             } else if is_word(text, b"f") || is_word(text, b"false") {
                 Ok(Value::Boolean(false))
             } else {
-                unknown(text, at)
+                double(text, at)
             }
         }
         _ => double(text, at),
@@ -301,7 +349,7 @@ fn is_word(text: &[u8], word: &[u8]) -> bool {
 
 #[cold]
 fn unknown<T>(text: &[u8], at: usize) -> Parsed<T> {
-    bad(at, format!("{} is no number, boolean, timestamp or quoted string", shown(text)))
+    bad(at, format!("{} is not a number, boolean, timestamp or quoted string", shown(text)))
 }
 
 fn long(body: &[u8], text: &[u8], at: usize) -> Parsed<Value<'static>> {
@@ -321,6 +369,17 @@ fn long(body: &[u8], text: &[u8], at: usize) -> Parsed<Value<'static>> {
         Some(value) => Ok(Value::Long(value)),
         None if is_integer(body) => bad(at, format!("{} is out of range for LONG", shown(text))),
         None => unknown(text, at),
+    }
+}
+
+/// InfluxDB's unsigned integers: digits without a sign.
+fn unsigned(body: &[u8], text: &[u8], at: usize) -> Parsed<Value<'static>> {
+    if body.is_empty() || !body.iter().all(u8::is_ascii_digit) {
+        return unknown(text, at);
+    }
+    match integer(body) {
+        Some(value) => Ok(Value::Long(value)),
+        None => bad(at, format!("{} is out of range for LONG", shown(text))),
     }
 }
 
@@ -364,44 +423,80 @@ pub(super) fn in_years(unit: TimeUnit, value: i64) -> Option<i64> {
     }
 }
 
-/// The unit a line's own timestamp is kept in, by its suffix (0 is none), and how many of it one is.
+/// What timestamps at the ends of lines are kept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineUnit {
+    Micros,
+    /// Nanoseconds by a suffix or by `precision=`.
+    Nanos,
+    /// Nanoseconds because nothing else was stated: a table that they create has microseconds, as in QuestDB.
+    UnstatedNanos,
+}
+
+impl LineUnit {
+    #[inline(always)]
+    pub(super) fn unit(self) -> TimeUnit {
+        match self {
+            LineUnit::Micros => TimeUnit::Micros,
+            LineUnit::Nanos | LineUnit::UnstatedNanos => TimeUnit::Nanos,
+        }
+    }
+}
+
+/// The unit that `value`, a line's own timestamp with this suffix (0 for none), is kept in, and the factor to get there.
 #[inline(always)]
-pub(super) fn line_unit(suffix: u8, default: LineTimeUnit) -> (TimeUnit, i64) {
-    match (suffix, default) {
-        (b'n', _) | (0, LineTimeUnit::Nanos) => (TimeUnit::Nanos, 1),
-        (b't', _) | (0, LineTimeUnit::Micros) => (TimeUnit::Micros, 1),
-        (b'm', _) | (_, LineTimeUnit::Millis) => (TimeUnit::Micros, 1_000),
-        (_, LineTimeUnit::Seconds) => (TimeUnit::Micros, 1_000_000),
-        (_, LineTimeUnit::Minutes) => (TimeUnit::Micros, 60_000_000),
-        (_, LineTimeUnit::Hours) => (TimeUnit::Micros, 3_600_000_000),
-        (_, LineTimeUnit::Nanos | LineTimeUnit::Micros) => (TimeUnit::Nanos, 1),
+pub(super) fn line_unit(suffix: u8, stated: EpochUnit, value: i64) -> (LineUnit, i64) {
+    match (suffix, stated) {
+        (0, EpochUnit::Unstated) => (LineUnit::UnstatedNanos, 1),
+        (b'n', _) | (0, EpochUnit::Nanos) => (LineUnit::Nanos, 1),
+        (b't', _) | (0, EpochUnit::Micros) => (LineUnit::Micros, 1),
+        (b'm', _) | (_, EpochUnit::Millis) => (LineUnit::Micros, 1_000),
+        (_, EpochUnit::Seconds) => (LineUnit::Micros, 1_000_000),
+        (_, EpochUnit::Minutes) => (LineUnit::Micros, 60_000_000),
+        (_, EpochUnit::Hours) => (LineUnit::Micros, 3_600_000_000),
+        (_, EpochUnit::Auto) => detected_unit(value),
+        (_, EpochUnit::Unstated | EpochUnit::Nanos | EpochUnit::Micros) => (LineUnit::UnstatedNanos, 1),
+    }
+}
+
+#[inline(never)]
+fn detected_unit(value: i64) -> (LineUnit, i64) {
+    match EpochUnit::detect(value) {
+        EpochUnit::Nanos | EpochUnit::Auto => (LineUnit::UnstatedNanos, 1),
+        unit => line_unit(0, unit, value),
     }
 }
 
 /// The timestamp at the end of a line, from `at` to the end: its unit and value, `None` when there is none, and
-/// where the next line starts.
-pub(super) fn line_timestamp(
-    input: &[u8],
-    at: usize,
-    default: LineTimeUnit,
-) -> Parsed<(Option<(TimeUnit, i64)>, usize)> {
+/// where the next line starts. Spaces before and behind it are skipped.
+pub(super) fn line_timestamp(input: &[u8], at: usize, stated: EpochUnit) -> Parsed<(Option<(LineUnit, i64)>, usize)> {
+    let at = skip_spaces(input, at);
     let token = token(input, at)?;
     let text = &input[at..token.end_at];
-    if token.end != End::Line {
-        let what = if token.end == End::Space { "a space" } else { "more" };
-        return bad(token.end_at, format!("{what} after {}, where a timestamp ends the line", shown(text)));
-    }
-    let next = token.end_at + line_end(input, token.end_at)?.unwrap_or(0);
+    let end_at = if token.end == End::Space { skip_spaces(input, token.end_at) } else { token.end_at };
+    let Some(end_bytes) = line_end(input, end_at)? else {
+        return bad(token.end_at, format!("more after {}, where a timestamp ends the line", shown(text)));
+    };
+    let next = end_at + end_bytes;
     let Some((&last, body)) = text.split_last() else {
         return Ok((None, next));
     };
     let (suffix, body) = if matches!(last, b'n' | b't' | b'm') { (last, body) } else { (0, text) };
     if !is_integer(body) {
-        return bad(at, format!("{} is no timestamp: an integer, alone or with suffix n, t or m", shown(text)));
+        return bad(at, format!("{} is not a timestamp: an integer, alone or with suffix n, t or m", shown(text)));
     }
-    let (unit, factor) = line_unit(suffix, default);
-    match integer(body).and_then(|value| in_years(unit, value.checked_mul(factor)?)) {
-        Some(value) => Ok((Some((unit, value)), next)),
+    let read = integer(body).and_then(|value| {
+        let (unit, factor) = line_unit(suffix, stated, value);
+        Some((unit, in_years(unit.unit(), value.checked_mul(factor)?)?))
+    });
+    match read {
+        Some(timestamp) => Ok((Some(timestamp), next)),
         None => bad(at, format!("timestamp {} is out of range, {}", shown(text), YEARS)),
     }
+}
+
+/// Where the spaces that begin at `at` end.
+pub(super) fn skip_spaces(input: &[u8], at: usize) -> usize {
+    let rest = input.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| *byte != b' ').unwrap_or(rest.len())
 }

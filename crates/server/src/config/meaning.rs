@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tidalite::DatabaseConfig;
 use tidalite::config::Durability;
+use tidalite::types::TimeUnit;
 
 /// Names the setting, the value and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +68,8 @@ pub struct Config {
     pub ilp_batch_rows_max: usize,
     pub line_bytes_max: usize,
     pub line_nan_is_null: bool,
+    /// The unit of the designated timestamp of new tables; `None` where the lines decide.
+    pub line_timestamp_unit: Option<TimeUnit>,
     pub log_level: String,
     pub log_format: LogFormat,
 }
@@ -122,6 +125,7 @@ impl Config {
             ilp_batch_rows_max: read.parsed("ilp.batch_rows_max", count)?,
             line_bytes_max: read.parsed("line.bytes_max", bytes)?,
             line_nan_is_null: read.parsed("line.nan_is_null", yes_no)?,
+            line_timestamp_unit: read.parsed("line.timestamp_type", timestamp_type)?,
             log_level: read.parsed("log.level", log_level)?,
             log_format: read.parsed("log.format", log_format)?,
         };
@@ -308,6 +312,15 @@ fn durability(text: &str) -> Option<Durability> {
         "sync" => Some(Durability::Sync),
         "os" => Some(Durability::Os),
         _ => duration(text).filter(|d| !d.is_zero()).map(Durability::Interval),
+    }
+}
+
+fn timestamp_type(text: &str) -> Option<Option<TimeUnit>> {
+    match text.to_ascii_lowercase().as_str() {
+        "auto" => Some(None),
+        "timestamp" => Some(Some(TimeUnit::Micros)),
+        "timestamp_ns" => Some(Some(TimeUnit::Nanos)),
+        _ => None,
     }
 }
 

@@ -210,16 +210,17 @@ async fn write_rows(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<
     // Until the rows are committed.
     let mut share = shared.bodies.share();
     let mut bytes = Vec::new();
+    let mut request = once::Fingerprint::new(&head.headers, &head.uri.to_string());
     body::read(&head.headers, body, shared.body, |piece| {
         share.add(piece.len())?;
+        request.piece(piece);
         add(&shared.counters.http.bytes, piece.len() as u64);
         bytes.extend_from_slice(piece);
         Ok(())
     })
     .await
     .map_err(Refused::from)?;
-    let told_apart = format!("{} {}", head.uri, bytes.len());
-    let claim = match once::claimed(&shared.once, &head.headers, &told_apart).await.map_err(Refused::from)? {
+    let claim = match once::claimed(&shared.once, &head.headers, request).await.map_err(Refused::from)? {
         Some(Claimed::Before(answer)) => return Ok(Written::Before(answer)),
         Some(Claimed::First(claim)) => Some(claim),
         None => None,
@@ -307,6 +308,13 @@ fn invalid(message: impl Into<String>) -> Refused {
 
 impl From<BodyError> for Refused {
     fn from(error: BodyError) -> Refused {
+        let status = error.status();
+        Refused(status, Refused::from(error.into_error()).1)
+    }
+}
+
+impl From<once::KeyError> for Refused {
+    fn from(error: once::KeyError) -> Refused {
         let status = error.status();
         Refused(status, Refused::from(error.into_error()).1)
     }

@@ -1,5 +1,6 @@
 //! Bodies: of requests read in pieces and decompressed on the way, of responses whole or as they are computed.
 
+use super::once::KeyError;
 use crate::answer::Answer;
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
@@ -78,6 +79,14 @@ pub enum BodyError {
     Gone(String),
     /// What the receiver of the pieces said.
     Refused(Error),
+    /// The key of the request is malformed, or was that of another.
+    Key(KeyError),
+}
+
+impl From<KeyError> for BodyError {
+    fn from(error: KeyError) -> BodyError {
+        BodyError::Key(error)
+    }
 }
 
 impl BodyError {
@@ -89,6 +98,7 @@ impl BodyError {
             BodyError::Encoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             BodyError::Gzip(_) | BodyError::Gone(_) => StatusCode::BAD_REQUEST,
             BodyError::Refused(error) => crate::errors::http_status(error.kind),
+            BodyError::Key(error) => error.status(),
         }
     }
 
@@ -108,6 +118,7 @@ impl BodyError {
                 BodyError::Gzip(problem) => format!("the gzip stream is broken: {problem}"),
                 BodyError::Gone(problem) => format!("the request body ended early: {problem}"),
                 BodyError::Refused(error) => return error,
+                BodyError::Key(error) => return error.into_error(),
             },
         )
     }

@@ -1,6 +1,7 @@
 //! HTTP: connections, and which request goes where.
 //!
-//! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in; [`imports`] CSV in;
+//! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in, [`partial`] the good
+//! lines of it; [`influx`] what else clients of InfluxDB ask; [`imports`] CSV in;
 //! [`query`] SQL in, rows out; [`validate`] whether a text is a statement; [`arrow`] both in Arrow's form; [`frames`] tables that
 //! a statement brings along; [`once`] requests that
 //! come twice; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is fixed.
@@ -12,9 +13,11 @@ mod arrow;
 mod body;
 mod frames;
 pub mod imports;
+mod influx;
 mod once;
 mod pages;
 mod params;
+mod partial;
 mod query;
 mod route;
 mod validate;
@@ -41,6 +44,7 @@ use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
 
 pub use body::BodyLimits;
+pub use influx::Names;
 pub use once::Once;
 
 use body::Body;
@@ -62,6 +66,8 @@ pub struct Shared {
     pub body: BodyLimits,
     pub bodies: Budget,
     pub once: Arc<Once>,
+    /// What clients of InfluxDB call the database.
+    pub databases: Names,
     pub turns: imports::Turns,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,

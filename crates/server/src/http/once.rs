@@ -10,6 +10,7 @@
 
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
+use ring::digest::{Context, SHA256};
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,15 +23,68 @@ const REMEMBERED: Duration = Duration::from_secs(600);
 /// Answers remembered at most; the oldest are forgotten first. A few hundred bytes each.
 const KEYS_MAX: usize = 65_536;
 const KEY_BYTES_MAX: usize = 128;
+const HEADER: &str = "idempotency-key";
 
 /// The right to do a request, or what its key was answered before; neither for one without a key.
 ///
 /// # Errors
-/// When the key is none, or stands for another request.
-pub async fn claimed(once: &Arc<Once>, headers: &HeaderMap, request: &str) -> Result<Option<Claimed>> {
-    match key(headers)? {
-        None => Ok(None),
-        Some(key) => once.claim(&key, request).await.map(Some),
+/// When the key is malformed, or stands for another request.
+pub async fn claimed(once: &Arc<Once>, headers: &HeaderMap, request: Fingerprint) -> Result<Option<Claimed>, KeyError> {
+    match (key(headers).map_err(KeyError::Malformed)?, request.0) {
+        (Some(key), Some(request)) => once.claim(&key, request.finish().as_ref()).await.map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// What tells requests with one key apart: a digest (SHA-256) of all of a request that matters, its body among it.
+pub struct Fingerprint(Option<Context>);
+
+impl Fingerprint {
+    /// Of a request to `target`; nothing is computed for requests without a key.
+    #[must_use]
+    pub fn new(headers: &HeaderMap, target: &str) -> Fingerprint {
+        let mut fingerprint = Fingerprint(headers.contains_key(HEADER).then(|| Context::new(&SHA256)));
+        fingerprint.add(target);
+        fingerprint
+    }
+
+    /// Adds a part whose end counts: `("ab", "c")` is not `("a", "bc")`.
+    pub fn add(&mut self, part: impl AsRef<[u8]>) {
+        let part = part.as_ref();
+        self.piece(&(part.len() as u64).to_le_bytes());
+        self.piece(part);
+    }
+
+    /// Adds the next piece of the body, which may come in any pieces.
+    pub fn piece(&mut self, piece: &[u8]) {
+        if let Some(context) = &mut self.0 {
+            context.update(piece);
+        }
+    }
+}
+
+/// Why a key is refused.
+#[derive(Debug)]
+pub enum KeyError {
+    Malformed(Error),
+    /// It stands for another request, and nothing of this one was done.
+    Reused(Error),
+}
+
+impl KeyError {
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            KeyError::Malformed(_) => StatusCode::BAD_REQUEST,
+            KeyError::Reused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        }
+    }
+
+    #[must_use]
+    pub fn into_error(self) -> Error {
+        match self {
+            KeyError::Malformed(error) | KeyError::Reused(error) => error,
+        }
     }
 }
 
@@ -54,8 +108,8 @@ struct Known {
 
 #[derive(Debug)]
 struct Entry {
-    /// The request, so that a key is not used for another.
-    request: String,
+    /// The digest of the request, so that a key is not used for another.
+    request: Box<[u8]>,
     state: State,
 }
 
@@ -85,7 +139,7 @@ pub enum Claimed {
 /// # Errors
 /// When it is none.
 fn key(headers: &HeaderMap) -> Result<Option<String>> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let Some(value) = headers.get(HEADER) else { return Ok(None) };
     let key = value.as_bytes();
     if !(1..=KEY_BYTES_MAX).contains(&key.len()) || !key.iter().all(u8::is_ascii_graphic) {
         let message = format!("header Idempotency-Key is not 1 to {KEY_BYTES_MAX} visible ASCII characters");
@@ -103,21 +157,21 @@ impl Once {
     ///
     /// # Errors
     /// When the key stands for another request.
-    async fn claim(self: &Arc<Self>, key: &str, request: &str) -> Result<Claimed> {
+    async fn claim(self: &Arc<Self>, key: &str, request: &[u8]) -> Result<Claimed, KeyError> {
         loop {
             let mut running = {
                 let mut known = self.known();
                 known.forget(Instant::now());
                 match known.keys.get(key) {
-                    Some(entry) if entry.request != request => {
-                        let message = format!("Idempotency-Key {key} was that of another request");
-                        return Err(Error::new(ErrorKind::Invalid, message));
+                    Some(entry) if *entry.request != *request => {
+                        let message = format!("Idempotency-Key \"{key}\" was used for another request");
+                        return Err(KeyError::Reused(Error::new(ErrorKind::Invalid, message)));
                     }
                     Some(Entry { state: State::Answered(answer), .. }) => return Ok(Claimed::Before(answer.clone())),
                     Some(Entry { state: State::Running(running), .. }) => running.clone(),
                     None => {
                         let (sender, receiver) = watch::channel(());
-                        let entry = Entry { request: request.to_owned(), state: State::Running(receiver) };
+                        let entry = Entry { request: request.into(), state: State::Running(receiver) };
                         known.keys.insert(key.to_owned(), entry);
                         return Ok(Claimed::First(Claim { once: self.clone(), key: key.to_owned(), _running: sender }));
                     }
@@ -191,14 +245,14 @@ mod tests {
     }
 
     async fn first(once: &Arc<Once>, key: &str) -> Claim {
-        match once.claim(key, "r").await.unwrap() {
+        match once.claim(key, b"r").await.unwrap() {
             Claimed::First(claim) => claim,
             Claimed::Before(answer) => panic!("{answer:?}"),
         }
     }
 
     async fn before(once: &Arc<Once>, key: &str) -> Answer {
-        match once.claim(key, "r").await.unwrap() {
+        match once.claim(key, b"r").await.unwrap() {
             Claimed::Before(answer) => answer,
             Claimed::First(_) => panic!("it was forgotten"),
         }
@@ -211,8 +265,9 @@ mod tests {
         let done = done_once(Some(claim), async { Ok(7) }, |_| Some(answer("seven"))).await;
         assert_eq!(done.unwrap(), 7);
         assert_eq!(before(&once, "a").await, answer("seven"));
-        let refused = once.claim("a", "another").await.unwrap_err();
-        assert_eq!(refused.message, "Idempotency-Key a was that of another request");
+        let refused = once.claim("a", b"another").await.unwrap_err();
+        assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(refused.into_error().message, "Idempotency-Key \"a\" was used for another request");
         drop(first(&once, "b").await);
     }
 
@@ -259,6 +314,20 @@ mod tests {
         drop(first(&once, "k0").await);
         assert_eq!(before(&once, "k1").await, answer("done"));
         assert!(once.known().keys.len() <= KEYS_MAX && once.known().answered.len() <= KEYS_MAX);
+    }
+
+    #[test]
+    fn fingerprints_tell_bodies_and_the_borders_of_parts_apart() {
+        let headers = HeaderMap::from_iter([(HEADER.parse().unwrap(), HeaderValue::from_static("k"))]);
+        let digest = |target: &str, pieces: &[&[u8]]| {
+            let mut fingerprint = Fingerprint::new(&headers, target);
+            pieces.iter().for_each(|piece| fingerprint.piece(piece));
+            fingerprint.0.unwrap().finish().as_ref().to_vec()
+        };
+        assert_eq!(digest("/write", &[b"a v=1", b"2"]), digest("/write", &[b"a v=12"]));
+        let all = [digest("/write", &[b"a v=1"]), digest("/write", &[b"a v=2"]), digest("/writea", &[b" v=1"])];
+        assert!(all[0] != all[1] && all[0] != all[2]);
+        assert!(Fingerprint::new(&HeaderMap::new(), "/write").0.is_none());
     }
 
     #[test]

@@ -4,6 +4,9 @@ use super::body::{Body, JSON, response, text_response};
 use hyper::header::HeaderValue;
 use hyper::{Response, StatusCode};
 
+/// The version of InfluxDB that is told to its clients, which look for one.
+pub const INFLUXDB_VERSION: &str = "v2.7.4";
+
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// To a client that does not encrypt, on a port that does.
@@ -14,7 +17,8 @@ pub const NOT_ENCRYPTED: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: tex
 pub fn ping() -> Response<Body> {
     let mut answer = Response::new(super::body::full(""));
     *answer.status_mut() = StatusCode::NO_CONTENT;
-    answer.headers_mut().insert("X-Influxdb-Version", HeaderValue::from_static("v2.7.4"));
+    answer.headers_mut().insert("X-Influxdb-Version", HeaderValue::from_static(INFLUXDB_VERSION));
+    answer.headers_mut().insert("X-Influxdb-Build", HeaderValue::from_static("OSS"));
     answer
 }
 
@@ -40,6 +44,12 @@ pub fn start() -> Response<Body> {
 
 pub fn not_found(path: &str) -> Response<Body> {
     let text = format!("there is nothing at {path}; see / for what is\r\n");
+    text_response(StatusCode::NOT_FOUND, text)
+}
+
+/// To clients of QuestDB that are configured with `ws::`.
+pub fn no_websocket() -> Response<Body> {
+    let text = "WebSocket and QuestDB's protocol over it (ws::, wss::) are not supported; use http::, https::, tcp:: or tcps::\r\n";
     text_response(StatusCode::NOT_FOUND, text)
 }
 

@@ -13,7 +13,6 @@ use crate::errors::{http_status, query_error_json};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -109,6 +108,7 @@ async fn run(
         return Err(Error::new(ErrorKind::Invalid, "empty query"));
     }
     let (form, limit) = (form(params)?, limit(params)?);
+    let request = fingerprint(headers, sql, params, brought.as_ref().map(|(bytes, _)| bytes.as_slice()));
     let (tables, share) = tables(brought, params).await?;
     let options = QueryOptions {
         timeout: timeout(params, headers)?,
@@ -124,7 +124,11 @@ async fn run(
     let done = move |tag: &str, rows: u64| {
         if is_arrow { Ok(format!("{{\"tag\":\"{tag}\",\"rows\":{rows}}}")) } else { done(tag, rows) }
     };
-    let claim = match once::claimed(&shared.once, headers, &told_apart(sql, params)).await? {
+    let claim = match once::claimed(&shared.once, headers, request).await {
+        Err(error) => return Ok(refused(error.status(), sql, &error.into_error())),
+        Ok(claimed) => claimed,
+    };
+    let claim = match claim {
         Some(Claimed::Before(once::Answer { status, content_type, body })) => {
             return Ok(response(status, content_type, body));
         }
@@ -174,10 +178,12 @@ async fn run(
 }
 
 /// What a statement is, for its Idempotency-Key.
-fn told_apart(sql: &str, params: &Params) -> String {
-    let mut hasher = DefaultHasher::new();
-    (sql, params.get("params"), params.get("fmt"), params.get("frames")).hash(&mut hasher);
-    format!("statement {:x}", hasher.finish())
+fn fingerprint(headers: &HeaderMap, sql: &str, params: &Params, frames: Option<&[u8]>) -> once::Fingerprint {
+    let mut fingerprint = once::Fingerprint::new(headers, "statement");
+    fingerprint.add(sql);
+    ["params", "fmt", "frames"].iter().for_each(|name| fingerprint.add(params.get(name).unwrap_or_default()));
+    fingerprint.add(frames.unwrap_or_default());
+    fingerprint
 }
 
 /// Frames as they came, and the memory they may take.

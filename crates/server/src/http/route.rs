@@ -1,11 +1,12 @@
 //! Which request goes where.
 
 use super::body::Body;
-use super::{Shared, arrow, imports, pages, query, validate, write};
+use super::params::Params;
+use super::{Shared, arrow, imports, influx, pages, query, validate, write};
 use crate::counters::add;
 use futures::FutureExt;
 use hyper::body::Incoming;
-use hyper::header::AUTHORIZATION;
+use hyper::header::{AUTHORIZATION, UPGRADE};
 use hyper::{HeaderMap, Method, Request, Response};
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -34,10 +35,17 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
     match path.as_str() {
         "/ping" if reads => return pages::ping(),
         "/settings" if reads => return pages::settings(NAME_BYTES_MAX),
-        "/ping" | "/settings" => return pages::method_not_allowed(method.as_str(), "GET, HEAD"),
+        "/health" if reads => return influx::health(),
+        "/ready" if reads => return influx::ready(),
+        "/ping" | "/settings" | "/health" | "/ready" => {
+            return pages::method_not_allowed(method.as_str(), "GET, HEAD");
+        }
         _ => {}
     }
-    if !shared.auth.allows(request.headers().get(AUTHORIZATION).map(|h| h.as_bytes())) {
+    if asks_for_websocket(request.headers()) {
+        return pages::no_websocket();
+    }
+    if !is_allowed(&request, shared) {
         return pages::unauthorized();
     }
     if from_elsewhere(request.headers()) {
@@ -45,8 +53,15 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
     }
     match path.as_str() {
         "/write" | "/api/v2/write" if method == Method::POST => write::answer(request, shared).await,
+        "/api/v3/write_lp" if method == Method::POST => write::answer_v3(request, shared).await,
         "/write/arrow" if method == Method::POST => arrow::write(request, shared).await,
-        "/write" | "/api/v2/write" | "/write/arrow" => pages::method_not_allowed(method.as_str(), "POST"),
+        "/write" | "/api/v2/write" | "/api/v3/write_lp" | "/write/arrow" => {
+            pages::method_not_allowed(method.as_str(), "POST")
+        }
+        "/query" if reads || method == Method::POST => influx::query(request, shared).await,
+        "/query" => pages::method_not_allowed(method.as_str(), "GET, POST"),
+        "/api/v2/buckets" if reads => influx::buckets(request.uri().query().unwrap_or_default()),
+        "/api/v2/orgs" if reads => influx::orgs(request.uri().query().unwrap_or_default()),
         "/imp" if method == Method::POST => imports::answer(request, shared).await,
         "/imp" => pages::method_not_allowed(method.as_str(), "POST"),
         "/exec" if reads || method == Method::POST => query::exec(request, peer, shared).await,
@@ -57,8 +72,28 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
         "/chk" if reads => query::chk(&request, shared),
         "/" | "/index.html" if reads => pages::start(),
         "/chk" | "/" | "/index.html" => pages::method_not_allowed(method.as_str(), "GET, HEAD"),
+        path if path.starts_with("/api/") => influx::not_found(path),
         _ => pages::not_found(&path),
     }
+}
+
+/// Whether the header `Authorization` opens, or on the paths of InfluxDB 1 its parameters `u` and `p` do.
+fn is_allowed(request: &Request<Incoming>, shared: &Shared) -> bool {
+    if shared.auth.allows(request.headers().get(AUTHORIZATION).map(|h| h.as_bytes())) {
+        return true;
+    }
+    if !matches!(request.uri().path(), "/write" | "/query") {
+        return false;
+    }
+    let params = Params::parse(request.uri().query().unwrap_or_default());
+    params.is_ok_and(|params| match (params.get("u"), params.get("p")) {
+        (Some(user), Some(password)) => shared.auth.allows_user(user, password),
+        _ => false,
+    })
+}
+
+fn asks_for_websocket(headers: &HeaderMap) -> bool {
+    headers.get(UPGRADE).is_some_and(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
 /// A page somewhere on the web can make its reader's browser send `GET /exec?query=drop table …` to a local server.

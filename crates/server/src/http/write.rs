@@ -1,9 +1,13 @@
-//! Line protocol over HTTP: a request is one commit over all its tables, or nothing of it is kept.
+//! Line protocol over HTTP: a request is one commit over all its tables.
+//!
+//! `/write` and `/api/v2/write` keep nothing of a request with a bad line. `/api/v3/write_lp` keeps the good lines
+//! ([`super::partial`]) unless it is told not to.
 
 use super::Shared;
 use super::body::{self, Body, BodyError, full, response};
-use super::once::{self, Claimed, done_once};
+use super::once::{self, Claimed, Fingerprint, done_once};
 use super::params::Params;
+use super::partial;
 use crate::counters::add;
 use crate::errors::write_error_json;
 use crate::lines::{Lines, line_error};
@@ -13,41 +17,86 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use std::sync::Arc;
 use std::time::Instant;
-use tidalite::line::LineTimeUnit;
-use tidalite::types::Batch;
+use tidalite::types::{Batch, EpochUnit};
 use tidalite::{Error, ErrorKind};
 
+/// `/write` of InfluxDB 1 and QuestDB, `/api/v2/write` of InfluxDB 2. Databases, buckets and their like are ignored.
 pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
     let started = Instant::now();
-    let refused = match write(request, shared).await {
-        Ok(rows) => {
-            if let Some(rows) = rows {
-                add(&shared.counters.http.rows, rows);
-                add(&shared.counters.http.commits, 1);
-                shared.counters.writes.observe(started.elapsed());
-            }
-            let mut answer = Response::new(full(""));
-            *answer.status_mut() = StatusCode::NO_CONTENT;
-            return answer;
-        }
-        Err(refused) => refused,
+    let (head, body) = request.into_parts();
+    let written = match precision(&head, EpochUnit::Unstated) {
+        Ok(unit) => write(&head, body, unit, shared).await,
+        Err(error) => Err(BodyError::Refused(error)),
     };
+    match written {
+        Ok(rows) => done(rows, started, shared),
+        Err(refused) => {
+            let status = refused.status();
+            // Exactly this type, without a charset: QuestDB's clients compare it as a whole before they read the reason.
+            refuse(status, "application/json", write_error_json(&refused.into_error()), shared)
+        }
+    }
+}
+
+/// `/api/v3/write_lp` of InfluxDB 3.
+pub async fn answer_v3(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+    let started = Instant::now();
+    let (head, body) = request.into_parts();
+    match write_v3(&head, body, shared).await {
+        Ok(partial::Written::All(rows)) => done(rows, started, shared),
+        Ok(partial::Written::Part { rows, json }) => {
+            if rows > 0 {
+                counted(rows, started, shared);
+            }
+            refuse(StatusCode::BAD_REQUEST, "application/json", json, shared)
+        }
+        Err(refused) => {
+            let status = refused.status();
+            refuse(status, "application/json", partial::refusal_json(&refused.into_error()), shared)
+        }
+    }
+}
+
+async fn write_v3(head: &Parts, body: Incoming, shared: &Arc<Shared>) -> Result<partial::Written, BodyError> {
+    let unit = precision(head, EpochUnit::Auto).map_err(BodyError::Refused)?;
+    let params = Params::parse(head.uri.query().unwrap_or_default()).map_err(invalid)?;
+    let is_partial = match params.get("accept_partial") {
+        Some(text) if !text.is_empty() => {
+            text.parse().map_err(|_| invalid(format!("accept_partial {text:?} is not true or false")))?
+        }
+        _ => true,
+    };
+    partial::write(head, body, unit, is_partial, shared).await
+}
+
+/// 204: the rows are there; `rows` is `None` when they were written before.
+fn done(rows: Option<u64>, started: Instant, shared: &Shared) -> Response<Body> {
+    if let Some(rows) = rows {
+        counted(rows, started, shared);
+    }
+    let mut answer = Response::new(full(""));
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    answer
+}
+
+fn counted(rows: u64, started: Instant, shared: &Shared) {
+    add(&shared.counters.http.rows, rows);
+    add(&shared.counters.http.commits, 1);
+    shared.counters.writes.observe(started.elapsed());
+}
+
+fn refuse(status: StatusCode, content_type: &'static str, json: Vec<u8>, shared: &Shared) -> Response<Body> {
     add(&shared.counters.http.errors, 1);
-    let status = refused.status();
-    let error = refused.into_error();
-    let json = write_error_json(&error);
     tracing::info!(status = status.as_u16(), reason = %String::from_utf8_lossy(&json), "refused a write");
-    // Exactly this type, without a charset: QuestDB's clients compare it as a whole before they read the reason.
-    response(status, "application/json", json)
+    response(status, content_type, json)
 }
 
 /// How many rows; `None` when they were written before.
-async fn write(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Option<u64>, BodyError> {
-    let (head, body) = request.into_parts();
+async fn write(head: &Parts, body: Incoming, unit: EpochUnit, shared: &Arc<Shared>) -> Result<Option<u64>, BodyError> {
     let mut options = shared.line.clone();
-    options.timestamp_unit = precision(head.uri.query().unwrap_or_default()).map_err(BodyError::Refused)?;
+    options.timestamp_unit = unit;
     let mut lines = shared.parsers.take(options);
-    let result = write_lines(&mut lines, &head, body, shared).await;
+    let result = write_lines(&mut lines, head, body, shared).await;
     shared.parsers.give_back(lines);
     result
 }
@@ -60,10 +109,10 @@ async fn write_lines(
 ) -> Result<Option<u64>, BodyError> {
     // Until the rows are committed.
     let mut share = shared.bodies.share();
-    let mut bytes = 0;
+    let mut request = Fingerprint::new(&head.headers, &head.uri.to_string());
     body::read(&head.headers, body, shared.body, |piece| {
         share.add(piece.len())?;
-        bytes += piece.len();
+        request.piece(piece);
         add(&shared.counters.http.bytes, piece.len() as u64);
         lines.push(piece).map_err(|e| line_error(&e))
     })
@@ -71,31 +120,43 @@ async fn write_lines(
     lines.finish().map_err(|e| BodyError::Refused(line_error(&e)))?;
     let batches: Vec<Batch> = lines.take();
     let rows: usize = batches.iter().map(|b| b.rows).sum();
-    if rows == 0 {
-        return Ok(Some(0));
-    }
-    let claim = match once::claimed(&shared.once, &head.headers, &format!("{} {bytes}", head.uri)).await {
-        Ok(Some(Claimed::Before(_))) => return Ok(None),
-        Ok(Some(Claimed::First(claim))) => Some(claim),
-        Ok(None) => None,
-        Err(error) => return Err(BodyError::Refused(error)),
+    let claim = match once::claimed(&shared.once, &head.headers, request).await? {
+        Some(Claimed::Before(_)) => return Ok(None),
+        Some(Claimed::First(claim)) => Some(claim),
+        None => None,
     };
-    let commit = shared.database.commit(batches);
+    let commit = (rows > 0).then(|| shared.database.commit(batches));
     let work = async move {
         let _held = share;
-        commit.await
+        match commit {
+            Some(commit) => commit.await.map(drop),
+            None => Ok(()),
+        }
     };
-    let answer = once::Answer { status: StatusCode::NO_CONTENT, content_type: "", body: Bytes::new() };
-    done_once(claim, work, |_| Some(answer)).await.map_err(BodyError::Refused)?;
+    done_once(claim, work, |()| Some(no_content())).await.map_err(BodyError::Refused)?;
     Ok(Some(rows as u64))
 }
 
-fn precision(query: &str) -> Result<LineTimeUnit, Error> {
+/// What a write is answered, for its repetitions.
+fn no_content() -> once::Answer {
+    once::Answer { status: StatusCode::NO_CONTENT, content_type: "", body: Bytes::new() }
+}
+
+fn invalid(message: String) -> BodyError {
+    BodyError::Refused(Error::new(ErrorKind::Invalid, message))
+}
+
+/// The parameter `precision`, or `default` without it.
+fn precision(head: &Parts, default: EpochUnit) -> Result<EpochUnit, Error> {
+    precision_of(head.uri.query().unwrap_or_default(), default)
+}
+
+fn precision_of(query: &str, default: EpochUnit) -> Result<EpochUnit, Error> {
     let invalid = |message| Error::new(ErrorKind::Invalid, message);
     let params = Params::parse(query).map_err(invalid)?;
-    let Some(text) = params.get("precision").filter(|p| !p.is_empty()) else { return Ok(LineTimeUnit::Nanos) };
-    LineTimeUnit::from_precision(text)
-        .ok_or_else(|| invalid(format!("precision {text:?} is not one of n, ns, u, us, ms, s, m, h")))
+    let Some(text) = params.get("precision").filter(|text| !text.is_empty()) else { return Ok(default) };
+    let unit = EpochUnit::from_precision(text);
+    unit.ok_or_else(|| invalid(format!("precision {text:?} is not one of {}", EpochUnit::NAMES)))
 }
 
 #[cfg(test)]
@@ -104,11 +165,15 @@ mod tests {
     use crate::errors::http_status;
 
     #[test]
-    fn precision_defaults_to_nanoseconds_and_names_what_is_allowed() {
-        assert_eq!(precision("").unwrap(), LineTimeUnit::Nanos);
-        assert_eq!(precision("bucket=x&precision=ms").unwrap(), LineTimeUnit::Millis);
-        let error = precision("precision=zz").unwrap_err();
-        assert_eq!(error.message, "precision \"zz\" is not one of n, ns, u, us, ms, s, m, h");
+    fn precision_has_a_default_and_an_error_that_names_what_is_allowed() {
+        let read = |query: &str| precision_of(query, EpochUnit::Unstated);
+        assert_eq!(read("").unwrap(), EpochUnit::Unstated);
+        assert_eq!(read("bucket=x&precision=ms").unwrap(), EpochUnit::Millis);
+        assert_eq!(read("db=x&precision=nanosecond").unwrap(), EpochUnit::Nanos);
+        assert_eq!(read("precision=%C2%B5").unwrap(), EpochUnit::Micros);
+        assert_eq!(precision_of("precision=", EpochUnit::Auto).unwrap(), EpochUnit::Auto);
+        let error = read("precision=zz").unwrap_err();
+        assert!(error.message.starts_with("precision \"zz\" is not one of n, ns, u, us, ms"), "{error}");
         assert_eq!(http_status(error.kind), StatusCode::BAD_REQUEST);
     }
 }

@@ -112,7 +112,7 @@ impl Connection<'_> {
     }
 
     fn end_of_input(&mut self) -> Result<(), Ended> {
-        if self.lines.is_within_line() { Err(Ended::Other(incomplete_line())) } else { Ok(()) }
+        if self.lines.is_within_line() { Err(Ended::Other(incomplete_line(self.lines.line()))) } else { Ok(()) }
     }
 
     /// The server stops: takes what the system has received or is about to. What one look does not find may be there all

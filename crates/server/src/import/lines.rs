@@ -12,8 +12,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io::Read;
 use tidalite::Database;
 use tidalite::import::{RECORD_BYTES_MAX, lines_of};
-use tidalite::line::{LineOptions, LineTimeUnit};
-use tidalite::types::Batch;
+use tidalite::line::LineOptions;
+use tidalite::types::{Batch, EpochUnit};
 
 const READ_BYTES: usize = 1 << 20;
 /// Of a request to a server.
@@ -24,8 +24,8 @@ const COMMIT_ROWS: usize = 50_000;
 const COMMITS_MAX: usize = 4;
 
 pub fn import(source: &Source, asked: &Asked, place: &Place, report: &Report) -> Result<Done, String> {
-    let precision = asked.precision.as_deref().unwrap_or("ns");
-    let unit = LineTimeUnit::from_precision(precision);
+    let precision = asked.precision.as_deref().unwrap_or_default();
+    let unit = EpochUnit::from_precision(precision);
     let timestamp_unit =
         unit.ok_or_else(|| format!("--precision is {precision:?}; it can be ns, us, ms, s, m or h"))?;
     if asked.is_dry_run {

@@ -26,7 +26,7 @@ fn a_write_is_acknowledged_when_the_next_query_sees_it() {
     let rows = server.exec("select * from t order by timestamp");
     assert_eq!(
         rows["dataset"],
-        serde_json::json!([["a", 1, "2024-01-01T00:00:00.000000000Z"], ["b", 3, "2024-01-01T00:00:01.000000000Z"]])
+        serde_json::json!([["a", 1, "2024-01-01T00:00:00.000000Z"], ["b", 3, "2024-01-01T00:00:01.000000Z"]])
     );
     assert_eq!(rows["timestamp"], 2);
     assert_eq!(server.post("/write", b"").status, 204);

@@ -27,10 +27,7 @@ pub fn to_batch(rows: &Rows) -> Batch {
         table: rows.table.clone(),
         rows: rows.cells.len(),
         columns: columns.collect(),
-        timestamps: rows
-            .timestamps
-            .as_ref()
-            .map(|(unit, values)| BatchTimestamps { unit: *unit, values: values.clone() }),
+        timestamps: rows.timestamps.as_ref().map(|(unit, values)| BatchTimestamps::new(*unit, values.clone())),
         lines: Vec::new(),
     }
 }

@@ -1,0 +1,73 @@
+//! The end of a line that may be bad.
+//!
+//! In: bytes. Out: where the next line starts. Only quotes, backslashes and newlines count, so that a line with an error
+//! anywhere ends where its sender meant it to end. Binary values are not told apart from text.
+
+/// How far a line goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineSpan {
+    /// The next line starts there, or the input ends.
+    Ends(usize),
+    /// A string that begins there is never closed.
+    OpenQuote(usize),
+}
+
+impl LineSpan {
+    /// The span of the line that starts at `start`.
+    pub(super) fn find(input: &[u8], start: usize) -> LineSpan {
+        let mut at = start;
+        let mut in_fields = false;
+        while let Some(&byte) = input.get(at) {
+            match byte {
+                b'\n' => return LineSpan::Ends(at + 1),
+                b'\\' => at += 1,
+                // Tags are never quoted: a quote is part of their text.
+                b' ' => in_fields = true,
+                b'"' if in_fields && at > start && input[at - 1] == b'=' => match closing_quote(input, at + 1) {
+                    Some(end) => at = end,
+                    None => return LineSpan::OpenQuote(at),
+                },
+                b'#' if input[start..at].iter().all(|byte| matches!(byte, b' ' | b'\t')) => {
+                    let len = memchr::memchr(b'\n', &input[at..]);
+                    return LineSpan::Ends(len.map_or(input.len(), |len| at + len + 1));
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        LineSpan::Ends(input.len())
+    }
+}
+
+fn closing_quote(input: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', input.get(at..)?)?;
+        if input[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newlines_within_strings_and_behind_backslashes_end_no_line() {
+        for (input, expected) in [
+            (&b"t v=1 1\nx"[..], LineSpan::Ends(8)),
+            (b"t v=\"a\nb\\\"\n\" 1\nx", LineSpan::Ends(16)),
+            (b"t,s=\"a v=1\nx", LineSpan::Ends(11)),
+            (b"t,s=a\\\nb v=1\nx", LineSpan::Ends(13)),
+            (b"t v=a\"b\nx", LineSpan::Ends(8)),
+            (b"# it's \"x\n", LineSpan::Ends(10)),
+            (b" # it's =\"x\ny", LineSpan::Ends(12)),
+            (b"t v=1", LineSpan::Ends(5)),
+            (b"t v=\"1\n", LineSpan::OpenQuote(4)),
+            (b"t v=\"1\\\"\n", LineSpan::OpenQuote(4)),
+        ] {
+            assert_eq!(LineSpan::find(input, 0), expected, "{:?}", String::from_utf8_lossy(input));
+        }
+    }
+}

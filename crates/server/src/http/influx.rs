@@ -1,0 +1,285 @@
+//! What clients of InfluxDB 1, 2 and 3 ask a server beside writing, mostly at their start.
+//!
+//! There is one database. Every name of a database or bucket stands for it, and creating one does nothing. Queries in InfluxQL
+//! and Flux are refused in the shape of InfluxDB's errors.
+
+use super::Shared;
+use super::body::{self, Body, response};
+use super::pages::{INFLUXDB_VERSION, VERSION};
+use super::params::Params;
+use crate::json::{push_str, push_string};
+use hyper::body::Incoming;
+use hyper::{Request, Response, StatusCode};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const JSON: &str = "application/json";
+/// The name of the database where no other was created.
+const DATABASE: &str = "tidalite";
+/// Names of created databases that are remembered.
+const NAMES_MAX: usize = 1_000;
+
+/// Names that clients gave databases with `CREATE DATABASE`, to find them again: not over a restart.
+#[derive(Debug, Default)]
+pub struct Names(Mutex<BTreeSet<String>>);
+
+impl Names {
+    fn add(&self, name: &str) {
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.len() < NAMES_MAX {
+            names.insert(name.to_owned());
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = names.iter().filter(|name| *name != DATABASE).cloned();
+        std::iter::once(DATABASE.to_owned()).chain(others).collect()
+    }
+}
+
+/// `/health` as InfluxDB 2 answers it.
+pub fn health() -> Response<Body> {
+    let json = format!(
+        "{{\"name\":\"influxdb\",\"message\":\"ready for queries and writes\",\"status\":\"pass\",\"checks\":[],\
+         \"version\":\"{INFLUXDB_VERSION}\",\"commit\":\"tidalite-{VERSION}\"}}"
+    );
+    response(StatusCode::OK, JSON, json)
+}
+
+/// `/ready` as InfluxDB 2 answers it.
+pub fn ready() -> Response<Body> {
+    response(StatusCode::OK, JSON, "{\"status\":\"ready\"}")
+}
+
+/// `/api/v2/buckets`: the bucket that is asked for exists.
+pub fn buckets(query: &str) -> Response<Body> {
+    named(query, "name", "buckets", |name| {
+        format!(",\"type\":\"user\",\"orgID\":\"{}\",\"retentionRules\":[]", id_of(name))
+    })
+}
+
+/// `/api/v2/orgs`: the organization that is asked for exists.
+pub fn orgs(query: &str) -> Response<Body> {
+    named(query, "org", "orgs", |_| String::new())
+}
+
+/// A list with the one entry that parameter `parameter` names.
+fn named(query: &str, parameter: &str, list: &str, more: impl Fn(&str) -> String) -> Response<Body> {
+    let params = match Params::parse(query) {
+        Ok(params) => params,
+        Err(message) => return error(StatusCode::BAD_REQUEST, "invalid", &message),
+    };
+    let name = params.get(parameter).filter(|name| !name.is_empty()).unwrap_or(DATABASE);
+    let mut json = format!("{{\"links\":{{}},\"{list}\":[{{\"id\":\"{}\",\"name\":", id_of(name)).into_bytes();
+    push_string(&mut json, name.as_bytes());
+    json.extend_from_slice(format!("{}}}]}}", more(name)).as_bytes());
+    response(StatusCode::OK, JSON, json)
+}
+
+/// InfluxDB's ids are 16 hexadecimal digits; equal names have equal ones.
+fn id_of(name: &str) -> String {
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{:016x}", hash | 1)
+}
+
+/// InfluxDB 2's form of an error.
+pub fn error(status: StatusCode, code: &str, message: &str) -> Response<Body> {
+    let mut json = format!("{{\"code\":\"{code}\",\"message\":").into_bytes();
+    push_string(&mut json, message.as_bytes());
+    json.push(b'}');
+    response(status, JSON, json)
+}
+
+/// For everything else of InfluxDB's API.
+pub fn not_found(path: &str) -> Response<Body> {
+    let message = format!(
+        "path {path} is not supported; of the InfluxDB API there are /write, /query, /api/v2/write, /api/v3/write_lp, /ping \
+         and /health, and SQL is at /exec"
+    );
+    error(StatusCode::NOT_FOUND, "not found", &message)
+}
+
+/// `/query` of InfluxDB 1.
+pub async fn query(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let (mut form, mut share) = (Vec::new(), shared.bodies.share());
+    let read = body::read(&head.headers, body, shared.body, |piece| {
+        share.add(piece.len())?;
+        form.extend_from_slice(piece);
+        Ok(())
+    });
+    if let Err(error) = read.await {
+        return refused(error.status(), &error.into_error().message);
+    }
+    let params = Params::parse(head.uri.query().unwrap_or_default()).and_then(|mut params| {
+        params.add(&String::from_utf8_lossy(&form))?;
+        Ok(params)
+    });
+    match params.and_then(|params| results(params.get("q").unwrap_or_default(), shared)) {
+        Ok(json) => response(StatusCode::OK, JSON, json),
+        Err(message) => refused(StatusCode::BAD_REQUEST, &message),
+    }
+}
+
+/// InfluxDB 1's form of an error.
+fn refused(status: StatusCode, message: &str) -> Response<Body> {
+    let mut json = b"{\"error\":".to_vec();
+    push_string(&mut json, message.as_bytes());
+    json.push(b'}');
+    response(status, JSON, json)
+}
+
+fn results(text: &str, shared: &Shared) -> Result<Vec<u8>, String> {
+    let statements = parse(text)?;
+    if statements.is_empty() {
+        return Err("missing required parameter \"q\"".to_owned());
+    }
+    let mut json = b"{\"results\":[".to_vec();
+    for (id, statement) in statements.iter().enumerate() {
+        json.extend_from_slice(format!("{}{{\"statement_id\":{id}", if id > 0 { "," } else { "" }).as_bytes());
+        match statement {
+            Statement::CreateDatabase(name) => shared.databases.add(name),
+            Statement::ShowDatabases => push_series(&mut json, "databases", shared.databases.all()),
+            Statement::ShowMeasurements => {
+                let mut tables = shared.database.table_names();
+                tables.sort_unstable();
+                push_series(&mut json, "measurements", tables);
+            }
+        }
+        json.push(b'}');
+    }
+    json.extend_from_slice(b"]}");
+    Ok(json)
+}
+
+/// One column `name`.
+fn push_series(json: &mut Vec<u8>, name: &str, values: Vec<String>) {
+    json.extend_from_slice(
+        format!(",\"series\":[{{\"name\":\"{name}\",\"columns\":[\"name\"],\"values\":[").as_bytes(),
+    );
+    for (at, value) in values.iter().enumerate() {
+        json.extend_from_slice(if at > 0 { b",[" } else { b"[" });
+        push_str(json, value);
+        json.push(b']');
+    }
+    json.extend_from_slice(b"]}]");
+}
+
+/// What of InfluxQL is understood.
+#[derive(Debug, PartialEq, Eq)]
+enum Statement {
+    CreateDatabase(String),
+    ShowDatabases,
+    ShowMeasurements,
+}
+
+fn parse(text: &str) -> Result<Vec<Statement>, String> {
+    let tokens = tokens(text)?;
+    tokens.split(|token| *token == Token::Semicolon).filter(|tokens| !tokens.is_empty()).map(statement).collect()
+}
+
+fn statement(tokens: &[Token]) -> Result<Statement, String> {
+    let is = |at: usize, word: &str| matches!(tokens.get(at), Some(Token::Word(w)) if w.eq_ignore_ascii_case(word));
+    if is(0, "create") && is(1, "database") {
+        return match tokens {
+            [_, _, Token::Word(name) | Token::Quoted(name)] => Ok(Statement::CreateDatabase(name.clone())),
+            [_, _, Token::Word(_) | Token::Quoted(_), ..] => {
+                Err("not supported: CREATE DATABASE with a retention policy; \
+                 rows of a table are dropped after a time by ALTER TABLE … SET TTL at /exec"
+                    .to_owned())
+            }
+            _ => Err("error parsing query: CREATE DATABASE without a name".to_owned()),
+        };
+    }
+    if tokens.len() == 2 && is(0, "show") && is(1, "databases") {
+        return Ok(Statement::ShowDatabases);
+    }
+    if is(0, "show") && is(1, "measurements") && (tokens.len() == 2 || tokens.len() == 4 && is(2, "on")) {
+        return Ok(Statement::ShowMeasurements);
+    }
+    Err("not supported: InfluxQL beside CREATE DATABASE, SHOW DATABASES and SHOW MEASUREMENTS; SQL is at /exec"
+        .to_owned())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Token {
+    Word(String),
+    /// In double quotes.
+    Quoted(String),
+    Semicolon,
+    Other(char),
+}
+
+fn tokens(text: &str) -> Result<Vec<Token>, String> {
+    let (mut tokens, mut chars) = (Vec::new(), text.chars().peekable());
+    while let Some(c) = chars.next() {
+        match c {
+            c if c.is_whitespace() => {}
+            ';' => tokens.push(Token::Semicolon),
+            '"' => {
+                let mut name = String::new();
+                loop {
+                    match chars.next() {
+                        Some('"') => break,
+                        Some('\\') => name.extend(chars.next()),
+                        Some(c) => name.push(c),
+                        None => return Err("error parsing query: a name in quotes is not closed".to_owned()),
+                    }
+                }
+                tokens.push(Token::Quoted(name));
+            }
+            c if c.is_alphanumeric() || c == '_' => {
+                let mut word = c.to_string();
+                while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || *c == '_') {
+                    word.push(c);
+                }
+                tokens.push(Token::Word(word));
+            }
+            other => tokens.push(Token::Other(other)),
+        }
+    }
+    Ok(tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_clients_send_at_their_start_are_understood() {
+        let create = |name: &str| Statement::CreateDatabase(name.to_owned());
+        for (text, expected) in [
+            ("CREATE DATABASE \"telegraf\"", vec![create("telegraf")]),
+            ("create database my_db;", vec![create("my_db")]),
+            ("CREATE DATABASE \"a \\\"b\\\"; c\"", vec![create("a \"b\"; c")]),
+            ("SHOW DATABASES; show measurements on \"x\"", vec![Statement::ShowDatabases, Statement::ShowMeasurements]),
+            (" ;; ", vec![]),
+        ] {
+            assert_eq!(parse(text).unwrap(), expected, "{text}");
+        }
+        for text in [
+            "SELECT * FROM cpu",
+            "DROP DATABASE x",
+            "CREATE DATABASE",
+            "CREATE DATABASE x WITH DURATION 3d",
+            "SHOW TAG KEYS",
+            "CREATE DATABASE \"x",
+            "SHOW",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn created_databases_are_listed_up_to_a_number() {
+        let names = Names::default();
+        (0..2 * NAMES_MAX).for_each(|number| names.add(&format!("db{number}")));
+        names.add(DATABASE);
+        let all = names.all();
+        assert_eq!(all.len(), NAMES_MAX + 1);
+        assert!(all[0] == DATABASE && all.contains(&"db7".to_owned()));
+    }
+}
