@@ -111,7 +111,16 @@ fn exists(items: usize, subquery: &Query, hit: Expr) -> Option<Expr> {
     let sql = format!("EXISTS (SELECT 1 FROM __rows AS __in({}))", names.join(", "));
     let mut exists =
         Parser::new(&TidaliteDialect).try_with_sql(&sql).and_then(|mut parser| parser.parse_expr()).ok()?;
-    let _ = super::visit::visit_mut(&mut exists, &mut Rows(subquery));
+    let mut rows = subquery.clone();
+    if let SetExpr::Select(select) = rows.body.as_mut() {
+        for (n, item) in select.projection.iter_mut().enumerate() {
+            // Two columns may have one name.
+            if let SelectItem::UnnamedExpr(expr) = item {
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: self::item(n) };
+            }
+        }
+    }
+    let _ = super::visit::visit_mut(&mut exists, &mut Rows(&rows));
     let Expr::Exists { subquery, .. } = &mut exists else { return None };
     let SetExpr::Select(select) = subquery.body.as_mut() else { return None };
     select.selection = Some(hit);

@@ -74,8 +74,6 @@ impl Decorrelator {
 
     /// The value of a query of one row: a sub-query of its own for the stock rules, where these take one.
     fn one_value(&mut self, plan: LogicalPlan, place: Place, asked: &mut Asked) -> DFResult<Expr> {
-        // Elsewhere what is nested in it is found where it stands.
-        let plan = if place.node == Node::Other { self.walk(plan)? } else { plan };
         let subquery = Arc::new(plan);
         let outer_ref_columns = subquery.all_out_ref_exprs();
         let value = Expr::ScalarSubquery(Subquery { subquery, outer_ref_columns, spans: Spans::new() });
@@ -90,7 +88,8 @@ impl Decorrelator {
         let name = self.name("__value");
         let own = asked.answered.schema().columns().into_iter().map(Expr::Column);
         let all: Vec<Expr> = own.chain([value.alias(&name)]).collect();
-        asked.answered = LogicalPlanBuilder::from(asked.answered.clone()).project(all)?.build()?;
+        let projected = LogicalPlanBuilder::from(asked.answered.clone()).project(all)?.build()?;
+        asked.answered = self.nested(projected)?;
         Ok(column(&name))
     }
 

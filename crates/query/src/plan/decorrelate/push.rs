@@ -94,7 +94,15 @@ impl Decorrelator {
         let are_columns = of.expr.iter().all(|e| matches!(e.clone().unalias(), Expr::Column(_)));
         let Some(input) = self.push(&of.input, domain, may_lose_empty && are_columns)? else { return Ok(None) };
         let exprs = named(plan, &of.expr, &renames(domain, &input), of.input.schema())?;
-        let exprs = exprs.into_iter().chain(columns(&input.value)).collect();
+        // A second name of a value would stand for it in orders, where windows by the value look for its own.
+        let apart = exprs.into_iter().map(|expr| match expr.clone().unalias() {
+            Expr::Column(column) if input.value.contains(&column) => {
+                let (relation, name) = expr.qualified_name();
+                Ok(own_field::call(Expr::Column(column))?.alias_qualified(relation, name))
+            }
+            _ => Ok(expr),
+        });
+        let exprs = apart.chain(columns(&input.value).map(Ok)).collect::<Result<Vec<Expr>>>()?;
         let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(input.plan))?);
         Ok(Some(Pushed { plan, value: input.value }))
     }
