@@ -134,7 +134,7 @@ impl Decorrelator {
         place: Place,
         asked: &mut Asked,
     ) -> DFResult<Expr> {
-        let value = self.answer(value, Place::value(place.node), asked)?;
+        let value = self.answer(value, Place::value(Node::Other), asked)?;
         let item = first_column(&subquery.subquery)?;
         let is_constant = !value.any_column_refs() && !value.contains_outer();
         if is_constant && !looks_at(&subquery.subquery, asked.rows.schema())? {
@@ -193,7 +193,7 @@ impl Decorrelator {
         if op == Operator::Eq {
             return Ok((self.is_in(*expr, &subquery, false, place, asked)?, is_all));
         }
-        let value = self.answer(*expr, Place::value(place.node), asked)?;
+        let value = self.answer(*expr, Place::value(Node::Other), asked)?;
         let value = self.as_column(value, asked)?;
         let item = first_column(&subquery.subquery)?;
         let data_type = subquery.subquery.schema().field_from_column(&item)?.data_type().clone();

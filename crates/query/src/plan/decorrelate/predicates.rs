@@ -216,9 +216,9 @@ fn rows_alone(plan: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
             _ => break,
         };
     }
-    // A projection of columns is as good as one without.
-    if Arc::ptr_eq(below, plan) || matches!(plan.as_ref(), LogicalPlan::Projection(of) if Arc::ptr_eq(below, &of.input))
-    {
+    // A projection of one column is as good as one without; several may have one name.
+    let is_plain = |of: &Projection| Arc::ptr_eq(below, &of.input) && of.expr.len() == 1;
+    if Arc::ptr_eq(below, plan) || matches!(plan.as_ref(), LogicalPlan::Projection(of) if is_plain(of)) {
         return Ok(plan.clone());
     }
     Ok(Arc::new(LogicalPlanBuilder::from(below.as_ref().clone()).project([row()])?.build()?))
