@@ -24,7 +24,8 @@ use futures::future::BoxFuture;
 pub(crate) use host::TransactionHost;
 pub(crate) use memory::Memory;
 use std::sync::Arc;
-use tidalite_types::{Batch, ColumnType, Command, Txn};
+use tidalite_types::pg_type::PgType;
+use tidalite_types::{Batch, Command, Txn};
 
 /// What a transaction sees of others, and when it is refused because of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl Transaction {
 
     /// Finds what a statement asks for and answers, as [`Database::describe`] does.
     #[must_use]
-    pub fn describe(&self, sql: &str, types: Vec<Option<ColumnType>>) -> BoxFuture<'static, Result<Described>> {
+    pub fn describe(&self, sql: &str, types: Vec<Option<PgType>>) -> BoxFuture<'static, Result<Described>> {
         self.sessions.describe(self.host.clone(), sql, types)
     }
 

@@ -3,14 +3,14 @@
 //! `ARRAY(SELECT …)` is a sub-query that collects its rows; `FROM current_database()` a query of one row;
 //! `generate_subscripts` and `_pg_expandarray` are unnested lists.
 
-use super::relations;
+use super::{TidaliteDialect, relations};
 use super::sequences::call;
-use super::subqueries::parsed;
 use crate::functions::meta;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr,
     Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, Value,
 };
+use datafusion::sql::sqlparser::parser::Parser;
 
 /// What a NULL list is given as: an empty one.
 pub(crate) const OR_EMPTY: &str = "__or_empty";
@@ -145,4 +145,9 @@ fn is_constant(arg: &FunctionArg) -> bool {
         Expr::Function(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) => false,
         _ => true,
     }
+}
+
+/// The expression of a template.
+fn parsed(sql: &str) -> Option<Expr> {
+    Parser::new(&TidaliteDialect).try_with_sql(sql).and_then(|mut parser| parser.parse_expr()).ok()
 }

@@ -6,7 +6,7 @@ use crate::Parameter;
 use crate::decimal::Decimal;
 use crate::functions::zones::AT_TIME_ZONE;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, DateTimeField, DuplicateTreatment, ExactNumberInfo, Expr, Function,
+    BinaryOperator, CastKind, DataType, DuplicateTreatment, ExactNumberInfo, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan,
     VisitorMut,
 };

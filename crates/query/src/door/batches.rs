@@ -5,7 +5,7 @@ use super::{array_texts, arrow_type};
 use crate::decimal::{self, Decimal};
 use crate::functions::casts;
 use crate::{Error, Result};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, PrimitiveArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::{CastOptions, cast as arrow_cast, cast_with_options};
 use datafusion::arrow::datatypes::{

@@ -64,6 +64,7 @@ async fn steps(session: &Session, host: Arc<dyn Host>, compound: &Compound, canc
             started: session.started,
             frames: frames.clone().into(),
             is_read_only: session.is_read_only,
+            session: session.session.clone(),
         };
         match step {
             Step::Named { name, columns, statement } => {
