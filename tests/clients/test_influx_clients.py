@@ -15,6 +15,7 @@ import influxdb_client_3
 import pytest
 from influxdb_client.client.exceptions import InfluxDBError
 from influxdb_client.client.write_api import SYNCHRONOUS
+from influxdb_client_3.exceptions import InfluxDBPartialWriteError
 from server import nanos
 
 T0 = 1704067200 * 10**9
@@ -152,14 +153,14 @@ def test_v3_partial_writes(server, table):
     lines = [f"{table},host=a f=1.5 1", f"{table},host=b f=oops 2", f"{table},host=c f=2.5 3", f'{table},host=d f="text" 4', f"{table},host=e f=3i 5", f"{table},host=f f=4.5,g=1i 6"]
     server.write_ok(f"{table},host=z f=0.5 0\n")
     with v3(server, use_v2_api=False) as client:
-        with pytest.raises(influxdb_client_3.InfluxDBPartialWriteError) as refused:
+        with pytest.raises(InfluxDBPartialWriteError) as refused:
             client.write("\n".join(lines))
     errors = refused.value.line_errors
     assert [(e.line_number, e.original_line) for e in errors] == [(2, lines[1]), (4, lines[3])]
     assert all('"f"' in e.error_message and table in e.error_message for e in errors)
     assert server.rows(f"select host from {table} order by host") == [["a"], ["c"], ["e"], ["f"], ["z"]]
     with v3(server, use_v2_api=False, accept_partial=False) as client:
-        with pytest.raises(influxdb_client_3.InfluxDBPartialWriteError) as refused:
+        with pytest.raises(InfluxDBPartialWriteError) as refused:
             client.write("\n".join(lines))
     assert [(e.line_number, e.original_line) for e in refused.value.line_errors] == [(2, lines[1])]
     assert server.count(table) == 5

@@ -100,9 +100,10 @@ pub fn with_hint(error: &Error) -> String {
     }
 }
 
-/// The body of a refused write.
+/// The body of a refused write. Clients of InfluxDB 1 look for the message under `error`; those of QuestDB get what QuestDB
+/// sends and nothing else.
 #[must_use]
-pub fn write_error_json(error: &Error) -> Vec<u8> {
+pub fn write_error_json(error: &Error, is_influxdb_1: bool) -> Vec<u8> {
     let line = error.line.unwrap_or(0);
     let reason = with_hint(error);
     let message = if line > 0 {
@@ -112,9 +113,10 @@ pub fn write_error_json(error: &Error) -> Vec<u8> {
     };
     let mut out = format!("{{\"code\":\"{}\",\"message\":", write_code(error.kind)).into_bytes();
     push_string(&mut out, message.as_bytes());
-    // Clients of InfluxDB 1 read this one.
-    out.extend_from_slice(b",\"error\":");
-    push_string(&mut out, message.as_bytes());
+    if is_influxdb_1 {
+        out.extend_from_slice(b",\"error\":");
+        push_string(&mut out, message.as_bytes());
+    }
     out.extend_from_slice(format!(",\"line\":{line},\"errorId\":\"{}\"}}", next_error_id()).as_bytes());
     out
 }
@@ -133,7 +135,8 @@ mod tests {
     fn a_refused_write_has_the_shape_clients_read() {
         let mut error = Error::new(ErrorKind::Invalid, "field value is missing: v");
         error.line = Some(2);
-        let json: serde_json::Value = serde_json::from_slice(&write_error_json(&error)).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&write_error_json(&error, false)).unwrap();
+        assert!(json["error"].is_null());
         assert_eq!(json["code"], "invalid");
         assert_eq!(json["line"], 2);
         assert_eq!(

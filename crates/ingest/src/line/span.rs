@@ -57,7 +57,7 @@ mod tests {
     fn newlines_within_strings_and_behind_backslashes_end_no_line() {
         for (input, expected) in [
             (&b"t v=1 1\nx"[..], LineSpan::Ends(8)),
-            (b"t v=\"a\nb\\\"\n\" 1\nx", LineSpan::Ends(16)),
+            (b"t v=\"a\nb\\\"\n\" 1\nx", LineSpan::Ends(15)),
             (b"t,s=\"a v=1\nx", LineSpan::Ends(11)),
             (b"t,s=a\\\nb v=1\nx", LineSpan::Ends(13)),
             (b"t v=a\"b\nx", LineSpan::Ends(8)),

@@ -33,9 +33,15 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
         Err(refused) => {
             let status = refused.status();
             // Exactly this type, without a charset: QuestDB's clients compare it as a whole before they read the reason.
-            refuse(status, "application/json", write_error_json(&refused.into_error()), shared)
+            let json = write_error_json(&refused.into_error(), names_database(&head));
+            refuse(status, "application/json", json, shared)
         }
     }
+}
+
+/// Whether a request names a database, as those of InfluxDB 1 do.
+fn names_database(head: &Parts) -> bool {
+    Params::parse(head.uri.query().unwrap_or_default()).is_ok_and(|params| params.get("db").is_some())
 }
 
 /// `/api/v3/write_lp` of InfluxDB 3.
