@@ -504,15 +504,17 @@ enum LineStart {
     Next(usize),
 }
 
-#[inline]
+#[inline(always)]
 fn line_start(input: &[u8], start: usize) -> Parsed<LineStart> {
     match input.get(start) {
-        Some(b'\n' | b'\r' | b'#' | b' ' | b'\t') | None => odd_start(input, start),
-        Some(_) => Ok(LineStart::Row(start)),
+        // Above spaces, ends of lines and the sign of comments.
+        Some(byte) if *byte > b'#' => Ok(LineStart::Row(start)),
+        _ => odd_start(input, start),
     }
 }
 
 /// Spaces and tabs before a line mean nothing, as in InfluxDB.
+#[inline(never)]
 fn odd_start(input: &[u8], start: usize) -> Parsed<LineStart> {
     let blanks = input[start..].iter().position(|byte| !matches!(byte, b' ' | b'\t'));
     let at = start + blanks.ok_or(Stop::Incomplete)?;

@@ -259,6 +259,7 @@ impl RowReader<'_> {
     }
 
     /// Reads the value at `at` the general way into its column, which is named `name` in the line.
+    #[inline(always)]
     fn set_value(&mut self, column: u32, field: bool, at: usize, name: &[u8]) -> Parsed<usize> {
         let rules = FieldRules { nan_is_null: self.options.nan_is_null, bytes_max: self.options.line_bytes_max };
         let (value, end) = if field {

@@ -446,8 +446,10 @@ impl LineUnit {
 /// The unit that `value`, a line's own timestamp with this suffix (0 for none), is kept in, and the factor to get there.
 #[inline(always)]
 pub(super) fn line_unit(suffix: u8, stated: EpochUnit, value: i64) -> (LineUnit, i64) {
+    if suffix == 0 && stated == EpochUnit::Unstated {
+        return (LineUnit::UnstatedNanos, 1);
+    }
     match (suffix, stated) {
-        (0, EpochUnit::Unstated) => (LineUnit::UnstatedNanos, 1),
         (b'n', _) | (0, EpochUnit::Nanos) => (LineUnit::Nanos, 1),
         (b't', _) | (0, EpochUnit::Micros) => (LineUnit::Micros, 1),
         (b'm', _) | (_, EpochUnit::Millis) => (LineUnit::Micros, 1_000),
