@@ -71,7 +71,9 @@ fn named(query: &str, parameter: &str, list: &str, more: impl Fn(&str) -> String
         Err(message) => return error(StatusCode::BAD_REQUEST, "invalid", &message),
     };
     let name = params.get(parameter).filter(|name| !name.is_empty()).unwrap_or(DATABASE);
-    let mut json = format!("{{\"links\":{{\"self\":\"/api/v2/{list}\"}},\"{list}\":[{{\"id\":\"{}\",\"name\":", id_of(name)).into_bytes();
+    let mut json =
+        format!("{{\"links\":{{\"self\":\"/api/v2/{list}\"}},\"{list}\":[{{\"id\":\"{}\",\"name\":", id_of(name))
+            .into_bytes();
     push_string(&mut json, name.as_bytes());
     json.extend_from_slice(format!("{}}}]}}", more(name)).as_bytes());
     response(StatusCode::OK, JSON, json)
