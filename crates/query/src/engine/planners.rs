@@ -171,6 +171,7 @@ pub(super) fn optimizer_rules(fast: bool) -> Vec<Arc<dyn OptimizerRule + Send + 
     let each = |rule: Rule| {
         let before = match rule.name() {
             "decorrelate_lateral_join" => Some(Arc::new(plan::Unmarked) as Rule),
+            "eliminate_cross_join" => Some(Arc::new(plan::FilterSpanningKeys) as Rule),
             "replace_distinct_aggregate" => Some(Arc::new(plan::DistinctGroups) as Rule),
             _ => None,
         };
