@@ -253,7 +253,7 @@ class Maker:
         r = self.r
         text, aliases = self.source(scope, depth)
         inner = [aliases] + scope
-        items = r.choice(["1", "*", f"{aliases[0]}.*"]) if is_exists and r.random() < 0.5 else ", ".join(self.term(family, inner) for family in families)
+        items = r.choice(["1", "*", f"{aliases[0]}.*"]) if is_exists and r.random() < 0.5 else ", ".join(f"{self.term(family, inner)} AS c{n}" for n, family in enumerate(families))
         return f"SELECT {items} FROM {text}{self.where_clause(inner, depth)}"
 
     def one_value(self, scope, depth, family):

@@ -99,7 +99,7 @@ def test_random_subqueries_beside_postgres(servers):
     if referee.programs() is None:
         pytest.skip("there is no PostgreSQL server here (initdb and postgres, package postgresql-15)")
     seed = int(os.environ.get("RANDOM_SEED") or dt.date.today().strftime("%Y%m%d"))
-    count, path = int(os.environ.get("RANDOM_STATEMENTS") or 300), os.environ.get("RANDOM_FINDINGS")
+    count, path = int(os.environ.get("RANDOM_STATEMENTS") or 250), os.environ.get("RANDOM_FINDINGS")
     postgres = referee.Postgres()
     try:
         postgres.start()
