@@ -207,10 +207,11 @@ impl Filler {
         })
     }
 
-    /// For each cell the value on the line between the rows around it.
+    /// For each cell the value on the line between the rows around it; for a column of integers, the nearest integer.
     fn lines(&self, column: &ArrayRef, cells: &[Cell]) -> Result<ArrayRef> {
         let values = cast(column, &DataType::Float64)?;
         let values = values.as_primitive::<Float64Type>();
+        let is_integer = column.data_type().is_integer();
         let line = cells.iter().map(|c| {
             if c.before == NONE
                 || c.after == NONE
@@ -222,7 +223,8 @@ impl Filler {
             let (from, to) = (values.value(c.before as usize), values.value(c.after as usize));
             let (start, end) = (self.times.value(c.before as usize), self.times.value(c.after as usize));
             let part = (c.bucket as f64 - start as f64) / (end as f64 - start as f64);
-            Some(from + (to - from) * part)
+            let value = from + (to - from) * part;
+            Some(if is_integer { value.round() } else { value })
         });
         Ok(cast(&(Arc::new(Float64Array::from_iter(line)) as ArrayRef), column.data_type())?)
     }

@@ -2,6 +2,7 @@
 //!
 //! A key is the bytes of its columns that compare as the columns do, looked up without being copied.
 
+use crate::functions::floats;
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::compute::{SortOptions, cast};
 use datafusion::arrow::datatypes::DataType;
@@ -93,8 +94,10 @@ impl Keys {
         ranks
     }
 
+    /// The columns as the types of the keys. The row converter tells floating point apart by its bits, SQL does not.
     fn cast(&self, columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-        Ok(columns.iter().zip(&self.types).map(|(c, t)| cast(c, t)).collect::<Result<_, _>>()?)
+        let cast = |(c, t): (&ArrayRef, &DataType)| Ok(floats::key_values(&cast(c, t)?));
+        columns.iter().zip(&self.types).map(cast).collect()
     }
 }
 
@@ -111,7 +114,7 @@ fn without_null(columns: &[ArrayRef], numbers: &mut [u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::arrow::array::{Int64Array, StringArray, StringViewArray};
+    use datafusion::arrow::array::{Float64Array, Int64Array, StringArray, StringViewArray};
     use std::sync::Arc;
 
     #[test]
@@ -122,6 +125,13 @@ mod tests {
         assert_eq!((keys.ranks(), keys.count()), (vec![1, 2, 0], 3), "NULL is the last");
         let other: ArrayRef = Arc::new(StringViewArray::from(vec![Some("a"), None, Some("c")]));
         assert_eq!(keys.found(&[other], 3).expect("numbers"), [2, NONE, NONE]);
+    }
+
+    #[test]
+    fn floats_are_keys_by_value() {
+        let mut keys = Keys::new(vec![DataType::Float64]).expect("a number can be a key");
+        let column: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, f64::NAN, -f64::NAN, 1.0]));
+        assert_eq!(keys.numbered(&[column], 5).expect("numbers"), [0, 0, 1, 1, 2]);
     }
 
     #[test]

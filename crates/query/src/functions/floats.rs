@@ -3,7 +3,7 @@
 //! Arrow orders and hashes floating point by its bits. Stored NaNs all have the same; those that arithmetic gives have
 //! another sign on some processors.
 
-use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
+use super::scalar::{Gives, Kind, PLAIN, Scalar};
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use std::sync::Arc;
@@ -20,7 +20,8 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         kinds: &[Kind::Any],
         gives: Gives::Like(0),
         call: |call| {
-            Ok(mapped(call, |v| if v.is_nan() { f64::NAN } else { v }, |v| if v.is_nan() { f32::NAN } else { v }))
+            let column = &call.columns[0];
+            Ok(mapped(column, |v| if v.is_nan() { f64::NAN } else { v }, |v| if v.is_nan() { f32::NAN } else { v }))
         },
         ..PLAIN
     },
@@ -29,16 +30,18 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         takes: "a number",
         kinds: &[Kind::Any],
         gives: Gives::Like(0),
-        call: |call| {
-            let float = |v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 };
-            Ok(mapped(call, |v| if v.is_nan() { f64::NAN } else { v + 0.0 }, float))
-        },
+        call: |call| Ok(key_values(&call.columns[0])),
         ..PLAIN
     },
 ];
 
-fn mapped(call: &Call, double: fn(f64) -> f64, float: fn(f32) -> f32) -> ArrayRef {
-    let column = &call.columns[0];
+/// The values of a column of floating point as keys: one NaN, and 0 for −0. Other columns stay.
+pub(crate) fn key_values(column: &ArrayRef) -> ArrayRef {
+    let float = |v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 };
+    mapped(column, |v| if v.is_nan() { f64::NAN } else { v + 0.0 }, float)
+}
+
+fn mapped(column: &ArrayRef, double: fn(f64) -> f64, float: fn(f32) -> f32) -> ArrayRef {
     match column.data_type() {
         DataType::Float64 => Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(double)),
         DataType::Float32 => Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(float)),
