@@ -5,23 +5,40 @@
 
 use super::Engine;
 use crate::dialect;
+use crate::names::Words;
 use crate::statement::Query;
 use crate::{CancelToken, Catalog, Error, Result};
 use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::compute::{SortOptions, concat_batches, sort_to_indices, take_record_batch};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::context::SessionState;
-use datafusion::sql::sqlparser::ast::{self, Expr, ExprWithAlias, PivotValueSource, TableFactor, Value, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    self, Cte, Expr, ExprWithAlias, PivotValueSource, TableFactor, Value, VisitorMut, With,
+};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Values that one of them may give.
+/// Values that the sub-query of one PIVOT may return.
 const VALUES_MAX: usize = 5_000;
 
+/// What sub-queries of PIVOTs are planned with.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    state: &'a SessionState,
+    catalog: &'a Arc<dyn Catalog>,
+    words: &'a Arc<Words>,
+    own: &'a [(&'a str, Arc<dyn TableProvider>)],
+}
+
 impl Engine {
+    /// Replaces each `IN (SELECT …)` of a PIVOT by the values that the sub-query returns now.
+    ///
+    /// # Errors
+    /// When a sub-query fails, or returns no value or more than `VALUES_MAX`.
     pub(super) async fn pivots(
         self: &Arc<Self>,
         state: &SessionState,
@@ -34,17 +51,58 @@ impl Engine {
         if finder.queries.is_empty() {
             return Ok(());
         }
-        let mut answers = Vec::with_capacity(finder.queries.len());
-        for mut asked in finder.queries {
-            if asked.with.is_none() {
-                asked.with.clone_from(&query.ast.with);
+        let scope = Scope { state, catalog, words: &query.words, own };
+        self.resolve_pivots(scope, query.ast.as_mut(), None).await
+    }
+
+    /// Resolves the PIVOTs of a query: those of each CTE with the CTEs before it in scope, then those of the body.
+    ///
+    /// A sub-query never sees the CTE that contains it: it would be planned again within its own planning, for ever.
+    /// Boxed, because it calls itself.
+    fn resolve_pivots<'a>(
+        self: &'a Arc<Self>,
+        scope: Scope<'a>,
+        ast: &'a mut ast::Query,
+        outer: Option<With>,
+    ) -> BoxFuture<'a, Result<()>> {
+        async move {
+            let mut in_scope = outer;
+            let own = ast.with.take();
+            if let Some(mut with) = own.clone() {
+                for cte in &mut with.cte_tables {
+                    self.resolve_pivots(scope, &mut cte.query, in_scope.clone()).await?;
+                    in_scope = joined(in_scope, With { cte_tables: vec![cte.clone()], ..with.clone() });
+                }
+                self.resolve_body(scope, ast, in_scope.as_ref()).await?;
+                ast.with = Some(with);
+                return Ok(());
             }
-            let asked = Query { ast: asked, tail: None, words: query.words.clone() };
-            answers.push(self.values(state, catalog, &asked, own).await?);
+            self.resolve_body(scope, ast, in_scope.as_ref()).await
+        }
+        .boxed()
+    }
+
+    /// Resolves the PIVOTs of a query without its WITH.
+    async fn resolve_body(
+        self: &Arc<Self>,
+        scope: Scope<'_>,
+        ast: &mut ast::Query,
+        in_scope: Option<&With>,
+    ) -> Result<()> {
+        let mut finder = Finder { queries: Vec::new(), answers: None };
+        let _ = dialect::visit_mut(ast, &mut finder);
+        let mut answers = Vec::with_capacity(finder.queries.len());
+        for mut query in finder.queries {
+            query.with = match query.with.take() {
+                Some(own) => joined(in_scope.cloned(), own),
+                None => in_scope.cloned(),
+            };
+            let query = Query { ast: query, tail: None, words: scope.words.clone() };
+            answers.push(self.values(scope.state, scope.catalog, &query, scope.own).await?);
         }
         answers.reverse();
         let mut finder = Finder { queries: Vec::new(), answers: Some(answers) };
-        let _ = dialect::visit_mut(query.ast.as_mut(), &mut finder);
+        let _ = dialect::visit_mut(ast, &mut finder);
         Ok(())
     }
 
@@ -61,12 +119,19 @@ impl Engine {
                 state.config().get_extension::<CancelToken>().map(|token| token.as_ref().clone()).unwrap_or_default();
             let planned = self.plan(catalog, query, own, "", &cancel).await?;
             let mut stream = self.start(planned, &query.words, cancel.clone())?.stream;
-            let mut values = Vec::new();
+            let (mut batches, mut rows) = (Vec::new(), 0);
             while let Some(batch) = stream.next().await {
-                add(&batch?, &mut values)?;
-                if values.len() > VALUES_MAX {
+                let batch = batch?;
+                rows += batch.num_rows();
+                if rows > VALUES_MAX {
                     return Err(Error::invalid(format!("PIVOT makes more than {VALUES_MAX} columns")));
                 }
+                batches.push(batch);
+            }
+            let is_ordered = query.ast.order_by.is_some();
+            let mut values = Vec::with_capacity(rows);
+            for batch in &in_order(batches, is_ordered)? {
+                add(batch, &mut values)?;
             }
             if values.is_empty() {
                 return Err(Error::invalid("the query for the values of a PIVOT gives none"));
@@ -75,6 +140,28 @@ impl Engine {
         }
         .boxed()
     }
+}
+
+/// One batch with the rows of all. The columns of a PIVOT have one order: that of the sub-query's ORDER BY, else
+/// ascending by value with NULL last.
+fn in_order(batches: Vec<RecordBatch>, is_ordered: bool) -> Result<Option<RecordBatch>> {
+    let Some(first) = batches.first() else { return Ok(None) };
+    let all = concat_batches(&first.schema(), &batches)?;
+    let [column] = all.columns() else { return Ok(Some(all)) };
+    if is_ordered {
+        return Ok(Some(all));
+    }
+    let order = sort_to_indices(column, Some(SortOptions { descending: false, nulls_first: false }), None)?;
+    Ok(Some(take_record_batch(&all, &order)?))
+}
+
+/// The CTEs of both; a name of `inner` hides the same name of `outer`.
+fn joined(outer: Option<With>, inner: With) -> Option<With> {
+    let Some(outer) = outer else { return Some(inner) };
+    let is_hidden = |cte: &Cte| inner.cte_tables.iter().any(|own| own.alias.name.value == cte.alias.name.value);
+    let visible = outer.cte_tables.into_iter().filter(|cte| !is_hidden(cte));
+    let cte_tables = visible.chain(inner.cte_tables.iter().cloned()).collect();
+    Some(With { cte_tables, recursive: outer.recursive || inner.recursive, ..inner })
 }
 
 /// Values as they would be written.
