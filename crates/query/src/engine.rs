@@ -480,6 +480,7 @@ impl Engine {
         self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
         let logical = again::planned(&state, statement, &query.words.sql).await?;
+        let is_immutable = plans::is_immutable(&logical)?;
         let logical = plan::counted_in_units(plan::numbered_sets(logical)?)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::exact_numbers(logical)?;
@@ -491,7 +492,7 @@ impl Engine {
         };
         let (logical, is_bound) = plan::bound_functions(plan::same_fields(plan::shown(logical)?)?, catalog)?;
         let logical = plan::decorrelated(logical)?;
-        let names_only_tables = names_only_tables && !is_bound;
+        let names_only_tables = names_only_tables && !is_bound && is_immutable;
         Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
     }
 
@@ -610,7 +611,7 @@ impl Caller {
 /// What a query names.
 struct About {
     names_any: bool,
-    /// Neither views nor files, nor functions of the session.
+    /// Neither views nor files, nor functions of the session, of the clock or of chance.
     names_only_tables: bool,
 }
 

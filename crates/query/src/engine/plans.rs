@@ -18,10 +18,10 @@ use crate::{CancelToken, Catalog, Error, Result};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result as DFResult, ScalarValue};
 use datafusion::datasource::{provider_as_source, source_as_provider};
-use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableType, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -323,6 +323,25 @@ impl TableProvider for Unpinned {
     ) -> DFResult<Arc<dyn ExecutionPlan>> {
         Err(Error::internal(format!("table \"{}\" of a kept plan was not put in again", self.table.name)).into())
     }
+}
+
+/// Returns true if every function of a plan gives the same result for the same arguments at any time. A plan with a clock
+/// or with chance in it must not be reused: the optimizer has put the value of the first run into it.
+pub(super) fn is_immutable(plan: &LogicalPlan) -> DFResult<bool> {
+    let mut is_immutable = true;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                let is_other = |volatility: Volatility| volatility != Volatility::Immutable;
+                if matches!(expr, Expr::ScalarFunction(call) if is_other(call.func.signature().volatility)) {
+                    is_immutable = false;
+                    return Ok(TreeNodeRecursion::Stop);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(is_immutable)
 }
 
 /// The plan without its tables; `None` when there is more in it than our tables and what is computed of them.
