@@ -1,11 +1,11 @@
-//! What is wrong with a text, where, and what may help.
+//! Parse errors with position and hint.
 
 use std::fmt;
 
-/// A statement that is no statement.
+/// A parse error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// Kind of the error.
     pub kind: ErrorKind,
     /// The class of the error, from which the SQLSTATE follows.
     pub code: Code,
@@ -13,33 +13,33 @@ pub struct Error {
     pub object: Option<String>,
     /// Byte offset in the text, on a character boundary.
     pub position: usize,
-    /// What to write instead, where a common mistake is recognised.
+    /// Suggested correction, if the parser recognises a common mistake.
     pub hint: Option<String>,
 }
 
-/// What is wrong with a text.
+/// Kinds of parse errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Something else stands where `expected` belongs.
+    /// A token other than `expected` was found.
     Unexpected {
-        /// The least that had to come.
+        /// Description of the expected token.
         expected: String,
-        /// What came, as it is written; [`Error::object`] has it, too.
+        /// The token found, as written; equal to [`Error::object`].
         found: String,
     },
     /// A string, a quoted name or a comment that does not end.
     Unterminated(&'static str),
-    /// A literal, a name or a clause that cannot be.
+    /// A malformed literal, name or clause.
     Invalid(String),
-    /// A clause that stands in the wrong place, or twice; the text names it.
+    /// A misplaced or repeated clause; the string names the clause.
     Misplaced(String),
-    /// Parentheses, expressions and sub-queries within each other past the limit, which is given.
+    /// Parentheses, expressions and sub-queries are nested deeper than the given limit.
     TooDeep(usize),
-    /// More operators in a row than the limit, which is given.
+    /// A chain of operators is longer than the given limit.
     TooManyOperators(usize),
     /// A text of 4 GiB or more.
     TooLong,
-    /// No statement at all.
+    /// The text contains no statement.
     Empty,
     /// More than one statement.
     SeveralStatements,
@@ -48,14 +48,14 @@ pub enum ErrorKind {
 /// A class of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// The text is no statement.
+    /// The text is not a valid statement.
     Syntax,
-    /// The text may be a statement, but is past a limit of the parser.
+    /// The text exceeds a limit of the parser.
     TooComplex,
 }
 
 impl Code {
-    /// The code in PostgreSQL's table of errors.
+    /// Returns the SQLSTATE, as defined by PostgreSQL.
     #[must_use]
     pub fn sqlstate(self) -> &'static str {
         match self {

@@ -1,19 +1,19 @@
 //! Keywords, with the four categories of PostgreSQL 15.
 //!
-//! A keyword is a keyword by position only. Every word carries its [`Keyword`] if it has one; the grammar decides at each
-//! place whether the word is a clause or a name, and [`Category`] says where PostgreSQL allows it as a name. The rows are
-//! those of `SELECT * FROM pg_get_keywords()` in PostgreSQL 15, and the words of our own clauses, all of them unreserved.
+//! Keywords are contextual. Every word token has its [`Keyword`], if any; at each position the grammar decides
+//! whether the word is a keyword or a name, and [`Category`] tells where PostgreSQL allows the word as a name. The rows
+//! are `SELECT * FROM pg_get_keywords()` of PostgreSQL 15 plus the keywords of Tidalite's own clauses, all unreserved.
 
-/// Where a keyword may stand as a name without quotes.
+/// Positions at which a keyword is allowed as an unquoted name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// Anywhere.
+    /// Any position.
     Unreserved,
-    /// As a column, table or alias; not as a function or a type.
+    /// Name of a column, table or alias, but not of a function or type.
     ColumnName,
-    /// As a function or a type; not as a column, table or alias.
+    /// Name of a function or type, but not of a column, table or alias.
     TypeOrFunctionName,
-    /// Behind AS, and where only a name can stand.
+    /// Only after AS and at positions where only a name is allowed.
     Reserved,
 }
 
@@ -27,12 +27,12 @@ macro_rules! keywords {
             $($name,)*
         }
 
-        /// All keywords in alphabetical order, which is the order of the enum.
+        /// All keywords in alphabetical order, the order of the enum.
         const ROWS: &[(&str, Keyword, Class)] = &[$(($text, Keyword::$name, Class::$class),)*];
     };
 }
 
-/// The category by its letter; a small letter means that an alias of a column needs AS before it.
+/// Category by its letter; a lower-case letter means that a column alias requires AS.
 #[derive(Clone, Copy)]
 #[expect(non_camel_case_types, reason = "the letters of the table below")]
 enum Class {
@@ -46,16 +46,16 @@ enum Class {
     r,
 }
 
-/// Longest keyword, in bytes.
+/// Length of the longest keyword, in bytes.
 const LENGTH_MAX: usize = 17;
 
 impl Keyword {
-    /// All keywords, in alphabetical order.
+    /// Returns all keywords, in alphabetical order.
     pub fn all() -> impl Iterator<Item = Keyword> {
         ROWS.iter().map(|(_, keyword, _)| *keyword)
     }
 
-    /// The keyword of a word, without regard to case.
+    /// Returns the keyword that `word` spells, ignoring case.
     #[must_use]
     pub fn find(word: &str) -> Option<Keyword> {
         if word.len() > LENGTH_MAX {
@@ -69,13 +69,13 @@ impl Keyword {
         Some(ROWS[found].1)
     }
 
-    /// The word in lower case.
+    /// Returns the keyword in lower case.
     #[must_use]
     pub fn text(self) -> &'static str {
         ROWS[self as usize].0
     }
 
-    /// Where the word may stand as a name.
+    /// Returns the category, which tells where the word is allowed as a name.
     #[must_use]
     pub fn category(self) -> Category {
         match ROWS[self as usize].2 {
@@ -86,13 +86,13 @@ impl Keyword {
         }
     }
 
-    /// Whether the word may be the alias of a column without AS before it.
+    /// Returns true if the word may be a column alias without AS.
     #[must_use]
     pub fn is_bare_label(self) -> bool {
         matches!(ROWS[self as usize].2, Class::U | Class::C | Class::T | Class::R)
     }
 
-    /// Whether the word may be a column, a table or an alias.
+    /// Returns true if the word may name a column, a table or an alias.
     #[must_use]
     pub fn is_column_name(self) -> bool {
         matches!(self.category(), Category::Unreserved | Category::ColumnName)
@@ -100,7 +100,7 @@ impl Keyword {
 }
 
 impl std::fmt::Display for Keyword {
-    /// In upper case, as messages show it.
+    /// Formats the keyword in upper case, as in messages.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text().to_ascii_uppercase())
     }

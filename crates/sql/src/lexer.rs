@@ -1,15 +1,15 @@
-//! Text to tokens, in one pass.
+//! The lexer: splits a text into tokens in one pass.
 //!
-//! The lexical rules are PostgreSQL's; besides, names may stand in backticks, `@name` is a variable, `#u33d` a geohash, and
-//! `#`, `$` and `@` may stand within words.
+//! The lexical rules are those of PostgreSQL, with four additions: names in backticks, `@name` variables, `#u33d`
+//! geohashes, and `#`, `$` and `@` within words.
 
 use crate::error::ErrorKind;
 use crate::{Error, Keyword, Span, Symbol, Token, TokenKind};
 
-/// The tokens of a text, without white space and comments; the last one is [`TokenKind::End`].
+/// Returns the tokens of a text, without white space and comments, and a final [`TokenKind::End`].
 ///
 /// # Errors
-/// A string, a quoted name or a comment that does not end, a character that begins no token, a text of 4 GiB or more.
+/// An unterminated string, quoted name or comment; a character that starts no token; a text of 4 GiB or more.
 pub fn tokens(text: &str) -> Result<Vec<Token>, Error> {
     if u32::try_from(text.len()).is_err() {
         return Err(Error::new(ErrorKind::TooLong, 0));
@@ -43,7 +43,7 @@ impl Lexer<'_> {
         self.text.get(self.at..)?.chars().next()
     }
 
-    /// Passes white space and comments, which nest.
+    /// Skips white space and comments; comments nest.
     fn skip_blank(&mut self) -> Result<(), Error> {
         loop {
             match self.byte(0) {
@@ -98,13 +98,13 @@ impl Lexer<'_> {
         }
     }
 
-    /// Whether a name or a closing bracket stands right before, so that a period belongs to it.
+    /// Returns true if a name or closing bracket directly precedes, so that a period is a separator.
     fn follows_name(&self) -> bool {
         let before = self.at.checked_sub(1).map_or(0, |at| self.bytes[at]);
         is_word_part(before) || matches!(before, b')' | b']' | b'"' | b'`')
     }
 
-    /// A word, or a string with a letter before it.
+    /// Reads a word, or a string with a letter prefix.
     fn word(&mut self) -> Result<TokenKind, Error> {
         match (self.byte(0), self.byte(1), self.byte(2)) {
             (b'e' | b'E', b'\'', _) => return self.string(TokenKind::EscapeString, 1, true),
@@ -147,7 +147,7 @@ impl Lexer<'_> {
         kind
     }
 
-    /// A string that begins `prefix` bytes behind the current one.
+    /// Reads a string that starts `prefix` bytes after the current byte.
     fn string(&mut self, kind: TokenKind, prefix: usize, has_escapes: bool) -> Result<TokenKind, Error> {
         let start = self.at;
         self.at += prefix + 1;
@@ -182,7 +182,7 @@ impl Lexer<'_> {
         Err(Error::new(ErrorKind::Unterminated("quoted name"), start))
     }
 
-    /// `$1`, `$$text$$`, `$tag$text$tag$`.
+    /// Reads `$1`, `$$text$$` or `$tag$text$tag$`.
     fn dollar(&mut self) -> Result<TokenKind, Error> {
         let start = self.at;
         if self.byte(1).is_ascii_digit() {
@@ -217,7 +217,7 @@ impl Lexer<'_> {
             return TokenKind::HexNumber;
         }
         self.digits();
-        // `1..2` are two numbers with a range between them.
+        // `1..2` is a range of two numbers, not a decimal point.
         if self.byte(0) == b'.' && self.byte(1) != b'.' {
             self.at += 1;
             self.digits();
@@ -232,7 +232,7 @@ impl Lexer<'_> {
         TokenKind::Number
     }
 
-    /// Digits with underscores between them.
+    /// Skips digits and the underscores between digits.
     fn digits(&mut self) {
         while self.byte(0).is_ascii_digit() || (self.byte(0) == b'_' && self.byte(1).is_ascii_digit()) {
             self.at += 1;

@@ -1,7 +1,7 @@
-//! The SQL front end: text to tokens to a syntax tree.
+//! The SQL front end: lexer, parser and syntax tree.
 //!
-//! The crate knows the grammar and nothing else: no catalog, no functions, no types of values. A binder resolves names and
-//! builds a plan from the tree. Parsing takes time in proportion to the length of the text, and recursion is bounded, for
+//! The crate contains only the grammar: no catalog, no functions, no value types. A binder resolves names and
+//! builds a plan from the tree. Parsing time is linear in the length of the text and recursion is bounded, for
 //! every input ([`DEPTH_MAX`], [`CHAIN_MAX`]).
 //!
 //! Reading order: [`token`] and [`lexer`]; [`keyword`]; [`ast`]; `parser`, one file per clause; `suggest`, hints for
@@ -41,10 +41,10 @@ pub use token::{Symbol, Token, TokenKind};
 
 use ast::Statement;
 
-/// Parses one statement; semicolons may end it.
+/// Parses one statement; trailing semicolons are allowed.
 ///
 /// # Errors
-/// The text is no statement, is more than one, or is past a limit; the error says where.
+/// The text is not a statement, contains several statements, or exceeds a limit. The error has the position.
 pub fn parse(text: &str) -> Result<Statement, Error> {
     let tokens = lexer::tokens(text)?;
     parser::Parser::new(text, &tokens).statement().map_err(|error| suggest::with_hint(*error, text, &tokens))

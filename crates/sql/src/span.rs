@@ -1,4 +1,4 @@
-//! A place in the text of a statement.
+//! Positions in the text of a statement.
 
 /// The bytes `start..end` of the text.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -10,13 +10,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// The place from the start of this one to the end of `other`.
+    /// Returns the span from the start of `self` to the end of `other`.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The text at the place.
+    /// Returns the text that the span covers.
     #[must_use]
     pub fn slice(self, text: &str) -> &str {
         text.get(self.start as usize..self.end as usize).unwrap_or_default()

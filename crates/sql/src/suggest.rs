@@ -1,13 +1,13 @@
 //! Hints for misspelt keywords.
 //!
-//! An error is looked at again: the text is parsed once more, and what may stand in the place of the word in question is
-//! noted. The word before the error is one, too, because a misspelt keyword is often read as a name: of `FORM t` the
-//! error is at `t`.
+//! After an error the text is parsed again, and the keywords allowed at the position of the suspected word are
+//! recorded. The word before the error is also suspected, because the parser often reads a misspelt keyword as a name:
+//! in `FORM t` the error is at `t`.
 
 use crate::parser::Parser;
 use crate::{Category, Error, ErrorKind, Expected, Keyword, Token, TokenKind};
 
-/// `error` with a hint, if it has none and a misspelt keyword explains it.
+/// Adds a hint to `error` if a misspelt keyword explains the error and no hint is set.
 pub(crate) fn with_hint(error: Error, text: &str, tokens: &[Token]) -> Error {
     if error.hint.is_some() || !matches!(error.kind, ErrorKind::Unexpected { .. }) {
         return error;
@@ -21,7 +21,7 @@ pub(crate) fn with_hint(error: Error, text: &str, tokens: &[Token]) -> Error {
     }
 }
 
-/// The keyword that the word at a place was to be, and the word.
+/// Returns the keyword that the word at `at` probably misspells, and the word.
 fn misspelt<'a>(text: &'a str, tokens: &[Token], at: usize) -> Option<(Keyword, &'a str)> {
     let token = tokens[at];
     let TokenKind::Word(own) = token.kind else { return None };
@@ -43,7 +43,7 @@ fn misspelt<'a>(text: &'a str, tokens: &[Token], at: usize) -> Option<(Keyword, 
         .map(|(_, keyword)| (keyword, word))
 }
 
-/// How many letters have to be put in, left out, changed, or swapped with their neighbour.
+/// Returns the edit distance: insertions, deletions, substitutions, and swaps of adjacent letters.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > 2 {

@@ -1,13 +1,13 @@
-//! Tokens: what kind of text stands where. A token has no text of its own; [`Span::slice`] gives it.
+//! Tokens. A token stores kind and span; [`Span::slice`] returns the text.
 
 use crate::{Keyword, Span};
 
-/// A token and its place.
+/// A token and its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Kind.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
@@ -62,10 +62,10 @@ macro_rules! symbols {
         }
 
         impl Symbol {
-            /// All symbols; of those that begin alike the longest is first.
+            /// All symbols; a longer symbol precedes its prefixes.
             pub(crate) const ALL: &[(&str, Symbol)] = &[$(($text, Symbol::$name),)*];
 
-            /// The text of the symbol.
+            /// Returns the text of the symbol.
             #[must_use]
             pub fn text(self) -> &'static str {
                 Symbol::ALL[self as usize].0

@@ -1,8 +1,8 @@
-//! What may stand at a place of a text.
+//! Completion: tokens that are allowed at a position of a text.
 
 use tidalite_sql::{Expected, Keyword, NameKind, Symbol, expected_at};
 
-/// The place is marked with `|`.
+/// Returns the completions at the position marked with `|`.
 fn at(marked: &str) -> Vec<Expected> {
     let position = marked.find('|').expect("a mark");
     expected_at(&marked.replace('|', ""), position)

@@ -1,4 +1,4 @@
-//! Every statement that the product's own tests, documents and benchmarks run is a statement.
+//! The parser accepts every statement of the repository's tests, documents and benchmarks.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Statements that people bring from PostgreSQL, QuestDB and DuckDB, by kind.
+//! Statements from PostgreSQL, QuestDB and DuckDB, grouped by kind.
 
 use tidalite_sql::parse;
 

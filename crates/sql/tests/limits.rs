@@ -1,18 +1,20 @@
-//! Parsing takes time in proportion to the text and recursion is bounded, for any input.
+//! Parsing time is linear and recursion is bounded, for any input.
 
 mod common;
 
 use std::time::{Duration, Instant};
 use tidalite_sql::{CHAIN_MAX, Code, DEPTH_MAX, ErrorKind, NESTED_JOINS_MAX, parse};
 
-/// What opens something, again and again: a megabyte of what took the stock parser 2ⁿ time, less of the others.
+/// Repeats an opening token.
+///
+/// The text is 1 MB long for inputs that took the stock parser 2ⁿ time, shorter for the others.
 fn repeated(start: &str, opening: &str) -> String {
     const WORST: &[&str] = &["NOT(", "CAST(", "CASE WHEN x THEN ", "ARRAY[", "(((("];
     let bytes = if WORST.contains(&opening) { 1_000_000 } else { 100_000 };
     format!("{start}{}", opening.repeat(bytes / opening.len()))
 }
 
-/// Such a text is refused within this, on a busy machine, too; milliseconds on one of its own.
+/// Time limit for the rejection of such a text on a busy machine; an idle machine needs milliseconds.
 const TIME_MAX: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 2 });
 
 #[test]
@@ -87,7 +89,7 @@ fn refuse_nested_bad_input() {
     }
 }
 
-/// The position of the error says where the limit is passed.
+/// The position of the error is the token that exceeds the limit.
 #[test]
 fn nesting_has_a_limit() {
     on_a_stack(refuse_deep_nesting);
@@ -134,13 +136,13 @@ fn refuse_long_chains() {
         parse(&format!("SELECT {}x", operator.repeat(100_000))).expect_err(operator);
     }
     parse(&format!("SELECT (x){}", ".a".repeat(100_000))).unwrap_err();
-    // Chains within the operands of chains are levels, too: the tree is no higher than the limit says.
+    // Chains within operands of chains count as levels: the depth of the tree stays within the limit.
     let within = (0..100).fold("x".to_owned(), |inner, _| format!("({inner}{})", " + 1".repeat(100)));
     assert_eq!(parse(&format!("SELECT {within}")).unwrap_err().code, Code::TooComplex);
     parse(&format!("SELECT * FROM t {}", "PIVOT (sum(a) FOR b IN (1)) ".repeat(1_000))).unwrap_err();
 }
 
-/// A statement of 16 times the length takes about 16 times as long, not 256.
+/// A 16 times longer statement takes about 16 times as long, not 256 times.
 #[test]
 fn time_is_linear() {
     for item in [
@@ -170,7 +172,7 @@ fn time_is_linear() {
     }
 }
 
-/// Frames of a build without optimization are several times as large.
+/// Stack frames are several times larger in a build without optimization.
 const STACK_BYTES: usize = if cfg!(debug_assertions) { 32 << 20 } else { 2 << 20 };
 
 fn on_a_stack(test: impl FnOnce() + Send + 'static) {
@@ -178,7 +180,7 @@ fn on_a_stack(test: impl FnOnce() + Send + 'static) {
     thread.join().expect("the test ends well");
 }
 
-/// A thread with two megabytes of stack, as tests and servers have, parses and drops what the limits allow.
+/// A thread with 2 MB of stack, as in tests and servers, parses and drops any tree within the limits.
 #[test]
 fn limits_fit_a_stack() {
     on_a_stack(parse_at_the_limits);

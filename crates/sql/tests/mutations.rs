@@ -1,4 +1,4 @@
-//! Statements of the corpus with tokens and characters dropped, doubled and swapped: never a panic, always a position.
+//! Corpus statements with tokens and characters dropped, doubled or swapped: no panic, and each error has a position.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::corpus;
 use std::time::{Duration, Instant};
 use tidalite_sql::{TokenKind, expected_at, lexer, parse};
 
-/// Numbers by chance, the same in every run.
+/// Pseudo-random numbers with a fixed seed.
 struct Chance(u64);
 
 impl Chance {
@@ -51,7 +51,7 @@ fn mutated_statements() {
             }
             check(&words.join(" "));
         }
-        // A character in the place of another, and a cut in the middle of a token.
+        // Replace one character, and cut the text in the middle of a token.
         let mut chars: Vec<char> = sql.chars().collect();
         let at = chance.below(chars.len());
         chars[at] = ['\'', '"', '(', ')', ';', '\0', 'é', ',', '-', '/', '$', '@', '#', '\\', '`'][chance.below(15)];

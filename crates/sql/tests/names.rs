@@ -1,4 +1,4 @@
-//! Keywords are keywords by position only: every word that PostgreSQL allows as a name is one here.
+//! Keywords are contextual: every word that PostgreSQL allows as a name is accepted as a name.
 
 use tidalite_sql::ast::{Expr, ExprKind, RelationKind, SelectItem, Statement, TableSource};
 use tidalite_sql::{Keyword, parse};
@@ -23,7 +23,9 @@ fn items(sql: &str) -> Vec<(Expr, Option<String>)> {
     items.into_iter().map(one).collect()
 }
 
-/// The words that PostgreSQL 15 allows as the name of a column and of a table (`pg_get_keywords()`, categories U and C).
+/// Returns the keywords that PostgreSQL 15 allows as column and table names.
+///
+/// Source: `pg_get_keywords()`, categories U and C.
 fn names() -> impl Iterator<Item = Keyword> {
     Keyword::all().filter(|keyword| keyword.is_column_name())
 }
@@ -92,10 +94,10 @@ fn aliases() {
     }
 }
 
-/// Behind an expression PostgreSQL takes most words as its name (`barelabel` of `pg_get_keywords()`).
+/// After an expression PostgreSQL accepts most words as an alias (`barelabel` of `pg_get_keywords()`).
 #[test]
 fn labels_without_as() {
-    // Operators of PostgreSQL or of ours, which stand between operands: here the word is one of them.
+    // Infix operators of PostgreSQL or Tidalite: after an expression these words are operators.
     let operators =
         ["and", "or", "in", "is", "like", "ilike", "similar", "collate", "overlaps", "isnull", "notnull", "not"];
     for keyword in Keyword::all().filter(|k| k.is_bare_label() && !operators.contains(&k.text())) {
@@ -105,7 +107,7 @@ fn labels_without_as() {
     }
 }
 
-/// Any word at all is a name behind AS, in a list of columns and in the definition of a table.
+/// Any word is a name after AS, in a column list and in a table definition.
 #[test]
 fn names_where_only_names_stand() {
     for word in Keyword::all().map(Keyword::text) {
@@ -124,7 +126,9 @@ fn names_where_only_names_stand() {
     }
 }
 
-/// PostgreSQL wants quotes around these; files and devices have such columns, and nothing else can stand there.
+/// Accepts unquoted names for which PostgreSQL requires quotes.
+///
+/// Files and devices have such column names, and no other token is allowed at these positions.
 #[test]
 fn reserved_words_where_nothing_of_theirs_can_follow() {
     for word in ["when", "then", "end", "desc", "user", "to", "check", "limit", "offset", "group", "order", "using"] {

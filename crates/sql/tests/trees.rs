@@ -16,7 +16,7 @@ fn select(sql: &str) -> Select {
     *select
 }
 
-/// The tree of an expression.
+/// Returns the tree of an expression.
 #[track_caller]
 fn expr(sql: &str, tree: &str) {
     let select = select(&format!("SELECT {sql}"));
@@ -25,7 +25,7 @@ fn expr(sql: &str, tree: &str) {
     assert_eq!(compact(expr), tree, "{sql}");
 }
 
-/// The tree of a part of a SELECT.
+/// Returns the tree of a part of a SELECT.
 #[track_caller]
 fn clause(sql: &str, part: impl Fn(&Select) -> String, tree: &str) {
     assert_eq!(part(&select(sql)), tree, "{sql}");

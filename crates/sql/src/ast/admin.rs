@@ -32,7 +32,7 @@ pub enum Show {
     Partitions(ObjectName),
     /// CREATE TABLE, CREATE VIEW, CREATE MATERIALIZED VIEW.
     Create(ObjectName),
-    /// A setting; of several words, such as `TIME ZONE`, with a space between them.
+    /// Name of a setting; the words of a longer name such as `TIME ZONE` are separated by one space.
     Setting(String),
 }
 
@@ -44,11 +44,11 @@ pub enum Backup {
         /// The folder or the URL.
         to: Expr,
     },
-    /// One table, which the product does not do.
+    /// A single table; not supported by Tidalite.
     Table(ObjectName),
 }
 
-/// What CHECK verifies.
+/// Object that CHECK verifies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckTarget {
     /// All.
@@ -57,14 +57,15 @@ pub enum CheckTarget {
     Table(ObjectName),
 }
 
-/// A statement that other databases have.
+/// A statement of other databases that Tidalite does not implement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admin {
-    /// Its first word, in upper case: VACUUM, ANALYZE, CHECKPOINT, REINDEX, LISTEN, NOTIFY, UNLISTEN, LOCK, COMMENT, CALL,
-    /// DO, SNAPSHOT.
+    /// First word of the statement, in upper case.
+    ///
+    /// VACUUM, ANALYZE, CHECKPOINT, REINDEX, LISTEN, NOTIFY, UNLISTEN, LOCK, COMMENT, CALL, DO, SNAPSHOT.
     pub verb: String,
-    /// The object, where one is named.
+    /// Object of the statement, if named.
     pub object: Option<ObjectName>,
-    /// The values, where there are any.
+    /// Arguments; empty if omitted.
     pub args: Vec<Expr>,
 }

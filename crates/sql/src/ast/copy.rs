@@ -5,13 +5,13 @@ use super::{Expr, Ident, ObjectName, Query};
 /// COPY.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copy {
-    /// The rows, or the table they go to.
+    /// Source rows, or the target table.
     pub source: CopySource,
-    /// Which way.
+    /// Direction of the copy.
     pub direction: CopyDirection,
     /// The file or the client.
     pub target: CopyTarget,
-    /// Options, in the order they are written.
+    /// Options, in source order.
     pub options: Vec<CopyOption>,
 }
 
@@ -29,7 +29,7 @@ pub enum CopySource {
     Query(Box<Query>),
 }
 
-/// Which way rows go.
+/// Direction in which rows are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyDirection {
     /// FROM: into the database.
@@ -52,7 +52,7 @@ pub enum CopyTarget {
 /// `name [value]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyOption {
-    /// The name; of two words, such as `ON ERROR`, with a space between them.
+    /// Option name; the words of a two-word name such as `ON ERROR` are separated by one space.
     pub name: Ident,
     /// The value.
     pub value: Option<Expr>,

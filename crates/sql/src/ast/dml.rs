@@ -5,13 +5,13 @@ use super::{Alias, Expr, Ident, ObjectName, Query, Relation, SelectItem, TableRe
 /// INSERT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
-    /// WITH before it.
+    /// WITH clause before the statement.
     pub with: Option<With>,
-    /// How rows are committed, if it is said.
+    /// Commit granularity, if given.
     pub batch: Option<InsertBatch>,
     /// The table.
     pub table: ObjectName,
-    /// The name it goes by.
+    /// Alias.
     pub alias: Option<Ident>,
     /// The columns; empty for all, in order.
     pub columns: Vec<Ident>,
@@ -28,11 +28,11 @@ pub struct Insert {
 pub enum InsertBatch {
     /// One commit.
     Atomic,
-    /// A commit every so many rows.
+    /// One commit per `n` rows.
     Rows(String),
 }
 
-/// Where the rows of an INSERT come from.
+/// Source of the rows of an INSERT.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InsertSource {
     /// VALUES or a query.
@@ -48,11 +48,11 @@ pub struct OnConflict {
     pub keys: Vec<Ident>,
     /// ON CONSTRAINT.
     pub constraint: Option<Ident>,
-    /// What becomes of rows whose keys are there.
+    /// Action for rows whose keys already exist.
     pub action: ConflictAction,
 }
 
-/// What becomes of rows whose keys are there.
+/// Action for rows whose keys already exist.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConflictAction {
     /// DO NOTHING.
@@ -78,11 +78,11 @@ pub struct Assignment {
 /// UPDATE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
-    /// WITH before it.
+    /// WITH clause before the statement.
     pub with: Option<With>,
     /// The table.
     pub table: ObjectName,
-    /// The name it goes by.
+    /// Alias.
     pub alias: Option<Alias>,
     /// The assignments.
     pub assignments: Vec<Assignment>,
@@ -97,11 +97,11 @@ pub struct Update {
 /// DELETE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
-    /// WITH before it.
+    /// WITH clause before the statement.
     pub with: Option<With>,
     /// The table.
     pub table: ObjectName,
-    /// The name it goes by.
+    /// Alias.
     pub alias: Option<Alias>,
     /// USING.
     pub using: Vec<TableRef>,
@@ -114,17 +114,17 @@ pub struct Delete {
 /// MERGE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merge {
-    /// WITH before it.
+    /// WITH clause before the statement.
     pub with: Option<With>,
     /// The table.
     pub table: ObjectName,
-    /// The name it goes by.
+    /// Alias.
     pub alias: Option<Alias>,
-    /// The rows that it is merged with.
+    /// Source relation of the merge.
     pub source: Relation,
     /// ON.
     pub on: Expr,
-    /// What is done, at least one.
+    /// WHEN clauses; never empty.
     pub clauses: Vec<MergeClause>,
     /// RETURNING.
     pub returning: Vec<SelectItem>,
@@ -133,17 +133,17 @@ pub struct Merge {
 /// `WHEN [NOT] MATCHED [AND condition] THEN …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeClause {
-    /// Whether it is for rows that match.
+    /// True for MATCHED, false for NOT MATCHED.
     pub matched: bool,
-    /// Whether NOT MATCHED BY SOURCE is said.
+    /// True for NOT MATCHED BY SOURCE.
     pub by_source: bool,
     /// The condition.
     pub condition: Option<Expr>,
-    /// What is done.
+    /// Action.
     pub action: MergeAction,
 }
 
-/// What a clause of MERGE does.
+/// Action of a MERGE clause.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MergeAction {
     /// UPDATE SET.

@@ -4,12 +4,12 @@ use super::function::{FunctionCall, SpecialCall};
 use super::{Ident, ObjectName, Query, TypeName};
 use crate::Span;
 
-/// An expression and its place, parentheses around it included.
+/// An expression and its span, which includes enclosing parentheses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// Kind.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
@@ -22,13 +22,13 @@ pub enum ExprKind {
     Literal(Literal),
     /// `$1`; counted from 1.
     Parameter(u32),
-    /// `@name`, which DECLARE gives a meaning.
+    /// `@name`, a variable defined by DECLARE.
     Variable(Ident),
-    /// A text of a type: `DATE '2024-01-01'`.
+    /// A string literal with a type: `DATE '2024-01-01'`.
     Typed {
         /// The type.
         data_type: TypeName,
-        /// The text.
+        /// The string.
         text: String,
     },
     /// `INTERVAL '1 day'`, `INTERVAL 5 MINUTE`.
@@ -40,7 +40,7 @@ pub enum ExprKind {
         /// Its operand.
         operand: Box<Expr>,
     },
-    /// An operator between two operands.
+    /// An infix operator and its operands.
     Binary {
         /// The left operand.
         left: Box<Expr>,
@@ -49,17 +49,17 @@ pub enum ExprKind {
         /// The right operand.
         right: Box<Expr>,
     },
-    /// Operands with AND between them, at least two.
+    /// At least two operands connected by AND.
     And(Vec<Expr>),
-    /// Operands with OR between them, at least two.
+    /// At least two operands connected by OR.
     Or(Vec<Expr>),
     /// `x [NOT] BETWEEN [SYMMETRIC] low AND high`.
     Between {
         /// The value.
         operand: Box<Expr>,
-        /// Whether NOT stands before it.
+        /// True if the operator is preceded by NOT.
         negated: bool,
-        /// Whether the bounds may come in either order.
+        /// True if SYMMETRIC is given: the bounds may be in either order.
         symmetric: bool,
         /// The lower bound.
         low: Box<Expr>,
@@ -70,7 +70,7 @@ pub enum ExprKind {
     InList {
         /// The value.
         operand: Box<Expr>,
-        /// Whether NOT stands before it.
+        /// True if the operator is preceded by NOT.
         negated: bool,
         /// The list.
         list: Vec<Expr>,
@@ -79,7 +79,7 @@ pub enum ExprKind {
     InQuery {
         /// The value.
         operand: Box<Expr>,
-        /// Whether NOT stands before it.
+        /// True if the operator is preceded by NOT.
         negated: bool,
         /// The query.
         query: Box<Query>,
@@ -88,33 +88,33 @@ pub enum ExprKind {
     InValue {
         /// The value.
         operand: Box<Expr>,
-        /// Whether NOT stands before it.
+        /// True if the operator is preceded by NOT.
         negated: bool,
-        /// What it is in.
+        /// Interval or array that is searched.
         set: Box<Expr>,
     },
-    /// `x [NOT] LIKE pattern [ESCAPE …]` and its kin.
+    /// `x [NOT] LIKE pattern [ESCAPE …]` and the other pattern operators.
     Like {
-        /// The text.
+        /// The string.
         operand: Box<Expr>,
-        /// Whether NOT stands before it.
+        /// True if the operator is preceded by NOT.
         negated: bool,
-        /// Which of them.
+        /// Variant.
         kind: LikeKind,
         /// ANY or ALL of several patterns.
         quantifier: Option<Quantifier>,
         /// The pattern.
         pattern: Box<Expr>,
-        /// The text behind ESCAPE.
+        /// Escape character given by ESCAPE.
         escape: Option<Box<Expr>>,
     },
     /// `x IS [NOT] …`.
     Is {
         /// The value.
         operand: Box<Expr>,
-        /// Whether NOT stands before it.
+        /// True if the operator is preceded by NOT.
         negated: bool,
-        /// What is asked.
+        /// Condition that is tested.
         test: IsTest,
     },
     /// `x = ANY (…)`, `x > ALL (…)`.
@@ -125,7 +125,7 @@ pub enum ExprKind {
         op: BinaryOperator,
         /// ANY or ALL.
         quantifier: Quantifier,
-        /// The rows or the array that it is compared with.
+        /// Rows or array that `left` is compared with.
         set: Box<QuantifiedSet>,
     },
     /// CASE.
@@ -134,12 +134,12 @@ pub enum ExprKind {
         operand: Option<Box<Expr>>,
         /// The cases, at least one.
         branches: Vec<WhenThen>,
-        /// What it is otherwise.
+        /// Result of ELSE.
         otherwise: Option<Box<Expr>>,
     },
     /// A cast, in any of its forms.
     Cast {
-        /// Which form.
+        /// Syntax of the cast.
         kind: CastKind,
         /// The value.
         operand: Box<Expr>,
@@ -148,7 +148,7 @@ pub enum ExprKind {
     },
     /// `x COLLATE name`.
     Collate {
-        /// The text.
+        /// The string.
         operand: Box<Expr>,
         /// The collation.
         collation: ObjectName,
@@ -162,7 +162,7 @@ pub enum ExprKind {
     },
     /// A call of a function, an aggregate or a window function.
     Function(Box<FunctionCall>),
-    /// A call whose arguments have words between them, such as EXTRACT.
+    /// A call whose arguments are separated by keywords, such as EXTRACT.
     Special(Box<SpecialCall>),
     /// `EXISTS (SELECT …)`.
     Exists(Box<Query>),
@@ -176,7 +176,7 @@ pub enum ExprKind {
     Row(Vec<Expr>),
     /// `{'a': 1}`, `MAP {'a': 1}`.
     Dictionary {
-        /// Whether MAP stands before it.
+        /// True if the braces are preceded by MAP.
         is_map: bool,
         /// Keys and values.
         entries: Vec<(Expr, Expr)>,
@@ -185,7 +185,7 @@ pub enum ExprKind {
     Subscript {
         /// The array.
         operand: Box<Expr>,
-        /// One or more.
+        /// Subscripts; never empty.
         subscripts: Vec<Subscript>,
     },
     /// `(x).name`, `x[1].name`.
@@ -195,7 +195,7 @@ pub enum ExprKind {
         /// The field.
         name: Ident,
     },
-    /// `DEFAULT`, among values that are inserted or assigned.
+    /// `DEFAULT`, as an inserted or assigned value.
     Default,
 }
 
@@ -210,7 +210,7 @@ pub enum Literal {
     Number(String),
     /// `10.5m`: a decimal, never a double.
     Decimal(String),
-    /// A text, its escapes resolved.
+    /// A string, with escapes resolved.
     Text(String),
     /// `x'1F'`: hexadecimal digits.
     Hex(String),
@@ -223,7 +223,7 @@ pub enum Literal {
 /// `INTERVAL value [unit [TO unit]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
-    /// A text or a number.
+    /// A string or a number.
     pub value: Expr,
     /// The unit of a bare number, or the first field.
     pub field: Option<IntervalField>,
@@ -231,16 +231,16 @@ pub struct Interval {
     pub to: Option<IntervalField>,
 }
 
-/// A unit behind an interval.
+/// The unit after an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntervalField {
     /// The word, as written.
     pub unit: Ident,
-    /// The digits in parentheses behind it.
+    /// Digits in parentheses after the unit.
     pub precision: Option<String>,
 }
 
-/// Operators before an operand.
+/// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOperator {
     /// `-`.
@@ -259,7 +259,7 @@ pub enum UnaryOperator {
     Abs,
 }
 
-/// Operators between two operands.
+/// Infix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the text of each is in the table of the parser")]
 pub enum BinaryOperator {
@@ -314,7 +314,7 @@ pub enum BinaryOperator {
     Overlaps,
 }
 
-/// LIKE and its kin.
+/// Pattern-matching operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LikeKind {
     /// LIKE.
@@ -327,7 +327,7 @@ pub enum LikeKind {
     Regexp,
 }
 
-/// What IS asks.
+/// Condition tested by IS.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IsTest {
     /// NULL.
@@ -355,7 +355,7 @@ pub enum Quantifier {
     All,
 }
 
-/// What stands in the parentheses behind ANY or ALL.
+/// Content of the parentheses after ANY or ALL.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuantifiedSet {
     /// A query.
@@ -378,13 +378,13 @@ pub struct WhenThen {
 pub enum CastKind {
     /// `CAST(x AS t)`.
     Cast,
-    /// `TRY_CAST(x AS t)`, which gives NULL for what cannot be cast.
+    /// `TRY_CAST(x AS t)`, which returns NULL if the cast fails.
     TryCast,
     /// `x::t`.
     DoubleColon,
 }
 
-/// What stands in brackets behind an array.
+/// Content of the brackets after an array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subscript {
     /// `[1]`.

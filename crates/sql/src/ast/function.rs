@@ -1,4 +1,4 @@
-//! Calls of functions, and windows.
+//! Function calls and windows.
 
 use super::{Duration, Expr, Ident, ObjectName, OrderItem, Query};
 use crate::Span;
@@ -8,13 +8,13 @@ use crate::Span;
 pub struct FunctionCall {
     /// The function.
     pub name: ObjectName,
-    /// Whether DISTINCT stands before the arguments.
+    /// True if DISTINCT precedes the arguments.
     pub distinct: bool,
     /// The arguments.
     pub args: Vec<FunctionArg>,
-    /// ORDER BY behind the arguments.
+    /// ORDER BY after the arguments.
     pub order_by: Vec<OrderItem>,
-    /// LIMIT behind the arguments.
+    /// LIMIT after the arguments.
     pub limit: Option<Expr>,
     /// IGNORE NULLS or RESPECT NULLS.
     pub nulls: Option<NullTreatment>,
@@ -40,11 +40,11 @@ pub enum FunctionArg {
     },
     /// `*`, `t.*`.
     Wildcard(Option<ObjectName>),
-    /// `SELECT …` without parentheses of its own.
+    /// `SELECT …` without its own parentheses.
     Query(Box<Query>),
 }
 
-/// What becomes of NULLs among the arguments.
+/// Treatment of NULL arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullTreatment {
     /// IGNORE NULLS.
@@ -62,10 +62,10 @@ pub enum Over {
     Spec(WindowSpec),
 }
 
-/// What stands in the parentheses of a window.
+/// Content of the parentheses of a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowSpec {
-    /// The window that it builds on.
+    /// Name of the window that this one extends.
     pub base: Option<Ident>,
     /// PARTITION BY.
     pub partition_by: Vec<Expr>,
@@ -73,31 +73,31 @@ pub struct WindowSpec {
     pub order_by: Vec<OrderItem>,
     /// The frame.
     pub frame: Option<WindowFrame>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
 /// `ROWS BETWEEN … AND … EXCLUDE …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowFrame {
-    /// What the bounds count.
+    /// Unit of the bounds.
     pub units: FrameUnits,
     /// The first row.
     pub start: FrameBound,
     /// The last row; `None` for the current row.
     pub end: Option<FrameBound>,
-    /// The rows that are left out.
+    /// Rows excluded from the frame.
     pub exclusion: Option<FrameExclusion>,
 }
 
-/// What the bounds of a frame count.
+/// Unit of the bounds of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameUnits {
     /// Rows.
     Rows,
     /// Values of the column that the window is ordered by.
     Range,
-    /// Groups of rows that are equal in that order.
+    /// Groups of peer rows in the window order.
     Groups,
     /// `CUMULATIVE`: all rows up to the current one.
     Cumulative,
@@ -114,16 +114,16 @@ pub enum FrameBound {
     Following(Option<Box<FrameOffset>>),
 }
 
-/// How far a bound is from the current row.
+/// Distance between a bound and the current row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameOffset {
-    /// So many rows, groups or units of the value.
+    /// Number of rows, groups or value units.
     Expr(Expr),
-    /// A length of time.
+    /// A duration.
     Duration(Duration),
 }
 
-/// What EXCLUDE leaves out of a frame.
+/// Rows that EXCLUDE removes from a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameExclusion {
     /// NO OTHERS.
@@ -136,26 +136,26 @@ pub enum FrameExclusion {
     Ties,
 }
 
-/// A call whose arguments have words between them.
+/// A call whose arguments are separated by keywords.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpecialCall {
     /// `EXTRACT(field FROM x)`.
     Extract {
-        /// The part of the time, a word or a text.
+        /// Field of the timestamp, a word or a string.
         field: Ident,
         /// The time.
         operand: Expr,
     },
     /// `POSITION(part IN x)`.
     Position {
-        /// The text that is looked for.
+        /// String to search for.
         part: Expr,
-        /// The text that is looked through.
+        /// String to search in.
         operand: Expr,
     },
     /// `SUBSTRING(x FROM start FOR length)`.
     Substring {
-        /// The text.
+        /// The string.
         operand: Expr,
         /// The first character, or a pattern.
         from: Option<Expr>,
@@ -164,22 +164,22 @@ pub enum SpecialCall {
     },
     /// `OVERLAY(x PLACING part FROM start FOR length)`.
     Overlay {
-        /// The text.
+        /// The string.
         operand: Expr,
-        /// The text that is put into it.
+        /// Replacement string.
         part: Expr,
         /// The first character.
         from: Expr,
-        /// How many characters it replaces.
+        /// Number of characters to replace.
         length: Option<Expr>,
     },
     /// `TRIM(BOTH chars FROM x)`.
     Trim {
         /// The side.
         side: TrimSide,
-        /// The characters that are cut off.
+        /// Characters to remove.
         chars: Option<Expr>,
-        /// The text.
+        /// The string.
         operand: Expr,
     },
     /// `CEIL(x TO unit)`, `FLOOR(x TO unit)`.
@@ -195,7 +195,7 @@ pub enum SpecialCall {
     Keyword(Ident),
 }
 
-/// The side that TRIM cuts.
+/// Side on which TRIM removes characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrimSide {
     /// BOTH.

@@ -1,10 +1,10 @@
-//! The syntax tree: what a statement says, each clause a struct, each name and expression with its place.
+//! The syntax tree. Each clause is a struct; each name and each expression has a [`Span`](crate::Span).
 //!
-//! The tree has no names but those that were written, and nothing in it depends on the catalog. Names keep their spelling;
-//! who compares them folds their case.
+//! The tree contains only names from the statement text and does not depend on the catalog. Names keep the spelling
+//! of the statement; code that compares names folds the case.
 //!
-//! Reading order: [`name`] and [`types`]; [`expr`] and [`function`]; [`query`], [`select`], [`relation`], [`time_series`],
-//! [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`].
+//! Reading order: [`name`] and [`types`]; [`expr`] and [`function`]; [`query`], [`select`], [`relation`],
+//! [`time_series`], [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`].
 
 pub mod admin;
 pub mod copy;
@@ -89,14 +89,14 @@ pub enum Statement {
     RefreshView {
         /// The view.
         view: ObjectName,
-        /// The part that is computed again.
+        /// Part of the view to recompute.
         scope: RefreshScope,
     },
     /// CREATE SCHEMA.
     CreateSchema {
         /// The schema.
         name: Ident,
-        /// Whether an existing one is left alone.
+        /// True if IF NOT EXISTS is given.
         if_not_exists: bool,
     },
     /// CREATE FUNCTION.
@@ -105,13 +105,13 @@ pub enum Statement {
     CreateIndex(Box<CreateIndex>),
     /// CREATE USER and CREATE ROLE.
     CreateRole(Box<CreateRole>),
-    /// DROP of anything but columns and partitions.
+    /// DROP of any object except columns and partitions.
     Drop(Box<DropObject>),
     /// TRUNCATE.
     Truncate {
         /// The tables.
         tables: Vec<ObjectName>,
-        /// Whether missing tables are passed over.
+        /// True if IF EXISTS is given.
         if_exists: bool,
     },
     /// RENAME TABLE.
@@ -129,7 +129,7 @@ pub enum Statement {
     Describe(Box<Query>),
     /// SUMMARIZE of a table or a query.
     Summarize(Box<Query>),
-    /// BEGIN, COMMIT, ROLLBACK, SAVEPOINT and their like.
+    /// BEGIN, COMMIT, ROLLBACK, SAVEPOINT and related statements.
     Transaction(Transaction),
     /// SET, RESET, PREPARE, EXECUTE, DEALLOCATE, DISCARD.
     Session(Box<Session>),
@@ -141,9 +141,9 @@ pub enum Statement {
     Check(CheckTarget),
     /// CANCEL QUERY.
     CancelQuery {
-        /// The query's number.
+        /// Identifier of the query.
         id: Expr,
     },
-    /// VACUUM, CHECKPOINT, COMMENT, LISTEN and others that the product does not have.
+    /// VACUUM, CHECKPOINT, COMMENT, LISTEN and other statements that Tidalite does not implement.
     Admin(Box<Admin>),
 }

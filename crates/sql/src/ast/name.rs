@@ -1,16 +1,16 @@
-//! Names as they are written.
+//! Names as written in the statement.
 
 use crate::Span;
 use std::fmt;
 
-/// A name of one part.
+/// A name with one part.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ident {
-    /// The name without its quotes, in its own spelling.
+    /// Name without quotes, in the original spelling.
     pub value: String,
-    /// The quotes it is written in.
+    /// Quotes around the name, if any.
     pub quote: Option<Quote>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
@@ -21,7 +21,7 @@ pub enum Quote {
     Double,
     /// `` `name` ``.
     Backtick,
-    /// `'name'`, where only a name can stand.
+    /// `'name'`, at positions where only a name is allowed.
     Single,
 }
 
@@ -34,12 +34,12 @@ impl fmt::Debug for Ident {
     }
 }
 
-/// A name of one or more parts, such as `schema.table`; never empty.
+/// A name with one or more parts, such as `schema.table`; never empty.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ObjectName {
     /// The parts, outermost first.
     pub parts: Vec<Ident>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 

@@ -1,4 +1,4 @@
-//! Schemas, functions, indexes, roles, and DROP of anything.
+//! Schemas, functions, indexes, roles, and DROP.
 
 use super::{Expr, Ident, ObjectName, TypeName};
 
@@ -22,22 +22,22 @@ pub enum ObjectKind {
 /// `DROP kind [IF EXISTS] names [CASCADE | RESTRICT]`, and `DROP ALL TABLES`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropObject {
-    /// What is dropped.
+    /// Kind of the dropped objects.
     pub kind: ObjectKind,
-    /// Whether missing ones are passed over.
+    /// True if IF EXISTS is given.
     pub if_exists: bool,
     /// The names; empty for all.
     pub names: Vec<ObjectName>,
     /// The types of the arguments of a function.
     pub args: Option<Vec<TypeName>>,
-    /// Whether what needs it goes, too.
+    /// True if CASCADE is given: dependent objects are dropped as well.
     pub cascade: bool,
 }
 
 /// CREATE FUNCTION with a body in SQL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateFunction {
-    /// Whether OR REPLACE is said.
+    /// True if OR REPLACE is given.
     pub or_replace: bool,
     /// The name.
     pub name: ObjectName,
@@ -45,7 +45,7 @@ pub struct CreateFunction {
     pub params: Vec<FunctionParam>,
     /// RETURNS type.
     pub returns: Option<TypeName>,
-    /// What is said of it, in the order it is written.
+    /// Options, in source order.
     pub options: Vec<FunctionOption>,
 }
 
@@ -60,12 +60,12 @@ pub struct FunctionParam {
     pub default: Option<Expr>,
 }
 
-/// What is said of a function.
+/// An option of CREATE FUNCTION.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionOption {
     /// LANGUAGE name.
     Language(Ident),
-    /// IMMUTABLE, STABLE, VOLATILE, STRICT and their like, in upper case.
+    /// IMMUTABLE, STABLE, VOLATILE, STRICT or a similar property, in upper case.
     Property(String),
     /// AS 'body'.
     Body(String),
@@ -76,13 +76,13 @@ pub enum FunctionOption {
 /// CREATE INDEX.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateIndex {
-    /// Whether UNIQUE is said.
+    /// True if UNIQUE is given.
     pub unique: bool,
-    /// Whether an existing one is left alone.
+    /// True if IF NOT EXISTS is given.
     pub if_not_exists: bool,
     /// The name.
     pub name: Option<ObjectName>,
-    /// The table and the columns; `None` if they are left out.
+    /// Table and columns; `None` if omitted.
     pub on: Option<(ObjectName, Vec<Expr>)>,
 }
 
@@ -91,7 +91,7 @@ pub struct CreateIndex {
 pub struct CreateRole {
     /// [`ObjectKind::User`] or [`ObjectKind::Role`].
     pub kind: ObjectKind,
-    /// Whether an existing one is left alone.
+    /// True if IF NOT EXISTS is given.
     pub if_not_exists: bool,
     /// The name.
     pub name: Ident,
@@ -104,17 +104,17 @@ pub struct CreateRole {
 /// GRANT and REVOKE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grant {
-    /// Whether it is REVOKE.
+    /// True for REVOKE, false for GRANT.
     pub is_revoke: bool,
     /// The privileges in upper case, or the roles, each with its columns.
     pub privileges: Vec<(String, Vec<Ident>)>,
-    /// What they are for; empty for roles.
+    /// Objects of the privileges; empty for roles.
     pub on: Vec<ObjectName>,
-    /// The kind of object, in upper case, if it is said.
+    /// Kind of the objects, in upper case, if given.
     pub on_kind: Option<String>,
-    /// Who.
+    /// Roles that receive or lose the privileges.
     pub grantees: Vec<Ident>,
-    /// WITH GRANT OPTION, WITH ADMIN OPTION, or the same of REVOKE.
+    /// WITH GRANT OPTION or WITH ADMIN OPTION, or the REVOKE equivalent.
     pub with_option: bool,
     /// CASCADE.
     pub cascade: bool,

@@ -3,6 +3,8 @@
 use super::{Expr, Ident, Query};
 use crate::Span;
 
+/// A PIVOT clause or statement.
+///
 /// `PIVOT (aggregates FOR column IN (…) … [GROUP BY …])` and `PIVOT t ON column … [USING aggregates] [GROUP BY …]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pivot {
@@ -12,9 +14,11 @@ pub struct Pivot {
     pub columns: Vec<PivotColumn>,
     /// GROUP BY.
     pub group_by: Option<Vec<Expr>>,
-    /// Whether it is the form that begins a query: without GROUP BY it groups by all columns not named elsewhere.
+    /// True for the statement form.
+    ///
+    /// Without GROUP BY the statement groups by all columns that are not named elsewhere.
     pub is_statement: bool,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
@@ -27,14 +31,14 @@ pub struct PivotColumn {
     pub values: PivotValues,
 }
 
-/// Which values become columns.
+/// Values that become columns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PivotValues {
-    /// Those that there are.
+    /// All distinct values of the column.
     All,
-    /// Those listed.
+    /// The listed values.
     List(Vec<PivotValue>),
-    /// Those that a query gives.
+    /// The values returned by a query.
     Query(Box<Query>),
 }
 
@@ -47,17 +51,19 @@ pub struct PivotValue {
     pub alias: Option<Ident>,
 }
 
+/// An UNPIVOT clause or statement.
+///
 /// `UNPIVOT [INCLUDE NULLS] (value FOR name IN (columns))` and `UNPIVOT t ON columns [INTO NAME name VALUE value]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unpivot {
-    /// Whether rows whose value is NULL are kept.
+    /// True if rows with a NULL value are kept.
     pub includes_nulls: bool,
-    /// The column of the values; `None` for `value`.
+    /// Name of the value column; `None` for the default `value`.
     pub value: Option<Ident>,
-    /// The column of the names; `None` for `name`.
+    /// Name of the name column; `None` for the default `name`.
     pub name: Option<Ident>,
     /// The columns that become rows.
     pub columns: Vec<PivotValue>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }

@@ -3,12 +3,12 @@
 use super::{Delete, Expr, Ident, Insert, Merge, ObjectName, Select, Update};
 use crate::Span;
 
-/// A query with all that may stand around its rows.
+/// A query: the body and the clauses around the body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// DECLARE before it.
+    /// DECLARE before the query.
     pub declare: Vec<Declaration>,
-    /// WITH before it.
+    /// WITH clause before the statement.
     pub with: Option<With>,
     /// The rows.
     pub body: Body,
@@ -16,9 +16,9 @@ pub struct Query {
     pub order_by: Option<OrderBy>,
     /// LIMIT, OFFSET and FETCH.
     pub limit: Option<Box<Limit>>,
-    /// FOR UPDATE and its kin.
+    /// FOR UPDATE and the other locking clauses.
     pub locks: Vec<Lock>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
@@ -27,16 +27,16 @@ pub struct Query {
 pub struct Declaration {
     /// The variable, without `@`.
     pub name: Ident,
-    /// Whether OVERRIDABLE stands before it.
+    /// True if OVERRIDABLE is given.
     pub overridable: bool,
-    /// What it stands for.
+    /// Definition.
     pub value: Expr,
 }
 
 /// WITH.
 #[derive(Clone, Debug, PartialEq)]
 pub struct With {
-    /// Whether the queries may name themselves.
+    /// True if RECURSIVE is given.
     pub recursive: bool,
     /// The queries, at least one.
     pub ctes: Vec<Cte>,
@@ -47,15 +47,15 @@ pub struct With {
 pub struct Cte {
     /// The name.
     pub name: Ident,
-    /// The names of the columns; empty for those of the query.
+    /// Column names; empty to use the column names of the query.
     pub columns: Vec<Ident>,
     /// MATERIALIZED or NOT MATERIALIZED.
     pub materialization: Option<Materialization>,
-    /// What it stands for.
+    /// Definition.
     pub body: CteBody,
 }
 
-/// Whether a common table expression is computed once.
+/// Materialization hint of a common table expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Materialization {
     /// MATERIALIZED.
@@ -64,7 +64,7 @@ pub enum Materialization {
     NotMaterialized,
 }
 
-/// What a common table expression stands for.
+/// Statement of a common table expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CteBody {
     /// A query.
@@ -88,11 +88,11 @@ pub enum Body {
     Values(Vec<Vec<Expr>>),
     /// A query in parentheses.
     Query(Box<Query>),
-    /// UNION, EXCEPT, INTERSECT, from left to right; INTERSECT binds closer.
+    /// UNION, EXCEPT and INTERSECT, left-associative; INTERSECT has higher precedence.
     Set {
         /// The first rows.
         first: Box<Body>,
-        /// What is done with them, one after the other.
+        /// Set operations, applied from left to right.
         rest: Vec<SetTerm>,
     },
 }
@@ -102,9 +102,9 @@ pub enum Body {
 pub struct SetTerm {
     /// The operator.
     pub op: SetOperator,
-    /// ALL or DISTINCT, if it is said.
+    /// ALL or DISTINCT, if given.
     pub quantifier: Option<SetQuantifier>,
-    /// Whether columns go by their names.
+    /// True if BY NAME is given: columns are matched by name.
     pub by_name: bool,
     /// The right side.
     pub body: Body,
@@ -121,7 +121,7 @@ pub enum SetOperator {
     Intersect,
 }
 
-/// What becomes of equal rows.
+/// Treatment of duplicate rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetQuantifier {
     /// ALL.
@@ -137,9 +137,9 @@ pub enum OrderBy {
     Items(Vec<OrderItem>),
     /// `ORDER BY ALL`.
     All {
-        /// DESC; `None` if nothing is said.
+        /// True for DESC, false for ASC; `None` if omitted.
         descending: Option<bool>,
-        /// NULLS FIRST; `None` if nothing is said.
+        /// True for NULLS FIRST, false for NULLS LAST; `None` if omitted.
         nulls_first: Option<bool>,
     },
 }
@@ -149,20 +149,20 @@ pub enum OrderBy {
 pub struct OrderItem {
     /// The key.
     pub expr: Expr,
-    /// DESC; `None` if nothing is said.
+    /// True for DESC, false for ASC; `None` if omitted.
     pub descending: Option<bool>,
-    /// NULLS FIRST; `None` if nothing is said.
+    /// True for NULLS FIRST, false for NULLS LAST; `None` if omitted.
     pub nulls_first: Option<bool>,
 }
 
-/// How many rows, and which.
+/// LIMIT, OFFSET and FETCH.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// `LIMIT count OFFSET offset`; LIMIT ALL is no count.
+    /// `LIMIT count OFFSET offset`; `count` is `None` for LIMIT ALL.
     Count {
-        /// How many rows.
+        /// Number of rows.
         count: Option<Expr>,
-        /// How many are passed over.
+        /// Number of rows to skip.
         offset: Option<Expr>,
     },
     /// `LIMIT lo, hi`: the rows after `lo` up to `hi`.
@@ -174,13 +174,13 @@ pub enum Limit {
     },
     /// `OFFSET offset FETCH FIRST count ROWS ONLY | WITH TIES`.
     Fetch {
-        /// How many rows; `None` for one.
+        /// Number of rows; `None` for one.
         count: Option<Expr>,
-        /// Whether the count is a percentage.
+        /// True if the count is a percentage.
         percent: bool,
-        /// Whether rows equal to the last one come, too.
+        /// True if WITH TIES is given: peers of the last row are included.
         with_ties: bool,
-        /// How many are passed over.
+        /// Number of rows to skip.
         offset: Option<Expr>,
     },
 }
@@ -188,7 +188,7 @@ pub enum Limit {
 /// `FOR UPDATE [OF t] [NOWAIT | SKIP LOCKED]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lock {
-    /// The strength as it is written, such as `UPDATE` or `NO KEY UPDATE`.
+    /// Lock strength as written, such as `UPDATE` or `NO KEY UPDATE`.
     pub strength: String,
     /// The tables; empty for all.
     pub of: Vec<ObjectName>,

@@ -1,31 +1,31 @@
-//! FROM: tables, sub-queries, functions, and how they are joined.
+//! FROM: tables, sub-queries, functions and joins.
 
 use super::{
     AsofJoin, Expr, FunctionCall, HorizonJoin, Ident, ObjectName, Pivot, Query, TypeName, Unpivot, WindowJoin,
 };
 use crate::Span;
 
-/// An item of FROM: a relation and what is joined to it, from left to right.
+/// An item of FROM: a relation and its joins, from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRef {
     /// The first relation.
     pub relation: Relation,
-    /// What is joined to it.
+    /// Joins, from left to right.
     pub joins: Vec<Join>,
 }
 
-/// A relation with what stands behind it.
+/// A relation with the clauses that follow the relation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relation {
-    /// What it is.
+    /// Kind.
     pub kind: RelationKind,
-    /// TIMESTAMP(column): the time of its rows.
+    /// TIMESTAMP(column): designated timestamp of the relation.
     pub timestamp: Option<Ident>,
     /// TABLESAMPLE.
     pub sample: Option<TableSample>,
-    /// The name it goes by.
+    /// Alias.
     pub alias: Option<Alias>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
@@ -37,11 +37,11 @@ pub enum RelationKind {
         /// Its name.
         name: ObjectName,
     },
-    /// `@name`, which DECLARE gives a meaning.
+    /// `@name`, a variable defined by DECLARE.
     Variable(Ident),
-    /// A function that gives rows.
+    /// A table function.
     Function {
-        /// Whether LATERAL stands before it.
+        /// True if LATERAL is given.
         lateral: bool,
         /// The call.
         call: Box<FunctionCall>,
@@ -50,7 +50,7 @@ pub enum RelationKind {
     },
     /// A query in parentheses.
     Query {
-        /// Whether LATERAL stands before it.
+        /// True if LATERAL is given.
         lateral: bool,
         /// The query.
         query: Box<Query>,
@@ -78,7 +78,7 @@ pub enum RelationKind {
 pub struct Alias {
     /// The name.
     pub name: Ident,
-    /// The columns; empty for their own names.
+    /// Column names; empty to keep the original names.
     pub columns: Vec<AliasColumn>,
 }
 
@@ -87,7 +87,7 @@ pub struct Alias {
 pub struct AliasColumn {
     /// The name.
     pub name: Ident,
-    /// The type, as functions that return records need it.
+    /// Type, required for functions that return records.
     pub data_type: Option<TypeName>,
 }
 
@@ -96,7 +96,7 @@ pub struct AliasColumn {
 pub struct TableSample {
     /// The method.
     pub method: Ident,
-    /// How much.
+    /// Sample size.
     pub args: Vec<Expr>,
     /// The seed.
     pub seed: Option<Expr>,
@@ -105,7 +105,7 @@ pub struct TableSample {
 /// A join and its right side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Join {
-    /// Which join.
+    /// Kind of the join.
     pub kind: JoinKind,
     /// The right side.
     pub relation: Relation,
@@ -113,7 +113,7 @@ pub struct Join {
     pub condition: JoinCondition,
 }
 
-/// Which join.
+/// Kind of the join.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JoinKind {
     /// `[INNER] JOIN`.
@@ -147,15 +147,15 @@ pub enum JoinSide {
     Right,
 }
 
-/// How the rows of a join belong together.
+/// Condition of a join.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JoinCondition {
-    /// Nothing is said.
+    /// No condition.
     None,
     /// NATURAL: by all columns of the same name.
     Natural,
     /// `ON condition`.
     On(Expr),
-    /// `USING (columns)`, and `ON (columns)` of joins by time.
+    /// `USING (columns)`, and `ON (columns)` of time joins.
     Using(Vec<Ident>),
 }

@@ -9,7 +9,7 @@ use crate::Span;
 pub struct Select {
     /// DISTINCT.
     pub distinct: Option<Distinct>,
-    /// The columns that come out.
+    /// Output columns.
     pub projection: Projection,
     /// FROM.
     pub from: Vec<TableRef>,
@@ -21,7 +21,7 @@ pub struct Select {
     pub latest_on: Option<Box<LatestOn>>,
     /// GROUP BY.
     pub group_by: Option<GroupBy>,
-    /// PIVOT behind WHERE, over all rows of the query.
+    /// PIVOT after WHERE, applied to all rows of the query.
     pub pivot: Option<Box<Pivot>>,
     /// HAVING.
     pub having: Option<Expr>,
@@ -29,20 +29,20 @@ pub struct Select {
     pub windows: Vec<NamedWindow>,
     /// QUALIFY.
     pub qualify: Option<Expr>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
 /// DISTINCT and DISTINCT ON.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distinct {
-    /// Rows that differ.
+    /// DISTINCT: removes duplicate rows.
     Rows,
     /// One row for each combination of values.
     On(Vec<Expr>),
 }
 
-/// The columns that come out.
+/// Output columns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Projection {
     /// A list, which may be empty.
@@ -54,7 +54,7 @@ pub enum Projection {
 /// An item of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelectItem {
-    /// An expression, with its name if it is given one.
+    /// An expression with an optional alias.
     Expr {
         /// The expression.
         expr: Expr,
@@ -65,18 +65,18 @@ pub enum SelectItem {
     Wildcard(Wildcard),
 }
 
-/// `*` with what is changed of it.
+/// `*` with its modifiers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wildcard {
-    /// The table, or a struct, whose columns are meant; `None` for all.
+    /// Table or struct whose columns are selected; `None` for all columns.
     pub of: Option<Box<Expr>>,
-    /// What is changed.
+    /// Modifiers, in source order.
     pub changes: Vec<WildcardChange>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
-/// What is changed of `*`.
+/// A modifier of `*`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WildcardChange {
     /// EXCEPT and EXCLUDE.
@@ -105,7 +105,7 @@ pub enum GroupItem {
     Expr(Expr),
     /// `()`: all rows are one group.
     Empty,
-    /// `ROLLUP (…)`; each of its members is one or more expressions.
+    /// `ROLLUP (…)`; each member is one or more expressions.
     Rollup(Vec<Vec<Expr>>),
     /// `CUBE (…)`.
     Cube(Vec<Vec<Expr>>),

@@ -7,11 +7,11 @@ use super::{Expr, Ident, Query, Statement, TypeName};
 pub enum Transaction {
     /// BEGIN, START TRANSACTION.
     Begin {
-        /// READ ONLY or READ WRITE, if it is said.
+        /// True for READ ONLY, false for READ WRITE; `None` if omitted.
         read_only: Option<bool>,
         /// ISOLATION LEVEL, in upper case.
         isolation: Option<String>,
-        /// DEFERRABLE or NOT DEFERRABLE, if it is said.
+        /// True for DEFERRABLE, false for NOT DEFERRABLE; `None` if omitted.
         deferrable: Option<bool>,
     },
     /// COMMIT, END.
@@ -39,23 +39,23 @@ pub enum Session {
     Set {
         /// LOCAL or SESSION.
         scope: Option<SettingScope>,
-        /// The setting; of several words, such as `TIME ZONE`, with a space between them.
+        /// Name of the setting; the words of a longer name such as `TIME ZONE` are separated by one space.
         name: String,
         /// The values; empty for DEFAULT.
         values: Vec<Expr>,
     },
     /// SET TRANSACTION, SET SESSION CHARACTERISTICS AS TRANSACTION.
     SetTransaction {
-        /// Whether it is for all transactions of the session.
+        /// True if the modes apply to all transactions of the session.
         is_for_session: bool,
-        /// READ ONLY or READ WRITE, if it is said.
+        /// True for READ ONLY, false for READ WRITE; `None` if omitted.
         read_only: Option<bool>,
         /// ISOLATION LEVEL, in upper case.
         isolation: Option<String>,
     },
     /// RESET; `None` for ALL.
     Reset(Option<String>),
-    /// DISCARD, with what is discarded in upper case.
+    /// DISCARD, with its argument in upper case.
     Discard(String),
     /// PREPARE.
     Prepare {
@@ -77,7 +77,7 @@ pub enum Session {
     Deallocate(Option<Ident>),
 }
 
-/// How long a setting holds.
+/// Lifetime of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingScope {
     /// SESSION.
@@ -95,7 +95,7 @@ pub enum Cursor {
         name: Ident,
         /// BINARY.
         binary: bool,
-        /// SCROLL or NO SCROLL, if it is said.
+        /// True for SCROLL, false for NO SCROLL; `None` if omitted.
         scroll: Option<bool>,
         /// WITH HOLD.
         hold: bool,
@@ -104,9 +104,9 @@ pub enum Cursor {
     },
     /// FETCH and MOVE.
     Fetch {
-        /// Whether it is MOVE.
+        /// True for MOVE, false for FETCH.
         is_move: bool,
-        /// Which rows.
+        /// Rows to fetch.
         direction: FetchDirection,
         /// The cursor.
         name: Ident,
@@ -115,10 +115,10 @@ pub enum Cursor {
     Close(Option<Ident>),
 }
 
-/// Which rows a FETCH gives.
+/// Direction and row count of a FETCH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchDirection {
-    /// NEXT, or nothing.
+    /// NEXT, or no direction.
     Next,
     /// PRIOR.
     Prior,

@@ -5,21 +5,21 @@ use super::{Duration, Expr, Ident, ObjectName, Query, TypeName};
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
-    /// Whether OR REPLACE is said.
+    /// True if OR REPLACE is given.
     pub or_replace: bool,
-    /// Whether TEMPORARY is said.
+    /// True if TEMPORARY is given.
     pub temporary: bool,
-    /// Whether an existing table is left alone.
+    /// True if IF NOT EXISTS is given.
     pub if_not_exists: bool,
     /// The name.
     pub name: ObjectName,
     /// Its columns.
     pub source: TableSource,
-    /// What stands behind them.
+    /// Storage clauses.
     pub storage: TableStorage,
 }
 
-/// Where the columns of a new table come from.
+/// Source of the columns of a new table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableSource {
     /// A list.
@@ -39,7 +39,7 @@ pub enum TableElement {
     Constraint {
         /// The name.
         name: Option<Ident>,
-        /// What it asks.
+        /// The constraint.
         option: ColumnOption,
         /// The columns.
         columns: Vec<Ident>,
@@ -55,11 +55,11 @@ pub struct ColumnDef {
     pub name: Ident,
     /// The type.
     pub data_type: TypeName,
-    /// What stands behind it.
+    /// Column options.
     pub options: Vec<ColumnOption>,
 }
 
-/// What may stand behind a column.
+/// An option of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnOption {
     /// CAPACITY n.
@@ -95,7 +95,7 @@ pub enum ColumnOption {
     Generated(Option<Expr>),
 }
 
-/// What stands behind the columns or the query of a table.
+/// Storage clauses, which follow the columns or the query of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableStorage {
     /// TIMESTAMP(column).
@@ -106,7 +106,7 @@ pub struct TableStorage {
     pub ttl: Option<TimeToLive>,
     /// DEDUP UPSERT KEYS(columns).
     pub dedup: Vec<Ident>,
-    /// `CAST(column AS type)` behind a query.
+    /// `CAST(column AS type)` after a query.
     pub casts: Vec<ColumnDef>,
     /// `INDEX(column CAPACITY n)`.
     pub indexes: Vec<Ident>,
@@ -120,12 +120,12 @@ pub struct TableStorage {
     pub owner: Option<Ident>,
 }
 
-/// How long rows are kept: `30 DAYS`, `4w`, `0`.
+/// Time to live of rows: `30 DAYS`, `4w`, `0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeToLive {
-    /// How many.
+    /// Number of units.
     pub count: String,
-    /// The unit, a letter or a word; `None` behind 0.
+    /// Unit, a letter or a word; `None` after 0.
     pub unit: Option<Ident>,
 }
 
@@ -143,14 +143,14 @@ pub struct StorageSetting {
 pub enum SettingValue {
     /// `10s`.
     Duration(Duration),
-    /// A number with any unit behind it, such as `500ms`.
+    /// A number followed by any unit, such as `500ms`.
     Number {
         /// The digits.
         digits: String,
         /// The unit.
         unit: Option<Ident>,
     },
-    /// A text.
+    /// A string.
     Text(String),
     /// A word, such as DEFAULT.
     Word(Ident),
@@ -159,29 +159,29 @@ pub enum SettingValue {
 /// ALTER TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterTable {
-    /// Whether a missing table is passed over.
+    /// True if IF EXISTS is given.
     pub if_exists: bool,
     /// The table.
     pub table: ObjectName,
-    /// What is done.
+    /// Action.
     pub action: AlterAction,
 }
 
-/// What ALTER TABLE does.
+/// Action of ALTER TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterAction {
     /// ADD COLUMN.
     AddColumns {
-        /// Whether existing ones are left alone.
+        /// True if IF NOT EXISTS is given.
         if_not_exists: bool,
         /// The columns.
         columns: Vec<ColumnDef>,
     },
-    /// ADD CONSTRAINT, ADD PRIMARY KEY and their like.
+    /// ADD CONSTRAINT, ADD PRIMARY KEY and the other table constraints.
     AddConstraint(TableElement),
     /// DROP COLUMN.
     DropColumns {
-        /// Whether missing ones are passed over.
+        /// True if IF EXISTS is given.
         if_exists: bool,
         /// The columns.
         columns: Vec<Ident>,
@@ -198,7 +198,7 @@ pub enum AlterAction {
         column: Ident,
         /// The type.
         data_type: TypeName,
-        /// What stands behind it.
+        /// Column options.
         options: Vec<ColumnOption>,
         /// USING.
         using: Option<Expr>,
@@ -214,10 +214,10 @@ pub enum AlterAction {
     ColumnNotNull {
         /// The column.
         column: Ident,
-        /// Whether it is set.
+        /// True for SET, false for DROP.
         is_set: bool,
     },
-    /// ALTER COLUMN … ADD INDEX, DROP INDEX, CACHE, NOCACHE, SYMBOL CAPACITY n, as QuestDB has them.
+    /// ALTER COLUMN … ADD INDEX, DROP INDEX, CACHE, NOCACHE, SYMBOL CAPACITY n (QuestDB).
     ColumnStorage {
         /// The column.
         column: Ident,
@@ -228,26 +228,26 @@ pub enum AlterAction {
     SetTtl(TimeToLive),
     /// SET PARAM name = value, ….
     SetParam(Vec<StorageSetting>),
-    /// SET TYPE WAL and its like.
+    /// SET TYPE name.
     SetType(Ident),
     /// DEDUP ENABLE UPSERT KEYS(columns); empty for DEDUP DISABLE.
     Dedup(Vec<Ident>),
     /// DROP PARTITION.
     DropPartitions(Partitions),
-    /// ATTACH, DETACH, CONVERT PARTITION, with the words behind it.
+    /// ATTACH, DETACH, CONVERT or FORCE DROP PARTITION.
     Partitions {
         /// ATTACH, DETACH, CONVERT or FORCE DROP.
         verb: String,
-        /// Which.
+        /// Partitions to change.
         which: Partitions,
-        /// The format behind CONVERT … TO.
+        /// Format of CONVERT … TO.
         format: Option<Ident>,
     },
     /// SQUASH PARTITIONS.
     SquashPartitions,
     /// SEAL.
     Seal,
-    /// SUSPEND WAL, RESUME WAL, with what stands behind it.
+    /// SUSPEND WAL or RESUME WAL, with the rest of the clause.
     Wal(String),
     /// OWNER TO name.
     OwnerTo(Ident),
@@ -255,7 +255,7 @@ pub enum AlterAction {
     SetSchema(Ident),
 }
 
-/// Which partitions.
+/// Selection of partitions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Partitions {
     /// LIST 'a', 'b'.

@@ -1,4 +1,4 @@
-//! Clauses of time series: SAMPLE BY, LATEST ON, joins by time.
+//! Time-series clauses: SAMPLE BY, LATEST ON, time joins.
 
 use super::{Expr, Ident};
 use crate::Span;
@@ -6,11 +6,11 @@ use crate::Span;
 /// `15m`: a number and a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duration {
-    /// The number, with its sign; 1 if none is written.
+    /// Number with sign; 1 if omitted.
     pub count: String,
     /// The unit.
     pub unit: DurationUnit,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
@@ -48,31 +48,31 @@ pub struct SampleBy {
     pub from: Option<Expr>,
     /// The end of the last bucket.
     pub to: Option<Expr>,
-    /// What buckets without rows have.
+    /// Values of empty buckets.
     pub fill: Option<Fill>,
-    /// Where buckets begin; `None` for the calendar.
+    /// Alignment of the buckets; `None` for the calendar.
     pub align: Option<Alignment>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
 /// FILL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fill {
-    /// One for all aggregates, or one for each.
+    /// One value for all aggregates, or one value per aggregate.
     pub values: Vec<FillValue>,
 }
 
-/// What a bucket without rows has.
+/// Value of an aggregate in an empty bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FillValue {
-    /// NONE: there is no row.
+    /// NONE: an empty bucket produces no row.
     None,
     /// NULL.
     Null,
-    /// PREV: the value before, of another aggregate if one is named.
+    /// PREV: value of the previous bucket, optionally of another aggregate.
     Prev(Option<Ident>),
-    /// LINEAR: the value between those around.
+    /// LINEAR: linear interpolation between the neighbouring buckets.
     Linear,
     /// A constant.
     Constant(Expr),
@@ -81,13 +81,13 @@ pub enum FillValue {
 /// ALIGN TO.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Alignment {
-    /// FIRST OBSERVATION: with the first row.
+    /// FIRST OBSERVATION: buckets start at the first row.
     FirstObservation,
     /// CALENDAR [TIME ZONE zone] [WITH OFFSET offset].
     Calendar {
         /// The zone.
         zone: Option<Expr>,
-        /// How far the boundaries are moved.
+        /// Offset of the bucket boundaries.
         offset: Option<Expr>,
     },
 }
@@ -99,29 +99,29 @@ pub struct LatestOn {
     pub timestamp: Option<Expr>,
     /// The keys, at least one.
     pub keys: Vec<Expr>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
 /// ASOF, LT or SPLICE JOIN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsofJoin {
-    /// Which of them.
+    /// Variant.
     pub kind: AsofKind,
-    /// Whether rows without a match are kept, where it is said: DuckDB's `ASOF LEFT JOIN` and `ASOF INNER JOIN`.
+    /// True for `ASOF LEFT JOIN`, false for `ASOF INNER JOIN` (DuckDB); `None` if omitted.
     pub keeps_left: Option<bool>,
     /// TOLERANCE.
     pub tolerance: Option<Duration>,
 }
 
-/// Joins to the latest row.
+/// Kinds of as-of joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsofKind {
-    /// ASOF: not later.
+    /// ASOF: latest row that is not later than the left row.
     Asof,
-    /// LT: earlier.
+    /// LT: latest row that is strictly earlier than the left row.
     Lt,
-    /// SPLICE: both ways.
+    /// SPLICE: as-of join in both directions.
     Splice,
 }
 
@@ -132,7 +132,7 @@ pub struct WindowJoin {
     pub lower: WindowBound,
     /// The end of the window.
     pub upper: WindowBound,
-    /// Whether the last row before the window counts; `None` if nothing is said.
+    /// True for INCLUDE PREVAILING, false for EXCLUDE PREVAILING; `None` if omitted.
     pub includes_prevailing: Option<bool>,
 }
 
@@ -141,18 +141,18 @@ pub struct WindowJoin {
 pub enum WindowBound {
     /// CURRENT ROW.
     CurrentRow,
-    /// So much before.
+    /// Offset before the current row.
     Preceding(Offset),
-    /// So much after.
+    /// Offset after the current row.
     Following(Offset),
 }
 
-/// A length of time.
+/// A duration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Offset {
     /// A constant: `15m`, `1 minute`.
     Duration(Duration),
-    /// An expression, with the unit behind it; without one it counts in the unit of the timestamps.
+    /// An expression followed by a unit; the default is the unit of the timestamps.
     Expr {
         /// The number.
         expr: Box<Expr>,
@@ -161,12 +161,12 @@ pub enum Offset {
     },
 }
 
-/// `HORIZON JOIN`; of several the last has the grid.
+/// `HORIZON JOIN`; if a query has several, the last contains the grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HorizonJoin {
     /// The offsets.
     pub grid: Option<HorizonGrid>,
-    /// The name of the offset's columns.
+    /// Alias of the offset columns.
     pub alias: Option<Ident>,
 }
 
@@ -179,7 +179,7 @@ pub enum HorizonGrid {
         from: Offset,
         /// The last offset.
         to: Offset,
-        /// The distance between them.
+        /// Distance between two offsets.
         step: Offset,
     },
     /// `LIST (a, b, …)`.

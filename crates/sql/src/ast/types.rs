@@ -1,4 +1,4 @@
-//! Names of types.
+//! Type names.
 
 use super::{Ident, ObjectName};
 use crate::Span;
@@ -6,31 +6,31 @@ use crate::Span;
 /// A type as it is written: `DECIMAL(18, 3)`, `TIMESTAMP WITH TIME ZONE`, `DOUBLE[][]`, `GEOHASH(4c)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeName {
-    /// The name; one of several words, such as `DOUBLE PRECISION`, has a space between them.
+    /// Type name; the words of a longer name such as `DOUBLE PRECISION` are separated by one space.
     pub name: ObjectName,
-    /// What stands in parentheses behind it.
+    /// Content of the parentheses after the name.
     pub args: Vec<TypeArg>,
     /// WITH or WITHOUT TIME ZONE.
     pub with_time_zone: Option<bool>,
-    /// One for each pair of brackets, with the length between them.
+    /// One element per pair of brackets: the length between the brackets, if given.
     pub dimensions: Vec<Option<String>>,
-    /// Where it stands.
+    /// Position in the statement text.
     pub span: Span,
 }
 
-/// Something in the parentheses behind the name of a type.
+/// An argument of a type name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TypeArg {
-    /// A number, with the letter behind it: the `4c` of `GEOHASH(4c)`.
+    /// A number with an optional letter: the `4c` of `GEOHASH(4c)`.
     Number {
         /// The digits.
         digits: String,
         /// The letter.
         unit: Option<Ident>,
     },
-    /// A text.
+    /// A string.
     Text(String),
-    /// A type, with the name before it as in `STRUCT(a INT)`.
+    /// A type with an optional field name, as in `STRUCT(a INT)`.
     Type {
         /// The name of the field.
         name: Option<Ident>,

@@ -5,35 +5,35 @@ use super::{Expr, Ident, ObjectName, Offset, Query, TableStorage, TimeToLive};
 /// CREATE VIEW and CREATE MATERIALIZED VIEW.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateView {
-    /// Whether OR REPLACE is said.
+    /// True if OR REPLACE is given.
     pub or_replace: bool,
-    /// Whether an existing view is left alone.
+    /// True if IF NOT EXISTS is given.
     pub if_not_exists: bool,
     /// The name.
     pub name: ObjectName,
-    /// The names of the columns; empty for those of the query.
+    /// Column names; empty to use the column names of the query.
     pub columns: Vec<Ident>,
-    /// What a materialized view says besides.
+    /// Clauses of a materialized view.
     pub materialized: Option<Box<Materialized>>,
-    /// The query, whose place says what its text is.
+    /// The query; its span locates the query text.
     pub query: Box<Query>,
 }
 
-/// What a materialized view says besides its query.
+/// Clauses of a materialized view other than the query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Materialized {
     /// WITH BASE table.
     pub base: Option<ObjectName>,
     /// REFRESH.
     pub refresh: Option<Refresh>,
-    /// What stands behind the query.
+    /// Storage clauses after the query.
     pub storage: TableStorage,
 }
 
-/// When a view is refreshed.
+/// Refresh schedule of a materialized view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refresh {
-    /// When.
+    /// Refresh mode.
     pub mode: RefreshMode,
     /// DEFERRED.
     pub deferred: bool,
@@ -41,10 +41,10 @@ pub struct Refresh {
     pub period: Option<Period>,
 }
 
-/// When a view is refreshed.
+/// Refresh schedule of a materialized view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RefreshMode {
-    /// IMMEDIATE, INCREMENTAL, or nothing.
+    /// IMMEDIATE, INCREMENTAL, or no mode.
     Immediate,
     /// MANUAL.
     Manual,
@@ -59,7 +59,7 @@ pub enum RefreshMode {
     },
 }
 
-/// PERIOD: only what has ended is taken in.
+/// PERIOD: a refresh includes only periods that have ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Period {
     /// (LENGTH 1d [TIME ZONE zone] [DELAY 2h]).
@@ -68,17 +68,17 @@ pub enum Period {
         length: Offset,
         /// The zone.
         zone: Option<Expr>,
-        /// How long after its end.
+        /// Delay after the end of the period.
         delay: Option<Offset>,
     },
     /// (SAMPLE BY INTERVAL).
     SampleBy,
 }
 
-/// The part of a view that is computed again.
+/// Part of a materialized view to recompute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RefreshScope {
-    /// INCREMENTAL, or nothing: what changed.
+    /// INCREMENTAL, or no scope: changed rows only.
     Incremental,
     /// FULL.
     Full,
@@ -86,7 +86,7 @@ pub enum RefreshScope {
     Range {
         /// The first time.
         from: Expr,
-        /// The time past the last.
+        /// End of the range, exclusive.
         to: Expr,
     },
 }

@@ -7,7 +7,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `USER name [WITH] [PASSWORD '…'] …`, `ROLE name`.
+    /// Parses `USER name [WITH] [PASSWORD '…'] …` or `ROLE name`, after CREATE.
     pub(super) fn create_role(&mut self) -> Result<CreateRole> {
         let kind = if self.eat(K::User) { ObjectKind::User } else { ObjectKind::Role };
         if kind == ObjectKind::Role {
@@ -28,7 +28,7 @@ impl Parser<'_> {
         }
     }
 
-    /// GRANT and REVOKE.
+    /// Parses GRANT and REVOKE.
     pub(super) fn grant(&mut self) -> Result<Grant> {
         let is_revoke = self.keyword(0) == Some(K::Revoke);
         self.bump();
@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(Grant { is_revoke, privileges, on, on_kind, grantees, with_option, cascade })
     }
 
-    /// `SELECT (a, b)`, `ALL PRIVILEGES`, a role.
+    /// Parses a privilege or a role: `SELECT (a, b)`, `ALL PRIVILEGES`, `admin`.
     fn privilege(&mut self) -> Result<(String, Vec<Ident>)> {
         if !self.is_name(0) {
             return Err(self.expected("a privilege"));

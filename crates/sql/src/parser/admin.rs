@@ -8,7 +8,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `BACKUP DATABASE TO '…'`, `BACKUP TABLE t`.
+    /// Parses `BACKUP DATABASE TO '…'`, `BACKUP TABLE t`.
     pub(super) fn backup(&mut self) -> Result<Backup> {
         self.expect(K::Backup)?;
         if self.eat(K::Table) {
@@ -19,7 +19,7 @@ impl Parser<'_> {
         Ok(Backup::Database { to: self.constant_text("the folder for backups, in single quotes")? })
     }
 
-    /// `CHECK DATABASE`, `CHECK TABLE t`.
+    /// Parses `CHECK DATABASE`, `CHECK TABLE t`.
     pub(super) fn check(&mut self) -> Result<CheckTarget> {
         self.expect(K::Check)?;
         if self.eat(K::Database) {
@@ -31,7 +31,7 @@ impl Parser<'_> {
         Ok(CheckTarget::Table(self.table_name()?))
     }
 
-    /// `CANCEL QUERY 12`, `CANCEL QUERY '12'`.
+    /// Parses `CANCEL QUERY 12`, `CANCEL QUERY '12'`.
     pub(super) fn cancel(&mut self) -> Result<Statement> {
         self.expect_all(&[K::Cancel, K::Query])?;
         let is_id = self.is_text(0) || matches!(self.kind(0), TokenKind::Number | TokenKind::Parameter);
@@ -42,7 +42,7 @@ impl Parser<'_> {
         Ok(Statement::CancelQuery { id: self.operand(precedence::COLLATE + 1)? })
     }
 
-    /// VACUUM, LISTEN, LOCK and others; `None` if none of them comes.
+    /// Parses VACUUM, LISTEN, LOCK and similar statements; returns `None` for any other statement.
     pub(super) fn admin(&mut self) -> Result<Option<Admin>> {
         let Some(keyword) = self.keyword(0) else { return Ok(None) };
         let takes_any = matches!(
@@ -83,7 +83,7 @@ impl Parser<'_> {
         Ok(Some(admin))
     }
 
-    /// Words, one of them the object, and constants.
+    /// Parses a sequence of words, one of which is the object, and constants.
     fn admin_words(&mut self, admin: &mut Admin) -> Result<()> {
         loop {
             if self.is_name(0) {
@@ -99,7 +99,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `ON TABLE t IS 'text'`.
+    /// Parses `ON TABLE t IS 'text'`.
     fn comment(&mut self, admin: &mut Admin) -> Result<()> {
         self.expect(K::On)?;
         self.name(NameKind::Other, "TABLE, COLUMN or another kind of object")?;

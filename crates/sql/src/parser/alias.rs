@@ -1,4 +1,5 @@
-//! Names of relations. A word that begins a clause of ours is a name unless the words behind it make it the clause.
+//! Aliases of relations. The first word of a Tidalite clause is an alias unless the following words complete the
+//! clause.
 
 use super::expected::{Expected, NameKind};
 use super::{Parser, Result};
@@ -7,7 +8,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `[AS] name [(columns)]`, if it comes.
+    /// Parses `[AS] name [(columns)]`, if present.
     pub(super) fn alias(&mut self) -> Result<Option<Alias>> {
         let has_as = self.eat(K::As);
         if !has_as && !self.begins_alias() {
@@ -26,7 +27,7 @@ impl Parser<'_> {
         Ok(AliasColumn { name, data_type })
     }
 
-    /// Whether the name of a relation comes, without AS.
+    /// Returns true if an alias of a relation follows, without AS.
     fn begins_alias(&self) -> bool {
         self.note(0, Expected::Name(NameKind::New));
         match self.kind(0) {
@@ -37,7 +38,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the keyword, which comes next and is not reserved, begins a clause here.
+    /// Returns true if `keyword`, the unreserved next token, begins a clause at this position.
     pub(super) fn begins_own_clause(&self, keyword: Keyword) -> bool {
         let next = self.keyword(1);
         match keyword {
@@ -61,7 +62,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a length of time may come: a number, with or without a sign.
+    /// Returns true if token `n` may start a duration: a number, with or without a sign.
     fn is_length(&self, n: usize) -> bool {
         self.kind(n) == TokenKind::Number || self.is_symbol(n, Symbol::Minus)
     }

@@ -7,7 +7,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// ALTER of a table or a view.
+    /// Parses ALTER TABLE and ALTER MATERIALIZED VIEW.
     pub(super) fn alter(&mut self) -> Result<Statement> {
         self.expect(K::Alter)?;
         if self.eat(K::Materialized) {
@@ -120,7 +120,7 @@ impl Parser<'_> {
         Ok(AlterAction::RenameColumns(columns))
     }
 
-    /// `[COLUMN] c TYPE t`, `c SET DEFAULT x` and the rest, behind ALTER.
+    /// Parses `[COLUMN] c TYPE t`, `c SET DEFAULT x` and the other forms, after ALTER.
     fn alter_column(&mut self) -> Result<AlterAction> {
         self.eat(K::Column);
         let column = self.column_name()?;
@@ -174,7 +174,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `LIST 'a', 'b'`, `WHERE condition`.
+    /// Parses `LIST 'a', 'b'`, `WHERE condition`.
     fn partitions(&mut self) -> Result<Partitions> {
         if self.eat(K::List) {
             let partition = |parser: &mut Self| parser.constant_text("the name of a partition in quotes");
@@ -186,7 +186,7 @@ impl Parser<'_> {
         Err(self.expected("LIST or WHERE"))
     }
 
-    /// `PARTITION LIST …`, behind ATTACH, DETACH, CONVERT or FORCE DROP.
+    /// Parses `PARTITION LIST …`, after ATTACH, DETACH, CONVERT or FORCE DROP.
     fn alter_partitions(&mut self, verb: Keyword) -> Result<AlterAction> {
         let verb = match verb {
             K::Force => {
@@ -204,7 +204,7 @@ impl Parser<'_> {
         Ok(AlterAction::Partitions { verb, which, format })
     }
 
-    /// `WAL [FROM TXN n]`, `WAL WITH code, 'message'`.
+    /// Parses `WAL [FROM TXN n]`, `WAL WITH code, 'message'`.
     fn wal(&mut self, change: &str) -> Result<AlterAction> {
         self.expect(K::Wal)?;
         let from = self.at;

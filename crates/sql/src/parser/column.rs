@@ -8,14 +8,14 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `name TYPE options`.
+    /// Parses `name TYPE options`.
     pub(super) fn column_def(&mut self) -> Result<ColumnDef> {
         let name = self.name(NameKind::New, "a column name")?;
         let data_type = self.type_name()?;
         Ok(ColumnDef { name, data_type, options: self.column_options()? })
     }
 
-    /// What stands behind a column.
+    /// Parses the options of a column.
     pub(super) fn column_options(&mut self) -> Result<Vec<ColumnOption>> {
         let mut options = Vec::new();
         while let Some(option) = self.column_option()? {
@@ -86,7 +86,7 @@ impl Parser<'_> {
         Ok(ColumnOption::References { table, columns })
     }
 
-    /// `{ALWAYS | BY DEFAULT} AS {IDENTITY | (expression) STORED}`, behind GENERATED.
+    /// Parses `{ALWAYS | BY DEFAULT} AS {IDENTITY | (expression) STORED}`, after GENERATED.
     fn generated(&mut self) -> Result<ColumnOption> {
         if !self.eat_all(&[K::By, K::Default]) {
             self.expect(K::Always)?;
@@ -102,7 +102,7 @@ impl Parser<'_> {
         Ok(ColumnOption::Generated(Some(expr)))
     }
 
-    /// `[CONSTRAINT name] PRIMARY KEY (a, b)` and its like.
+    /// Parses `[CONSTRAINT name] PRIMARY KEY (a, b)` and the other table constraints.
     pub(super) fn table_constraint(&mut self) -> Result<TableElement> {
         let name = if self.eat(K::Constraint) { Some(self.name(NameKind::New, "a constraint")?) } else { None };
         if self.eat_all(&[K::Primary, K::Key]) {

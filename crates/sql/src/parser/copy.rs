@@ -1,4 +1,4 @@
-//! COPY in the words of PostgreSQL, DuckDB and QuestDB.
+//! COPY, with the syntax of PostgreSQL, DuckDB and QuestDB.
 
 use super::expected::NameKind;
 use super::names::joined;
@@ -8,7 +8,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `COPY t [(columns)] FROM | TO target options`, `COPY (query) TO target options`.
+    /// Parses `COPY t [(columns)] FROM | TO target options`, `COPY (query) TO target options`.
     pub(super) fn copy(&mut self) -> Result<Copy> {
         self.expect(K::Copy)?;
         let source = if self.is_symbol(0, Symbol::LeftParen) {
@@ -42,7 +42,7 @@ impl Parser<'_> {
         Ok(CopyTarget::File(self.text("a file in single quotes")?))
     }
 
-    /// `[WITH] (name value, …)`, `[WITH] name value …`.
+    /// Parses `[WITH] (name value, …)`, `[WITH] name value …`.
     fn copy_options(&mut self) -> Result<Vec<CopyOption>> {
         self.eat(K::With);
         let mut options = Vec::new();
@@ -66,7 +66,7 @@ impl Parser<'_> {
     fn copy_option(&mut self, is_list: bool) -> Result<CopyOption> {
         let start = self.start();
         let mut name = self.name(NameKind::Other, "an option of COPY")?;
-        // `ON ERROR`, `PARTITION BY`, `FORCE QUOTE` are options of two words.
+        // `ON ERROR`, `PARTITION BY` and `FORCE QUOTE` are two-word options.
         let second = match name.value.to_ascii_lowercase().as_str() {
             "on" => Some("error"),
             "partition" => Some("by"),
@@ -92,8 +92,9 @@ impl Parser<'_> {
         self.kind(0) == TokenKind::End || symbols.iter().any(|symbol| self.is_symbol(0, *symbol))
     }
 
-    /// Whether a value comes where nothing parts the options, as in `CSV HEADER DELIMITER ','`: a constant, or a word
-    /// behind an option that takes one.
+    /// Returns true if an option value follows in a list without separators.
+    ///
+    /// An example of such a list is `CSV HEADER DELIMITER ','`. A value is a constant, or a word after an option that takes a value.
     fn has_copy_value(&self) -> bool {
         const TAKE_A_WORD: &[&str] = &["format", "encoding", "timestamp", "by", "partition_by", "error", "on_error"];
         const TAKE_A_FLAG: &[&str] = &["header", "freeze", "ignore_errors"];
@@ -103,7 +104,7 @@ impl Parser<'_> {
         let is_constant = self.is_text(0)
             || matches!(self.kind(0), TokenKind::Number | TokenKind::Parameter)
             || self.is_symbol(0, Symbol::Minus);
-        // `ON ERROR` is an option of its own.
+        // `ON ERROR` starts another option.
         let is_on_error = self.keyword(0) == Some(K::On) && self.written(1).eq_ignore_ascii_case("error");
         let is_flag = is_one_of(option, TAKE_A_FLAG) && is_one_of(self.written(0), FLAGS) && !is_on_error;
         is_constant || is_flag || self.is_name(0) && is_one_of(option, TAKE_A_WORD)

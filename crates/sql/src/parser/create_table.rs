@@ -7,7 +7,7 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// CREATE of anything.
+    /// Parses a CREATE statement.
     pub(super) fn create(&mut self) -> Result<Statement> {
         self.expect(K::Create)?;
         let or_replace = self.eat_all(&[K::Or, K::Replace]);
@@ -41,7 +41,9 @@ impl Parser<'_> {
         Err(self.expected("TABLE, VIEW, MATERIALIZED VIEW, SCHEMA or FUNCTION"))
     }
 
-    /// `[IF NOT EXISTS] t (columns) …`, `t AS (SELECT …) …`, `t (LIKE u)`, `t LIKE u`, behind CREATE TABLE.
+    /// Parses the rest of CREATE TABLE.
+    ///
+    /// `[IF NOT EXISTS] t (columns) …`, `t AS (SELECT …) …`, `t (LIKE u)`, `t LIKE u`.
     fn create_table(&mut self, or_replace: bool, temporary: bool) -> Result<CreateTable> {
         let if_not_exists = self.if_not_exists();
         let name = self.object_name(NameKind::New, "a table name")?;
@@ -63,7 +65,9 @@ impl Parser<'_> {
         Ok(CreateTable { or_replace, temporary, if_not_exists, name, source, storage })
     }
 
-    /// A query that clauses about storage may follow; in parentheses it ends with them.
+    /// Parses a query that storage clauses may follow.
+    ///
+    /// A query in parentheses ends at the closing parenthesis.
     pub(super) fn stored_query(&mut self) -> Result<crate::ast::Query> {
         let open = std::mem::replace(&mut self.storage_follows, true);
         let query = self.query()?;
@@ -86,7 +90,7 @@ impl Parser<'_> {
         Ok(TableElement::Column(self.column_def()?))
     }
 
-    /// Whether a constraint of the whole table comes, and not a column of its name.
+    /// Returns true if a table constraint follows, and not a column named like a constraint keyword.
     fn begins_constraint(&self) -> bool {
         match self.keyword(0) {
             Some(K::Primary | K::Foreign) => self.keyword(1) == Some(K::Key),

@@ -7,7 +7,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// DECLARE CURSOR, FETCH, MOVE, CLOSE.
+    /// Parses DECLARE CURSOR, FETCH, MOVE, CLOSE.
     pub(super) fn cursor(&mut self) -> Result<Cursor> {
         let word = self.keyword(0);
         self.bump();
@@ -29,7 +29,7 @@ impl Parser<'_> {
         self.name(NameKind::Other, "a cursor")
     }
 
-    /// `name [BINARY] [INSENSITIVE] [[NO] SCROLL] CURSOR [WITH | WITHOUT HOLD] FOR query`.
+    /// Parses `name [BINARY] [INSENSITIVE] [[NO] SCROLL] CURSOR [WITH | WITHOUT HOLD] FOR query`.
     fn declare_cursor(&mut self) -> Result<Cursor> {
         let is_variable = self.is_symbol(0, Symbol::At);
         if is_variable || !self.is_name(0) {
@@ -57,9 +57,9 @@ impl Parser<'_> {
         Ok(Cursor::Declare { name, binary, scroll, hold, query: Box::new(self.query()?) })
     }
 
-    /// `NEXT`, `10`, `ALL`, `FORWARD 10`, …, before the name of the cursor.
+    /// Parses the direction before the cursor name: `NEXT`, `10`, `ALL`, `FORWARD 10`, ….
     fn fetch_direction(&mut self) -> Result<FetchDirection> {
-        // A cursor may be called `next`: then nothing stands behind it.
+        // In `FETCH next` without a following name, `next` is the cursor name.
         if matches!(self.kind(1), TokenKind::End | TokenKind::Symbol(Symbol::Semicolon)) {
             return Ok(FetchDirection::Next);
         }
@@ -81,7 +81,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A number, ALL, or nothing for one.
+    /// Parses a row count: a number, ALL, or nothing for one.
     fn fetch_count(&mut self) -> Result<Option<String>> {
         if self.eat(K::All) {
             return Ok(None);

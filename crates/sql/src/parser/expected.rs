@@ -1,9 +1,9 @@
-//! What may stand in one place of a text.
+//! Tokens that are allowed at one position of a text.
 
 use crate::{Keyword, Symbol};
 use std::cell::RefCell;
 
-/// Something that may stand in a place.
+/// A token that is allowed at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Expected {
     /// A keyword.
@@ -12,14 +12,14 @@ pub enum Expected {
     Symbol(Symbol),
     /// A name.
     Name(NameKind),
-    /// A constant, or another kind of token, by what it is called in messages.
+    /// A constant or another kind of token, by its description in messages.
     Text(&'static str),
 }
 
 /// Kinds of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NameKind {
-    /// A table, a view, a common table expression, a function that gives rows, a file in quotes.
+    /// A table, a view, a common table expression, a table function, or a quoted file name.
     Table,
     /// A column, a table before a column, or a function.
     Expression,
@@ -27,13 +27,13 @@ pub enum NameKind {
     Column,
     /// A type.
     Type,
-    /// A name that the statement gives to something.
+    /// A new name, defined by the statement.
     New,
-    /// A name of something else: a setting, a role, a cursor.
+    /// A name of another object: a setting, a role, a cursor.
     Other,
 }
 
-/// Notes what the parser looks for in one place.
+/// Records the tokens that the parser accepts at one position.
 pub(crate) struct Trace {
     at: usize,
     expected: RefCell<Vec<Expected>>,
@@ -54,7 +54,7 @@ impl Trace {
         }
     }
 
-    /// In order, each once.
+    /// Returns the recorded tokens, sorted and without duplicates.
     pub(super) fn into_expected(self) -> Vec<Expected> {
         let mut expected = self.expected.into_inner();
         expected.sort_unstable();

@@ -6,9 +6,9 @@ use crate::ast::{Expr, ExprKind, UnaryOperator};
 use crate::{Keyword, Span, Symbol, TokenKind};
 
 impl Parser<'_> {
-    /// An expression.
+    /// Parses an expression.
     pub(super) fn expr(&mut self) -> Result<Expr> {
-        // Long statements are lists of constants.
+        // Fast path: most tokens of long statements are constants in a list.
         let is_whole = matches!(self.kind(1), TokenKind::Symbol(Symbol::Comma | Symbol::RightParen));
         if is_whole && let Some(literal) = self.literal()? {
             self.tallest = self.tallest.max(1);
@@ -17,13 +17,13 @@ impl Parser<'_> {
         self.operand(precedence::OR)
     }
 
-    /// An expression of operators that bind at least as closely as `min`, within what is being read.
+    /// Parses an operand of the current expression, with operators of precedence `min` or higher.
     #[inline(never)]
     pub(super) fn operand(&mut self, min: u8) -> Result<Expr> {
         self.nested(|parser| parser.climb(min))
     }
 
-    /// Operators that bind at least as closely as `min`, from left to right.
+    /// Parses operators of precedence `min` or higher, from left to right.
     #[inline(never)]
     pub(super) fn climb(&mut self, min: u8) -> Result<Expr> {
         let start = self.start();
@@ -31,7 +31,7 @@ impl Parser<'_> {
         self.climb_from(first, start, min)
     }
 
-    /// As [`Self::climb`], behind an operand that was read and begins at `start`.
+    /// Continues [`Self::climb`] after the operand `first`, which begins at `start`.
     pub(super) fn climb_from(&mut self, first: Expr, start: Span, min: u8) -> Result<Expr> {
         let mut left = first;
         let mut levels = self.height;
@@ -50,7 +50,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `a AND b AND …` or `a OR b OR …`, from the first operator on: one node, however many there are.
+    /// Parses `a AND b AND …` or `a OR b OR …` from the first operator, into one node for all operands.
     #[inline(never)]
     fn logical(&mut self, first: Expr, start: Span, word: Keyword, of: u8) -> Result<Expr> {
         let mut operands = vec![first];
@@ -61,7 +61,9 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.since(start) })
     }
 
-    /// Operators before an operand. A run of them is read in a loop, so that it needs no recursion.
+    /// Parses prefix operators and the operand.
+    ///
+    /// A loop reads the operators, so that a long run needs no recursion.
     #[inline(never)]
     fn prefix(&mut self) -> Result<Expr> {
         if self.keyword(0) == Some(Keyword::Not) {
@@ -92,7 +94,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `NOT x`, and `NOT NOT x`.
+    /// Parses `NOT x`, and `NOT NOT x`.
     #[inline(never)]
     fn negated(&mut self) -> Result<Expr> {
         let mut operators = Vec::new();
@@ -103,7 +105,7 @@ impl Parser<'_> {
         self.wrapped(operand, operators)
     }
 
-    /// `operand` with the operators before it, each of which is a level.
+    /// Wraps `operand` in its prefix operators; each operator is one level of the tree.
     fn wrapped(&mut self, operand: Expr, operators: Vec<(UnaryOperator, Span)>) -> Result<Expr> {
         if !operators.is_empty() {
             self.height = self.above(self.height + operators.len() - 1)?;
@@ -114,7 +116,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// An operand with what binds closest behind it: `.name`, `[1]`, `::type`.
+    /// Parses an operand and its postfix operators: `.name`, `[1]`, `::type`.
     #[inline(never)]
     fn postfixed(&mut self) -> Result<Expr> {
         let start = self.start();
@@ -123,7 +125,7 @@ impl Parser<'_> {
         self.postfixed_from(operand, start)
     }
 
-    /// As [`Self::postfixed`], behind an operand that was read.
+    /// Continues [`Self::postfixed`] after `operand`.
     pub(super) fn postfixed_from(&mut self, mut operand: Expr, start: Span) -> Result<Expr> {
         while let Some(next) = self.postfix_ahead() {
             let (kind, levels) = self.level(self.height, |parser| parser.postfix(operand, next))?;

@@ -1,4 +1,4 @@
-//! Calls of functions.
+//! Function calls.
 
 use super::{Parser, Result};
 use crate::ast::{Expr, ExprKind, FunctionArg, FunctionCall, NullTreatment, ObjectName, Over, SpecialCall};
@@ -6,7 +6,7 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// The parentheses behind the name of a function, and what stands behind them.
+    /// Parses the arguments of a function and the clauses after the closing parenthesis.
     #[inline(never)]
     pub(super) fn call(&mut self, name: ObjectName) -> Result<ExprKind> {
         let mut call = self.call_parens(name)?;
@@ -17,7 +17,7 @@ impl Parser<'_> {
         Ok(ExprKind::Function(Box::new(call)))
     }
 
-    /// The parentheses behind the name of a function.
+    /// Parses the arguments of a function, in parentheses.
     pub(super) fn call_parens(&mut self, name: ObjectName) -> Result<FunctionCall> {
         self.expect_symbol(Symbol::LeftParen)?;
         let open = std::mem::replace(&mut self.storage_follows, false);
@@ -80,7 +80,7 @@ impl Parser<'_> {
         }
     }
 
-    /// WITHIN GROUP, FILTER, IGNORE NULLS and OVER, in the order they may stand.
+    /// Parses WITHIN GROUP, FILTER, IGNORE NULLS and OVER, in this order.
     #[inline(never)]
     pub(super) fn call_tail(&mut self, call: &mut FunctionCall) -> Result<()> {
         if self.eat_all(&[K::Within, K::Group]) {
@@ -106,12 +106,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether `TO unit` stands behind the only argument.
+    /// Returns true if `TO unit` follows the only argument of CEIL or FLOOR.
     fn is_rounded(&self, call: &FunctionCall) -> bool {
         self.keyword(0) == Some(K::To) && call.args.len() == 1 && call.name.parts.len() == 1
     }
 
-    /// `CEIL(x TO unit)`, from TO on.
+    /// Parses the rest of `CEIL(x TO unit)`, starting at TO.
     fn rounded(&mut self, call: &mut FunctionCall) -> Result<Option<ExprKind>> {
         if !self.is_rounded(call) {
             return Ok(None);
@@ -127,7 +127,7 @@ impl Parser<'_> {
 }
 
 impl FunctionCall {
-    /// A call without arguments.
+    /// Creates a call without arguments.
     fn new(name: ObjectName) -> FunctionCall {
         FunctionCall {
             name,
@@ -142,7 +142,7 @@ impl FunctionCall {
         }
     }
 
-    /// A call with plain arguments.
+    /// Creates a call with positional arguments.
     pub(super) fn with_args(name: ObjectName, args: Vec<Expr>) -> FunctionCall {
         FunctionCall { args: args.into_iter().map(FunctionArg::Expr).collect(), ..FunctionCall::new(name) }
     }

@@ -6,7 +6,7 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// The keys, behind GROUP BY.
+    /// Parses the keys, after GROUP BY.
     #[inline(never)]
     pub(super) fn group_by(&mut self) -> Result<GroupBy> {
         if self.keyword(0) == Some(K::All) && !self.is_symbol(1, Symbol::LeftParen) {
@@ -37,7 +37,7 @@ impl Parser<'_> {
         Ok(GroupItem::Expr(self.expr()?))
     }
 
-    /// A member of GROUPING SETS: `a`, `(a, b)`, `()`, or ROLLUP, CUBE, GROUPING SETS within it.
+    /// Parses a member of GROUPING SETS: `a`, `(a, b)`, `()`, or a nested ROLLUP, CUBE or GROUPING SETS.
     fn grouping_set(&mut self) -> Result<GroupItem> {
         Ok(match self.group_item()? {
             GroupItem::Expr(expr) => GroupItem::Set(members(expr)),
@@ -45,13 +45,13 @@ impl Parser<'_> {
         })
     }
 
-    /// A member of ROLLUP and CUBE: `a`, `(a, b)`.
+    /// Parses a member of ROLLUP or CUBE: `a`, `(a, b)`.
     fn group_set(&mut self) -> Result<Vec<Expr>> {
         Ok(members(self.expr()?))
     }
 }
 
-/// The members of a row, or the one expression.
+/// Returns the members of a row, or the expression itself if it is not a row.
 fn members(expr: Expr) -> Vec<Expr> {
     match expr.kind {
         ExprKind::Row(members) => members,

@@ -1,7 +1,7 @@
-//! Operators between operands, and how closely they bind.
+//! Infix operators and their precedence.
 //!
-//! The order is PostgreSQL's, but for two cases in which the product differs: `->` and `->>` bind closer than `*`, and
-//! comparisons may follow each other.
+//! The precedence follows PostgreSQL with two exceptions: `->` and `->>` have higher precedence than `*`, and
+//! comparisons may be chained.
 
 use super::{Parser, Result};
 use crate::ast::{BinaryOperator, Expr, ExprKind, IsTest, LikeKind, QuantifiedSet, Quantifier};
@@ -9,7 +9,7 @@ use crate::{Keyword, Span, Symbol, TokenKind};
 use BinaryOperator as B;
 use Keyword as K;
 
-/// How closely operators bind; higher is closer.
+/// Operator precedence; a higher number binds more tightly.
 pub(super) mod precedence {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
@@ -18,7 +18,7 @@ pub(super) mod precedence {
     pub const COMPARISON: u8 = 5;
     /// BETWEEN, IN, LIKE.
     pub const RANGE: u8 = 6;
-    /// All that are not named here.
+    /// All other operators.
     pub const OTHER: u8 = 7;
     pub const SUM: u8 = 8;
     pub const PRODUCT: u8 = 9;
@@ -28,19 +28,19 @@ pub(super) mod precedence {
     pub const COLLATE: u8 = 13;
 }
 
-/// An operator that comes next.
+/// An infix operator at the current position.
 #[derive(Clone, Copy)]
 pub(super) enum Infix {
-    /// An operator of so many tokens.
+    /// An operator with its precedence and its number of tokens.
     Binary(BinaryOperator, u8, usize),
     And,
     Or,
     Is,
     IsNull,
     NotNull,
-    /// `NOT NULL`, which is IS NOT NULL.
+    /// `NOT NULL`, a synonym of IS NOT NULL.
     NotNullWords,
-    /// Whether NOT stands before these.
+    /// The flag of this and the following variants is true if NOT precedes the operator.
     Between(bool),
     In(bool),
     Like(LikeKind, bool),
@@ -62,7 +62,7 @@ impl Infix {
     }
 }
 
-/// Words that continue an expression, for completion.
+/// Keywords that continue an expression, for completion.
 const WORDS: &[Keyword] = &[
     K::And,
     K::Or,
@@ -80,7 +80,7 @@ const WORDS: &[Keyword] = &[
 ];
 
 impl Parser<'_> {
-    /// The operator that comes next.
+    /// Returns the infix operator at the current position.
     pub(super) fn infix(&self) -> Option<Infix> {
         let found = match self.kind(0) {
             TokenKind::Symbol(symbol) => binary(symbol).map(|(op, precedence)| Infix::Binary(op, precedence, 1)),
@@ -112,7 +112,7 @@ impl Parser<'_> {
         })
     }
 
-    /// BETWEEN, IN, LIKE and their kin.
+    /// Returns BETWEEN, IN, LIKE or another keyword operator at token `n`.
     fn range_word(&self, n: usize, negated: bool) -> Option<Infix> {
         Some(match self.keyword(n)? {
             K::Between if self.begins_operand(n + 1) => Infix::Between(negated),
@@ -125,7 +125,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `OPERATOR(pg_catalog.~)`.
+    /// Returns the operator of `OPERATOR(pg_catalog.~)`.
     fn named_operator(&self) -> Option<Infix> {
         let has_schema = self.is_symbol(3, Symbol::Period);
         let at = if has_schema { 4 } else { 2 };
@@ -134,7 +134,7 @@ impl Parser<'_> {
         self.is_symbol(at + 1, Symbol::RightParen).then_some(Infix::Binary(op, precedence::OTHER, at + 2))
     }
 
-    /// Takes an operator and its right side.
+    /// Consumes an operator and its right side.
     #[inline(never)]
     pub(super) fn infix_tail(&mut self, left: Expr, start: Span, infix: Infix) -> Result<Expr> {
         let operand = Box::new(left);
@@ -184,7 +184,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.since(start) })
     }
 
-    /// The right side of an operator that was taken: an operand, or ANY and ALL of several.
+    /// Parses the right side of a consumed operator: an operand, or ANY or ALL of a set.
     #[inline(never)]
     fn binary_tail(&mut self, left: Box<Expr>, start: Span, op: BinaryOperator, precedence: u8) -> Result<Expr> {
         let quantifier = self.quantifier();
@@ -198,7 +198,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.since(start) })
     }
 
-    /// Takes ANY, SOME or ALL before parentheses.
+    /// Consumes ANY, SOME or ALL before parentheses.
     fn quantifier(&mut self) -> Option<Quantifier> {
         let quantifier = match self.keyword(0)? {
             K::Any | K::Some => Quantifier::Any,
@@ -212,7 +212,7 @@ impl Parser<'_> {
         Some(quantifier)
     }
 
-    /// `(SELECT …)`, `(array)`.
+    /// Parses `(SELECT …)`, `(array)`.
     #[inline(never)]
     fn quantified_set(&mut self) -> Result<QuantifiedSet> {
         Ok(match self.parens_in_expr()? {
@@ -257,7 +257,7 @@ impl Parser<'_> {
         Ok(ExprKind::Between { operand, negated, symmetric, low, high })
     }
 
-    /// What stands behind IN: a list, a query, or one value that is an interval of time or an array.
+    /// Parses the right side of IN: a list, a query, or one value (a time interval or an array).
     #[inline(never)]
     fn in_tail(&mut self, operand: Box<Expr>, negated: bool) -> Result<ExprKind> {
         if !self.sees_symbol(Symbol::LeftParen) {
@@ -286,7 +286,7 @@ impl Parser<'_> {
     }
 }
 
-/// The operator of a symbol, and how closely it binds.
+/// Returns the operator of a symbol and its precedence.
 fn binary(symbol: Symbol) -> Option<(BinaryOperator, u8)> {
     use precedence::{ARROW, COMPARISON, OTHER, POWER, PRODUCT, SUM};
     Some(match symbol {

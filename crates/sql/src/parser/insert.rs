@@ -7,7 +7,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `INSERT [ATOMIC | BATCH n] INTO t [AS a] [(columns)] rows [ON CONFLICT …] [RETURNING …]`.
+    /// Parses `INSERT [ATOMIC | BATCH n] INTO t [AS a] [(columns)] rows [ON CONFLICT …] [RETURNING …]`.
     pub(super) fn insert(&mut self, with: Option<With>) -> Result<Insert> {
         self.expect(K::Insert)?;
         let batch = self.batch()?;
@@ -34,7 +34,7 @@ impl Parser<'_> {
         Ok(Insert { with, batch, table, alias, columns, source, conflict, returning })
     }
 
-    /// `ATOMIC`, `BATCH n [o3MaxLag t]`; the lag has no meaning here.
+    /// Parses `ATOMIC` or `BATCH n [o3MaxLag t]`; the lag is ignored.
     fn batch(&mut self) -> Result<Option<InsertBatch>> {
         if self.eat(K::Atomic) {
             return Ok(Some(InsertBatch::Atomic));
@@ -50,7 +50,7 @@ impl Parser<'_> {
         Ok(Some(InsertBatch::Rows(rows)))
     }
 
-    /// `[(keys)] DO NOTHING | DO UPDATE SET …`, behind ON CONFLICT.
+    /// Parses `[(keys)] DO NOTHING | DO UPDATE SET …`, after ON CONFLICT.
     fn on_conflict(&mut self) -> Result<OnConflict> {
         let constraint = if self.eat_all(&[K::On, K::Constraint]) {
             Some(self.name(NameKind::Other, "a constraint")?)
@@ -72,7 +72,7 @@ impl Parser<'_> {
         Ok(OnConflict { keys, constraint, action: ConflictAction::Update { assignments, selection } })
     }
 
-    /// `column = value`, `(a, b) = (x, y)`.
+    /// Parses `column = value`, `(a, b) = (x, y)`.
     pub(super) fn assignment(&mut self) -> Result<Assignment> {
         let column = |parser: &mut Self| parser.object_name(NameKind::Column, "a column name");
         let columns = if self.is_symbol(0, Symbol::LeftParen) { self.in_parens(column)? } else { vec![column(self)?] };

@@ -6,7 +6,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `relation` and what is joined to it.
+    /// Parses the joins after `relation`.
     #[inline(never)]
     pub(super) fn joined(&mut self, relation: Relation) -> Result<TableRef> {
         let mut joins = Vec::new();
@@ -40,7 +40,7 @@ impl Parser<'_> {
         Ok(Some(Join { kind, relation, condition }))
     }
 
-    /// The words up to JOIN, if a join comes.
+    /// Parses the keywords up to JOIN; returns `None` if no join follows.
     fn join_kind(&mut self) -> Result<Option<JoinKind>> {
         let kind = match self.keyword(0) {
             Some(K::Semi | K::Anti) if self.keyword(1) != Some(K::Join) => return Ok(None),
@@ -69,7 +69,7 @@ impl Parser<'_> {
         Ok(Some(kind))
     }
 
-    /// `[OUTER | SEMI | ANTI] JOIN`, behind LEFT or RIGHT.
+    /// Parses `[OUTER | SEMI | ANTI] JOIN`, after LEFT or RIGHT.
     fn sided(&mut self, side: JoinSide, outer: JoinKind) -> Result<JoinKind> {
         let kind = match self.eat_any(&[K::Outer, K::Semi, K::Anti]) {
             Some(K::Semi) => JoinKind::Semi(side),
@@ -80,7 +80,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// ON or USING, if it comes. `ON (a, b)`, of names only, is USING, as QuestDB has it.
+    /// Parses ON or USING, if present. `ON (a, b)` with names only is equivalent to USING, as in QuestDB.
     pub(super) fn join_condition(&mut self) -> Result<JoinCondition> {
         if self.eat(K::On) {
             if let Some(tokens) = self.names_in_parens(0).filter(|n| !self.continues_operand(*n)) {
@@ -97,7 +97,7 @@ impl Parser<'_> {
         Ok(JoinCondition::None)
     }
 
-    /// Whether an operator stands `n` behind the next token, so that what is before it is an operand.
+    /// Returns true if token `n` after the next token is an operator, so that an operand precedes it.
     fn continues_operand(&self, n: usize) -> bool {
         match self.kind(n) {
             TokenKind::Symbol(symbol) => {

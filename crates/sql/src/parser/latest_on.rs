@@ -6,7 +6,7 @@ use crate::ast::LatestOn;
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `LATEST ON timestamp PARTITION BY keys`, and the older `LATEST BY keys`.
+    /// Parses `LATEST ON timestamp PARTITION BY keys`, and the older `LATEST BY keys`.
     #[inline(never)]
     pub(super) fn latest_on(&mut self) -> Result<LatestOn> {
         let start = self.start();

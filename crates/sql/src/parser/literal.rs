@@ -6,7 +6,7 @@ use crate::ast::{Duration, DurationUnit, Expr, ExprKind, Ident, Literal, Quote};
 use crate::{Symbol, TokenKind};
 
 impl Parser<'_> {
-    /// Whether a text comes.
+    /// Returns true if the token `n` after the next token is a string.
     pub(super) fn is_text(&self, n: usize) -> bool {
         matches!(
             self.kind(n),
@@ -18,7 +18,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Takes a text, its escapes resolved.
+    /// Consumes a string and resolves its escapes.
     pub(super) fn text(&mut self, what: &'static str) -> Result<Ident> {
         self.note(0, Expected::Text(what));
         if !self.is_text(0) {
@@ -39,7 +39,7 @@ impl Parser<'_> {
         Ok(Ident { value, quote: Some(Quote::Single), span: token.span })
     }
 
-    /// A constant that is one token, two with the letter of a decimal; `None` if none comes.
+    /// Parses a constant, if present: one token, or two for a decimal with its letter.
     #[inline(never)]
     pub(super) fn literal(&mut self) -> Result<Option<Expr>> {
         let token = self.token(0);
@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok(Some(Expr { kind: ExprKind::Literal(literal), span: token.span }))
     }
 
-    /// `12`, `1_000`, `10.5m`, `10L`.
+    /// Parses `12`, `1_000`, `10.5m`, `10L`.
     fn number_literal(&mut self) -> Result<Expr> {
         let start = self.start();
         let has_letter = self.is_adjacent(0);
@@ -80,7 +80,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Literal(literal), span: self.since(start) })
     }
 
-    /// Digits.
+    /// Parses an unsigned number.
     pub(super) fn number(&mut self, what: &'static str) -> Result<String> {
         self.note(0, Expected::Text(what));
         match self.kind(0) {
@@ -89,14 +89,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Digits with a sign.
+    /// Parses a number with an optional sign.
     pub(super) fn signed_number(&mut self, what: &'static str) -> Result<String> {
         let sign = if self.eat_symbol(Symbol::Minus) { "-" } else { "" };
         self.eat_symbol(Symbol::Plus);
         Ok(format!("{sign}{}", self.number(what)?))
     }
 
-    /// `15m`, `-3s`, `h`: a number and the letter of a unit.
+    /// Parses a number and a unit letter: `15m`, `-3s`, `h`.
     pub(super) fn duration(&mut self, what: &'static str) -> Result<Duration> {
         self.note(0, Expected::Text(what));
         let start = self.start();
@@ -116,13 +116,13 @@ impl Parser<'_> {
         Ok(Duration { count, unit, span: self.since(start) })
     }
 
-    /// Whether a number with a unit comes: a letter, or a word such as `minutes`; and the unit.
+    /// Returns the unit if token `n` is a number with a unit: a letter, or a word such as `minutes`.
     pub(super) fn length_ahead(&self, n: usize) -> Option<DurationUnit> {
         let is_number = self.kind(n) == TokenKind::Number;
         if is_number && matches!(self.kind(n + 1), TokenKind::Word(_)) { self.unit_at(n + 1) } else { None }
     }
 
-    /// The unit that the word `n` behind the next one is.
+    /// Returns the unit that the token `n` after the next token spells.
     pub(super) fn unit_at(&self, n: usize) -> Option<DurationUnit> {
         match self.kind(n) {
             TokenKind::Word(_) => unit_letter(self.written(n)).or_else(|| unit_word(self.written(n))),
@@ -130,7 +130,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `$12`; whether there is such a parameter is not known here.
+    /// Parses `$12`, without a check that the parameter exists.
     pub(super) fn parameter(&mut self) -> Expr {
         let token = self.bump();
         let number = token.span.slice(self.text)[1..].parse().unwrap_or(u32::MAX);
@@ -138,7 +138,7 @@ impl Parser<'_> {
     }
 }
 
-/// The unit of a letter; minutes and months differ in case.
+/// Returns the unit of a letter; `m` is minutes and `M` is months.
 fn unit_letter(letter: &str) -> Option<DurationUnit> {
     Some(match letter {
         "n" => DurationUnit::Nanosecond,
@@ -155,7 +155,7 @@ fn unit_letter(letter: &str) -> Option<DurationUnit> {
     })
 }
 
-/// The unit of a word, with or without an `s` at its end.
+/// Returns the unit of a word, singular or plural.
 fn unit_word(word: &str) -> Option<DurationUnit> {
     let lower = word.to_ascii_lowercase();
     Some(match lower.strip_suffix('s').unwrap_or(&lower) {
@@ -173,14 +173,15 @@ fn unit_word(word: &str) -> Option<DurationUnit> {
     })
 }
 
-/// The text between quotes, doubled quotes made one.
+/// Returns the text between the quotes, with doubled quotes replaced by single ones.
 pub(super) fn unquoted(written: &str, quote: char) -> String {
     let inner = written.strip_prefix(quote).and_then(|text| text.strip_suffix(quote)).unwrap_or(written);
     let doubled: String = [quote, quote].iter().collect();
     inner.replace(&doubled, quote.encode_utf8(&mut [0; 4]))
 }
 
-/// The escapes of `E'…'`: `\n`, `\x41`, `\101`, `\u0041`, `\U00000041`, and any other character as itself.
+/// Resolves the escapes of `E'…'`: `
+/// `, `\x41`, `\101`, `\u0041`, `\U00000041`; any other character is itself.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -223,7 +224,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// The escapes of `U&'…'`: `\0041`, `\+000041`, `\\`.
+/// Resolves the escapes of `U&'…'`: `\0041`, `\+000041`, `\\`.
 pub(super) fn unicode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -6,7 +6,7 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `MERGE INTO t [AS a] USING source ON condition WHEN …`.
+    /// Parses `MERGE INTO t [AS a] USING source ON condition WHEN …`.
     pub(super) fn merge(&mut self, with: Option<With>) -> Result<Merge> {
         self.expect(K::Merge)?;
         self.eat(K::Into);

@@ -1,11 +1,11 @@
-//! Tokens to a syntax tree, by recursive descent and, for operators, precedence climbing.
+//! The parser: recursive descent, with precedence climbing for operators.
 //!
-//! Each clause and each family of statements has a file of its own. The parser never goes back: what a word means is
-//! decided by the words behind it, at most four, or by names in a list. Every probe for a word says what could have
-//! stood there ([`expected`]), which gives the hints of errors and completion for free.
+//! Each clause and each family of statements has its own file. The parser does not backtrack: the meaning of a word is
+//! decided by the following words, at most four, or by a list of names. Every test for a keyword records the allowed
+//! keyword ([`expected`]); hints of errors and completion use these records.
 //!
-//! Functions that take part in the recursion, and what they call, are not inlined into each other: one frame with the
-//! variables of all of them would need megabytes of stack at [`DEPTH_MAX`] levels.
+//! Functions of the recursion and their callees are not inlined into each other: one stack frame with the
+//! variables of all these functions would need megabytes of stack at [`DEPTH_MAX`] levels.
 //!
 //! Reading order: this file, the cursor; [`names`], [`literal`], [`types`]; [`expr`], [`infix`], [`primary`],
 //! [`function`], [`special`], [`window`]; [`query`], [`with`], [`select`], [`select_item`], [`group_by`], [`parens`],
@@ -58,19 +58,22 @@ use crate::error::ErrorKind;
 use crate::{Error, Keyword, Span, Symbol, Token, TokenKind};
 use expected::{Expected, Trace};
 
-/// Levels of parentheses, expressions and sub-queries within each other. The deepest recursion of the parser and of the
-/// tree's own walks follows from it and from [`CHAIN_MAX`].
+/// Maximum nesting depth of parentheses, expressions and sub-queries.
+///
+/// Together with [`CHAIN_MAX`] the limit bounds the recursion of the parser and of all walks over the tree.
 pub const DEPTH_MAX: usize = 200;
 
-/// Levels of an expression, which operators in a row make, as in `a + b + …`. A list, AND, OR and UNION are one level, however
-/// many members they have.
+/// Maximum depth of an expression that chains operators, as in `a + b + …`.
+///
+/// A list, AND, OR and UNION are one level, regardless of the number of members.
 pub const CHAIN_MAX: usize = 2_000;
 
-/// Parentheses around tables and joins within each other, as in `((a JOIN b ON …) JOIN c ON …)`. The stock parser, which reads a
-/// statement behind this one, tries each of them twice: 2ⁿ ways.
+/// Maximum nesting of parentheses around tables and joins, as in `((a JOIN b ON …) JOIN c ON …)`.
+///
+/// The stock parser, which reads a statement after this one, tries each parenthesis twice and needs 2ⁿ steps.
 pub const NESTED_JOINS_MAX: usize = 14;
 
-/// Boxed, because results are small where nothing is wrong.
+/// Result of a parser function. The error is boxed to keep the success path small.
 pub(crate) type Result<T> = std::result::Result<T, Box<Error>>;
 
 /// A cursor over the tokens of a statement.
@@ -78,21 +81,21 @@ pub(crate) struct Parser<'a> {
     text: &'a str,
     tokens: &'a [Token],
     at: usize,
-    /// Levels of recursion that are open.
+    /// Current recursion depth.
     depth: usize,
-    /// Levels of the expression that was read last.
+    /// Depth of the expression that was read last.
     height: usize,
-    /// The most levels of the expressions that were read within the one that is open.
+    /// Maximum depth of the expressions read so far within the current one.
     tallest: usize,
-    /// Whether clauses about storage may follow the query that is being read, such as `PARTITION BY DAY`.
+    /// True if storage clauses such as `PARTITION BY DAY` may follow the current query.
     storage_follows: bool,
-    /// Parentheses around joins, within each other, of those that were read.
+    /// Current nesting of parentheses around joins.
     nested_joins: usize,
     trace: Option<Trace>,
 }
 
 impl<'a> Parser<'a> {
-    /// `tokens` are those of `text`.
+    /// Creates a parser; `tokens` are the tokens of `text`.
     pub(crate) fn new(text: &'a str, tokens: &'a [Token]) -> Parser<'a> {
         Parser {
             text,
@@ -107,17 +110,17 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A parser that notes what may stand in the place of token `at`.
+    /// Creates a parser that records the tokens allowed at the position of token `at`.
     pub(crate) fn tracing(text: &'a str, tokens: &'a [Token], at: usize) -> Parser<'a> {
         Parser { trace: Some(Trace::new(at)), ..Parser::new(text, tokens) }
     }
 
-    /// What may stand in the place that is traced.
+    /// Returns the tokens allowed at the traced position.
     pub(crate) fn into_expected(self) -> Vec<Expected> {
         self.trace.map(Trace::into_expected).unwrap_or_default()
     }
 
-    /// The token `n` behind the next one; past the end, the end.
+    /// Returns the token `n` after the next token, or the end token past the end.
     fn token(&self, n: usize) -> Token {
         let last = self.tokens.len() - 1;
         self.tokens[(self.at + n).min(last)]
@@ -127,7 +130,7 @@ impl<'a> Parser<'a> {
         self.token(n).kind
     }
 
-    /// The keyword of the token `n` behind the next one, if it is one.
+    /// Returns the keyword of the token `n` after the next token, if the token is a keyword.
     fn keyword(&self, n: usize) -> Option<Keyword> {
         match self.kind(n) {
             TokenKind::Word(keyword) => keyword,
@@ -139,12 +142,12 @@ impl<'a> Parser<'a> {
         self.kind(n) == TokenKind::Symbol(symbol)
     }
 
-    /// The text of the token `n` behind the next one.
+    /// Returns the text of the token `n` after the next token.
     fn written(&self, n: usize) -> &'a str {
         self.token(n).span.slice(self.text)
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     fn bump(&mut self) -> Token {
         let token = self.token(0);
         if self.at + 1 < self.tokens.len() {
@@ -153,23 +156,23 @@ impl<'a> Parser<'a> {
         token
     }
 
-    /// The place of the next token.
+    /// Returns the span of the next token.
     fn start(&self) -> Span {
         self.token(0).span
     }
 
-    /// The place from `start` to the last token that was taken.
+    /// Returns the span from `start` to the last consumed token.
     fn since(&self, start: Span) -> Span {
         let last = self.at.checked_sub(1).map_or(start, |at| self.tokens[at].span);
         if last.end < start.start { Span { start: start.start, end: start.start } } else { start.to(last) }
     }
 
-    /// Whether the tokens `n` and `n + 1` have nothing between them.
+    /// Returns true if the tokens `n` and `n + 1` are adjacent in the text.
     fn is_adjacent(&self, n: usize) -> bool {
         self.token(n).span.end == self.token(n + 1).span.start
     }
 
-    /// Whether the next token is the keyword.
+    /// Returns true if the next token is `keyword`.
     fn sees(&self, keyword: Keyword) -> bool {
         self.sees_at(0, keyword)
     }
@@ -182,12 +185,12 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Whether the keywords come one after the other.
+    /// Returns true if the next tokens are `keywords`, in order.
     fn sees_all(&self, keywords: &[Keyword]) -> bool {
         keywords.iter().enumerate().all(|(n, keyword)| self.sees_at(n, *keyword))
     }
 
-    /// Takes the keyword if it is next.
+    /// Consumes `keyword` if it is the next token.
     fn eat(&mut self, keyword: Keyword) -> bool {
         let found = self.sees(keyword);
         if found {
@@ -196,7 +199,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes all of the keywords or none.
+    /// Consumes all of `keywords`, in order, or no token.
     fn eat_all(&mut self, keywords: &[Keyword]) -> bool {
         let found = self.sees_all(keywords);
         if found {
@@ -205,7 +208,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes one of the keywords.
+    /// Consumes the next token if it is one of `keywords`.
     fn eat_any(&mut self, keywords: &[Keyword]) -> Option<Keyword> {
         keywords.iter().copied().find(|keyword| self.eat(*keyword))
     }
@@ -214,7 +217,7 @@ impl<'a> Parser<'a> {
         if self.eat(keyword) { Ok(()) } else { Err(self.expected(keyword.to_string())) }
     }
 
-    /// Takes all of the keywords.
+    /// Consumes all of `keywords`, in order, or fails.
     fn expect_all(&mut self, keywords: &[Keyword]) -> Result<()> {
         for (n, keyword) in keywords.iter().enumerate() {
             if !self.eat(*keyword) {
@@ -245,7 +248,7 @@ impl<'a> Parser<'a> {
         if self.eat_symbol(symbol) { Ok(()) } else { Err(self.expected(symbol.text())) }
     }
 
-    /// One or more of what `item` reads, with commas between them.
+    /// Parses one or more items, separated by commas.
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let mut items = vec![item(self)?];
         while self.eat_symbol(Symbol::Comma) {
@@ -254,7 +257,7 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    /// A list in parentheses.
+    /// Parses a comma-separated list in parentheses.
     fn in_parens<T>(&mut self, item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         self.expect_symbol(Symbol::LeftParen)?;
         let items = self.list(item)?;
@@ -262,27 +265,28 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    /// Notes that `expected` may stand where the token `n` behind the next one stands.
+    /// Records that `expected` is allowed at the token `n` after the next token.
     fn note(&self, n: usize, expected: Expected) {
         if let Some(trace) = &self.trace {
             trace.note(self.at + n, expected);
         }
     }
 
-    /// Whether the next token is the traced one. A name that may be left out is left out there, so that what may stand
-    /// in its place is noted.
+    /// Returns true if the next token is the traced one.
+    ///
+    /// An optional name is omitted at the traced position, so that the tokens allowed instead are recorded.
     fn is_traced(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| trace.is_at(self.at))
     }
 
-    /// Notes that each of the keywords may come.
+    /// Records that each of `keywords` is allowed next.
     fn may_be(&self, keywords: &[Keyword]) {
         if self.trace.is_some() {
             keywords.iter().for_each(|keyword| self.note(0, Expected::Keyword(*keyword)));
         }
     }
 
-    /// The error that something else stands where `what` belongs.
+    /// Creates the error that the next token is not `what`.
     fn expected(&self, what: impl Into<String>) -> Box<Error> {
         let token = self.token(0);
         let (found, position) = match token.kind {
@@ -292,12 +296,12 @@ impl<'a> Parser<'a> {
         Box::new(Error::new(ErrorKind::Unexpected { expected: what.into(), found }, position))
     }
 
-    /// The error that a word stands in the wrong place.
+    /// Creates the error for a misplaced word.
     fn misplaced(&self, message: impl Into<String>) -> Box<Error> {
         Box::new(Error::new(ErrorKind::Misplaced(message.into()), self.start().start as usize))
     }
 
-    /// Reads something within something else, up to [`DEPTH_MAX`] levels.
+    /// Calls `read` one nesting level deeper; fails beyond [`DEPTH_MAX`] levels.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEPTH_MAX {
             return Err(Box::new(Error::new(ErrorKind::TooDeep(DEPTH_MAX), self.start().start as usize)));
@@ -308,8 +312,9 @@ impl<'a> Parser<'a> {
         out
     }
 
-    /// One level more than `levels`, if the tree may be that high. Whoever makes a level asks before it is made, so that
-    /// what is dropped with an error is no higher.
+    /// Returns `levels + 1`, or fails if the tree would be too deep.
+    ///
+    /// Callers check before they create a level, so that a tree that is dropped after an error is within the limit.
     fn above(&self, levels: usize) -> Result<usize> {
         if levels > CHAIN_MAX {
             let position = self.start().start as usize;
@@ -318,7 +323,9 @@ impl<'a> Parser<'a> {
         Ok(levels + 1)
     }
 
-    /// Reads what makes one level over the expressions within it and over `below` levels; gives the levels, too.
+    /// Calls `read` for a node above its expressions and above `below` levels.
+    ///
+    /// Returns the node and its depth.
     fn level<T>(&mut self, below: usize, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, usize)> {
         let outer = std::mem::take(&mut self.tallest);
         self.above(below)?;
@@ -329,7 +336,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The beginning of a token, as a message shows it.
+/// Shortens the text of a token for a message.
 fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 60;
     match text.char_indices().nth(CHARS_MAX) {

@@ -1,4 +1,4 @@
-//! Names of one part and of several.
+//! Names with one or more parts.
 
 use super::expected::{Expected, NameKind};
 use super::{Parser, Result, literal};
@@ -6,7 +6,9 @@ use crate::ast::{Ident, ObjectName, Quote};
 use crate::{Keyword, Span, Symbol, TokenKind};
 
 impl Parser<'_> {
-    /// A name where only a name can stand: any word, quoted or not, or a text in single quotes, as QuestDB has it.
+    /// Parses a name at a position that allows only names.
+    ///
+    /// A name is a word, quoted or not, or a single-quoted string (QuestDB).
     pub(super) fn name(&mut self, kind: NameKind, what: &str) -> Result<Ident> {
         self.note(0, Expected::Name(kind));
         if !self.is_name(0) && self.kind(0) != TokenKind::String {
@@ -15,17 +17,17 @@ impl Parser<'_> {
         Ok(self.any_name())
     }
 
-    /// Whether a word, quoted or not, comes.
+    /// Returns true if token `n` is a word, quoted or not.
     pub(super) fn is_name(&self, n: usize) -> bool {
         matches!(self.kind(n), TokenKind::Word(_) | TokenKind::Geohash | TokenKind::Variable) || self.is_quoted(n)
     }
 
-    /// Whether a quoted name comes.
+    /// Returns true if token `n` is a quoted name.
     pub(super) fn is_quoted(&self, n: usize) -> bool {
         matches!(self.kind(n), TokenKind::QuotedName | TokenKind::BacktickName | TokenKind::UnicodeName)
     }
 
-    /// Whether a word comes that may be a column or a table: quoted, or not reserved.
+    /// Returns true if token `n` may name a column or a table: a quoted or unreserved word.
     pub(super) fn is_column_name(&self, n: usize) -> bool {
         match self.kind(n) {
             TokenKind::Word(keyword) => keyword.is_none_or(Keyword::is_column_name),
@@ -33,7 +35,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the next token, which is a name or a text.
+    /// Consumes the next token, which is a name or a string.
     pub(super) fn any_name(&mut self) -> Ident {
         let token = self.bump();
         let written = token.span.slice(self.text);
@@ -47,7 +49,7 @@ impl Parser<'_> {
         Ident { value, quote, span: token.span }
     }
 
-    /// The name of a table or another object, with the schema before it.
+    /// Parses the name of a table or another object, with an optional schema.
     pub(super) fn object_name(&mut self, kind: NameKind, what: &str) -> Result<ObjectName> {
         let start = self.start();
         let mut parts = vec![self.name(kind, what)?];
@@ -58,37 +60,37 @@ impl Parser<'_> {
         Ok(ObjectName { parts, span: self.since(start) })
     }
 
-    /// The name of a table.
+    /// Parses the name of a table.
     pub(super) fn table_name(&mut self) -> Result<ObjectName> {
         self.object_name(NameKind::Table, "a table name")
     }
 
-    /// The name of a column.
+    /// Parses the name of a column.
     pub(super) fn column_name(&mut self) -> Result<Ident> {
         self.name(NameKind::Column, "a column name")
     }
 
-    /// Columns in parentheses.
+    /// Parses column names in parentheses.
     pub(super) fn column_names(&mut self) -> Result<Vec<Ident>> {
         self.in_parens(Self::column_name)
     }
 
-    /// Columns in parentheses, if there are any.
+    /// Parses column names in parentheses, if present.
     pub(super) fn optional_column_names(&mut self) -> Result<Vec<Ident>> {
         if self.sees_symbol(Symbol::LeftParen) { self.column_names() } else { Ok(Vec::new()) }
     }
 
-    /// `IF EXISTS`.
+    /// Parses `IF EXISTS`.
     pub(super) fn if_exists(&mut self) -> bool {
         self.eat_all(&[Keyword::If, Keyword::Exists])
     }
 
-    /// `IF NOT EXISTS`.
+    /// Parses `IF NOT EXISTS`.
     pub(super) fn if_not_exists(&mut self) -> bool {
         self.eat_all(&[Keyword::If, Keyword::Not, Keyword::Exists])
     }
 
-    /// Whether columns in parentheses come, and nothing else in them; and how many tokens they are.
+    /// Returns the number of tokens if token `n` starts a parenthesised list that contains only names.
     pub(super) fn names_in_parens(&self, n: usize) -> Option<usize> {
         if !self.is_symbol(n, Symbol::LeftParen) {
             return None;
@@ -106,14 +108,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the next token as a word of a phrase, in upper case.
+    /// Consumes the next token and returns its text in upper case.
     pub(super) fn upper(&mut self) -> String {
         let token = self.bump();
         token.span.slice(self.text).to_ascii_uppercase()
     }
 }
 
-/// A name of several words, such as `DOUBLE PRECISION`.
+/// Creates a name of several words, such as `DOUBLE PRECISION`.
 pub(super) fn joined(value: String, span: Span) -> Ident {
     Ident { value, quote: None, span }
 }

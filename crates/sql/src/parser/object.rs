@@ -1,4 +1,4 @@
-//! Functions, indexes, and DROP of anything.
+//! Functions, indexes, and DROP.
 
 use super::expected::NameKind;
 use super::{Parser, Result};
@@ -8,7 +8,7 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `DROP kind [IF EXISTS] names [CASCADE]`.
+    /// Parses `DROP kind [IF EXISTS] names [CASCADE]`.
     pub(super) fn drop_object(&mut self) -> Result<DropObject> {
         self.expect(K::Drop)?;
         if self.eat_all(&[K::All, K::Tables]) {
@@ -54,7 +54,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `f(a INT, b TEXT) RETURNS type … AS 'body'`, behind CREATE FUNCTION.
+    /// Parses `f(a INT, b TEXT) RETURNS type … AS 'body'`, after CREATE FUNCTION.
     pub(super) fn create_function(&mut self, or_replace: bool) -> Result<CreateFunction> {
         let name = self.object_name(NameKind::New, "the name of a function")?;
         let mut params = Vec::new();
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    /// `[UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] [ON t [USING method] (columns)]`.
+    /// Parses `[UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] [ON t [USING method] (columns)]`.
     pub(super) fn create_index(&mut self) -> Result<CreateIndex> {
         let unique = self.eat(K::Unique);
         self.expect(K::Index)?;

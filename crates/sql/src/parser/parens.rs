@@ -1,4 +1,4 @@
-//! Parentheses: what stands in them is a query, a table or values, which their content shows and no going back.
+//! Parentheses around a query, a table or values; lookahead decides which, without backtracking.
 
 use super::infix::precedence;
 use super::{NESTED_JOINS_MAX, Parser, Result};
@@ -7,7 +7,7 @@ use crate::error::ErrorKind;
 use crate::{Error, Keyword, Span, Symbol, TokenKind};
 use Keyword as K;
 
-/// Parentheses where an expression may stand.
+/// Content of parentheses at a position that allows an expression.
 pub(super) enum ExprParens {
     /// A query.
     Query(Box<Query>),
@@ -15,7 +15,7 @@ pub(super) enum ExprParens {
     Values(Vec<Expr>),
 }
 
-/// Parentheses where a table may stand.
+/// Content of parentheses at a position that allows a table.
 pub(super) enum TableParens {
     /// A query.
     Query(Box<Query>),
@@ -24,7 +24,7 @@ pub(super) enum TableParens {
 }
 
 impl Parser<'_> {
-    /// Whether a query begins with the token `n` behind the next one.
+    /// Returns true if the token `n` after the next token begins a query.
     pub(super) fn begins_query(&self, n: usize) -> bool {
         let is_table = |n: usize| self.is_name(n) || self.is_symbol(n, Symbol::LeftParen) || self.is_text(n);
         match self.keyword(n) {
@@ -37,7 +37,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a table with clauses behind it, which is a query, begins where an expression may begin, too.
+    /// Returns true if a short-form query, a table with clauses, begins at token `n`.
+    ///
+    /// The position also allows an expression.
     pub(super) fn begins_bare_query(&self, n: usize) -> bool {
         let mut at = n;
         while self.is_name(at) && self.is_symbol(at + 1, Symbol::Period) {
@@ -47,7 +49,7 @@ impl Parser<'_> {
             && (self.keyword(at + 1) == Some(K::Where) || self.begins_time_clause(at + 1))
     }
 
-    /// Whether SAMPLE BY, LATEST ON or LATEST BY comes.
+    /// Returns true if SAMPLE BY, LATEST ON or LATEST BY begins at token `n`.
     pub(super) fn begins_time_clause(&self, n: usize) -> bool {
         matches!(
             (self.keyword(n), self.keyword(n + 1)),
@@ -55,7 +57,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Whether clauses of a query come that may stand behind a table alone.
+    /// Returns true if a query clause that may follow a bare table begins at token `n`.
     pub(super) fn begins_clause(&self, n: usize) -> bool {
         matches!(self.keyword(n), Some(K::Where | K::Group | K::Having | K::Order | K::Limit | K::Offset | K::Fetch))
             || self.begins_time_clause(n)
@@ -66,7 +68,7 @@ impl Parser<'_> {
         matches!(self.keyword(n), Some(K::Union | K::Except | K::Intersect))
     }
 
-    /// Whether the word `n` behind the next one is an operator, so that what stands before it is an operand.
+    /// Returns true if the word `n` after the next token is an operator, so that an operand precedes it.
     fn ends_operand(&self, n: usize) -> bool {
         matches!(
             self.keyword(n),
@@ -97,7 +99,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Parentheses that come next, where an expression may stand.
+    /// Parses parentheses at a position that allows an expression.
     #[inline(never)]
     pub(super) fn parens_in_expr(&mut self) -> Result<ExprParens> {
         self.expect_symbol(Symbol::LeftParen)?;
@@ -132,7 +134,7 @@ impl Parser<'_> {
         Ok(ExprParens::Values(values))
     }
 
-    /// Parentheses as a value: a sub-query, a row, or what stands in them.
+    /// Converts parentheses to an expression: a sub-query, a row, or the only value.
     pub(super) fn parens_value(&self, parens: ExprParens, start: Span) -> Expr {
         let span = self.since(start);
         match parens {
@@ -147,12 +149,12 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether something comes that may only stand behind a query: a set operation, ORDER BY, LIMIT.
+    /// Returns true if a clause of a query follows: a set operation, ORDER BY, LIMIT.
     pub(super) fn continues_query(&self) -> bool {
         self.begins_set_operation(0) || matches!(self.keyword(0), Some(K::Order | K::Limit | K::Offset | K::Fetch))
     }
 
-    /// Parentheses that come next, where a table may stand.
+    /// Parses parentheses at a position that allows a table.
     #[inline(never)]
     pub(super) fn parens_in_from(&mut self) -> Result<TableParens> {
         self.expect_symbol(Symbol::LeftParen)?;
@@ -200,7 +202,7 @@ impl Parser<'_> {
         Ok(TableParens::Tables(Box::new(tables)))
     }
 
-    /// A query in parentheses, which a table alone is, too.
+    /// Parses a query in parentheses; a bare table is also a query.
     #[inline(never)]
     pub(super) fn query_in_parens(&mut self) -> Result<Box<Query>> {
         let start = self.start();
@@ -213,7 +215,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `tables` and the clauses behind it, as a query of all columns.
+    /// Parses the clauses after `tables` and returns a query of all columns.
     #[inline(never)]
     pub(super) fn bare_query(&mut self, tables: TableRef, start: Span) -> Result<Query> {
         let mut select = implicit(tables, start);
@@ -222,7 +224,7 @@ impl Parser<'_> {
         self.query_tail(Body::Select(Box::new(select)), start)
     }
 
-    /// Goes on with an expression whose first operand was read.
+    /// Continues an expression after its first operand.
     fn continued(&mut self, first: Expr, start: Span) -> Result<Expr> {
         self.height = self.above(self.tallest)?;
         let first = self.postfixed_from(first, start)?;
@@ -230,7 +232,7 @@ impl Parser<'_> {
     }
 }
 
-/// `SELECT *` of tables, without the words.
+/// Creates the implicit `SELECT *` over `tables`.
 pub(super) fn implicit(tables: TableRef, span: Span) -> Select {
     Select {
         distinct: None,
@@ -248,7 +250,7 @@ pub(super) fn implicit(tables: TableRef, span: Span) -> Select {
     }
 }
 
-/// A relation with nothing behind it.
+/// Creates a relation without clauses.
 pub(super) fn plain_relation(kind: RelationKind, alias: Option<Alias>, span: Span) -> Relation {
     Relation { kind, timestamp: None, sample: None, alias, span }
 }

@@ -1,4 +1,4 @@
-//! PIVOT and UNPIVOT, behind a relation and as statements.
+//! PIVOT and UNPIVOT, as clauses of a relation and as statements.
 
 use super::expected::NameKind;
 use super::parens::{implicit, plain_relation};
@@ -10,7 +10,7 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `PIVOT (aggregates FOR column IN (…) … [GROUP BY …])`.
+    /// Parses `PIVOT (aggregates FOR column IN (…) … [GROUP BY …])`.
     #[inline(never)]
     pub(super) fn pivot_clause(&mut self) -> Result<Pivot> {
         let start = self.start();
@@ -43,7 +43,7 @@ impl Parser<'_> {
         if self.eat_all(&[K::Group, K::By]) { self.list(Self::expr).map(Some) } else { Ok(None) }
     }
 
-    /// `(value [AS name], …)`, `(SELECT …)`.
+    /// Parses `(value [AS name], …)`, `(SELECT …)`.
     fn pivot_values(&mut self) -> Result<PivotValues> {
         let is_query = self.is_symbol(0, Symbol::LeftParen) && self.begins_query(1);
         if is_query {
@@ -57,7 +57,7 @@ impl Parser<'_> {
         Ok(PivotValue { expr, alias: self.label()? })
     }
 
-    /// `UNPIVOT [INCLUDE NULLS] (value FOR name IN (columns))`.
+    /// Parses `UNPIVOT [INCLUDE NULLS] (value FOR name IN (columns))`.
     #[inline(never)]
     pub(super) fn unpivot_clause(&mut self) -> Result<Unpivot> {
         let start = self.start();
@@ -73,7 +73,7 @@ impl Parser<'_> {
         Ok(Unpivot { includes_nulls, value, name, columns, span: self.since(start) })
     }
 
-    /// INCLUDE NULLS or EXCLUDE NULLS.
+    /// Parses INCLUDE NULLS or EXCLUDE NULLS.
     fn nulls_of_unpivot(&mut self) -> bool {
         let includes = self.eat_all(&[K::Include, K::Nulls]);
         if !includes {
@@ -82,7 +82,7 @@ impl Parser<'_> {
         includes
     }
 
-    /// `PIVOT t ON …` and `UNPIVOT t ON …`, which begin a query.
+    /// Parses `PIVOT t ON …` or `UNPIVOT t ON …` at the beginning of a query.
     #[inline(never)]
     pub(super) fn pivot_statement(&mut self) -> Result<Select> {
         let start = self.start();
@@ -109,7 +109,7 @@ impl Parser<'_> {
         Ok(implicit(tables, span))
     }
 
-    /// The table of a statement; joins in it are nested.
+    /// Parses the table of a PIVOT statement; joins become a nested relation.
     fn pivot_source(&mut self) -> Result<Relation> {
         let start = self.start();
         let mut tables = self.table_ref()?;
@@ -120,14 +120,14 @@ impl Parser<'_> {
         Ok(plain_relation(RelationKind::Nested(Box::new(tables)), None, self.since(start)))
     }
 
-    /// `column [IN (…)]`.
+    /// Parses `column [IN (…)]`.
     fn pivot_on(&mut self) -> Result<PivotColumn> {
         let column = self.operand(super::infix::precedence::RANGE + 1)?;
         let values = if self.eat(K::In) { self.pivot_values()? } else { PivotValues::All };
         Ok(PivotColumn { column, values })
     }
 
-    /// `INTO NAME name VALUE value`.
+    /// Parses `INTO NAME name VALUE value`.
     fn output_names(&mut self) -> Result<(Option<Ident>, Option<Ident>)> {
         if !self.eat(K::Into) {
             return Ok((None, None));

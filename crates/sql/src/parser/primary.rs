@@ -10,7 +10,7 @@ use crate::{Category, Keyword, Span, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// An operand without operators before or behind it.
+    /// Parses an operand without prefix and postfix operators.
     pub(super) fn primary(&mut self) -> Result<Expr> {
         self.note(0, Expected::Name(NameKind::Expression));
         let start = self.start();
@@ -41,7 +41,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.since(start) })
     }
 
-    /// What a keyword begins; `None` if it is a name here.
+    /// Parses the operand that `keyword` begins; returns `None` if the keyword is a name at this position.
     #[inline(never)]
     fn keyword_operand(&mut self, keyword: Keyword) -> Result<Option<ExprKind>> {
         let calls = self.is_symbol(1, Symbol::LeftParen);
@@ -94,8 +94,9 @@ impl Parser<'_> {
         ExprKind::Literal(literal)
     }
 
-    /// Whether the keyword that comes is the name of a column or a function here. A reserved word is one where nothing
-    /// of its own can follow; the words that part the clauses of a query never are.
+    /// Returns true if the next keyword names a column or a function.
+    ///
+    /// A reserved word is a name if the next tokens do not continue its own syntax. The keywords that start the clauses of a query are never names.
     fn can_be_column(&self) -> bool {
         match self.keyword(0) {
             Some(K::Select | K::From | K::Where | K::As | K::And | K::Or | K::Not | K::In) => false,
@@ -110,7 +111,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether an operand may begin with the token `n` behind the next one.
+    /// Returns true if an operand may begin with the token `n` after the next token.
     pub(super) fn begins_operand(&self, n: usize) -> bool {
         match self.kind(n) {
             TokenKind::Symbol(symbol) => matches!(
@@ -160,7 +161,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `a`, `t.a`, `f(…)`.
+    /// Parses `a`, `t.a`, `f(…)`.
     #[inline(never)]
     fn column_or_call(&mut self) -> Result<ExprKind> {
         let start = self.start();
@@ -176,7 +177,7 @@ impl Parser<'_> {
         Ok(ExprKind::Column(name))
     }
 
-    /// `DATE '2024-01-01'`, `TIMESTAMP WITH TIME ZONE '…'`.
+    /// Parses `DATE '2024-01-01'`, `TIMESTAMP WITH TIME ZONE '…'`.
     #[inline(never)]
     fn typed_text(&mut self) -> Result<ExprKind> {
         let data_type: TypeName = self.type_name()?;
@@ -200,7 +201,7 @@ impl Parser<'_> {
         Ok(ExprKind::Case { operand, branches, otherwise })
     }
 
-    /// `CAST(x AS type)`; DuckDB's `FORMAT` behind it has no meaning here.
+    /// Parses `CAST(x AS type)`; the trailing `FORMAT` of DuckDB is ignored.
     #[inline(never)]
     fn cast(&mut self, kind: CastKind) -> Result<ExprKind> {
         self.bump();
@@ -212,7 +213,7 @@ impl Parser<'_> {
         Ok(ExprKind::Cast { kind, operand, data_type })
     }
 
-    /// `[a, b]`, which may be empty.
+    /// Parses `[a, b]`; the list may be empty.
     #[inline(never)]
     fn array_items(&mut self) -> Result<Vec<Expr>> {
         self.expect_symbol(Symbol::LeftBracket)?;
@@ -224,7 +225,7 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// `(a, b)`, which may be empty.
+    /// Parses `(a, b)`; the list may be empty.
     pub(super) fn optional_list(&mut self) -> Result<Vec<Expr>> {
         if self.is_symbol(0, Symbol::LeftParen) && self.is_symbol(1, Symbol::RightParen) {
             self.at += 2;
@@ -233,7 +234,7 @@ impl Parser<'_> {
         self.in_parens(Self::expr)
     }
 
-    /// `{'a': 1, 'b': 2}`.
+    /// Parses `{'a': 1, 'b': 2}`.
     #[inline(never)]
     fn dictionary(&mut self, is_map: bool) -> Result<ExprKind> {
         self.expect_symbol(Symbol::LeftBrace)?;
@@ -250,7 +251,7 @@ impl Parser<'_> {
         Ok(ExprKind::Dictionary { is_map, entries })
     }
 
-    /// What stands in brackets: `1`, `1:2`, `:2`, `1:`, `1:9:2`.
+    /// Parses the content of brackets: `1`, `1:2`, `:2`, `1:`, `1:9:2`.
     #[inline(never)]
     pub(super) fn subscript(&mut self) -> Result<Subscript> {
         let part = |parser: &mut Self| {
@@ -276,8 +277,8 @@ impl Parser<'_> {
         Ok(Subscript::Slice { lower, upper, stride })
     }
 
-    /// `INTERVAL '1 day'`, `INTERVAL '1' DAY TO SECOND`, `INTERVAL 5 MINUTE`, `INTERVAL (x) DAY`; `None` where it is a name,
-    /// as in `interval(lo, hi)`.
+    /// Parses `INTERVAL '1 day'`, `INTERVAL '1' DAY TO SECOND`, `INTERVAL 5 MINUTE` or `INTERVAL (x) DAY`.
+    /// Returns `None` if `interval` is a name, as in `interval(lo, hi)`.
     #[inline(never)]
     fn interval(&mut self) -> Result<Option<ExprKind>> {
         let is_signed = self.is_symbol(1, Symbol::Minus) || self.is_symbol(1, Symbol::Plus);
@@ -303,12 +304,12 @@ impl Parser<'_> {
         matches!(self.kind(n), TokenKind::Word(_)) && self.written(n).len() > 1 && self.unit_at(n).is_some()
     }
 
-    /// Whether `(x) unit` comes, and not two values in the parentheses.
+    /// Returns true if `(x) unit` follows, and not two values in parentheses.
     fn is_unit_behind_parens(&self, n: usize) -> bool {
         if !self.is_symbol(n, Symbol::LeftParen) {
             return false;
         }
-        // `INTERVAL (n * 2) DAY`: a product of few tokens.
+        // Limit of the lookahead in `INTERVAL (n * 2) DAY`.
         const TOKENS_MAX: usize = 16;
         let closes = (n + 1..n + TOKENS_MAX).find(|at| self.is_symbol(*at, Symbol::RightParen));
         closes.is_some_and(|at| {
@@ -330,7 +331,7 @@ impl Parser<'_> {
         Ok(Some(IntervalField { unit, precision }))
     }
 
-    /// `kind` with the place from `start` to the last token that was taken.
+    /// Creates an expression that spans from `start` to the last consumed token.
     pub(super) fn spanned(&self, kind: ExprKind, start: Span) -> Expr {
         Expr { kind, span: self.since(start) }
     }

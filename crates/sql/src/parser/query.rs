@@ -9,7 +9,7 @@ use crate::{Keyword, Span, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// A query with all that may stand around it.
+    /// Parses a query with its surrounding clauses.
     pub(super) fn query(&mut self) -> Result<Query> {
         self.nested(|parser| {
             let start = parser.start();
@@ -19,7 +19,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A query, behind its DECLARE and WITH.
+    /// Parses a query, after DECLARE and WITH.
     #[inline(never)]
     pub(super) fn query_behind(&mut self, declare: Vec<Declaration>, with: Option<With>, start: Span) -> Result<Query> {
         let first = self.body()?;
@@ -27,7 +27,7 @@ impl Parser<'_> {
         Ok(Query { declare, with, ..query })
     }
 
-    /// Set operations, ORDER BY, LIMIT and locks, behind the first rows.
+    /// Parses set operations, ORDER BY, LIMIT and locks, after the first body.
     #[inline(never)]
     pub(super) fn query_tail(&mut self, first: Body, start: Span) -> Result<Query> {
         let first = self.set_terms(first, &[K::Intersect])?;
@@ -38,7 +38,7 @@ impl Parser<'_> {
         Ok(Query { declare: Vec::new(), with: None, body, order_by, limit, locks, span: self.since(start) })
     }
 
-    /// `first` and the set operations of one precedence behind it.
+    /// Parses the set operations of one precedence after `first`.
     #[inline(never)]
     fn set_terms(&mut self, first: Body, words: &[Keyword]) -> Result<Body> {
         let mut rest = Vec::new();
@@ -63,7 +63,7 @@ impl Parser<'_> {
         if rest.is_empty() { Ok(first) } else { Ok(Body::Set { first: Box::new(first), rest }) }
     }
 
-    /// Rows: SELECT, VALUES, a query in parentheses, or a short form.
+    /// Parses a query body: SELECT, VALUES, a query in parentheses, or a short form.
     #[inline(never)]
     fn body(&mut self) -> Result<Body> {
         let start = self.start();
@@ -95,7 +95,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A query in parentheses; with clauses of a table behind it, it is one.
+    /// Parses a query in parentheses; if clauses of a table follow, the query is a relation.
     #[inline(never)]
     fn body_in_parens(&mut self, start: Span) -> Result<Body> {
         let query = self.nested(Self::query_in_parens)?;
@@ -110,7 +110,7 @@ impl Parser<'_> {
         self.select_of(tables, start)
     }
 
-    /// `tables` and the clauses behind it, as SELECT of all columns.
+    /// Parses the clauses after `tables` and returns a SELECT of all columns.
     #[inline(never)]
     fn select_of(&mut self, tables: crate::ast::TableRef, start: Span) -> Result<Body> {
         let mut select: Select = super::parens::implicit(tables, start);
@@ -135,14 +135,14 @@ impl Parser<'_> {
         Ok(OrderBy::Items(self.list(Self::order_item)?))
     }
 
-    /// A key of ORDER BY.
+    /// Parses a key of ORDER BY.
     pub(super) fn order_item(&mut self) -> Result<OrderItem> {
         let expr = self.expr()?;
         let (descending, nulls_first) = self.direction();
         Ok(OrderItem { expr, descending, nulls_first })
     }
 
-    /// ASC or DESC, `USING >`, NULLS FIRST or LAST.
+    /// Parses ASC or DESC, `USING >`, NULLS FIRST or NULLS LAST.
     fn direction(&mut self) -> (Option<bool>, Option<bool>) {
         let mut descending = self.eat_any(&[K::Asc, K::Desc]).map(|word| word == K::Desc);
         if descending.is_none() && self.keyword(0) == Some(K::Using) {
@@ -163,7 +163,7 @@ impl Parser<'_> {
         (descending, nulls_first)
     }
 
-    /// LIMIT, OFFSET and FETCH, in any order, each once.
+    /// Parses LIMIT, OFFSET and FETCH, in any order, each at most once.
     #[inline(never)]
     fn limit(&mut self) -> Result<Option<Box<Limit>>> {
         let (mut count, mut offset, mut fetch) = (None, None, None);
@@ -199,7 +199,7 @@ impl Parser<'_> {
         Ok(Some(Box::new(limit)))
     }
 
-    /// `FIRST n ROWS ONLY`, behind FETCH: the count, whether it is a percentage, whether ties come, too.
+    /// Parses `FIRST n ROWS ONLY`, after FETCH, into (count, is a percentage, includes ties).
     fn fetch(&mut self) -> Result<(Option<Expr>, bool, bool)> {
         if self.eat_any(&[K::First, K::Next]).is_none() {
             return Err(self.expected("FIRST or NEXT"));
@@ -219,7 +219,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `FOR UPDATE OF t NOWAIT`.
+    /// Parses `FOR UPDATE OF t NOWAIT`.
     #[inline(never)]
     fn locks(&mut self) -> Result<Vec<Lock>> {
         let mut locks = Vec::new();
@@ -240,7 +240,7 @@ impl Parser<'_> {
         Ok(locks)
     }
 
-    /// `DECLARE @name := value, …`.
+    /// Parses `DECLARE @name := value, …`.
     #[inline(never)]
     pub(super) fn declarations(&mut self) -> Result<Vec<Declaration>> {
         let mut declared = Vec::new();
@@ -263,7 +263,7 @@ impl Parser<'_> {
 }
 
 impl Query {
-    /// Rows with nothing around them.
+    /// Creates a query without surrounding clauses.
     pub(super) fn from_body(body: Body, span: Span) -> Query {
         Query { declare: Vec::new(), with: None, body, order_by: None, limit: None, locks: Vec::new(), span }
     }

@@ -1,4 +1,4 @@
-//! Relations: tables, functions, sub-queries, and what stands behind them.
+//! Relations: tables, functions, sub-queries, and the clauses of a relation.
 
 use super::expected::NameKind;
 use super::parens::{TableParens, plain_relation};
@@ -8,17 +8,17 @@ use crate::error::ErrorKind;
 use crate::{Error, Keyword, Span, Symbol, TokenKind};
 use Keyword as K;
 
-/// PIVOTs and UNPIVOTs behind one relation, each of which is a level of the tree.
+/// Maximum number of PIVOT and UNPIVOT clauses of one relation; each clause is a level of the tree.
 const PIVOTS_MAX: usize = 100;
 
 impl Parser<'_> {
-    /// A relation and what is joined to it.
+    /// Parses a relation and its joins.
     pub(super) fn table_ref(&mut self) -> Result<TableRef> {
         let relation = self.relation()?;
         self.joined(relation)
     }
 
-    /// A relation with its name.
+    /// Parses a relation with its alias.
     #[inline(never)]
     pub(super) fn relation(&mut self) -> Result<Relation> {
         let start = self.start();
@@ -49,7 +49,7 @@ impl Parser<'_> {
         self.relation_tail(kind, start)
     }
 
-    /// `t`, `s.t`, `'file.parquet'`, `f(…)`.
+    /// Parses `t`, `s.t`, `'file.parquet'`, `f(…)`.
     #[inline(never)]
     fn table_or_function(&mut self, lateral: bool) -> Result<RelationKind> {
         let is_clause = matches!(
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(RelationKind::Function { lateral, call: Box::new(call), with_ordinality: false })
     }
 
-    /// What stands behind a relation: its time, PIVOT and UNPIVOT, TABLESAMPLE, its name.
+    /// Parses the clauses of a relation: TIMESTAMP, PIVOT and UNPIVOT, TABLESAMPLE, alias.
     #[inline(never)]
     pub(super) fn relation_tail(&mut self, kind: RelationKind, start: Span) -> Result<Relation> {
         let mut relation = plain_relation(kind, None, start);
@@ -108,7 +108,7 @@ impl Parser<'_> {
             || self.sees(K::Unpivot) && (opens || matches!(self.keyword(1), Some(K::Include | K::Exclude)))
     }
 
-    /// A relation with the PIVOT or UNPIVOT behind it.
+    /// Parses PIVOT or UNPIVOT after a relation.
     fn pivoted(&mut self, relation: Box<Relation>) -> Result<RelationKind> {
         Ok(match self.keyword(0) {
             Some(K::Pivot) => RelationKind::Pivot { relation, pivot: Box::new(self.pivot_clause()?) },
@@ -116,7 +116,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether `TIMESTAMP(column)` comes and belongs to a relation.
+    /// Returns true if `TIMESTAMP(column)` follows and belongs to the relation.
     fn sees_time(&self) -> bool {
         self.sees(K::Timestamp)
             && self.is_symbol(1, Symbol::LeftParen)
@@ -125,7 +125,7 @@ impl Parser<'_> {
             && !self.begins_storage()
     }
 
-    /// `TABLESAMPLE method (size) [REPEATABLE (seed)]`.
+    /// Parses `TABLESAMPLE method (size) [REPEATABLE (seed)]`.
     #[inline(never)]
     fn table_sample(&mut self) -> Result<TableSample> {
         self.expect(K::Tablesample)?;

@@ -8,7 +8,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `SAMPLE BY stride [FROM lo] [TO hi] [FILL (…)] [ALIGN TO …]`.
+    /// Parses `SAMPLE BY stride [FROM lo] [TO hi] [FILL (…)] [ALIGN TO …]`.
     #[inline(never)]
     pub(super) fn sample_by(&mut self) -> Result<SampleBy> {
         let start = self.start();
@@ -21,7 +21,7 @@ impl Parser<'_> {
         Ok(SampleBy { stride, from, to, fill, align, span: self.since(start) })
     }
 
-    /// `15m`, or a variable that stands for it.
+    /// Parses a duration such as `15m`, or a variable.
     fn stride(&mut self, what: &'static str) -> Result<Offset> {
         if self.kind(0) == TokenKind::Variable {
             let start = self.start();
@@ -77,7 +77,7 @@ impl Parser<'_> {
         Ok(Alignment::Calendar { zone, offset })
     }
 
-    /// A text, or what stands for one: a parameter or a variable.
+    /// Parses a string, a parameter or a variable.
     pub(super) fn constant_text(&mut self, what: &'static str) -> Result<Expr> {
         self.note(0, Expected::Text(what));
         match self.kind(0) {

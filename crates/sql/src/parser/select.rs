@@ -6,7 +6,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `SELECT …`.
+    /// Parses `SELECT …`.
     #[inline(never)]
     pub(super) fn select(&mut self) -> Result<Select> {
         let start = self.start();
@@ -37,7 +37,7 @@ impl Parser<'_> {
         Ok(select)
     }
 
-    /// `FROM t`, `FROM t SELECT a WHERE …`.
+    /// Parses `FROM t`, `FROM t SELECT a WHERE …`.
     #[inline(never)]
     pub(super) fn select_behind_from(&mut self) -> Result<Select> {
         let start = self.start();
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(Some(Distinct::Rows))
     }
 
-    /// The columns that come out; there may be none, and a comma behind the last.
+    /// Parses the select list, which may be empty and may end with a comma.
     #[inline(never)]
     fn select_items(&mut self) -> Result<Vec<SelectItem>> {
         let mut items = Vec::new();
@@ -80,7 +80,7 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// Whether what comes can only stand behind the list of a SELECT.
+    /// Returns true if the next token is allowed only after a select list.
     fn ends_items(&self) -> bool {
         self.may_be(&[K::From]);
         match self.kind(0) {
@@ -94,17 +94,17 @@ impl Parser<'_> {
         }
     }
 
-    /// The items behind RETURNING.
+    /// Parses RETURNING and its items, if present.
     pub(super) fn returning(&mut self) -> Result<Vec<SelectItem>> {
         if self.eat(K::Returning) { self.list(Self::select_item) } else { Ok(Vec::new()) }
     }
 
-    /// Tables with commas between them.
+    /// Parses a comma-separated list of tables.
     pub(super) fn table_refs(&mut self) -> Result<Vec<TableRef>> {
         self.list(Self::table_ref)
     }
 
-    /// The clauses from WHERE to QUALIFY.
+    /// Parses the clauses from WHERE to QUALIFY.
     #[inline(never)]
     pub(super) fn select_clauses(&mut self, select: &mut Select) -> Result<()> {
         if self.eat(K::Where) {

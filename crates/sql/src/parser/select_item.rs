@@ -27,7 +27,7 @@ impl Parser<'_> {
         Ok(SelectItem::Expr { expr, alias })
     }
 
-    /// Whether `t.*` comes, and how many tokens the name has.
+    /// Returns the number of tokens of the name if `t.*` follows.
     pub(super) fn wildcard_ahead(&self) -> Option<usize> {
         let mut at = 0;
         while self.is_name(at) && self.is_symbol(at + 1, Symbol::Period) {
@@ -39,7 +39,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Takes the name of so many tokens and the `.*` behind it.
+    /// Consumes a name of `tokens` tokens and the following `.*`.
     pub(super) fn object_before_star(&mut self, tokens: usize) -> ObjectName {
         let start = self.start();
         let mut parts = Vec::new();
@@ -52,7 +52,7 @@ impl Parser<'_> {
         ObjectName { parts, span }
     }
 
-    /// What is changed of `*`, behind it.
+    /// Parses the modifiers after `*`.
     #[inline(never)]
     fn wildcard(&mut self, of: Option<Box<Expr>>, start: crate::Span) -> Result<SelectItem> {
         let mut changes = Vec::new();
@@ -79,21 +79,21 @@ impl Parser<'_> {
         }
     }
 
-    /// `expression AS column`.
+    /// Parses `expression AS column`.
     fn replaced(&mut self) -> Result<(Expr, Ident)> {
         let expr = self.expr()?;
         self.eat(K::As);
         Ok((expr, self.column_name()?))
     }
 
-    /// `column AS name`.
+    /// Parses `column AS name`.
     fn renamed(&mut self) -> Result<(Ident, Ident)> {
         let column = self.column_name()?;
         self.expect(K::As)?;
         Ok((column, self.name(NameKind::New, "a column name")?))
     }
 
-    /// Whether the keyword, which comes next, begins a clause behind the list.
+    /// Returns true if `keyword`, the next token, begins a clause after the select list.
     fn ends_item(&self, keyword: Keyword) -> bool {
         match keyword {
             K::Sample | K::Latest | K::Qualify | K::Partition | K::Dedup | K::Owned | K::Ttl => {
@@ -104,8 +104,9 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of an expression: any word behind AS, and without AS the words that PostgreSQL takes there and those that
-    /// may be columns, such as `day`.
+    /// Parses the alias of an expression: any word after AS.
+    ///
+    /// Without AS, the words that PostgreSQL allows and the words that may be columns, such as `day`.
     pub(super) fn label(&mut self) -> Result<Option<Ident>> {
         if self.eat(K::As) {
             return self.name(NameKind::New, "a column name").map(Some);

@@ -8,7 +8,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// SET, RESET, PREPARE, EXECUTE, DEALLOCATE, DISCARD.
+    /// Parses SET, RESET, PREPARE, EXECUTE, DEALLOCATE, DISCARD.
     pub(super) fn session(&mut self) -> Result<Session> {
         let word = self.keyword(0);
         self.bump();
@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(Session::Prepare { name, types, statement: Box::new(self.any_statement()?) })
     }
 
-    /// `[SESSION | LOCAL] name { = | TO } values`, and the forms of their own.
+    /// Parses `[SESSION | LOCAL] name { = | TO } values`, and the special forms of SET.
     fn set(&mut self) -> Result<Session> {
         if self.eat_all(&[K::Session, K::Characteristics]) {
             self.expect_all(&[K::As, K::Transaction])?;
@@ -84,7 +84,7 @@ impl Parser<'_> {
         Ok(Session::SetTransaction { is_for_session, read_only, isolation })
     }
 
-    /// `name`, `a.b`, `TIME ZONE`, `SESSION AUTHORIZATION`.
+    /// Parses `name`, `a.b`, `TIME ZONE`, `SESSION AUTHORIZATION`.
     pub(super) fn setting_name(&mut self) -> Result<String> {
         if self.eat_all(&[K::Time, K::Zone]) {
             return Ok("TIME ZONE".to_owned());
@@ -99,7 +99,7 @@ impl Parser<'_> {
         Ok(name.parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join("."))
     }
 
-    /// A word, which may be reserved, or a constant.
+    /// Parses a word, reserved or not, or a constant.
     pub(super) fn setting_value(&mut self) -> Result<Expr> {
         let start = self.start();
         let is_word = matches!(self.kind(0), TokenKind::Word(_)) || self.is_quoted(0);
@@ -117,7 +117,7 @@ impl Parser<'_> {
         Ok(self.spanned(ExprKind::Column(name), start))
     }
 
-    /// Whether a number stands right behind the word that was read, as in `UTF-8`.
+    /// Returns true if a number directly follows the last word, as in `UTF-8`.
     fn is_adjacent_number(&self) -> bool {
         let end = self.at.checked_sub(1).map_or(0, |at| self.tokens[at].span.end);
         self.is_symbol(0, Symbol::Minus) && self.start().start == end && self.kind(1) == TokenKind::Number

@@ -7,7 +7,7 @@ use crate::{Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `SHOW TABLES`, `SHOW COLUMNS FROM t`, `SHOW setting` and the rest.
+    /// Parses `SHOW TABLES`, `SHOW COLUMNS FROM t`, `SHOW setting` and the other forms of SHOW.
     pub(super) fn show(&mut self) -> Result<Show> {
         self.expect(K::Show)?;
         self.may_be(&[K::Tables, K::Views, K::Columns, K::Partitions, K::Create, K::Materialized, K::All]);
@@ -48,7 +48,7 @@ impl Parser<'_> {
         Ok(Show::Setting(self.setting_name()?))
     }
 
-    /// `FROM t`, `IN t`.
+    /// Parses `FROM t`, `IN t`.
     fn behind_from(&mut self) -> Result<ObjectName> {
         if self.eat_any(&[K::From, K::In]).is_none() {
             return Err(self.expected("FROM"));

@@ -1,4 +1,4 @@
-//! Calls whose arguments have words between them. Each is an ordinary call where the words are left out.
+//! Calls whose arguments are separated by keywords. Without the keywords each is an ordinary call.
 
 use super::expected::NameKind;
 use super::infix::precedence;
@@ -8,7 +8,7 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// The call that a keyword begins; `None` if it begins none.
+    /// Parses the call that `keyword` begins; returns `None` if the keyword begins no such call.
     #[inline(never)]
     pub(super) fn special(&mut self, keyword: Keyword) -> Result<Option<ExprKind>> {
         if !self.is_symbol(1, Symbol::LeftParen) {
@@ -34,7 +34,7 @@ impl Parser<'_> {
         Ok(Some(ExprKind::Special(Box::new(special))))
     }
 
-    /// A function without parentheses.
+    /// Parses a function without parentheses.
     fn keyword_function(&mut self, keyword: Keyword) -> Option<ExprKind> {
         let is_function = matches!(
             keyword,
@@ -52,7 +52,7 @@ impl Parser<'_> {
         is_function.then(|| ExprKind::Special(Box::new(SpecialCall::Keyword(self.any_name()))))
     }
 
-    /// `field FROM x)`.
+    /// Parses the arguments `field FROM x)` of EXTRACT.
     fn extract(&mut self) -> Result<SpecialCall> {
         let field = self.name(NameKind::Other, "a part of a time, such as hour")?;
         if !self.eat(K::From) {
@@ -104,7 +104,7 @@ impl Parser<'_> {
         self.closed(SpecialCall::Overlay { operand, part, from, length })
     }
 
-    /// `TRIM([BOTH | LEADING | TRAILING] [chars] [FROM] x)`.
+    /// Parses `TRIM([BOTH | LEADING | TRAILING] [chars] [FROM] x)`.
     fn trim(&mut self) -> Result<ExprKind> {
         let name = self.opened();
         let side = match self.eat_any(&[K::Both, K::Leading, K::Trailing]) {
@@ -130,7 +130,7 @@ impl Parser<'_> {
         self.closed(SpecialCall::Trim { side: side.unwrap_or(TrimSide::Both), chars, operand })
     }
 
-    /// Takes the name and the parenthesis behind it.
+    /// Consumes the function name and the opening parenthesis.
     fn opened(&mut self) -> Ident {
         let name = self.any_name();
         self.bump();
@@ -142,7 +142,7 @@ impl Parser<'_> {
         Ok(ExprKind::Special(Box::new(call)))
     }
 
-    /// An ordinary call, behind its first argument.
+    /// Parses an ordinary call, after its first argument.
     fn plain_call(&mut self, name: Ident, first: Expr) -> Result<ExprKind> {
         let mut args = vec![first];
         while self.eat_symbol(Symbol::Comma) {

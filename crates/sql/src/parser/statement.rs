@@ -1,4 +1,4 @@
-//! Which statement it is.
+//! Statements: dispatch by the first keyword.
 
 use super::{Parser, Result};
 use crate::ast::{Explain, RefreshScope, Statement};
@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::{Error, Keyword, Symbol, TokenKind};
 use Keyword as K;
 
-/// Words that begin a statement, for completion and hints.
+/// Keywords that begin a statement, for completion and hints.
 const STATEMENTS: &[Keyword] = &[
     K::Select,
     K::With,
@@ -51,7 +51,7 @@ const STATEMENTS: &[Keyword] = &[
 ];
 
 impl<'a> Parser<'a> {
-    /// The only statement of a text; semicolons may stand around it.
+    /// Parses the only statement of a text; surrounding semicolons are allowed.
     pub(crate) fn statement(&mut self) -> Result<Statement> {
         while self.is_symbol(0, Symbol::Semicolon) {
             self.bump();
@@ -71,7 +71,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A statement, within another one, too.
+    /// Parses a statement, also within another statement.
     pub(super) fn any_statement(&mut self) -> Result<Statement> {
         self.nested(Self::statement_within)
     }
@@ -125,8 +125,9 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Whether a table comes and nothing behind it, although its name begins a statement, too; statements of one word
-    /// are statements.
+    /// Returns true if only a table name follows that is also the first keyword of a statement.
+    ///
+    /// One-word statements are statements, not tables.
     fn is_table_alone(&self) -> bool {
         let ends = matches!(self.kind(1), TokenKind::End | TokenKind::Symbol(Symbol::Semicolon));
         let is_statement = matches!(
@@ -162,7 +163,7 @@ impl<'a> Parser<'a> {
         ends && !is_statement && (self.is_name(0) || self.kind(0) == TokenKind::String)
     }
 
-    /// `t`, `t WHERE …`, `tables()`, `(SELECT …) PIVOT (…)`: a query without SELECT.
+    /// Parses a query without SELECT: `t`, `t WHERE …`, `tables()`, `(SELECT …) PIVOT (…)`.
     fn bare_statement(&mut self) -> Result<Statement> {
         let mut at = 0;
         while self.is_name(at) && self.is_symbol(at + 1, Symbol::Period) {
@@ -180,7 +181,7 @@ impl<'a> Parser<'a> {
         Err(self.expected("a statement"))
     }
 
-    /// `WITH … SELECT`, `WITH … INSERT` and their like.
+    /// Parses `WITH … SELECT`, `WITH … INSERT` and the other statements with WITH.
     fn with_statement(&mut self) -> Result<Statement> {
         let start = self.start();
         let with = self.with()?;
@@ -196,7 +197,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// EXPLAIN of any statement.
+    /// Parses EXPLAIN of any statement.
     fn explain(&mut self) -> Result<Statement> {
         self.bump();
         let mut options = Vec::new();
@@ -210,7 +211,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Explain(Box::new(Explain { analyze, verbose, options, statement })))
     }
 
-    /// `(ANALYZE, BUFFERS OFF)`, and not a query in parentheses.
+    /// Returns true if token `n` is an EXPLAIN option, as in `(ANALYZE, BUFFERS OFF)`, and not a query.
     fn is_explain_option(&self, n: usize) -> bool {
         self.is_name(n) && !self.begins_query(n) && !self.begins_clause(n + 1)
     }
@@ -250,7 +251,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::RefreshView { view, scope })
     }
 
-    /// The table or the query of DESCRIBE and SUMMARIZE.
+    /// Parses the table or the query of DESCRIBE and SUMMARIZE.
     fn described(&mut self) -> Result<Box<crate::ast::Query>> {
         self.bump();
         self.eat(K::Table);

@@ -1,4 +1,4 @@
-//! How a table is stored: what stands behind its columns or its query.
+//! Storage clauses, which follow the columns or the query of a table.
 
 use super::expected::NameKind;
 use super::{Parser, Result};
@@ -7,7 +7,9 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `[, CAST(…)] [TIMESTAMP(c)] [PARTITION BY …] [TTL …] [WAL] [DEDUP UPSERT KEYS(…)] [WITH …]`, in any order.
+    /// Parses the storage clauses, in any order.
+    ///
+    /// `[, CAST(…)] [TIMESTAMP(c)] [PARTITION BY …] [TTL …] [WAL] [DEDUP UPSERT KEYS(…)] [WITH …]`.
     pub(super) fn storage(&mut self) -> Result<TableStorage> {
         let mut storage = TableStorage::default();
         loop {
@@ -40,7 +42,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether clauses about storage, and not more of the query before them, begin with the `TIMESTAMP(c)` that comes.
+    /// Returns true if the next `TIMESTAMP(c)` begins the storage clauses.
+    ///
+    /// Otherwise the clause is a part of the preceding query.
     pub(super) fn begins_storage(&self) -> bool {
         self.storage_follows
             && matches!(
@@ -51,7 +55,7 @@ impl Parser<'_> {
             )
     }
 
-    /// `, INDEX(column [CAPACITY n])`, `, CAST(column AS type)`.
+    /// Parses `, INDEX(column [CAPACITY n])`, `, CAST(column AS type)`.
     fn behind_comma(&mut self, storage: &mut TableStorage) -> Result<()> {
         let is_cast = match self.eat_any(&[K::Index, K::Cast]) {
             Some(word) => word == K::Cast,
@@ -71,13 +75,13 @@ impl Parser<'_> {
         self.expect_symbol(Symbol::RightParen)
     }
 
-    /// `UPSERT KEYS(a, b)`.
+    /// Parses `UPSERT KEYS(a, b)`.
     pub(super) fn upsert_keys(&mut self) -> Result<Vec<Ident>> {
         self.expect_all(&[K::Upsert, K::Keys])?;
         self.column_names()
     }
 
-    /// `30 DAYS`, `4w`, `0`.
+    /// Parses `30 DAYS`, `4w`, `0`.
     pub(super) fn time_to_live(&mut self) -> Result<TimeToLive> {
         let count = self.number("a time such as 30 DAYS")?;
         let is_unit = matches!(self.kind(0), TokenKind::Word(_)) && self.ttl_unit();
@@ -93,7 +97,7 @@ impl Parser<'_> {
         self.unit_at(0).is_some()
     }
 
-    /// `name = value, …`, up to what begins another clause.
+    /// Parses `name = value, …`, up to the next clause.
     pub(super) fn settings(&mut self) -> Result<Vec<StorageSetting>> {
         let mut settings = Vec::new();
         loop {
@@ -107,7 +111,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `10s`, `500ms`, `1000`, `'10s'`, `DEFAULT`.
+    /// Parses `10s`, `500ms`, `1000`, `'10s'`, `DEFAULT`.
     pub(super) fn setting_of_table(&mut self) -> Result<SettingValue> {
         if self.is_text(0) {
             return Ok(SettingValue::Text(self.text("a text")?.value));

@@ -1,4 +1,4 @@
-//! Joins by time: ASOF, LT, SPLICE, WINDOW and HORIZON JOIN.
+//! Time joins: ASOF, LT, SPLICE, WINDOW and HORIZON JOIN.
 
 use super::expected::NameKind;
 use super::infix::precedence;
@@ -10,18 +10,18 @@ use crate::ast::{
 use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
-/// What stands before PRECEDING and FOLLOWING.
+/// Description of a window bound in error messages.
 const BOUND: &str = "a length of time and PRECEDING or FOLLOWING";
 
 impl Parser<'_> {
-    /// Whether ASOF, LT or SPLICE JOIN comes.
+    /// Returns the kind of the join if ASOF, LT or SPLICE JOIN follows.
     pub(super) fn asof_kind(&self) -> Option<AsofKind> {
         let kinds = [(K::Asof, AsofKind::Asof), (K::Lt, AsofKind::Lt), (K::Splice, AsofKind::Splice)];
         let (word, kind) = kinds.into_iter().find(|(word, _)| self.sees(*word))?;
         self.begins_own_clause(word).then_some(kind)
     }
 
-    /// `ASOF [LEFT | INNER] JOIN t [ON …] [TOLERANCE 5m]`.
+    /// Parses `ASOF [LEFT | INNER] JOIN t [ON …] [TOLERANCE 5m]`.
     #[inline(never)]
     pub(super) fn asof_join(&mut self, kind: AsofKind) -> Result<Join> {
         self.bump();
@@ -36,7 +36,7 @@ impl Parser<'_> {
         Ok(Join { kind: JoinKind::Asof(AsofJoin { kind, keeps_left, tolerance }), relation, condition })
     }
 
-    /// `t [ON …] RANGE BETWEEN lower AND upper [INCLUDE | EXCLUDE PREVAILING]`, behind WINDOW JOIN.
+    /// Parses `t [ON …] RANGE BETWEEN lower AND upper [INCLUDE | EXCLUDE PREVAILING]`, after WINDOW JOIN.
     #[inline(never)]
     pub(super) fn window_join(&mut self) -> Result<Join> {
         let relation = self.relation()?;
@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `5 seconds`, `15m`, `-3m`, `t.lookback minutes`, an expression.
+    /// Parses an offset: `5 seconds`, `15m`, `-3m`, `t.lookback minutes`, or an expression.
     pub(super) fn offset(&mut self) -> Result<Offset> {
         let sign = usize::from(self.is_symbol(0, Symbol::Minus));
         if let Some(unit) = self.length_ahead(sign) {
@@ -85,7 +85,7 @@ impl Parser<'_> {
         Ok(Offset::Expr { expr, unit })
     }
 
-    /// A number, with or without a sign, and the word of a unit, which was seen.
+    /// Parses a number with an optional sign and a unit word; the caller has checked the unit.
     fn signed_length(&mut self, unit: DurationUnit) -> Result<Duration> {
         let start = self.start();
         let count = self.signed_number("a number")?;
@@ -93,7 +93,7 @@ impl Parser<'_> {
         Ok(Duration { count, unit, span: self.since(start) })
     }
 
-    /// `t [ON …] [RANGE FROM a TO b STEP c | LIST (a, …)] [AS h]`, behind HORIZON JOIN.
+    /// Parses `t [ON …] [RANGE FROM a TO b STEP c | LIST (a, …)] [AS h]`, after HORIZON JOIN.
     #[inline(never)]
     pub(super) fn horizon_join(&mut self) -> Result<Join> {
         let relation = self.relation()?;

@@ -7,7 +7,7 @@ use crate::Symbol;
 use crate::ast::Transaction;
 use Keyword as K;
 
-/// What a transaction may be asked to be.
+/// Modes of a transaction.
 #[derive(Default)]
 pub(super) struct Modes {
     pub(super) read_only: Option<bool>,
@@ -16,7 +16,7 @@ pub(super) struct Modes {
 }
 
 impl Parser<'_> {
-    /// BEGIN, COMMIT, ROLLBACK, SAVEPOINT, RELEASE and their other names.
+    /// Parses BEGIN, COMMIT, ROLLBACK, SAVEPOINT, RELEASE and their synonyms.
     pub(super) fn transaction(&mut self) -> Result<Transaction> {
         let word = self.keyword(0);
         self.bump();
@@ -59,7 +59,7 @@ impl Parser<'_> {
         self.name(NameKind::Other, "a savepoint")
     }
 
-    /// `AND [NO] CHAIN`.
+    /// Parses `AND [NO] CHAIN`.
     fn chain(&mut self) -> Result<bool> {
         if !self.eat(K::And) {
             return Ok(false);
@@ -69,7 +69,7 @@ impl Parser<'_> {
         Ok(chains)
     }
 
-    /// The second word of REPEATABLE READ, READ COMMITTED and READ UNCOMMITTED.
+    /// Parses the second word of REPEATABLE READ, READ COMMITTED or READ UNCOMMITTED.
     fn level_word(&mut self, words: &[String]) -> Option<Keyword> {
         match words {
             [first] if first == "REPEATABLE" => self.eat_any(&[K::Read]),
@@ -78,7 +78,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `READ ONLY, ISOLATION LEVEL …`, with or without commas.
+    /// Parses `READ ONLY, ISOLATION LEVEL …`, with or without commas.
     pub(super) fn modes(&mut self) -> Result<Modes> {
         let mut modes = Modes::default();
         loop {

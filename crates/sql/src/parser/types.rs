@@ -1,4 +1,4 @@
-//! Names of types.
+//! Type names.
 
 use super::expected::NameKind;
 use super::names::joined;
@@ -7,11 +7,11 @@ use crate::ast::{ObjectName, TypeArg, TypeName};
 use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
-/// Units that may stand behind INTERVAL, as in `INTERVAL DAY TO SECOND`.
+/// Units that are allowed after INTERVAL, as in `INTERVAL DAY TO SECOND`.
 const INTERVAL_FIELDS: &[Keyword] = &[K::Year, K::Month, K::Day, K::Hour, K::Minute, K::Second];
 
 impl Parser<'_> {
-    /// A type, such as `DECIMAL(18, 3)`, `TIMESTAMP WITH TIME ZONE`, `DOUBLE[]`.
+    /// Parses a type, such as `DECIMAL(18, 3)`, `TIMESTAMP WITH TIME ZONE`, `DOUBLE[]`.
     pub(super) fn type_name(&mut self) -> Result<TypeName> {
         self.nested(Self::type_name_within)
     }
@@ -40,7 +40,7 @@ impl Parser<'_> {
         Ok(TypeName { name, args, with_time_zone, dimensions, span: self.since(start) })
     }
 
-    /// The words of a type of several words become one name.
+    /// Appends the further words of a multi-word type to `name`.
     fn second_words(&mut self, first: Option<Keyword>, name: &mut ObjectName) {
         let start = name.span;
         let from = self.at;
@@ -63,7 +63,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `DAY TO SECOND`, if it comes.
+    /// Parses `DAY TO SECOND`, if present.
     fn interval_fields(&mut self) -> Option<Keyword> {
         let first = self.eat_any(INTERVAL_FIELDS)?;
         if self.eat(K::To) { self.eat_any(INTERVAL_FIELDS) } else { Some(first) }
@@ -84,7 +84,7 @@ impl Parser<'_> {
         Ok(TypeArg::Type { name, data_type: self.type_name()? })
     }
 
-    /// `[]`, `[3]`, `ARRAY`, `ARRAY[3]`.
+    /// Parses `[]`, `[3]`, `ARRAY`, `ARRAY[3]`.
     fn dimensions(&mut self) -> Vec<Option<String>> {
         let mut dimensions = Vec::new();
         let has_word = self.keyword(0) == Some(K::Array);
@@ -108,7 +108,7 @@ impl Parser<'_> {
         dimensions
     }
 
-    /// Whether a type and a text come, as in `DATE '2024-01-01'`.
+    /// Returns true if a type and a string follow, as in `DATE '2024-01-01'`.
     pub(super) fn is_typed_text(&self) -> bool {
         let is_type = match self.keyword(0) {
             Some(
@@ -135,7 +135,7 @@ impl Parser<'_> {
         is_type && (self.is_text(1) || (self.zone_behind(1) && self.is_text(4)))
     }
 
-    /// Whether WITH or WITHOUT TIME ZONE comes.
+    /// Returns true if WITH or WITHOUT TIME ZONE begins at token `n`.
     fn zone_behind(&self, n: usize) -> bool {
         matches!(self.keyword(n), Some(K::With | K::Without))
             && self.keyword(n + 1) == Some(K::Time)
@@ -143,7 +143,7 @@ impl Parser<'_> {
     }
 }
 
-/// Types that are no keywords and may stand before a text; behind any other name a text is an alias.
+/// Non-keyword types that may precede a string; after any other name a string is an alias.
 const TYPES: &[&str] = &[
     "bool",
     "bytea",

@@ -7,7 +7,7 @@ use crate::{Keyword, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `UPDATE t [[AS] a] SET … [FROM …] [WHERE …] [RETURNING …]`.
+    /// Parses `UPDATE t [[AS] a] SET … [FROM …] [WHERE …] [RETURNING …]`.
     pub(super) fn update(&mut self, with: Option<With>) -> Result<Update> {
         self.expect(K::Update)?;
         let table = self.table_name()?;
@@ -20,7 +20,7 @@ impl Parser<'_> {
         Ok(Update { with, table, alias, assignments, from, selection, returning })
     }
 
-    /// `DELETE FROM t [[AS] a] [USING …] [WHERE …] [RETURNING …]`.
+    /// Parses `DELETE FROM t [[AS] a] [USING …] [WHERE …] [RETURNING …]`.
     pub(super) fn delete(&mut self, with: Option<With>) -> Result<Delete> {
         self.expect(K::Delete)?;
         self.expect(K::From)?;
@@ -36,7 +36,7 @@ impl Parser<'_> {
         if self.eat(K::Where) { self.expr().map(Some) } else { Ok(None) }
     }
 
-    /// The alias of the table that is changed; `next` is the word that stands behind it.
+    /// Parses the alias of the modified table; `next` is the keyword that follows the alias.
     pub(super) fn target_alias(&mut self, next: Keyword) -> Result<Option<Alias>> {
         let has_as = self.eat(K::As);
         let is_clause = matches!(self.keyword(0), Some(K::Where | K::Set | K::Using | K::Returning))

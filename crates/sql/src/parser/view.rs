@@ -10,7 +10,7 @@ use crate::{Keyword, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `[IF NOT EXISTS] v [WITH BASE t] [REFRESH …] AS query …`, behind CREATE [MATERIALIZED] VIEW.
+    /// Parses `[IF NOT EXISTS] v [WITH BASE t] [REFRESH …] AS query …`, after CREATE [MATERIALIZED] VIEW.
     pub(super) fn create_view(&mut self, or_replace: bool, is_materialized: bool) -> Result<CreateView> {
         let if_not_exists = self.if_not_exists();
         let name = self.object_name(NameKind::New, "a table name")?;
@@ -29,7 +29,7 @@ impl Parser<'_> {
         Ok(CreateView { or_replace, if_not_exists, name, columns, materialized, query })
     }
 
-    /// `[IMMEDIATE | MANUAL | EVERY …] [DEFERRED] [PERIOD (…)]`, behind REFRESH.
+    /// Parses `[IMMEDIATE | MANUAL | EVERY …] [DEFERRED] [PERIOD (…)]`, after REFRESH.
     fn refresh_mode(&mut self) -> Result<Refresh> {
         let mut deferred = false;
         let mode = match self.eat_any(&[K::Immediate, K::Incremental, K::Manual, K::Every]) {
@@ -51,7 +51,7 @@ impl Parser<'_> {
         Ok(Refresh { mode, deferred, period })
     }
 
-    /// `[TIME ZONE '…']`.
+    /// Parses `[TIME ZONE '…']`.
     fn time_zone(&mut self) -> Result<Option<Expr>> {
         if !self.eat_all(&[K::Time, K::Zone]) {
             return Ok(None);
@@ -59,7 +59,7 @@ impl Parser<'_> {
         self.constant_text("a time zone in single quotes").map(Some)
     }
 
-    /// `(LENGTH 1d [TIME ZONE '…'] [DELAY 2h])`, `(SAMPLE BY INTERVAL)`.
+    /// Parses `(LENGTH 1d [TIME ZONE '…'] [DELAY 2h])`, `(SAMPLE BY INTERVAL)`.
     fn period(&mut self) -> Result<Period> {
         self.expect_symbol(Symbol::LeftParen)?;
         let period = if self.eat(K::Length) {
@@ -76,13 +76,13 @@ impl Parser<'_> {
         Ok(period)
     }
 
-    /// `10m`, `'10m'`.
+    /// Parses `10m`, `'10m'`.
     fn length(&mut self) -> Result<Offset> {
         const WHAT: &str = "a length of time such as 10m";
         if self.is_text(0) {
             return Ok(Offset::Expr { expr: Box::new(self.constant_text(WHAT)?), unit: None });
         }
-        // A unit that there is not is refused with its name by who reads the length.
+        // The code that reads the duration rejects an unknown unit and names the unit.
         if self.kind(0) == TokenKind::Number && self.unit_at(1).is_none() && self.is_name(1) {
             let start = self.start();
             let text = format!("{}{}", self.number(WHAT)?, self.any_name().value);
@@ -100,7 +100,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `INCREMENTAL`, `FULL`, `RANGE FROM a TO b`.
+    /// Parses `INCREMENTAL`, `FULL`, `RANGE FROM a TO b`.
     pub(super) fn refresh_scope(&mut self) -> Result<RefreshScope> {
         match self.eat_any(&[K::Full, K::Range, K::Incremental]) {
             Some(K::Full) => Ok(RefreshScope::Full),
@@ -114,7 +114,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `v RESUME`, `v SET REFRESH …`, `v SET TTL …`, behind ALTER MATERIALIZED VIEW.
+    /// Parses `v RESUME`, `v SET REFRESH …`, `v SET TTL …`, after ALTER MATERIALIZED VIEW.
     pub(super) fn alter_view(&mut self) -> Result<AlterView> {
         let view = self.table_name()?;
         if self.eat(K::Resume) {

@@ -8,14 +8,14 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `name AS (…)`, behind WINDOW.
+    /// Parses `name AS (…)`, after WINDOW.
     pub(super) fn named_window(&mut self) -> Result<NamedWindow> {
         let name = self.name(NameKind::New, "the name of a window")?;
         self.expect(K::As)?;
         Ok(NamedWindow { name, spec: self.window_spec()? })
     }
 
-    /// What stands in the parentheses that come.
+    /// Parses the content of the parentheses of a window.
     #[inline(never)]
     pub(super) fn window_spec(&mut self) -> Result<WindowSpec> {
         let start = self.start();

@@ -7,7 +7,7 @@ use crate::{Keyword, Symbol};
 use Keyword as K;
 
 impl Parser<'_> {
-    /// `WITH [RECURSIVE] name AS (…), …`, if it comes.
+    /// Parses `WITH [RECURSIVE] name AS (…), …`, if present.
     #[inline(never)]
     pub(super) fn with(&mut self) -> Result<Option<With>> {
         if !self.eat(K::With) {

@@ -1,8 +1,10 @@
-//! Syntax trees in few words: what is derived for `Debug`, without places and without what is not there.
+//! Compact syntax trees: the `Debug` output without spans and without empty fields.
 
 use std::fmt::Debug;
 
-/// The tree without spans, `None`, empty lists and `false`; `Some(x)` is `x`, and a box of one thing is the thing.
+/// Formats a tree without spans, `None`, empty lists and `false`.
+///
+/// `Some(x)` and a wrapper with a single field become `x`.
 pub fn compact(tree: &impl Debug) -> String {
     let text = format!("{tree:?}");
     let mut reader = Reader { rest: &text };
@@ -14,7 +16,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A value; `None` if it says nothing.
+    /// Reads a value; returns `None` if the value is empty.
     fn value(&mut self) -> Option<String> {
         let name = self.atom();
         match self.rest.chars().next() {
@@ -42,7 +44,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands between brackets, the opening one of which comes next.
+    /// Reads the items between brackets, from the opening bracket.
     fn items(&mut self, close: char) -> Vec<String> {
         self.rest = self.rest[1..].trim_start();
         let mut items = Vec::new();
@@ -66,7 +68,7 @@ impl Reader<'_> {
         Some(field)
     }
 
-    /// A word, a number, a place or a text in quotes.
+    /// Reads a word, a number, a span or a quoted string.
     fn atom(&mut self) -> String {
         if self.rest.starts_with('"') {
             let mut escaped = false;

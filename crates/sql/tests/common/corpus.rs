@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     std::env::var_os("SQL_CORPUS").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), PathBuf::from)
 }
 
-/// All statements that are expected to be accepted, each with its place.
+/// Returns all statements that are expected to parse, each with its location.
 pub fn statements() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for path in files(&root().join("tests/slt"), "slt") {
@@ -28,7 +28,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Records of `statement ok`, `statement count n` and `query`, up to an empty line or `----`.
+/// Collects records of `statement ok`, `statement count n` and `query`, up to an empty line or `----`.
 fn of_slt(path: &Path, all: &mut Vec<(String, String)>) {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
@@ -50,7 +50,7 @@ fn of_slt(path: &Path, all: &mut Vec<(String, String)>) {
     }
 }
 
-/// Blocks of ```` ```sql ````, cut at their semicolons.
+/// Collects ```` ```sql ```` blocks, split at semicolons.
 fn of_markdown(path: &Path, all: &mut Vec<(String, String)>) {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
