@@ -94,7 +94,8 @@ impl Parser<'_> {
 
     /// Returns true if an option value follows in a list without separators.
     ///
-    /// An example of such a list is `CSV HEADER DELIMITER ','`. A value is a constant, or a word after an option that takes a value.
+    /// An example of such a list is `CSV HEADER DELIMITER ','`. A value is a constant, or a word after an
+    /// option that takes a value.
     fn has_copy_value(&self) -> bool {
         const TAKE_A_WORD: &[&str] = &["format", "encoding", "timestamp", "by", "partition_by", "error", "on_error"];
         const TAKE_A_FLAG: &[&str] = &["header", "freeze", "ignore_errors"];

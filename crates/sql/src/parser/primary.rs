@@ -96,7 +96,8 @@ impl Parser<'_> {
 
     /// Returns true if the next keyword names a column or a function.
     ///
-    /// A reserved word is a name if the next tokens do not continue its own syntax. The keywords that start the clauses of a query are never names.
+    /// A reserved word is a name if the next tokens do not continue its own syntax. The keywords that start the
+    /// clauses of a query are never names.
     fn can_be_column(&self) -> bool {
         match self.keyword(0) {
             Some(K::Select | K::From | K::Where | K::As | K::And | K::Or | K::Not | K::In) => false,
