@@ -40,7 +40,7 @@ pub(super) enum Infix {
     NotNull,
     /// `NOT NULL`, a synonym of IS NOT NULL.
     NotNullWords,
-    /// The flag of this and the following variants is true if NOT precedes the operator.
+    /// The flag of `Between`, `In` and `Like` is true if NOT precedes the operator.
     Between(bool),
     In(bool),
     Like(LikeKind, bool),

@@ -89,7 +89,7 @@ pub(crate) struct Parser<'a> {
     tallest: usize,
     /// True if storage clauses such as `PARTITION BY DAY` may follow the current query.
     storage_follows: bool,
-    /// Current nesting of parentheses around joins.
+    /// Maximum nesting of the parentheses around joins that were read.
     nested_joins: usize,
     trace: Option<Trace>,
 }
