@@ -73,7 +73,7 @@ pub enum Guarded {
     Plus,
     Minus,
     Times,
-    /// A sum, difference or product of integers of so many bits, at most 32.
+    /// A sum, difference or product of integers of the given number of bits, at most 32.
     Narrow(Arithmetic, u32),
     /// As plus; what it is added to, and the sum, are between these.
     Moved(i64, i64),
@@ -562,7 +562,7 @@ impl Guarded {
         match self {
             Guarded::Plus => any_over_end(true, a, b, out),
             Guarded::Minus => any_over_end(false, a, b, out),
-            // Products of shorter ones fit.
+            // Products of operands below `HALF` always fit.
             Guarded::Times => any_outside(a, -HALF, HALF) || any_outside(b, -HALF, HALF),
             Guarded::Narrow(_, bits) => any_outside(Side::Many(out), i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)),
             Guarded::Moved(least, most) => {

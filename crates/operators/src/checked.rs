@@ -1,4 +1,4 @@
-//! `+`, `-` and `*` of integers over slices, and the first row whose result does not fit.
+//! `+`, `-` and `*` of integers over slices with overflow detection.
 
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::ArrowNativeType;
@@ -11,14 +11,14 @@ pub enum Sign {
     Times,
 }
 
-/// A value for each row, or one for all.
+/// An operand: a value for each row, or one value for all rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Side<'a, N> {
     Many(&'a [N]),
     One(N),
 }
 
-/// An integer with arithmetic that says whether a result fits.
+/// An integer type with overflow-checked arithmetic.
 pub trait Integer: ArrowNativeType {
     #[must_use]
     fn overflowing(self, sign: Sign, other: Self) -> (Self, bool);
@@ -41,14 +41,14 @@ macro_rules! integers {
 
 integers!(i8, i16, i32, i64);
 
-/// The operands of a row whose result does not fit.
+/// The operands of a row whose result overflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outside<N>(pub N, pub N);
 
-/// The results of `rows` rows. What stands under a NULL means nothing.
+/// Computes the results of `rows` rows. Values under a NULL are undefined.
 ///
 /// # Errors
-/// For the first row that is not NULL and does not fit.
+/// Returns the operands of the first row that is not NULL and overflows.
 pub fn calculated<N: Integer>(
     sign: Sign,
     a: Side<'_, N>,

@@ -2,7 +2,7 @@
 //! `query`, which is compiled for its size. Knows Arrow, neither DataFusion nor tables.
 //!
 //! [`group`] makes groups of rows; [`sort`] orders them; [`time_join`] joins them by time; [`text`] looks at texts.
-//! [`checked`] calculates integers, [`wide_sums`] sums them up exactly, [`formulas`] are aggregates of floating point.
+//! [`checked`] computes integer arithmetic, [`wide_sums`] exact sums, [`formulas`] floating-point aggregates.
 #![forbid(unsafe_code)]
 
 pub mod checked;

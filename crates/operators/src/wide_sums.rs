@@ -1,14 +1,15 @@
-//! Sums of integers and of decimals' digits in more than 128 bits, exact whatever they pass on their way.
+//! Exact sums of integers and of decimals' digits, in more than 128 bits.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Int64Type, UInt64Type, i256};
 
-/// A sum and of how many values it is.
+/// A sum and the number of its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WideSum {
     low: i128,
-    /// How often the sum went past the end of 128 bits, and which end. It stops at its own ends, which are further from 0
-    /// than any decimal.
+    /// Net overflows of the 128-bit part, negative at the lower end.
+    ///
+    /// The counter saturates; its limits are further from 0 than any decimal.
     wraps: i128,
     pub count: i64,
 }
@@ -21,17 +22,17 @@ impl WideSum {
         self.wraps += if is_over { if value < 0 { -1 } else { 1 } } else { 0 };
     }
 
-    /// A sum that is known.
+    /// Creates a sum from a known value.
     #[must_use]
     pub fn new(sum: i256, count: i64) -> WideSum {
         let (low, high) = sum.to_parts();
         let low = low.cast_signed();
-        // Below zero, the lower half stands for less than its bits say.
+        // With the top bit set, the lower half is read as negative, which one more wrap corrects.
         let wraps = high.saturating_add(i128::from(low < 0));
         WideSum { low, wraps, count }
     }
 
-    /// All of it.
+    /// Returns the whole sum.
     #[must_use]
     pub fn sum(&self) -> i256 {
         i256::from_parts(self.low.cast_unsigned(), self.wraps.saturating_sub(i128::from(self.low < 0)))
@@ -43,7 +44,7 @@ impl WideSum {
         self.count += other.count;
     }
 
-    /// Adds the values of an array, or takes them away.
+    /// Adds the values of an array, or subtracts them.
     pub fn add_all(&mut self, array: &ArrayRef, is_leaving: bool) {
         each_wide(array, |_, value| self.join(&WideSum::new(if is_leaving { value.wrapping_neg() } else { value }, 0)));
         each(array, |_, value| self.add(if is_leaving { value.wrapping_neg() } else { value }));
@@ -52,7 +53,7 @@ impl WideSum {
     }
 }
 
-/// Adds rows to the sums of their groups. `filter` is true of the rows that count.
+/// Adds rows to the sums of their groups. `filter` is true for the rows to add.
 pub fn add_to_groups(sums: &mut [WideSum], groups: &[usize], array: &ArrayRef, filter: Option<&BooleanArray>) {
     let passes = |row: usize| filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
     each_wide(array, |row, value| {
@@ -69,7 +70,7 @@ pub fn add_to_groups(sums: &mut [WideSum], groups: &[usize], array: &ArrayRef, f
     });
 }
 
-/// Adds sums, each with its count, to those of their groups.
+/// Merges sums, each with its count, into those of their groups.
 pub fn merge_to_groups(sums: &mut [WideSum], groups: &[usize], states: &[ArrayRef]) {
     let (own, counts) = (states[0].as_primitive::<Decimal256Type>(), states[1].as_primitive::<Int64Type>());
     for row in (0..own.len()).filter(|row| own.is_valid(*row)) {
@@ -77,7 +78,7 @@ pub fn merge_to_groups(sums: &mut [WideSum], groups: &[usize], states: &[ArrayRe
     }
 }
 
-/// The values that are not NULL, of decimals of 256 bits.
+/// Calls `step` with the values of a 256-bit decimal array that are not NULL.
 fn each_wide(array: &ArrayRef, mut step: impl FnMut(usize, i256)) {
     if let Some(decimals) = array.as_primitive_opt::<Decimal256Type>() {
         let rows = (0..decimals.len()).filter(|row| decimals.is_valid(*row));
@@ -85,7 +86,7 @@ fn each_wide(array: &ArrayRef, mut step: impl FnMut(usize, i256)) {
     }
 }
 
-/// The values that are not NULL, of arrays of integers of 64 bits and of decimals of 128.
+/// Calls `step` with the values of a 64-bit integer or 128-bit decimal array that are not NULL.
 #[inline(always)]
 fn each(array: &ArrayRef, mut step: impl FnMut(usize, i128)) {
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);

@@ -8,12 +8,12 @@ use std::time::{Duration, SystemTime};
 use tidalite_storage::TableSnapshot;
 use tidalite_types::TableId;
 
-/// What a statement may know of the session that runs it, and change in it.
+/// The session state that a statement may read, and the setting changes that it requests.
 #[derive(Debug)]
 pub struct SessionContext {
     /// The user that logged in.
     pub user: String,
-    /// The number of the session that clients are told.
+    /// The process number of the session, as reported to clients.
     pub process: i32,
     /// The settings that differ from their defaults, by lower-case name.
     pub settings: BTreeMap<String, String>,
@@ -25,7 +25,7 @@ pub struct SessionContext {
 pub struct SettingChange {
     pub name: String,
     pub value: String,
-    /// Whether it holds for the transaction only.
+    /// True if the change ends with the transaction.
     pub is_local: bool,
 }
 
@@ -36,25 +36,25 @@ impl Default for SessionContext {
 }
 
 impl SessionContext {
-    /// A session of `user` with the settings that differ from their defaults, by lower-case name.
+    /// Creates a session of `user` with the settings that differ from their defaults, by lower-case name.
     #[must_use]
     pub fn new(user: impl Into<String>, process: i32, settings: BTreeMap<String, String>) -> SessionContext {
         SessionContext { user: user.into(), process, settings, changes: Mutex::default() }
     }
 
-    /// A setting that differs from its default.
+    /// Returns a setting that differs from its default.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<String> {
         self.settings.get(&name.to_ascii_lowercase()).cloned()
     }
 
-    /// Notes a change, for whoever runs the statement to make.
+    /// Records a change, which the caller that runs the statement applies.
     pub fn set(&self, name: &str, value: &str, is_local: bool) {
         let change = SettingChange { name: name.to_owned(), value: value.to_owned(), is_local };
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).push(change);
     }
 
-    /// The changes that were noted since they were last taken.
+    /// Returns the changes recorded since the last call and clears the list.
     #[must_use]
     pub fn take_changes(&self) -> Vec<SettingChange> {
         std::mem::take(&mut *self.changes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -75,7 +75,7 @@ pub trait Catalog: Send + Sync + Debug {
         None
     }
 
-    /// The session that runs the statement.
+    /// Returns the session that runs the statement.
     fn session(&self) -> Arc<SessionContext> {
         Arc::default()
     }

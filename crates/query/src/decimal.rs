@@ -6,7 +6,7 @@ use datafusion::common::ScalarValue;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-/// Digits of Arrow's widest decimal, and of a DECIMAL of a table.
+/// Digits of Arrow's widest decimal, and of a DECIMAL column.
 pub(crate) const WIDE_DIGITS: u8 = 76;
 pub(crate) const DIGITS: u8 = 38;
 
@@ -25,37 +25,39 @@ pub(crate) struct Decimal {
 /// A number at another scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rescaled {
-    /// Rounded toward minus infinity.
+    /// The value rounded toward minus infinity.
     pub floor: i256,
-    /// Whether `floor` is the number itself.
+    /// True if `floor` equals the number.
     pub is_exact: bool,
-    /// Rounded to the nearest, halves away from zero.
+    /// The value rounded to the nearest, halves away from zero.
     pub nearest: i256,
 }
 
-/// 10 to the power of `n`; `None` past 76 places.
+/// Returns 10 to the power of `n`; `None` past 76 digits.
 pub(crate) fn power(n: u32) -> Option<i256> {
     POWERS.get(n as usize).copied()
 }
 
-/// Whether `digits` has at most `precision` places.
+/// Returns true if `digits` has at most `precision` digits.
 pub(crate) fn fits(digits: i256, precision: u8) -> bool {
     let Some(limit) = power(u32::from(precision)) else { return true };
     digits > -limit && digits < limit
 }
 
-/// `a / b` to the nearest, halves away from zero; `None` of a division by zero.
+/// Returns `a / b` rounded to the nearest, halves away from zero; `None` for a division by zero.
 pub(crate) fn divided(a: i256, b: i256) -> Option<i256> {
     let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
     let (rest, half) = (rest.wrapping_abs(), b.wrapping_abs());
-    // Twice the rest might not fit.
+    // Doubling the remainder might overflow.
     let is_up = rest >= half.wrapping_sub(rest);
     let away = if a.is_negative() == b.is_negative() { i256::ONE } else { i256::MINUS_ONE };
     Some(if rest != i256::ZERO && is_up { quotient.wrapping_add(away) } else { quotient })
 }
 
 impl Decimal {
-    /// `[+-]digits[.digits][e[+-]digits]` with spaces around; `None` of other texts, and past 76 digits.
+    /// Parses `[+-]digits[.digits][e[+-]digits]` with spaces around.
+    ///
+    /// `None` for other texts and past 76 digits.
     pub fn parse(text: &str) -> Option<Decimal> {
         let text = text.trim();
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -83,7 +85,9 @@ impl Decimal {
         fits(digits, WIDE_DIGITS).then_some(Decimal { digits, scale })
     }
 
-    /// The number of the shortest text that reads back as `value`; `None` of NaN, infinities, and past 76 digits.
+    /// Returns the number of the shortest text that reads back as `value`.
+    ///
+    /// `None` for NaN, infinities and numbers of more than 76 digits.
     pub fn from_double(value: f64) -> Option<Decimal> {
         if value.is_finite() { Decimal::parse(&format!("{value:e}")) } else { None }
     }
@@ -96,7 +100,7 @@ impl Decimal {
         Decimal { digits: i256::from_i128(value), scale: 0 }
     }
 
-    /// `None` of other types, of NULL, of numbers that are not finite.
+    /// Converts a constant; `None` for other types, NULL and numbers that are not finite.
     pub fn from_scalar(value: &ScalarValue) -> Option<Decimal> {
         let of = |v: i128| Some(Decimal::from_integer(v));
         match value {
@@ -117,7 +121,7 @@ impl Decimal {
         }
     }
 
-    /// At a scale from 0 to 76; `None` where it has no room in 256 bits.
+    /// Returns the number at a scale from 0 to 76; `None` where 256 bits are too few.
     pub fn rescaled(self, scale: i32) -> Option<Rescaled> {
         if self.digits == i256::ZERO {
             return Some(Rescaled { floor: i256::ZERO, is_exact: true, nearest: i256::ZERO });
@@ -129,7 +133,7 @@ impl Decimal {
         }
         let below = if self.digits.is_negative() { i256::MINUS_ONE } else { i256::ZERO };
         let Some(by) = power(up.unsigned_abs()) else {
-            // Less than half of a unit.
+            // The value is less than half of a unit.
             return Some(Rescaled { floor: below, is_exact: false, nearest: i256::ZERO });
         };
         let (quotient, rest) = (self.digits.checked_div(by)?, self.digits.checked_rem(by)?);
@@ -138,7 +142,7 @@ impl Decimal {
         Some(Rescaled { floor, is_exact, nearest: divided(self.digits, by)? })
     }
 
-    /// Digits before and behind the point of the narrowest type that holds it.
+    /// Returns the digits before and after the point of the narrowest type that holds the number.
     fn extent(self) -> (i32, i32) {
         let mut own = self;
         while own.scale > 0
@@ -154,7 +158,7 @@ impl Decimal {
         ((places - own.scale).max(0), own.scale.max(0))
     }
 
-    /// A constant of the narrowest decimal type; `None` where none is wide enough.
+    /// Returns a constant of the narrowest decimal type; `None` where no type is wide enough.
     pub fn constant(self) -> Option<ScalarValue> {
         let (whole, scale) = self.extent();
         let precision = u8::try_from((whole + scale).max(1)).ok().filter(|p| *p <= WIDE_DIGITS)?;
@@ -166,9 +170,9 @@ impl Decimal {
         })
     }
 
-    /// The nearest double.
+    /// Returns the nearest double.
     pub fn to_double(self) -> f64 {
-        // Both numbers are exact up to here, and one division rounds once.
+        // Both operands are exact up to this bound, and one division rounds once.
         const EXACT: i128 = 1 << 53;
         match self.digits.to_i128() {
             Some(digits) if digits.abs() <= EXACT && (0..=22).contains(&self.scale) => {
@@ -178,7 +182,7 @@ impl Decimal {
         }
     }
 
-    /// With exactly so many digits behind the point as its scale says.
+    /// Formats the number with exactly `scale` digits after the point.
     pub fn text(self) -> String {
         let sign = if self.digits.is_negative() { "-" } else { "" };
         let digits = self.digits.wrapping_abs().to_string();
@@ -193,14 +197,14 @@ impl Decimal {
         }
     }
 
-    /// Which is greater; `None` where one has no room at the scale of the other.
+    /// Compares two numbers; `None` where one of them does not fit the scale of the other.
     pub fn compare(self, other: Decimal) -> Option<Ordering> {
         let scale = self.scale.max(other.scale).max(0);
         Some(self.rescaled(scale)?.floor.cmp(&other.rescaled(scale)?.floor))
     }
 }
 
-/// The precision and scale of a decimal type.
+/// Returns the precision and scale of a decimal type.
 pub(crate) fn decimal_type(data_type: &DataType) -> Option<(u8, i8)> {
     match data_type {
         DataType::Decimal32(p, s)
@@ -211,7 +215,7 @@ pub(crate) fn decimal_type(data_type: &DataType) -> Option<(u8, i8)> {
     }
 }
 
-/// The same of integers, which a decimal of so many digits holds.
+/// Returns the precision and scale of a decimal type, or of the decimal that holds an integer type.
 pub(crate) fn as_decimal_type(data_type: &DataType) -> Option<(u8, i8)> {
     Some(match data_type {
         DataType::Int8 | DataType::UInt8 => (3, 0),
@@ -223,7 +227,7 @@ pub(crate) fn as_decimal_type(data_type: &DataType) -> Option<(u8, i8)> {
     })
 }
 
-/// The decimal of a precision and scale, at most of 76 digits.
+/// Returns the decimal type of a precision and scale, at most 76 digits.
 pub(crate) fn arrow_decimal(precision: i32, scale: i32) -> DataType {
     let scale = scale.clamp(0, i32::from(WIDE_DIGITS));
     let precision = precision.clamp(scale.max(1), i32::from(WIDE_DIGITS)) as u8;
@@ -233,15 +237,15 @@ pub(crate) fn arrow_decimal(precision: i32, scale: i32) -> DataType {
     }
 }
 
-/// A value that does not fit its type.
+/// Creates the error for a value that does not fit its type.
 pub(crate) fn overflow(what: &str, precision: u8, scale: i8) -> Error {
     Error::invalid(format!("numeric field overflow: {what} does not fit DECIMAL({precision},{scale})"))
 }
 
-/// Digits as they are stored in a decimal of 128 bits.
+/// Converts digits to the storage of a 128-bit decimal.
 ///
 /// # Errors
-/// When they are more than `precision`.
+/// Fails if the number has more than `precision` digits.
 pub(crate) fn narrow(digits: i256, precision: u8, scale: i8) -> Result<i128> {
     let shown = || Decimal { digits, scale: i32::from(scale) }.text();
     let fitting = digits.to_i128().filter(|_| fits(digits, precision));

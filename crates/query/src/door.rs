@@ -19,33 +19,35 @@ use tidalite_types::{ColumnSchema, ColumnType, TimeUnit};
 const TYPE_KEY: &str = "tidalite.type";
 /// The metadata key under which a field carries its name as it was first written.
 const NAME_KEY: &str = "tidalite.name";
-/// The metadata key under which a field carries the number of the PostgreSQL type that its values are sent as, where
-/// another type is sent from the same Arrow type.
+/// The metadata key for the number of the PostgreSQL type of a field.
+///
+/// The key is set where the Arrow type alone would mean another PostgreSQL type.
 const PG_TYPE_KEY: &str = "tidalite.pg";
-/// As [`PG_TYPE_KEY`], for texts that stand for numbers.
+/// The same as [`PG_TYPE_KEY`], for texts that stand for object numbers.
 const SHOWN_AS_KEY: &str = "tidalite.shown";
-/// The metadata key under which a field carries the table and the number of the column that it is.
+/// The metadata key for the table number and column number of a field.
 const ORIGIN_KEY: &str = "tidalite.origin";
 /// The metadata key that marks the designated timestamp of a table.
 const DESIGNATED_KEY: &str = "tidalite.designated";
 
-/// The metadata key of a time that is an instant, as TIMESTAMP WITH TIME ZONE is: AT TIME ZONE gives what a clock shows
-/// then. Of a time without the key, AT TIME ZONE gives the instant at which a clock shows it.
+/// The metadata key that marks a time as an instant, as TIMESTAMP WITH TIME ZONE.
+///
+/// AT TIME ZONE converts an instant to local time, and a time without the key to an instant.
 const INSTANT_KEY: &str = "tidalite.instant";
 
-/// The field as one of instants.
+/// Marks the field as one of instants.
 pub(crate) fn of_instants(field: Field) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert(INSTANT_KEY.to_owned(), String::new());
     field.with_metadata(metadata)
 }
 
-/// Whether a field holds instants.
+/// Returns true if the field holds instants.
 pub(crate) fn has_instants(field: &Field) -> bool {
     field.metadata().contains_key(INSTANT_KEY) && matches!(field.data_type(), DataType::Timestamp(..))
 }
 
-/// The metadata of a constant that is an instant.
+/// Returns the metadata of a constant instant.
 pub(crate) fn instant_metadata() -> HashMap<String, String> {
     HashMap::from([(INSTANT_KEY.to_owned(), String::new())])
 }
@@ -93,7 +95,7 @@ pub(crate) fn field(name: &str, column_type: ColumnType, is_nullable: bool) -> F
     Arc::new(field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), column_type.to_string())])))
 }
 
-/// The Arrow type that values of a type of PostgreSQL travel in.
+/// Returns the Arrow type that carries values of a PostgreSQL type.
 fn pg_arrow_type(of: PgType) -> DataType {
     match of {
         pg_type::BOOL => DataType::Boolean,
@@ -117,7 +119,7 @@ fn pg_arrow_type(of: PgType) -> DataType {
     }
 }
 
-/// The type of PostgreSQL that values of an Arrow type are sent as if nothing else is said of them.
+/// Returns the PostgreSQL type of an Arrow type when the field has no [`PG_TYPE_KEY`].
 fn natural_pg_type(data_type: &DataType) -> Option<PgType> {
     match data_type {
         DataType::Interval(_) | DataType::Duration(_) => Some(pg_type::INTERVAL),
@@ -130,7 +132,7 @@ fn natural_pg_type(data_type: &DataType) -> Option<PgType> {
     }
 }
 
-/// A field of a type of PostgreSQL.
+/// Creates a field of a PostgreSQL type.
 pub(crate) fn pg_field(name: &str, of: PgType) -> Field {
     let field = Field::new(name, pg_arrow_type(of), true);
     if natural_pg_type(field.data_type()) == Some(of) {
@@ -139,20 +141,20 @@ pub(crate) fn pg_field(name: &str, of: PgType) -> Field {
     with_pg_type(field, of)
 }
 
-/// The field with values that are sent as a type.
+/// Returns the field with its values sent as a PostgreSQL type.
 pub(crate) fn with_pg_type(field: Field, of: PgType) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert(PG_TYPE_KEY.to_owned(), of.oid.to_string());
     field.with_metadata(metadata)
 }
 
-/// The type of PostgreSQL that a field says its values are sent as, if it says so and they still can.
+/// Returns the PostgreSQL type in the metadata of a field, if it still matches the Arrow type.
 pub(crate) fn carried_pg_type(field: &Field) -> Option<PgType> {
     let carried = field.metadata().get(PG_TYPE_KEY)?.parse().ok().and_then(pg_type::by_oid);
     carried.filter(|of| pg_arrow_type(*of) == *field.data_type())
 }
 
-/// The field of arrays of what a field holds; `None` when PostgreSQL has no such arrays.
+/// Returns the field of arrays of these values; `None` when PostgreSQL has no such array type.
 pub(crate) fn array_field(of: &Field) -> Option<Field> {
     let element = pg_type(of);
     let array = if element.is_array() { Some(element) } else { pg_type::by_oid(element.array) };
@@ -161,29 +163,29 @@ pub(crate) fn array_field(of: &Field) -> Option<Field> {
     Some(if natural_pg_type(field.data_type()) == Some(array) { field } else { with_pg_type(field, array) })
 }
 
-/// The metadata of a text that is the name of an object of a type.
+/// Returns the metadata of a text that names an object of a type.
 pub(crate) fn shown_as(of: PgType) -> [(String, String); 1] {
     [(SHOWN_AS_KEY.to_owned(), of.oid.to_string())]
 }
 
-/// The type that values of a field are sent as, where it is another than their Arrow type says.
+/// Returns the PostgreSQL type of a field where it differs from that of its Arrow type.
 pub(crate) fn sent_as(field: &Field) -> Option<PgType> {
     let shown = field.metadata().get(SHOWN_AS_KEY).filter(|_| *field.data_type() == DataType::Utf8View);
     shown.and_then(|oid| oid.parse().ok()).and_then(pg_type::by_oid).or_else(|| carried_pg_type(field))
 }
 
-/// The type of PostgreSQL that values of a field are sent as.
+/// Returns the PostgreSQL type of a field.
 pub(crate) fn pg_type(field: &Field) -> PgType {
     let own = || column_type(field).map(pg_type::of).filter(|_| field.metadata().contains_key(TYPE_KEY));
     carried_pg_type(field).or_else(own).or_else(|| natural_pg_type(field.data_type())).unwrap_or(pg_type::TEXT)
 }
 
-/// The table and the number of the column that a field is; `None` when it is computed.
+/// Returns the table number and column number of a field; `None` for a computed field.
 pub(crate) fn origin(field: &Field) -> Option<(u32, i16)> {
     let mut parts = field.metadata().get(ORIGIN_KEY)?.split(':');
     let (table, number) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let of: u32 = parts.next()?.parse().ok()?;
-    // A cast keeps what is said of its argument.
+    // A cast keeps the metadata of its argument.
     (pg_type(field).oid == of).then_some((table, number))
 }
 
@@ -195,8 +197,9 @@ pub(crate) fn field_of_one(name: &str, of: &Field) -> FieldRef {
     }
 }
 
-/// The field of a table's column, named folded. `origin` is the number of the table in the catalog and that of the
-/// column in it, from 1.
+/// Creates the field of a table column, with the name folded.
+///
+/// `origin` is the table number in the catalog and the column number in the table, from 1.
 pub(crate) fn table_field(column: &ColumnSchema, is_designated: bool, origin: Option<(i64, usize)>) -> FieldRef {
     let field = named(&field("", column.column_type, !is_designated), &column.name);
     let mut metadata = field.metadata().clone();

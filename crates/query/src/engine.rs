@@ -123,16 +123,16 @@ pub struct OutputColumn {
     pub type_name: String,
     /// The type of ours, when values of the column can be stored.
     pub column_type: Option<ColumnType>,
-    /// What clients of PostgreSQL are told besides.
+    /// The column description for clients of PostgreSQL.
     pub pg: PgColumn,
 }
 
-/// A column as clients of PostgreSQL are told of it.
+/// The description of a column for clients of PostgreSQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PgColumn {
-    /// The type its values are sent as, where it is another than their Arrow type says.
+    /// The PostgreSQL type of the values, where it differs from that of their Arrow type.
     pub pg_type: Option<PgType>,
-    /// The number of the table in `pg_class` and of the column in `pg_attribute`, when it is one as it is.
+    /// The numbers in `pg_class` and `pg_attribute`, if the value is an unchanged table column.
     pub origin: Option<(u32, i16)>,
 }
 
@@ -689,7 +689,7 @@ fn settings(config: &EngineConfig) -> SessionConfig {
     options.sql_parser.enable_subquery_sort_elimination = false;
     // Scans that come in order of time are merged, never sorted again.
     options.optimizer.prefer_existing_sort = true;
-    // It names a column twice where a part of a value is selected: `SELECT id, s.a FROM read_parquet(…)`.
+    // The rule names a column twice where a field of a value is selected: `SELECT id, s.a FROM read_parquet(…)`.
     options.optimizer.enable_leaf_expression_pushdown = false;
     // It keeps groups by keys of which NaN is not equal to itself.
     options.optimizer.enable_topk_aggregation = false;

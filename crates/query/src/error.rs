@@ -19,11 +19,11 @@ pub struct Error {
     /// Byte offset into the statement, counted from 0, of the offending character.
     pub position: Option<usize>,
     pub hint: Option<String>,
-    /// The code of PostgreSQL, where it is another than the kind and the text of the error say.
+    /// The SQLSTATE, where it differs from the one derived from the kind and text of the error.
     pub code: Option<SqlState>,
     /// The name the error is about, folded: its place in the text is the position when no better one is known.
     pub(crate) subject: Option<String>,
-    /// Whether a sum of integers may have gone past the end of 64 bits on its way: sums of more bits tell.
+    /// True if a 64-bit sum of integers may have overflowed on its way; wider sums decide.
     pub(crate) is_of_sum: bool,
 }
 
@@ -37,7 +37,7 @@ impl Error {
         Error::new(ErrorKind::Invalid, message)
     }
 
-    /// A sum of integers that may be outside of 64 bits.
+    /// Creates the error for a sum of integers that may exceed 64 bits.
     pub(crate) fn sum_past_end() -> Error {
         Error { is_of_sum: true, ..Error::invalid("value out of range: the sum does not fit LONG") }
     }

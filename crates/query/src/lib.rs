@@ -1,8 +1,11 @@
-//! SQL in, record batches out. The only room that knows DataFusion.
+//! SQL in, record batches out. The only crate that depends on DataFusion.
 //!
-//! Reading order: [`dialect`] text to [`statement`]; [`names`] without regard to case; [`parameters`] and their values; [`catalog`] what a query may
-//! see; [`tables`] that as DataFusion's catalog, [`pg_catalog`] as PostgreSQL's, [`functions`] of our own; [`engine`] plans and runs; [`plan`] what we
-//! do to plans; [`calendar`] strides, zones and intervals of time; [`exec`] operators; [`scan`] reads tables, [`frame`] is one that a caller brings; [`export`] rows into files; [`door`] our columns as Arrow's and back; [`cancel`], [`error`].
+//! Reading order: [`dialect`] parses text to a [`statement`]; [`names`] compares names without case; [`parameters`]
+//! binds values; [`catalog`] is the view of the database that a query gets; [`tables`] presents it as DataFusion's
+//! catalog, [`pg_catalog`] as PostgreSQL's; [`functions`] are our own; [`engine`] plans and runs; [`plan`] rewrites
+//! plans; [`calendar`] has strides, time zones and time intervals; [`exec`] has operators; [`scan`] reads tables,
+//! [`frame`] reads batches of the caller; [`export`] writes files; [`door`] converts columns to Arrow and back;
+//! [`cancel`], [`error`].
 #![forbid(unsafe_code)]
 
 mod calendar;

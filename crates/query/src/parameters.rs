@@ -23,7 +23,7 @@ pub enum Parameter {
     Bytes(Vec<u8>),
     /// The text of a value of this type.
     Typed(String, ColumnType),
-    /// The text of a value of a type that no column has.
+    /// The text of a value of a type that no column can have.
     Of(String, PgType),
     List(Vec<Parameter>),
 }
@@ -120,9 +120,9 @@ pub(crate) fn bind(
         };
         let mut words = Vec::new();
         match value {
-            // `x IN ($1)`, where QuestDB takes an array for the list.
+            // QuestDB accepts an array as the list in `x IN ($1)`.
             Parameter::List(items) if lists.is_item => push_items(&mut words, items, is_insert),
-            // A bracket behind some words would be a subscript.
+            // After some words a bracket would be a subscript.
             Parameter::List(_) => {
                 words.push(Token::make_keyword("array"));
                 push(&mut words, value, is_insert);
@@ -219,13 +219,13 @@ fn push_items(out: &mut Vec<Token>, items: &[Parameter], is_insert: bool) {
     }
 }
 
-/// Which parentheses hold the list of an IN, and whether an item of one begins.
+/// Tracks which parentheses hold the list of an IN, and the start of its items.
 #[derive(Default)]
 struct InLists {
     open: Vec<bool>,
     follows_in: bool,
     begins_item: bool,
-    /// Whether the last token is the beginning of an item.
+    /// True if the last token begins an item.
     is_item: bool,
 }
 
@@ -276,7 +276,7 @@ pub(crate) fn bind_types(
     given: &[Option<PgType>],
 ) -> Vec<TokenWithSpan> {
     let name_of = |n: usize| match (types.get(n).copied().flatten(), given.get(n).copied().flatten()) {
-        // As its value comes: whole numbers are LONG.
+        // Values bind the same way: integers are LONG.
         (Some(ColumnType::Byte | ColumnType::Short | ColumnType::Int), _) => Some(sql_name(ColumnType::Long)),
         (Some(column_type), _) => Some(sql_name(column_type)),
         (None, Some(of @ (pg_type::INTERVAL | pg_type::TIME))) => Some(of.sql_name.to_owned()),

@@ -61,7 +61,7 @@ pub enum Statement {
         if_exists: bool,
         cascades: bool,
     },
-    /// Several statements over the same rows, committed together.
+    /// Several statements on the same snapshot, committed together.
     Compound(Compound),
     /// Accepted and without effect: `BEGIN`, `SET`, …
     Nothing {
@@ -70,7 +70,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// What a statement is called that changes the database or writes files of the server; `None` for all others.
+    /// Returns the name of a statement that writes to the database or to files; `None` for others.
     #[must_use]
     pub fn writes(&self) -> Option<&'static str> {
         match self {
@@ -98,7 +98,9 @@ impl Statement {
         }
     }
 
-    /// What a statement is called that cannot be part of a transaction with others, as it works on files or commits in steps.
+    /// Returns the name of a statement that cannot run in a transaction.
+    ///
+    /// Such a statement works on files or commits in steps.
     #[must_use]
     pub fn commits_itself(&self) -> Option<&'static str> {
         match self {
@@ -116,13 +118,13 @@ impl Statement {
 /// A query whose WITH changes rows, or MERGE.
 #[derive(Clone, Debug)]
 pub struct Compound {
-    /// As PostgreSQL's command tags.
+    /// PostgreSQL's command tag.
     pub tag: &'static str,
     pub steps: Vec<Step>,
 }
 
 impl Compound {
-    /// The statements of all steps.
+    /// Returns the statements of all steps.
     pub fn statements(&self) -> impl Iterator<Item = &Statement> {
         self.steps.iter().filter_map(|step| match step {
             Step::Named { statement, .. } | Step::Counted(statement) | Step::Answer(statement) => Some(&**statement),
@@ -134,13 +136,13 @@ impl Compound {
 /// A part of a [`Compound`].
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Its rows are a table of later steps; `columns` are their names where others are given.
+    /// The rows become a table of later steps; `columns` rename its columns.
     Named { name: String, columns: Vec<String>, statement: Box<Statement> },
-    /// Refused when a row is named twice.
+    /// Fails if a row occurs twice.
     OnceEach(Delete),
-    /// The rows that it changes are counted.
+    /// The changed rows are counted.
     Counted(Box<Statement>),
-    /// Its answer is that of the whole.
+    /// The result is that of the whole statement.
     Answer(Box<Statement>),
 }
 

@@ -19,9 +19,9 @@ pub struct SymbolMap {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The dictionary that this one goes on from.
+    /// The dictionary that this one extends.
     base: Option<Base>,
-    /// Without those of the base.
+    /// The own entries, without those of the base.
     strings: Views,
     ids: HashTable<u32>,
     hasher: hashbrown::DefaultHashBuilder,
@@ -31,8 +31,9 @@ struct Inner {
     made: Made,
 }
 
-/// The first `len` entries of another dictionary. Entries that are appended to it later have ids that mean something
-/// else here.
+/// The first `len` entries of another dictionary.
+///
+/// Entries appended to that dictionary later have ids with another meaning in the fork.
 #[derive(Debug)]
 struct Base {
     map: Arc<SymbolMap>,
@@ -45,8 +46,9 @@ impl SymbolMap {
         SymbolMap::default()
     }
 
-    /// A dictionary with the entries that `base` has now, which takes others without changing `base`: for rows that may
-    /// never be committed.
+    /// Creates a dictionary with the current entries of `base`.
+    ///
+    /// New entries do not change `base`: a fork serves rows that may never be committed.
     #[must_use]
     pub fn fork(base: &Arc<SymbolMap>) -> SymbolMap {
         let base = Base { map: base.clone(), len: base.len() };
@@ -135,7 +137,7 @@ impl Inner {
         self.base_len() + self.strings.len()
     }
 
-    /// The entries of the base, then the others.
+    /// Returns the entries of the base, then the own entries.
     fn all(&self) -> Views {
         let Some(base) = &self.base else { return self.strings.clone() };
         let mut all = Views::with_capacity(self.len());
@@ -165,7 +167,7 @@ impl Inner {
         self.intern_own(value) + self.base_len() as u32
     }
 
-    /// The number of a string among those that are not of the base.
+    /// Returns the position of a string among the own entries.
     fn intern_own(&mut self, value: &[u8]) -> u32 {
         let hash = self.hasher.hash_one(value);
         let Inner { strings, ids, hasher, .. } = self;
@@ -204,7 +206,7 @@ mod tests {
         base.intern_all([&b"a"[..], b"b"].into_iter());
         let fork = SymbolMap::fork(&base);
         assert_eq!((fork.len(), fork.strings().len()), (2, 2));
-        // What the base learns later has another id in the fork.
+        // Strings added to the base later have another id in the fork.
         base.intern_all([&b"c"[..]].into_iter());
         let (ids, before) = fork.intern_all([&b"b"[..], b"d", b"c", b"a", b"d"].into_iter());
         assert_eq!((ids, before), (vec![1, 2, 3, 0, 2], 2));

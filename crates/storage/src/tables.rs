@@ -130,7 +130,7 @@ impl Versions {
         self.tables.get(&id).map(|e| &e.version)
     }
 
-    /// Every table, in order of creation.
+    /// Returns every table, in order of creation.
     pub fn all(&self) -> impl Iterator<Item = &Arc<TableSnapshot>> {
         self.tables.values().map(|entry| &entry.version)
     }
@@ -145,7 +145,9 @@ impl Versions {
         self.adopt_frozen(version, Txn(0));
     }
 
-    /// As [`Versions::adopt`]; runs with commits up to `frozen` stay as they are, so that rows keep their places in them.
+    /// Same as [`Versions::adopt`], but runs with commits up to `frozen` stay as they are.
+    ///
+    /// Row positions in these runs stay valid.
     pub fn adopt_frozen(&mut self, version: Arc<TableSnapshot>, frozen: Txn) {
         let staged = Staged::of(&version.runs);
         self.staged.rows += staged.rows;

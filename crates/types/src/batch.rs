@@ -37,27 +37,27 @@ pub struct BatchColumn {
 pub struct BatchTimestamps {
     pub unit: TimeUnit,
     pub values: Vec<i64>,
-    /// Rules of line protocol; `None` for batches of other origin.
+    /// Rules of line protocol; `None` for batches from other sources.
     pub line: Option<LineTimes>,
 }
 
-/// What line protocol says of times beside their values.
+/// Time units of line protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineTimes {
     /// The unit of the designated timestamp of a table that the batch creates.
     pub new_unit: TimeUnit,
-    /// The unit of integers that fields give for the designated timestamp.
+    /// The unit of integer fields for the designated timestamp.
     pub integers: EpochUnit,
 }
 
 impl BatchTimestamps {
-    /// Times that did not come by line protocol.
+    /// Creates times of a batch that did not arrive by line protocol.
     #[must_use]
     pub fn new(unit: TimeUnit, values: Vec<i64>) -> BatchTimestamps {
         BatchTimestamps { unit, values, line: None }
     }
 
-    /// The unit of the designated timestamp of a table that the batch creates.
+    /// Returns the unit of the designated timestamp of a table that the batch creates.
     #[must_use]
     pub fn new_unit(&self) -> TimeUnit {
         match (self.line, self.unit) {

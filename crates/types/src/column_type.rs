@@ -120,7 +120,7 @@ impl ColumnType {
 }
 
 impl ColumnType {
-    /// The name that a definition of a column has it by: `FLOAT` would be a DOUBLE there, as in PostgreSQL.
+    /// Returns the name of the type in a column definition, where `FLOAT` means DOUBLE, as in PostgreSQL.
     #[must_use]
     pub fn sql_name(self) -> String {
         match self {

@@ -169,19 +169,19 @@ pub const TYPES: &[PgType] = &[
 ];
 
 impl PgType {
-    /// Whether a value is the number of an object of the catalog, shown as a number or by its name.
+    /// Returns true if a value is the number of a catalog object, shown as a number or by its name.
     #[must_use]
     pub fn is_object(self) -> bool {
         matches!(self, OID | XID | CID) || self.has_name()
     }
 
-    /// Whether a value is the number of an object and its text the name.
+    /// Returns true if a value is the number of an object and its text is the name.
     #[must_use]
     pub fn has_name(self) -> bool {
         matches!(self, REGPROC | REGPROCEDURE | REGOPER | REGOPERATOR | REGCLASS | REGTYPE | REGNAMESPACE | REGROLE)
     }
 
-    /// Whether it is an array; the vectors of the catalog are, too.
+    /// Returns true if the type is an array or a catalog vector.
     #[must_use]
     pub fn is_array(self) -> bool {
         self.category == 'A'
@@ -230,7 +230,7 @@ pub fn by_sql_name(name: &str) -> Option<PgType> {
     let known = TYPES.iter().find(|t| t.name == plain || t.sql_name == plain).copied();
     let own = match plain.as_str() {
         "decimal" => Some(NUMERIC),
-        // As in PostgreSQL; a column of ours that is called so has four bytes.
+        // The name means FLOAT8, as in PostgreSQL; a column of Tidalite's type `float` has four bytes.
         "float" => Some(FLOAT8),
         _ => None,
     };

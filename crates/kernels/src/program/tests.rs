@@ -226,7 +226,7 @@ impl Tree {
                         Guarded::Plus => a.checked_add(b),
                         Guarded::Minus => a.checked_sub(b),
                         Guarded::Times => a.checked_mul(b),
-                        // Of operands of at most 32 bits, whose result 64 bits hold.
+                        // Operands have at most 32 bits, so 64 bits hold the result.
                         Guarded::Narrow(with, bits) => {
                             let fits = |v: &i64| (i64::MIN >> (64 - bits)..=i64::MAX >> (64 - bits)).contains(v);
                             let value = match with {

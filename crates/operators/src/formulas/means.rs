@@ -35,7 +35,7 @@ pub static FORMULAS: &[Formula] = &[
         },
         value: |s| (s[2] > 0.0).then_some(s[0] + s[1]),
     },
-    // Of a negative number there is no logarithm: then there is no mean either. Zero has −∞, whose power is 0 again.
+    // A negative number has no logarithm, so the mean is NULL. Zero gives −∞, and exp(−∞) is 0 again.
     Formula {
         name: "geomean",
         aliases: &[],
@@ -91,7 +91,7 @@ const WEIGHTED: Formula = Formula {
     value: |s| Some((s[0] + s[1]) / (s[2] + s[3])).filter(|_| s[2] + s[3] != 0.0),
 };
 
-/// Count, mean, and the sums of the second, third and fourth powers of what values are away from it.
+/// Count, mean, and the sums of the second, third and fourth powers of the differences from the mean.
 const MOMENTS: Formula = Formula {
     name: "",
     aliases: &[],
@@ -105,7 +105,7 @@ const MOMENTS: Formula = Formula {
 fn kahan(state: &mut Numbers, value: f64) {
     let corrected = value - state[1];
     let sum = state[0] + corrected;
-    // Infinity has nothing to compensate.
+    // An infinite sum has no rounding error to compensate.
     state[1] = if sum.is_finite() { (sum - state[0]) - corrected } else { 0.0 };
     state[0] = sum;
 }
@@ -120,7 +120,7 @@ pub(super) fn neumaier(state: &mut [f64], value: f64) {
     state[0] = sum;
 }
 
-/// Pébay's formulas for the moments of two sets together.
+/// Merges the moments of two sets by Pébay's formulas.
 fn moments_merged(a: &mut Numbers, b: &Numbers) {
     let (na, nb) = (a[0], b[0]);
     let n = na + nb;
@@ -170,7 +170,7 @@ mod tests {
         assert!((tenths.iter().sum::<f64>() - 100_000.0).abs() > 1e-6);
         for name in ["ksum", "nsum"] {
             for at in [0, 1, 777_777, 1_000_000] {
-                // Kahan's bound: twice the rounding of the sum, however many are added.
+                // Kahan's bound: twice the rounding error of the sum, independent of the number of values.
                 let error = folded(name, &tenths, at).expect("a sum") - 100_000.0;
                 assert!(error.abs() <= 2.0 * f64::EPSILON * 100_000.0, "{name} {error}");
             }
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Worked out from the definitions: of 1, 2, 3, 10 the mean is 4, the powers sum up to 50, 180, 1394.
+    /// Expected values by definition: for 1, 2, 3, 10 the mean is 4 and the power sums are 50, 180, 1394.
     #[test]
     fn moments_of_a_split_set_are_those_of_the_whole() {
         let skewness = (12.0_f64).sqrt() / 2.0 * (180.0 / 4.0) / (50.0_f64 / 4.0).powf(1.5);

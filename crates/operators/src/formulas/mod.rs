@@ -1,7 +1,8 @@
-//! Aggregates whose state is a few floating-point numbers: how rows are added to a state and states to one another, over
-//! Arrow's columns. [`means`] and [`regressions`] are the formulas, [`sliding`] has them over frames that move.
+//! Aggregates whose state is a few floating-point numbers: adding rows to a state and merging states, over Arrow
+//! columns.
 //!
-//! A formula never takes a row away: floating point cannot.
+//! [`means`] and [`regressions`] are the formulas, [`sliding`] evaluates them over moving frames. A formula never
+//! subtracts a row: floating-point addition cannot be undone exactly.
 
 pub mod means;
 pub mod regressions;
@@ -11,7 +12,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::datatypes::Float64Type;
 use std::sync::Arc;
 
-/// Numbers of a state; a formula may leave the last ones 0.
+/// Numbers in a state; a formula may leave the last ones 0.
 pub const NUMBERS: usize = 6;
 /// The state of an aggregate. All zeros is the state of no rows.
 pub type Numbers = [f64; NUMBERS];
@@ -20,19 +21,19 @@ pub type Numbers = [f64; NUMBERS];
 pub struct Formula {
     pub name: &'static str,
     pub aliases: &'static [&'static str],
-    /// How many arguments it has.
+    /// The number of arguments.
     pub arguments: usize,
     /// Adds the values of a row.
     pub add: fn(&mut Numbers, &[f64]),
-    /// Adds rows to the states of their groups, in a loop of its own; `None` where `add` is called for each.
+    /// Adds rows to the states of their groups in a specialized loop; `None` uses `add` for each row.
     pub add_rows: Option<AddRows>,
-    /// Adds the rows of another state.
+    /// Merges the state of other rows.
     pub merge: fn(&mut Numbers, &Numbers),
-    /// The result; `None` for NULL.
+    /// Returns the result; `None` for NULL.
     pub value: fn(&Numbers) -> Option<f64>,
 }
 
-/// Adds the rows of columns to the states that have the numbers of their groups.
+/// Adds rows of columns to the states with the given group ids.
 pub type AddRows = fn(&mut [Numbers], &[usize], &[ArrayRef], Option<&BooleanArray>);
 
 impl std::fmt::Debug for Formula {
@@ -42,7 +43,7 @@ impl std::fmt::Debug for Formula {
 }
 
 impl Formula {
-    /// Adds rows to the states of their groups. `filter` is true of the rows that count.
+    /// Adds rows to the states of their groups. `filter` is true for the rows to add.
     pub fn add_to_groups(
         &self,
         states: &mut [Numbers],
@@ -61,7 +62,7 @@ impl Formula {
         each_row(columns, |_, values| (self.add)(state, values));
     }
 
-    /// Adds states, one a row, to those of their groups.
+    /// Merges states, one per row, into those of their groups.
     pub fn merge_to_groups(&self, states: &mut [Numbers], groups: &[usize], columns: &[ArrayRef]) {
         each_row(columns, |row, values| {
             let mut other = [0.0; NUMBERS];
@@ -71,14 +72,14 @@ impl Formula {
     }
 }
 
-/// States as columns, one for each number.
+/// Returns states as columns, one for each number.
 #[must_use]
 pub fn columns_of(states: &[Numbers]) -> Vec<ArrayRef> {
     let column = |n: usize| Arc::new(states.iter().map(|state| Some(state[n])).collect::<Float64Array>());
     (0..NUMBERS).map(|n| column(n) as ArrayRef).collect()
 }
 
-/// The loop of [`AddRows`], for one way to add.
+/// The loop of [`AddRows`], specialized for one `add`.
 fn add_rows(
     states: &mut [Numbers],
     groups: &[usize],
@@ -96,7 +97,7 @@ fn add_rows(
 /// Calls `step` with each row in which no argument is NULL.
 pub fn each_row(columns: &[ArrayRef], mut step: impl FnMut(usize, &[f64])) {
     let doubles = |column: &'_ ArrayRef| column.as_primitive::<Float64Type>().clone();
-    // One row at a time comes from moving frames, for which a list of columns would be most of the work.
+    // Moving frames add one row at a time, for which allocating a list of columns would dominate.
     match columns {
         [] => {}
         [only] => {

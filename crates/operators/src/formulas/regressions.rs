@@ -4,11 +4,11 @@
 
 use super::{Formula, Numbers, add_rows};
 
-/// Places in the state of one value: count, mean, sum of squared differences from the mean.
+/// Positions in the state of one value: count, mean, sum of squared differences from the mean.
 const COUNT: usize = 0;
 const MEAN: usize = 1;
 const SQUARES: usize = 2;
-/// Places in the state of `y` and `x` behind those of `y`.
+/// Positions in the state of `y` and `x`, after those of `y`.
 const MEAN_X: usize = 3;
 const SQUARES_X: usize = 4;
 const PRODUCTS: usize = 5;
@@ -72,7 +72,7 @@ const OF_TWO: Formula = Formula {
     value: |_| None,
 };
 
-/// As merging a state of one value, with less to compute.
+/// Equivalent to merging a state of one value, with less to compute.
 #[inline]
 fn add_one(state: &mut Numbers, values: &[f64]) {
     let value = values[0];
@@ -94,7 +94,7 @@ fn add_two(state: &mut Numbers, values: &[f64]) {
     state[PRODUCTS] += dy * (x - state[MEAN_X]) + spread_of(y + x);
 }
 
-/// What one value adds to sums of squares.
+/// Returns the contribution of one value to a sum of squares.
 fn spread_of(value: f64) -> f64 {
     if value.is_finite() { 0.0 } else { f64::NAN }
 }
@@ -147,7 +147,7 @@ fn slope(state: &Numbers) -> Option<f64> {
     (state[SQUARES_X] != 0.0).then(|| state[PRODUCTS] / state[SQUARES_X])
 }
 
-/// Rounding may leave a correlation just outside of its range.
+/// Clamps a correlation to its range, which rounding may leave by a little.
 fn clamped(value: f64) -> f64 {
     if value.is_nan() { value } else { value.clamp(-1.0, 1.0) }
 }
@@ -168,7 +168,9 @@ mod tests {
         (of.value)(&whole)
     }
 
-    /// Worked out from the definitions: y = 1, 2, 6 and x = 2, 4, 3; means 3 and 3, Syy = 14, Sxx = 2, Sxy = 1.
+    /// Expected values by definition.
+    ///
+    /// y = 1, 2, 6 and x = 2, 4, 3; means 3 and 3, Syy = 14, Sxx = 2, Sxy = 1.
     #[test]
     fn results_of_a_split_set_are_those_of_the_whole() {
         let rows = [[1.0, 2.0], [2.0, 4.0], [6.0, 3.0]];
@@ -196,7 +198,7 @@ mod tests {
         }
     }
 
-    /// As PostgreSQL 15 gives them.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn edges() {
         assert_eq!(value("var", &[[1.0, 1.0]], 1), None);

@@ -1,22 +1,23 @@
-//! Aggregates of floating point over frames that move: two stacks of states.
+//! Floating-point aggregates over moving frames: two stacks of states.
 //!
-//! A row that left the frame must leave no trace, and floating point cannot take a value away again: after 1e17 is added
-//! and subtracted, 1 is lost, and a NaN stays. So rows that enter are added to a state at the back; rows leave from a stack
-//! at the front, whose entry for a row is the state of that row and all behind it on the stack. When the front is empty, all
-//! rows of the back move there. A row is added to a state twice at most, however long the frame is.
+//! A row that left the frame must have no effect, and floating-point addition cannot be undone: after 1e17 is added and
+//! subtracted, 1 is lost, and a NaN stays. Therefore rows that enter are added to a state at the back, and rows leave
+//! from a stack at the front. The entry of a row on that stack is the state of the row and all later rows of the stack.
+//! When the front is empty, all rows of the back move there. A row is added to a state at most twice, for any frame
+//! length.
 
 use super::means::neumaier;
 use super::{Formula, NUMBERS, Numbers, each_row};
 use arrow::array::ArrayRef;
 
-/// Arguments of a formula, at most.
+/// Maximum number of arguments of a formula.
 const ARGUMENTS_MAX: usize = 2;
 
 pub static SUM: Formula = COMPENSATED;
 pub static MEAN: Formula =
     Formula { name: "avg", value: |s| (s[2] > 0.0).then_some((s[0] + s[1]) / s[2]), ..COMPENSATED };
 
-/// The sum of floating point, with what rounding loses kept beside, and the count.
+/// The compensated sum (with the rounding error kept apart) and the count.
 const COMPENSATED: Formula = Formula {
     name: "sum",
     aliases: &[],
@@ -34,17 +35,17 @@ const COMPENSATED: Formula = Formula {
     value: |s| (s[2] > 0.0).then_some(s[0] + s[1]),
 };
 
-/// A row that leaves a frame in which it is not.
+/// Error for removing a row that is not in the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeverEntered;
 
-/// A formula over a frame that rows enter at its end and leave at its start.
+/// A formula over a frame: rows enter at its end and leave at its start.
 #[derive(Debug)]
 pub struct TwoStacks {
     of: &'static Formula,
-    /// The states of each suffix of the older rows, that of all of them last.
+    /// The states of each suffix of the older rows, the state of all of them last.
     front: Vec<Numbers>,
-    /// The newer rows, and their state.
+    /// The newer rows and their state.
     rows: Vec<[f64; ARGUMENTS_MAX]>,
     back: Numbers,
 }
@@ -62,7 +63,7 @@ impl TwoStacks {
         (self.of.add)(&mut self.back, values);
     }
 
-    /// Lets the oldest row go; `None` where there is none.
+    /// Removes the oldest row; `None` for an empty frame.
     fn pop(&mut self) -> Option<()> {
         if self.front.is_empty() {
             let mut state = [0.0; NUMBERS];
@@ -80,17 +81,17 @@ impl TwoStacks {
         each_row(columns, |_, values| self.push(values));
     }
 
-    /// Lets as many rows go from the start of the frame.
+    /// Removes rows from the start of the frame, one for each row of `columns`.
     ///
     /// # Errors
-    /// When there are fewer.
+    /// Fails if the frame has fewer rows.
     pub fn leave(&mut self, columns: &[ArrayRef]) -> Result<(), NeverEntered> {
         let mut leaving = 0;
         each_row(columns, |_, _| leaving += 1);
         (0..leaving).try_for_each(|_| self.pop()).ok_or(NeverEntered)
     }
 
-    /// The result of the frame; `None` for NULL.
+    /// Returns the result of the frame; `None` for NULL.
     #[must_use]
     pub fn value(&self) -> Option<f64> {
         (self.of.value)(&self.state_of_frame())
@@ -119,7 +120,7 @@ impl TwoStacks {
 mod tests {
     use super::*;
 
-    /// Sums and means of each frame, by the frames' own rows.
+    /// Expected values: sums and means of the rows of each frame alone.
     #[test]
     fn what_left_the_frame_leaves_no_trace() {
         let values = [1e17, 1.0, 2.0, f64::NAN, 4.0, 5.0, f64::INFINITY, 7.0, 8.0, -0.25, 1e308, 1e308, 3.0, 0.5];

@@ -296,11 +296,11 @@ fn folded(inputs: &[Values]) -> Vec<FoldInput<'_>> {
     inputs.iter().map(Values::folded).collect()
 }
 
-/// What no integer of a slice is greater than, with or without a sign: all bits that one of them has.
+/// Returns an upper bound of the magnitudes of a slice: all bits that any of its integers has.
 #[must_use]
 pub fn magnitude(values: &[i64]) -> u64 {
     let bits = values.iter().fold(0, |bits, value| bits | (value ^ (value >> 63)));
-    // The least integer is greater than the greatest by one.
+    // The magnitude of the smallest integer exceeds that of the largest by one.
     if bits == 0 { u64::from(!values.is_empty()) } else { (u64::MAX >> bits.leading_zeros()) + 1 }
 }
 
@@ -332,7 +332,7 @@ impl Values {
         Ok(Values { array, present })
     }
 
-    /// What no integer among them is greater than, with or without a sign. Values that are not there may count.
+    /// Returns an upper bound of the magnitudes of the integers. NULL slots may count.
     #[must_use]
     pub fn magnitude(&self) -> u64 {
         let integers = self.array.as_ref().and_then(|array| array.as_primitive_opt::<Int64Type>());

@@ -1,4 +1,4 @@
-//! Abbreviations of time zones, with the offsets that PostgreSQL 15 gives them by default.
+//! Time zone abbreviations with the default offsets of PostgreSQL 15.
 
 /// Minutes east of Greenwich by abbreviation, sorted. `IST` is Israel, `BST` British summer time.
 const OFFSETS: &[(&str, i16)] = &[
@@ -199,7 +199,7 @@ const OFFSETS: &[(&str, i16)] = &[
     ("ZULU", 0),
 ];
 
-/// Seconds east of Greenwich of an abbreviation in any case.
+/// Returns seconds east of Greenwich for an abbreviation in any case.
 pub(super) fn offset_seconds(text: &str) -> Option<i64> {
     let name = text.to_ascii_uppercase();
     let at = OFFSETS.binary_search_by(|(own, _)| (*own).cmp(name.as_str())).ok()?;

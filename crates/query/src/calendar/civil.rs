@@ -1,4 +1,4 @@
-//! A timestamp taken apart by the calendar, in UTC.
+//! The calendar fields of a timestamp, in UTC.
 
 use tidalite_types::TimeUnit;
 use tidalite_types::time::{civil_from_days, days_from_civil};
@@ -28,12 +28,14 @@ impl Civil {
     }
 }
 
-/// There is no year 0: the first century is of the years 1 to 100, the one before it of 1 to 100 before Christ.
+/// Returns the period of `years` years that contains a year, such as its century.
+///
+/// There is no year 0: the first century is 1 to 100, the one before it 100 to 1 BC.
 pub(crate) fn centuries(year: i64, years: i64) -> i64 {
     if year > 0 { (year - 1) / years + 1 } else { year / years - 1 }
 }
 
-/// The year and the week of ISO 8601: the first week has the year's first Thursday.
+/// Returns the ISO 8601 year and week: the first week has the year's first Thursday.
 pub(crate) fn week_of(t: &Civil) -> (i64, i64) {
     let thursday = t.days - (t.days + 3).rem_euclid(7) + 3;
     let (year, ..) = civil_from_days(thursday);

@@ -2,8 +2,8 @@
 //!
 //! In: timestamps as counts of a unit since 1970, UTC. Nothing here asks the time: what "now" is comes as an argument.
 //!
-//! Reading order: [`stride`] lengths such as `5m`; [`zone`] offsets from UTC; [`civil`] parts of a timestamp; [`buckets`] which stretch of time a
-//! timestamp falls into; [`interval`] the texts after `IN`.
+//! Reading order: [`stride`] lengths such as `5m`; [`zone`] offsets from UTC; [`civil`] calendar fields of a timestamp;
+//! [`buckets`] the time slice of a timestamp; [`interval`] the texts after `IN`.
 
 mod abbreviations;
 pub(crate) mod buckets;

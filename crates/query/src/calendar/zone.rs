@@ -4,20 +4,20 @@ use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeZone as _};
 use chrono_tz::{OffsetComponents, Tz};
 use tidalite_types::time::{civil_from_days, days_from_civil};
 
-/// The time zone of a session, in which its timestamps with a zone are shown.
+/// The time zone of a session, in which timestamps with a zone are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeZone(Zone);
 
 impl TimeZone {
     pub const UTC: TimeZone = TimeZone(Zone::UTC);
 
-    /// A name of the tz database or an offset, as in SQL; `None` when it is neither.
+    /// Parses a name of the tz database or an offset; `None` for other texts.
     #[must_use]
     pub fn parse(text: &str) -> Option<TimeZone> {
         Zone::parse(text).map(TimeZone)
     }
 
-    /// Seconds that clocks there are ahead of UTC, at an instant in seconds since 1970.
+    /// Returns the offset from UTC at an instant, both in seconds.
     #[must_use]
     pub fn offset_seconds(self, utc_s: i64) -> i64 {
         self.0.offset(utc_s)
@@ -49,8 +49,10 @@ impl Zone {
         found.map(Zone::Place)
     }
 
-    /// As `AT TIME ZONE` reads a zone, which is as PostgreSQL does: an abbreviation is one offset all year, and an offset
-    /// counts hours west of Greenwich, as POSIX has it: `+02`, `UTC+2`.
+    /// Parses a zone with PostgreSQL's rules for `AT TIME ZONE`.
+    ///
+    /// An abbreviation is one offset all year, and an offset counts hours west of Greenwich, as in POSIX: `+02`,
+    /// `UTC+2`.
     pub fn parse_postgres(text: &str) -> Option<Zone> {
         let text = text.trim();
         if let Some(seconds) = super::abbreviations::offset_seconds(text) {
@@ -65,8 +67,9 @@ impl Zone {
         })
     }
 
-    /// The instant at which clocks show a time, as PostgreSQL has it: of two instants the later one, and of a time that
-    /// the clock skips the instant by the offset before the change.
+    /// Returns the instant of a local time, as PostgreSQL does.
+    ///
+    /// An ambiguous time gives the later instant; a skipped time uses the offset before the change.
     pub fn instant_of(self, local_s: i64) -> i64 {
         let tz = match self {
             Zone::Fixed(seconds) => return local_s - seconds,
@@ -122,10 +125,10 @@ impl Zone {
     }
 }
 
-/// The last year whose changes of clocks the tz database here has; later years repeat the rules of earlier ones.
+/// The last year of the tz database's transitions here; later years repeat the rules of earlier ones.
 const KNOWN_YEAR: i64 = 2099;
 
-/// Seconds between a time past the known years and the same time of a known year with the same days of the week.
+/// Returns the seconds since the same local time of a known year with the same weekdays.
 fn since_known(seconds: i64) -> i64 {
     let (year, ..) = civil_from_days(seconds.div_euclid(86_400));
     if year <= KNOWN_YEAR {
@@ -133,7 +136,7 @@ fn since_known(seconds: i64) -> i64 {
     }
     let first = |year| days_from_civil(year, 1, 1);
     let shape = |year| (first(year).rem_euclid(7), first(year + 1) - first(year));
-    // In 28 years there is one of each of the fourteen shapes.
+    // Every 28 years contain each of the fourteen calendar shapes.
     let alike = (KNOWN_YEAR - 27..=KNOWN_YEAR).find(|known| shape(*known) == shape(year));
     alike.map_or(0, |known| (first(year) - first(known)) * 86_400)
 }
@@ -183,7 +186,7 @@ mod tests {
         assert_eq!((lord_howe.offset(BACK), lord_howe.standard_offset(BACK)), (39_600, 37_800));
     }
 
-    /// Outputs of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn instants_of_skipped_and_doubled_times() {
         let london = Zone::parse("Europe/London").expect("a place");
@@ -192,7 +195,9 @@ mod tests {
         assert_eq!(london.instant_of(BACK - 86_400), BACK - 90_000);
     }
 
-    /// Outputs of PostgreSQL 15: 2262-04-11 and 9999-07-01 are summer in Berlin, 9999-12-31 is not.
+    /// Expected values are outputs of PostgreSQL 15.
+    ///
+    /// 2262-04-11 and 9999-07-01 are summer in Berlin, 9999-12-31 is not.
     #[test]
     fn years_past_the_tables() {
         let berlin = Zone::parse("Europe/Berlin").expect("a place");
@@ -204,7 +209,7 @@ mod tests {
         assert_eq!(berlin.instant_of(at(9999, 7, 1)), at(9999, 7, 1) - 7_200);
     }
 
-    /// Outputs of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn zones_of_postgresql() {
         let cases =

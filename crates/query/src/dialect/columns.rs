@@ -1,7 +1,7 @@
-//! Definitions of columns and the constraints beside them, as PostgreSQL's clients write them.
+//! Column definitions and constraints, as PostgreSQL's clients write them.
 //!
-//! A primary key is what upsert keys are here: rows with the same key replace each other. It has the designated timestamp
-//! in it, by which rows are found. Constraints that are not kept are refused, with what to write instead.
+//! A primary key becomes the upsert keys of the table: rows with the same key replace each other. The key contains the
+//! designated timestamp, by which rows are found. Unsupported constraints are rejected with a hint.
 
 use super::Input;
 use crate::{Error, Result};
@@ -11,14 +11,14 @@ use tidalite_types::{ColumnType, SqlState};
 
 type Columns = Vec<(String, ColumnType)>;
 
-/// A primary key, and where it stands.
+/// A primary key and its position in the statement.
 struct PrimaryKey {
     columns: Vec<String>,
     position: usize,
 }
 
 impl PrimaryKey {
-    /// The first of its columns that is a timestamp: the designated one, unless another is named.
+    /// Returns the first timestamp column of the key: the designated one, unless another is named.
     fn timestamp(&self, columns: &Columns) -> Option<String> {
         let is_time = |name: &&String| {
             columns.iter().any(|(known, of)| same_name(known, name) && matches!(of, ColumnType::Timestamp(_)))
@@ -26,7 +26,7 @@ impl PrimaryKey {
         self.columns.iter().find(is_time).cloned()
     }
 
-    /// The upsert keys of the table.
+    /// Returns the upsert keys of the table.
     fn upsert_keys(self, columns: &Columns, designated: Option<&str>, dedup: Vec<String>) -> Result<Vec<String>> {
         let refused =
             |message: String| Error::invalid(message).with_code(SqlState::FEATURE_NOT_SUPPORTED).at(self.position);
@@ -54,16 +54,16 @@ impl PrimaryKey {
     }
 }
 
-/// What is said of the columns of a new table.
+/// The constraints of a new table's columns.
 #[derive(Default)]
 pub(super) struct Constraints {
     key: Option<PrimaryKey>,
-    /// Columns that are said never to be NULL, and where.
+    /// Columns declared NOT NULL, with their positions.
     not_null: Vec<(String, usize)>,
 }
 
 impl Constraints {
-    /// The designated timestamp and the upsert keys that they come to, with what else is said of the table.
+    /// Returns the designated timestamp and the upsert keys that follow from all clauses.
     pub fn settle(
         self,
         columns: &Columns,
@@ -84,7 +84,7 @@ impl Constraints {
 }
 
 impl Input<'_> {
-    /// The columns of CREATE TABLE in their parentheses, with the constraints among them.
+    /// Parses the parenthesized columns of CREATE TABLE, with the constraints among them.
     pub(super) fn column_definitions(&mut self) -> Result<(Columns, Constraints)> {
         self.expect_symbol(&Token::LParen)?;
         let (mut columns, mut constraints) = (Columns::new(), Constraints::default());
@@ -108,7 +108,7 @@ impl Input<'_> {
         Ok((columns, constraints))
     }
 
-    /// A constraint of the whole table, if one stands here.
+    /// Parses a table constraint, if one begins at this token.
     fn table_constraint(&mut self, key: &mut Option<PrimaryKey>) -> Result<bool> {
         let opens = |n: usize, input: &Self| matches!(input.parser.peek_nth_token_ref(n).token, Token::LParen);
         let position = self.position();
@@ -156,7 +156,7 @@ impl Input<'_> {
         Ok(columns)
     }
 
-    /// What follows the type of a column in CREATE TABLE.
+    /// Parses the options after a column type in CREATE TABLE.
     fn options(&mut self, column: &str, constraints: &mut Constraints) -> Result<()> {
         loop {
             let position = self.position();
@@ -171,14 +171,15 @@ impl Input<'_> {
         }
     }
 
-    /// What follows the type of a column in ALTER TABLE.
+    /// Parses the options after a column type in ALTER TABLE.
     pub(super) fn column_options(&mut self) -> Result<()> {
         while self.option()? {}
         Ok(())
     }
 
-    /// One option of a column. Some are QuestDB's, and need nothing here: dictionaries size themselves, and no column needs
-    /// an index.
+    /// Parses one column option.
+    ///
+    /// QuestDB's options have no effect: dictionaries size themselves, and no column needs an index.
     fn option(&mut self) -> Result<bool> {
         const REFUSED: &[&str] =
             &["not", "default", "primary", "unique", "references", "check", "generated", "constraint", "collate"];
@@ -197,7 +198,7 @@ impl Input<'_> {
     }
 }
 
-/// The error of a constraint that is not kept.
+/// Creates the error for an unsupported constraint.
 fn unsupported(word: &str, position: usize) -> Error {
     let (what, hint) = match word {
         "not" => ("NOT NULL", "leave it out: only the designated timestamp is never NULL"),

@@ -1,7 +1,7 @@
-//! Statements that are several: queries whose WITH changes rows, and MERGE.
+//! Statements that consist of several: queries whose WITH changes rows, and MERGE.
 //!
-//! In: the tokens of a statement. Out: statements of one kind each, which are run one after another over the same rows and
-//! committed together. Every part keeps its tokens and so the places of its errors.
+//! Input: the tokens of a statement. Output: statements of one kind each, which run one after another on the same
+//! snapshot and commit together. Every part keeps its tokens and so the positions of its errors.
 //!
 //! MERGE is an UPDATE … FROM, a DELETE … USING or an INSERT … SELECT for each of its clauses: a clause acts where its own
 //! condition holds and those of the clauses before it do not.
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 type Tokens = [TokenWithSpan];
 
-/// The steps of a statement; `None` for one that is a single one.
+/// Splits a statement into steps; `None` if the statement is a single one.
 pub(super) fn compound(tokens: &Tokens, words: &Arc<Words>) -> Result<Option<Statement>> {
     let Some(first) = tokens.iter().find(|t| !matches!(t.token, Token::Whitespace(_) | Token::SemiColon)) else {
         return Ok(None);
@@ -31,7 +31,7 @@ pub(super) fn compound(tokens: &Tokens, words: &Arc<Words>) -> Result<Option<Sta
     if is_merge { merge(cut).map(Some) } else { with_changes(cut) }
 }
 
-/// Tokens that are taken from the front.
+/// A cursor that takes tokens from the front.
 #[derive(Clone, Copy)]
 struct Cut<'a> {
     tokens: &'a Tokens,
@@ -40,7 +40,7 @@ struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// The next token that is no blank.
+    /// Returns the next token that is not whitespace.
     fn peek(&mut self) -> &'a Token {
         while self.tokens.get(self.at).is_some_and(|t| matches!(t.token, Token::Whitespace(_))) {
             self.at += 1;
@@ -94,7 +94,7 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// What is in the parentheses that begin here.
+    /// Takes the tokens inside the parentheses that begin at the cursor.
     fn parenthesized(&mut self, what: &str) -> Result<&'a Tokens> {
         if !self.take_symbol(&Token::LParen) {
             return Err(self.expected(what));
@@ -110,7 +110,7 @@ impl<'a> Cut<'a> {
         Err(self.expected(")"))
     }
 
-    /// What comes before one of these words, outside of parentheses and CASE.
+    /// Takes the tokens before one of these words, outside of parentheses and CASE.
     fn until(&mut self, ends: &[&str]) -> &'a Tokens {
         let (from, mut depth) = (self.at, 0);
         while let Some(token) = self.tokens.get(self.at) {
@@ -127,14 +127,14 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// A part of a statement, written of words of ours and tokens of the statement.
+/// Generated text of a step: keywords of this module and tokens of the statement.
 struct Text<'a> {
     tokens: Vec<TokenWithSpan>,
     near: &'a TokenWithSpan,
 }
 
 impl<'a> Text<'a> {
-    /// `near` is where words of ours are, in errors.
+    /// Creates an empty text. `near` gives generated words their position in errors.
     fn new(near: &'a TokenWithSpan) -> Text<'a> {
         Text { tokens: Vec::new(), near }
     }
@@ -153,7 +153,7 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// In parentheses.
+    /// Appends a group in parentheses.
     fn group(self, inner: impl FnOnce(Self) -> Self) -> Self {
         inner(self.push(Token::LParen)).push(Token::RParen)
     }
@@ -163,23 +163,23 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A table expression of WITH.
+/// A common table expression of WITH.
 struct Expression<'a> {
     name: &'a TokenWithSpan,
     columns: Vec<String>,
-    /// All of it, its name first.
+    /// All tokens of the expression, its name first.
     whole: &'a Tokens,
     body: &'a Tokens,
     changes: bool,
 }
 
-/// `None` when nothing is changed within WITH.
+/// Splits a WITH statement; `None` if no expression of WITH changes rows.
 fn with_changes(mut cut: Cut<'_>) -> Result<Option<Statement>> {
     let Some(with) = cut.next() else { return Ok(None) };
     let is_recursive = cut.take("recursive");
     let mut expressions = Vec::new();
     loop {
-        // What is wrong is told by the parser of queries.
+        // The query parser reports syntax errors.
         let Ok(expression) = expression(&mut cut) else { return Ok(None) };
         expressions.push(expression);
         if !cut.take_symbol(&Token::Comma) {
@@ -201,7 +201,7 @@ fn with_changes(mut cut: Cut<'_>) -> Result<Option<Statement>> {
             }
         };
         let statement = Box::new(text.parsed(cut.words)?);
-        // The columns that a query's expression is given, it has already.
+        // The expression of a query already carries its column list.
         let columns = if expression.changes { expression.columns.clone() } else { Vec::new() };
         steps.push(Step::Named { name: word_of(expression.name), columns, statement });
     }
@@ -242,12 +242,12 @@ fn word_of(token: &TokenWithSpan) -> String {
     }
 }
 
-/// What MERGE says of its tables.
+/// The tables of a MERGE.
 struct Merge<'a> {
     near: &'a TokenWithSpan,
-    /// With its alias.
+    /// The target table with its alias.
     target: &'a Tokens,
-    /// Without.
+    /// The target table without its alias.
     table: &'a Tokens,
     source: Vec<TokenWithSpan>,
     on: &'a Tokens,
@@ -263,9 +263,9 @@ struct Clause<'a> {
 enum Action<'a> {
     Nothing,
     Delete,
-    /// What stands behind SET.
+    /// The assignments after SET.
     Update(&'a Tokens),
-    /// Columns in their parentheses, and the expressions of VALUES.
+    /// The columns in parentheses, and the expressions of VALUES.
     Insert(&'a Tokens, &'a Tokens),
 }
 
@@ -290,7 +290,7 @@ fn merge(mut cut: Cut<'_>) -> Result<Statement> {
         if *cut.peek() == Token::LParen {
             cut.parenthesized("columns")?;
         }
-        // Its rows are computed once.
+        // The source rows are computed once.
         let text = Text::new(near).words(&["select"]).push(Token::Mul).words(&["from"]);
         let statement = Box::new(text.tokens(&cut.tokens[from..cut.at]).parsed(cut.words)?);
         steps.push(Step::Named { name: word_of(name), columns: Vec::new(), statement });
@@ -350,7 +350,7 @@ fn clause<'a>(cut: &mut Cut<'a>) -> Result<Clause<'a>> {
 }
 
 impl<'a> Merge<'a> {
-    /// The condition under which a clause acts on a pair of rows, or on a row of the source alone.
+    /// Returns the condition under which a clause acts on a pair of rows, or on a source row alone.
     fn condition<'t>(&self, text: Text<'t>, clauses: &[Clause], at: usize) -> Text<'t> {
         let clause = &clauses[at];
         let text = match clause.condition {
@@ -367,7 +367,7 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// Finds a row that several rows of the source would change.
+    /// Returns the step that finds a target row matched by several source rows.
     fn once_each(&self, clauses: &[Clause], words: &Arc<Words>) -> Result<Step> {
         let text = Text::new(self.near).words(&["delete", "from"]).tokens(self.target).words(&["using"]);
         let text = text.tokens(&self.source).words(&["where"]).group(|text| text.tokens(self.on));
@@ -384,7 +384,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The statement of a clause; `None` where it does nothing.
+    /// Returns the statement of a clause; `None` for DO NOTHING.
     fn step(&self, clauses: &[Clause], at: usize) -> Option<Text<'a>> {
         let text = Text::new(self.near);
         let pairs = |text: Text<'a>| {

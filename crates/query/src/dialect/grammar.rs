@@ -17,19 +17,21 @@ const CONCATENATION_PRECEDENCE: u8 = 25;
 #[derive(Debug)]
 pub(crate) struct TidaliteDialect;
 
-/// Operands that the stock parser may begin for each token of a statement, and for a short one. It begins some of them
-/// several times, and takes 2ⁿ time for n expressions within each other when there is something in them that it does not
-/// know; then it stops here.
+/// Operands that the stock parser may begin: for each token, and for a short statement.
+///
+/// The stock parser begins some operands several times, and takes 2ⁿ time for n nested expressions that contain a
+/// syntax error; at this limit it stops.
 const STEPS_PER_TOKEN: usize = 64;
 const STEPS_MIN: usize = 10_000;
 
 thread_local! {
-    /// Operands that the stock parser may still begin on this thread. Its hook for dialects sees nothing but the dialect, of
-    /// which there is one.
+    /// Operands that the stock parser may still begin on this thread.
+    ///
+    /// The parser's hook gets only the dialect, which is one static value.
     static STEPS: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// While it lives, the stock parser is stopped after so many steps.
+/// A guard during whose lifetime the stock parser stops after a number of steps.
 pub(super) struct StepLimit {
     before: usize,
 }
@@ -68,7 +70,9 @@ impl Dialect for TidaliteDialect {
         c.is_alphanumeric() || matches!(c, '_' | '$' | '#' | '@')
     }
 
-    /// Parses nothing; counts steps. The error is the one that the parser passes on at once, whatever it was trying.
+    /// Counts a step and parses nothing.
+    ///
+    /// At the limit the result is the error that the parser passes on at once.
     fn parse_prefix(&self, _: &mut Parser) -> Option<std::result::Result<Expr, ParserError>> {
         let left = STEPS.get();
         STEPS.set(left.saturating_sub(1));

@@ -1,10 +1,10 @@
-//! `INTERVAL '1 day 04:05:06'`: all forms of PostgreSQL in the one that the planner reads.
+//! `INTERVAL '1 day 04:05:06'`: converts PostgreSQL's input forms to the form that the planner reads.
 
 use datafusion::sql::sqlparser::ast::{DateTimeField, Expr, Interval as Written, UnaryOperator, Value};
 use tidalite_types::Interval;
 use tidalite_types::interval::{IntervalField, IntervalFields};
 
-/// Writes a constant interval as months, days and nanoseconds; what has no form of an interval stays, to be refused.
+/// Rewrites a constant interval as months, days and nanoseconds; an invalid text stays.
 pub(super) fn canonical(written: &mut Written) {
     let Some(text) = constant(&written.value) else { return };
     let Ok(fields) = fields(written) else { return };
@@ -37,7 +37,7 @@ fn constant(expr: &Expr) -> Option<String> {
     }
 }
 
-/// The fields behind the literal; an error where one is no field of SQL.
+/// Returns the fields after the literal; an error for a field that SQL does not have.
 fn fields(written: &Written) -> Result<Option<IntervalFields>, ()> {
     let field = |field: &DateTimeField| {
         let name = field.to_string();

@@ -1,12 +1,18 @@
 //! Text to [`Statement`]: DataFusion's SQL for queries, our own grammar for everything else.
 //!
-//! In: one statement, of any size and content. Out: a statement or an error with its place; never a panic.
-//! Words are folded to lower case on the way ([`crate::names`]).
+//! Input: one statement, of any size and content. Output: a statement or an error with its position; never a panic.
+//! Words are folded to lower case ([`crate::names`]).
 //!
-//! Reading order: [`syntax`] what is a statement at all; [`grammar`] what the tokenizer and the query parser accept; [`postgres`], [`declare`], [`clauses`],
-//! [`joins`], [`timed`], [`pivot`], [`exclusions`], [`geohashes`], [`subscripts`] and [`symmetric`] what is done to tokens before it; [`compound`] those that are several; [`statements`] which statement it is; [`change`] of rows;
-//! [`create`] and [`alter`] tables of [`columns`]; [`view`]s; [`mod@copy`]; [`types`] names of types; [`rewrite`] of queries before they are planned,
-//! with [`balanced`], [`laterals`], [`group_by`], [`row_values`], [`windows`], [`using`], [`relations`], [`sequences`], [`set_returning`], [`templates`], [`operators`], [`casts`] and [`synonyms`].
+//! Reading order:
+//!
+//! - [`syntax`] rejects syntax errors; [`grammar`] limits the tokenizer and the query parser.
+//! - Token rewrites before the query parser: [`postgres`], [`declare`], [`clauses`], [`joins`], [`timed`], [`pivot`],
+//!   [`exclusions`], [`geohashes`], [`subscripts`], [`symmetric`].
+//! - [`compound`] splits statements of several steps; [`statements`] dispatches by kind: [`change`] of rows, [`create`]
+//!   and [`alter`] of tables with [`columns`], [`view`], [`mod@copy`]; [`types`] has type names.
+//! - [`rewrite`] changes queries before planning, with [`balanced`], [`laterals`], [`group_by`], [`row_values`],
+//!   [`windows`], [`using`], [`relations`], [`sequences`], [`set_returning`], [`templates`], [`operators`], [`casts`]
+//!   and [`synonyms`].
 
 mod alter;
 mod balanced;
@@ -95,8 +101,9 @@ pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
     statement(tokens, words)
 }
 
-/// A statement whose parameters have no values yet: with none at all, and with typed NULLs for those whose type is
-/// given. The list is made as long as the statement has parameters. `given` are types that no column has.
+/// Parses a statement without parameter values: once untyped, once with typed NULLs.
+///
+/// The list is made as long as the statement has parameters. `given` are types that no column has.
 pub(crate) fn parse_unbound(
     sql: &str,
     types: &mut Vec<Option<ColumnType>>,
@@ -114,7 +121,7 @@ fn words_of(sql: &str) -> Result<(Vec<TokenWithSpan>, Arc<Words>)> {
     folded(sql)
 }
 
-/// The tokens of a text, their words folded.
+/// Splits a text into tokens with folded words.
 fn folded(sql: &str) -> Result<(Vec<TokenWithSpan>, Arc<Words>)> {
     let mut tokens = tokenize(sql)?;
     let words = Arc::new(Words::fold(sql, &mut tokens));

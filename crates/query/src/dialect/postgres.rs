@@ -1,7 +1,7 @@
 //! What clients of PostgreSQL write in their own queries about tables and types, in plainer words.
 //!
-//! `pg_catalog.` before a function or a type goes, `OPERATOR(pg_catalog.~)` is `~`, and `COLLATE` goes where it names the
-//! order that texts have anyway.
+//! The prefix `pg_catalog.` of functions and types is removed, `OPERATOR(pg_catalog.~)` becomes `~`, and `COLLATE` is
+//! removed where it names the default byte order.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -23,7 +23,7 @@ pub(super) fn plain(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         } else if let Some(taken) = collation(rest) {
             at += taken;
         } else if is_hidden(rest) {
-            // The number of the table that a row is of, and the transaction it is from: there is one table, and none.
+            // `tableoid` and the system transaction columns are constant 0.
             out.push(TokenWithSpan::new(Token::Number("0".to_owned(), false), tokens[at].span));
             at += 3;
         } else if is_qualified(rest) && (is_call(rest) || follows_cast(&out)) {
@@ -46,7 +46,7 @@ fn is_qualified(tokens: &[TokenWithSpan]) -> bool {
         && matches!(tokens.get(2).map(|t| &t.token), Some(Token::Word(_)))
 }
 
-/// `c.tableoid`, `c.xmin`: columns of PostgreSQL's that no row has here.
+/// Returns true for `c.tableoid` and `c.xmin`, PostgreSQL's system columns.
 fn is_hidden(tokens: &[TokenWithSpan]) -> bool {
     matches!(tokens.first().map(|t| &t.token), Some(Token::Word(_)))
         && tokens.get(1).is_some_and(|t| t.token == Token::Period)
@@ -75,7 +75,7 @@ fn operator(tokens: &[TokenWithSpan]) -> Option<(TokenWithSpan, usize)> {
     is.then(|| (tokens[4].clone(), 6))
 }
 
-/// The tokens of `COLLATE "C"` and its like: texts are ordered by their bytes anyway.
+/// Returns the length of `COLLATE "C"` and similar clauses: strings are ordered by bytes anyway.
 fn collation(tokens: &[TokenWithSpan]) -> Option<usize> {
     const BY_BYTES: &[&str] = &["c", "default", "posix", "ucs_basic", "c.utf-8", "c.utf8"];
     if !is_word(tokens, 0, "collate") {

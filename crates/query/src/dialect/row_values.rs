@@ -1,4 +1,4 @@
-//! `(x, y) IN (SELECT a, b …)`, which the planner does not know, as questions for rows that are equal.
+//! Rewrites `(x, y) IN (SELECT a, b …)`, which the planner does not support, to EXISTS over equal rows.
 
 use super::TidaliteDialect;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -23,7 +23,7 @@ pub(super) fn rewritten(select: &mut Select) {
     values(&mut select.from);
 }
 
-/// Those of a node, with three values; not those of sub-queries in it.
+/// Rewrites the row values of a node with three-valued logic; row values of nested sub-queries stay.
 pub(super) fn values(node: &mut impl VisitMut) {
     super::visit::change_own(node, &mut |expr| {
         if let Some((values, subquery, negated)) = row_of(expr)
@@ -34,7 +34,7 @@ pub(super) fn values(node: &mut impl VisitMut) {
     });
 }
 
-/// Each of the conditions that have to be true: NULL is as good as false.
+/// Rewrites each conjunct of a condition, where NULL counts as false.
 fn conditions(expr: &mut Expr) {
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
@@ -65,7 +65,7 @@ fn row_of(expr: &Expr) -> Option<(&Vec<Expr>, &Query, bool)> {
     }
 }
 
-/// True when a row is equal, else NULL when one may be, else false.
+/// Returns true when a row is equal, else NULL when one may be equal, else false.
 fn is_in(values: &[Expr], subquery: &Query, negated: bool) -> Option<Expr> {
     let equal = equal(values)?;
     let found = exists(values.len(), subquery, equal.clone())?;
@@ -87,7 +87,7 @@ fn item(n: usize) -> Ident {
     Ident::new(format!("__item{n}"))
 }
 
-/// That the items of a row are equal to the values.
+/// Returns the condition that the items of a row are equal to the values.
 fn equal(values: &[Expr]) -> Option<Expr> {
     let binary = |left, op, right| Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) };
     let each = values
@@ -105,7 +105,7 @@ fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) }
 }
 
-/// Whether the sub-query has a row for which `hit` is true.
+/// Returns EXISTS of the sub-query rows for which `hit` is true.
 fn exists(items: usize, subquery: &Query, hit: Expr) -> Option<Expr> {
     let names: Vec<String> = (0..items).map(|n| item(n).value).collect();
     let sql = format!("EXISTS (SELECT 1 FROM __rows AS __in({}))", names.join(", "));
@@ -114,7 +114,7 @@ fn exists(items: usize, subquery: &Query, hit: Expr) -> Option<Expr> {
     let mut rows = subquery.clone();
     if let SetExpr::Select(select) = rows.body.as_mut() {
         for (n, item) in select.projection.iter_mut().enumerate() {
-            // Two columns may have one name.
+            // Two columns may have the same name.
             if let SelectItem::UnnamedExpr(expr) = item {
                 *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: self::item(n) };
             }
@@ -127,7 +127,7 @@ fn exists(items: usize, subquery: &Query, hit: Expr) -> Option<Expr> {
     Some(exists)
 }
 
-/// Puts the query in the place of the table.
+/// Replaces the table by the query.
 struct Rows<'a>(&'a Query);
 
 impl VisitorMut for Rows<'_> {

@@ -1,7 +1,7 @@
-//! Functions of PostgreSQL that give several rows, and scalar functions among tables.
+//! PostgreSQL's set-returning functions, and scalar functions in FROM.
 //!
-//! `ARRAY(SELECT …)` is a sub-query that collects its rows; `FROM current_database()` a query of one row;
-//! `generate_subscripts` and `_pg_expandarray` are unnested lists.
+//! `ARRAY(SELECT …)` becomes a sub-query that collects its rows, `FROM current_database()` a query of one row;
+//! `generate_subscripts` and `_pg_expandarray` become unnested lists.
 
 use super::{TidaliteDialect, relations};
 use super::sequences::call;
@@ -12,16 +12,16 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
-/// What a NULL list is given as: an empty one.
+/// The function that replaces a NULL list by an empty one.
 pub(crate) const OR_EMPTY: &str = "__or_empty";
-/// The items of a list, each with its place.
+/// The function that returns the items of a list, each with its subscript.
 pub(crate) const EXPANDED: &str = "__expanded";
-/// The numbers of the items of a list.
+/// The function that returns the subscripts of a list.
 pub(crate) const SUBSCRIPTS: &str = "__subscripts";
 
-/// An expression of these as one that the planner knows.
+/// Rewrites these functions to expressions that the planner supports.
 pub(super) fn rewritten(expr: &mut Expr) {
-    // `(f(x)).n`, `(t.pair).n`: a field of a value.
+    // `(f(x)).n`, `(t.pair).n`: field access.
     if let Expr::CompoundFieldAccess { root, access_chain } = expr
         && matches!(root.as_ref(), Expr::Nested(_))
         && let [AccessExpr::Dot(Expr::Identifier(name))] = &access_chain[..]
@@ -59,7 +59,7 @@ fn arguments(function: &Function) -> Option<Vec<Expr>> {
     list.args.iter().map(expr).collect()
 }
 
-/// The rows of a query, in their order, as one list; an empty one when there are none.
+/// Collects the rows of a query, in their order, into one list; an empty list when there are no rows.
 fn collected(mut query: Box<Query>) -> Option<Expr> {
     let order = match query.order_by.as_ref().map(|order| &order.kind) {
         Some(OrderByKind::Expressions(exprs)) => exprs.clone(),
@@ -91,7 +91,7 @@ fn collected(mut query: Box<Query>) -> Option<Expr> {
     Some(call(OR_EMPTY, vec![template]))
 }
 
-/// Whether the rows are those of FROM and WHERE.
+/// Returns true if the rows are exactly those of FROM and WHERE.
 fn is_plain(query: &Query) -> bool {
     let SetExpr::Select(select) = query.body.as_ref() else { return false };
     let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
@@ -100,7 +100,7 @@ fn is_plain(query: &Query) -> bool {
     !is_grouped && !is_limited && !is_chosen
 }
 
-/// Scalar functions among the tables of a SELECT become queries of one row.
+/// Rewrites scalar functions in FROM to queries of one row.
 pub(super) fn in_from(select: &mut Select) {
     for of in &mut select.from {
         relations::relations_mut(of).for_each(as_query);
@@ -134,7 +134,7 @@ fn as_query(factor: &mut TableFactor) {
     *factor = TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None };
 }
 
-/// Whether the argument is known without a row, as the table function wants it.
+/// Returns true if the argument is constant, as a table function requires.
 fn is_constant(arg: &FunctionArg) -> bool {
     let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg else { return true };
     let mut expr = expr;
@@ -147,7 +147,7 @@ fn is_constant(arg: &FunctionArg) -> bool {
     }
 }
 
-/// The expression of a template.
+/// Parses the expression of a template.
 fn parsed(sql: &str) -> Option<Expr> {
     Parser::new(&TidaliteDialect).try_with_sql(sql).and_then(|mut parser| parser.parse_expr()).ok()
 }

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-/// Digits that every double keeps, and those that a DECIMAL has at most.
+/// Digits that every double keeps, and the maximum digits of a DECIMAL.
 const DOUBLE_DIGITS: usize = 15;
 const DECIMAL_DIGITS: usize = 38;
 
@@ -58,7 +58,7 @@ impl VisitorMut for Replacer {
             Expr::Cast { .. } => super::geohashes::cast(expr),
             Expr::Between { .. } => super::symmetric::replaced(expr),
             Expr::AnyOp { .. } | Expr::AllOp { .. } => listed(expr),
-            // The planner would negate the first part of an interval only.
+            // The planner would negate only the first part of an interval.
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if matches!(**inner, Expr::Interval(_)) => {
                 let interval = std::mem::replace(inner.as_mut(), Expr::Value(Value::Null.into()));
                 **inner = Expr::Nested(Box::new(interval));
@@ -212,7 +212,7 @@ fn named(function: &mut Function) {
         "max_by" => rename(function, "arg_max"),
         "sign" => rename(function, "signum"),
         "localtimestamp" => rename(function, "now"),
-        // The age of a time is counted from the start of the day.
+        // `age` with one argument counts from the start of the current day.
         "age" => {
             if let FunctionArguments::List(list) = &mut function.args
                 && list.args.len() == 1
@@ -228,7 +228,7 @@ fn named(function: &mut Function) {
     }
 }
 
-/// A number of more digits than a double keeps, as a cast of its text to a decimal that has room for it.
+/// Rewrites a number with more digits than a double keeps to a cast of its text to a decimal.
 fn long_number(value: &ValueWithSpan) -> Option<Expr> {
     let Value::Number(digits, _) = &value.value else { return None };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -271,7 +271,7 @@ fn similar_to(pattern: &str, escape: Option<char>) -> String {
     regex + ")$"
 }
 
-/// Named arguments in the places of their parameters, and 0 in those of others.
+/// Replaces named arguments by positional ones, with 0 for omitted parameters.
 fn positional(function: &mut Function, parameters: &[&str]) {
     let FunctionArguments::List(list) = &mut function.args else { return };
     if !list.args.iter().any(|arg| matches!(arg, FunctionArg::Named { .. })) {
@@ -287,7 +287,7 @@ fn positional(function: &mut Function, parameters: &[&str]) {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(at), value),
             _ => return,
         };
-        // An unknown name, or a place that is taken, is left to be refused.
+        // An unknown or repeated name stays and is rejected later.
         match place.and_then(|place| places.get_mut(place)) {
             Some(slot) if slot.is_none() => *slot = Some(value.clone()),
             _ => return,

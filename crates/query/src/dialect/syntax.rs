@@ -1,14 +1,14 @@
-//! What is a statement: decided by the parser of [`tidalite_sql`], before anything else reads the text.
+//! Syntax check by the parser of [`tidalite_sql`], before any other parser reads the text.
 //!
-//! It takes time in proportion to the text, where the stock parser takes time with 2ⁿ of n nested expressions when there
-//! is an error within them. So nothing that is no statement reaches the stock parser.
+//! This parser takes time linear in the text. The stock parser takes 2ⁿ time for n nested expressions that contain an
+//! error, so a text with a syntax error never reaches the stock parser.
 
 use crate::{Error, Result};
 
-/// Refuses what is no statement, with its place and, for common mistakes, a hint.
+/// Rejects a text that is not a statement, with the error position and, for common mistakes, a hint.
 ///
 /// # Errors
-/// The text is no statement, more than one, or past a limit of the parser.
+/// Fails if the text is not exactly one statement, or exceeds a limit of the parser.
 pub fn validate(sql: &str) -> Result<()> {
     match tidalite_sql::parse(sql) {
         Ok(_) => Ok(()),

@@ -66,8 +66,9 @@ fn mutilated_statements_do_not_panic() {
     }
 }
 
-/// The stock parser must not know a statement that the parser of [`tidalite_sql`] refuses: else what people run today
-/// would be refused tomorrow. Looked for among the SQL tests, with tokens left out, doubled and swapped.
+/// Statements that the parser of [`tidalite_sql`] rejects must be rejected by the stock parser, too.
+///
+/// Otherwise statements that ran before would fail. Inputs are the SQL tests with tokens removed, doubled and swapped.
 #[test]
 fn nothing_that_was_accepted_is_refused() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
@@ -106,7 +107,7 @@ fn nothing_that_was_accepted_is_refused() {
     assert!(refused.is_empty(), "{}\n{}", refused.len(), refused.join("\n"));
 }
 
-/// Numbers by chance, the same in every run.
+/// Returns pseudo-random numbers, the same in every run.
 fn chance() -> impl FnMut(usize) -> usize {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     move |below: usize| {

@@ -105,8 +105,9 @@ impl Mover<'_> {
         true
     }
 
-    /// `((…) TIMESTAMP(ts)) a`: the name behind the parentheses, which becomes one of the table within, and how many tokens
-    /// there are up to behind it.
+    /// Returns the alias after `((…) TIMESTAMP(ts)) a` and the number of tokens up to its end.
+    ///
+    /// The alias moves to the inner table.
     fn alias_of_parentheses(&self) -> Option<(Word, usize)> {
         if *self.token(4) != Token::RParen {
             return None;

@@ -15,13 +15,13 @@ use tidalite_types::{ColumnType, TimeUnit};
 const DECIMAL_DEFAULT: ColumnType = ColumnType::Decimal { precision: 18, scale: 3 };
 const DIMS_MAX: u8 = 32;
 
-/// Digits of a binary fraction that a REAL has; with more FLOAT(n) is a DOUBLE.
+/// Maximum binary digits of a REAL; FLOAT(n) with more digits is a DOUBLE.
 const REAL_DIGITS_MAX: u64 = 24;
 const DOUBLE_DIGITS_MAX: u64 = 53;
-/// Digits of a second that PostgreSQL's timestamps can have.
+/// Maximum fractional digits of a second in a TIMESTAMP(n).
 const SECOND_DIGITS_MAX: u64 = 9;
 
-/// Types of PostgreSQL that no column can have, and what to write instead.
+/// PostgreSQL types that no column can have, with the type to use instead.
 const WITHOUT_COLUMNS: &[(&str, &str)] = &[
     ("serial", "write LONG: numbers are not made here, the client gives them"),
     ("serial4", "write LONG: numbers are not made here, the client gives them"),
@@ -92,11 +92,12 @@ impl Input<'_> {
         }
     }
 
-    /// The type with what stands in parentheses behind its name.
+    /// Parses the parameters in parentheses after a type name.
     fn with_parameters(&mut self, name: &str, base: ColumnType, position: usize) -> Result<ColumnType> {
         let is_one = matches!(name, "float" | "timestamp" | "timestamptz")
             || matches!(base, ColumnType::Decimal { .. } | ColumnType::Varchar);
-        // `ts TIMESTAMP(ts)` would be no type, but a column cannot be followed by a clause of the table.
+        // `ts TIMESTAMP(ts)` has no number in the parentheses and is rejected later: a column definition has no table
+        // clause.
         let is_number = matches!(self.parser.peek_nth_token_ref(1).token, Token::Number(..));
         if !is_one || !is_number || !matches!(self.parser.peek_token_ref().token, Token::LParen) {
             return Ok(base);
@@ -116,13 +117,13 @@ impl Input<'_> {
             ColumnType::Timestamp(_) => {
                 timestamp(first).ok_or_else(|| refused("timestamp precision must be between 0 and 9"))
             }
-            // The length of a VARCHAR(n) limits nothing, as in QuestDB and DuckDB.
+            // The length of VARCHAR(n) has no effect, as in QuestDB and DuckDB.
             other => Ok(other),
         }
     }
 }
 
-/// FLOAT(n), as in PostgreSQL; `None` for an n that there is not.
+/// Returns the type of FLOAT(n), as in PostgreSQL; `None` for an invalid n.
 fn double(digits: u64) -> Option<ColumnType> {
     match digits {
         1..=REAL_DIGITS_MAX => Some(ColumnType::Float),
@@ -131,7 +132,9 @@ fn double(digits: u64) -> Option<ColumnType> {
     }
 }
 
-/// TIMESTAMP(n): milliseconds, microseconds or nanoseconds, whichever hold so many digits of a second.
+/// Returns the type of TIMESTAMP(n).
+///
+/// Milliseconds for 3, else microseconds up to 6, else nanoseconds.
 fn timestamp(digits: u64) -> Option<ColumnType> {
     let unit = match digits {
         3 => TimeUnit::Millis,
@@ -194,7 +197,7 @@ fn has_zone(zone: &ast::TimezoneInfo) -> bool {
     matches!(zone, ast::TimezoneInfo::Tz | ast::TimezoneInfo::WithTimeZone)
 }
 
-/// Types of the catalog's columns that no table of ours can have.
+/// Returns a type of catalog columns that no user table can have.
 fn of_catalog(name: &str) -> Option<PgType> {
     let found = pg_type::TYPES.iter().find(|of| of.name == name)?;
     let is_text = matches!(*found, pg_type::NAME | pg_type::CHAR | pg_type::BPCHAR | pg_type::UNKNOWN);

@@ -22,7 +22,7 @@ pub(crate) fn visit_mut<V: VisitorMut>(node: &mut impl VisitMut, visitor: &mut V
     kept.broke_with.map_or(ControlFlow::Continue(()), ControlFlow::Break)
 }
 
-/// Changes the expressions of a node, the inner ones first: not those of sub-queries in it.
+/// Changes the expressions of a node, inner ones first; expressions of nested sub-queries stay.
 pub(crate) fn change_own(node: &mut impl VisitMut, change: &mut dyn FnMut(&mut Expr)) {
     let _ = visit_mut(node, &mut Own { change, depth: 0 });
 }

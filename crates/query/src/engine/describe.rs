@@ -23,7 +23,7 @@ use tidalite_types::{ColumnType, TableSchema, TimeUnit};
 
 #[derive(Debug)]
 pub struct Described {
-    /// Those of `$1`, `$2`, …, as far as they are known.
+    /// The types of `$1`, `$2`, …, as far as they are known.
     pub parameters: Vec<Option<PgType>>,
     /// `None` when it returns no rows.
     pub columns: Option<(Vec<OutputColumn>, SchemaRef)>,
@@ -32,7 +32,7 @@ pub struct Described {
 
 type Types = Vec<Option<ColumnType>>;
 
-/// The type of ours that a parameter of PostgreSQL's type is known to have; of the others only the value says more.
+/// Returns the column type of a parameter of a PostgreSQL type; `None` where only the value decides.
 fn column_of(of: PgType) -> Option<ColumnType> {
     Some(match of {
         pg_type::BOOL => ColumnType::Boolean,
@@ -53,7 +53,7 @@ fn column_of(of: PgType) -> Option<ColumnType> {
 }
 
 impl Engine {
-    /// `given` are the types known of the parameters. Meant to be called on the engine's threads.
+    /// Describes a statement. `given` are the known parameter types. Runs on the engine's threads.
     pub fn describe<'a>(
         self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,
@@ -110,7 +110,7 @@ impl Engine {
             };
             let found = |(n, of): (usize, &Option<ColumnType>)| {
                 let of = of.map(pg_type::of);
-                // Of a list only the client or the type of its items says more.
+                // For a list, only the client or the item type determines the parameter type.
                 let of = if lists.contains(&n) { pg_type::by_oid(of.unwrap_or(pg_type::TEXT).array) } else { of };
                 given.get(n).copied().flatten().or(casts[n]).or(of)
             };
@@ -120,7 +120,7 @@ impl Engine {
         .boxed()
     }
 
-    /// The columns that a statement of several steps answers; rows of earlier steps are tables of later ones.
+    /// Describes the result of a compound statement; rows of earlier steps are tables of later steps.
     async fn describe_compound(
         self: &Arc<Self>,
         catalog: Arc<dyn Catalog>,

@@ -460,10 +460,11 @@ impl Thread {
     }
 }
 
-/// What sums of integers of one thread come to at most. As long as that fits, no sum of any groups can have gone past the
-/// end of 64 bits, and nothing is checked row by row.
+/// An upper bound of the integer sums of one thread.
+///
+/// While the bound fits 64 bits, no sum of any groups can have overflowed, and no row is checked.
 struct Mass {
-    /// Each input that is summed up, with what its values come to.
+    /// Each summed input, with the bound of its values.
     inputs: Vec<(usize, u64)>,
     limit: u64,
 }

@@ -68,7 +68,7 @@ fn is_want_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
-/// Whether sums have to be made in more bits.
+/// Returns true if the error asks for wider sums.
 fn is_of_sum(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::External(inner) => inner.downcast_ref::<crate::Error>().is_some_and(|own| own.is_of_sum),

@@ -34,7 +34,7 @@ use std::sync::{Arc, LazyLock};
 use tidalite_operators::formulas::{Formula, sliding};
 use tidalite_types::ColumnType;
 
-/// Which sums an aggregate makes.
+/// The kind of sum that an aggregate computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Adds {
     Sum,
@@ -58,7 +58,7 @@ pub(super) struct Adjusted {
     /// Whether rows may come in any order.
     sorts: bool,
     adds: Option<Adds>,
-    /// Whether frames that move need states of rows ([`PartStacks`]).
+    /// True if moving frames need states of rows ([`PartStacks`]).
     is_of_parts: bool,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn sum() -> Arc<AggregateUDF> {
     SUM.clone()
 }
 
-/// The least and the greatest value, as they are registered.
+/// Returns `min` and `max` as they are registered.
 pub(crate) fn bounds() -> [Arc<AggregateUDF>; 2] {
     static BOUNDS: LazyLock<[Arc<AggregateUDF>; 2]> =
         LazyLock::new(|| [Adjusted::least(), Adjusted::greatest()].map(AggregateUDF::new_from_impl).map(Arc::new));
@@ -106,7 +106,7 @@ impl Adjusted {
         Adjusted { adds: Some(adds), ..Adjusted::plain(stock) }
     }
 
-    /// What is summed up exactly.
+    /// Returns the exact sum or mean for the argument types; `None` for others.
     fn exact(&self, args: &AccumulatorArgs) -> Option<Exact> {
         Exact::of_arguments(self.adds? == Adds::Mean, args)
     }

@@ -1,6 +1,8 @@
-//! Casts between numbers where Arrow's are not those of PostgreSQL: floating point and decimals to integers are rounded
-//! (halves of floating point to the even neighbour, of decimals away from zero), never cut off; what is no number or has no
-//! room is an error; a double is to a decimal what its shortest text says; a decimal is to a double the nearest one.
+//! Casts between numbers that differ from Arrow's, as PostgreSQL defines them.
+//!
+//! Floating point and decimals are rounded to integers (halves of floating point to even, halves of decimals away from
+//! zero), never truncated; NaN, infinities and overflow are errors. A double becomes the decimal of its shortest text,
+//! a decimal the nearest double.
 
 use super::decimal_arithmetic::{decimal_array, wide_values};
 use crate::Error;
@@ -20,12 +22,12 @@ use std::sync::Arc;
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NumericCast {
     to: DataType,
-    /// NULL in place of an error.
+    /// True for TRY_CAST: NULL in place of an error.
     is_tried: bool,
     signature: Signature,
 }
 
-/// The cast of a value, if Arrow's would be another.
+/// Returns a call that casts a value, if Arrow's cast would differ.
 pub(crate) fn call(value: Expr, from: &DataType, to: &DataType, is_tried: bool) -> Option<Expr> {
     if !is_own(from, to) {
         return None;
@@ -62,7 +64,7 @@ impl ScalarUDFImpl for NumericCast {
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        // A cast is named after what is cast.
+        // A cast is named after its argument.
         Ok(args.first().map_or(String::new(), |arg| arg.schema_name().to_string()))
     }
 
@@ -86,7 +88,7 @@ impl ScalarUDFImpl for NumericCast {
     }
 }
 
-/// `array` as values of another type; NULL for values without one if `is_tried`, else an error.
+/// Casts `array` to another type; values without a counterpart are NULL if `is_tried`, else an error.
 pub(crate) fn cast(array: &ArrayRef, to: &DataType, is_tried: bool) -> Result<ArrayRef> {
     match to {
         DataType::Float32 | DataType::Float64 => to_floats(array, to),
@@ -100,10 +102,10 @@ fn out_of_range(value: &str, to: &DataType) -> Error {
     Error::invalid(format!("value {value} is out of range for type {name}"))
 }
 
-/// The number of a row.
+/// Returns the number of a row.
 type NumberOf<'a> = Box<dyn Fn(usize) -> Option<Decimal> + 'a>;
 
-/// What each row of numbers is, exactly; `None` of NaN and infinities.
+/// Returns the exact number of each row; `None` for NaN and infinities.
 pub(crate) fn numbers(array: &ArrayRef) -> Result<NumberOf<'_>> {
     Ok(match array.data_type() {
         DataType::Float32 => {
@@ -141,7 +143,7 @@ fn shown(array: &ArrayRef, row: usize) -> String {
     }
 }
 
-/// Values with NULL where there is none.
+/// Applies NULL to rows without a value.
 fn kept<T>(
     array: &ArrayRef,
     mut value: impl FnMut(usize) -> Result<T, Error>,
@@ -195,7 +197,7 @@ fn to_decimals(array: &ArrayRef, to: &DataType, is_tried: bool) -> Result<ArrayR
     decimal_array(values, Some(nulls), to)
 }
 
-/// The least integer of a signed type and the greatest.
+/// Returns the limits of a signed integer type.
 fn bounds(to: &DataType) -> (i64, i64) {
     match to {
         DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
@@ -221,7 +223,7 @@ fn to_integers(array: &ArrayRef, to: &DataType, is_tried: bool) -> Result<ArrayR
             let doubles = compute::cast(array, &DataType::Float64)?;
             let doubles = doubles.as_primitive::<Float64Type>();
             let value = |row: usize| {
-                // The first doubles outside of 64 bits are exact.
+                // The first double outside of 64 bits is exact.
                 const END: f64 = 9_223_372_036_854_775_808.0;
                 let rounded = doubles.value(row).round_ties_even();
                 let found = (rounded >= -END && rounded < END).then_some(rounded as i128).and_then(within);

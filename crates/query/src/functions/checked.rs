@@ -1,5 +1,5 @@
-//! `+`, `-` and `*` of integers that may not fit their type: such a result is an error, as in PostgreSQL, where Arrow's
-//! kernels would go on at the other end. Expressions that fit whatever their columns hold keep the stock operators.
+//! `+`, `-` and `*` of integers that may overflow: overflow is an error, as in PostgreSQL, while Arrow's kernels wrap
+//! around. Expressions that fit for all values of their columns keep the stock operators.
 
 use crate::{Error, door};
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 use std::sync::{Arc, LazyLock};
 use tidalite_operators::checked::{self, Integer, Outside, Side, Sign};
 
-/// The operators, with the names of their functions.
+/// The operators and the names of their functions.
 const OPERATORS: [(Operator, &str); 3] =
     [(Operator::Plus, "checked +"), (Operator::Minus, "checked -"), (Operator::Multiply, "checked *")];
 
@@ -33,7 +33,7 @@ static FUNCTIONS: LazyLock<[(Operator, Arc<ScalarUDF>); 3]> = LazyLock::new(|| {
     })
 });
 
-/// The call in place of an operator, where integers may not fit.
+/// Returns the call that replaces an operator, if the result may overflow.
 pub(crate) fn call(expr: &BinaryExpr, schema: &DFSchema) -> Option<Expr> {
     let (_, function) = FUNCTIONS.iter().find(|(operator, _)| *operator == expr.op)?;
     let data_type = expr.left.get_type(schema).ok()?;
@@ -47,7 +47,7 @@ pub(crate) fn call(expr: &BinaryExpr, schema: &DFSchema) -> Option<Expr> {
     (!fits).then(|| Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), args())))
 }
 
-/// The operands and the operator of a call.
+/// Returns the operands and the operator of a call.
 pub(crate) fn operands(function: &ScalarFunction) -> Option<(&Expr, Operator, &Expr)> {
     let checked = function.func.inner().downcast_ref::<Checked>()?;
     match function.args.as_slice() {
@@ -56,7 +56,7 @@ pub(crate) fn operands(function: &ScalarFunction) -> Option<(&Expr, Operator, &E
     }
 }
 
-/// The least value of a signed integer type and the greatest.
+/// Returns the limits of a signed integer type.
 fn limits(data_type: &DataType) -> Option<(i128, i128)> {
     Some(match data_type {
         DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
@@ -67,7 +67,7 @@ fn limits(data_type: &DataType) -> Option<(i128, i128)> {
     })
 }
 
-/// Bounds of the values of an expression of integers.
+/// Returns bounds of an integer expression.
 fn range(expr: &Expr, schema: &DFSchema) -> Option<(i128, i128)> {
     match expr {
         Expr::Alias(alias) => range(&alias.expr, schema),
@@ -77,7 +77,7 @@ fn range(expr: &Expr, schema: &DFSchema) -> Option<(i128, i128)> {
         },
         Expr::Cast(Cast { expr: inner, field }) => {
             let to = limits(field.data_type())?;
-            // Of other types any value of the type may come.
+            // An operand of another type may have any value of the target type.
             let within = if inner.get_type(schema).ok()?.is_signed_integer() { range(inner, schema) } else { None };
             Some(within.map_or(to, |(least, most)| (least.max(to.0), most.min(to.1))))
         }
@@ -161,7 +161,7 @@ fn sign(operator: Operator) -> Sign {
     }
 }
 
-/// A value for each row, or one for all, and where there is one; `None` of NULL.
+/// A value for each row or one for all, with a validity buffer; `None` for a constant NULL.
 type Operand<'a, N> = Option<(Side<'a, N>, Option<&'a NullBuffer>)>;
 
 fn side<T: ArrowPrimitiveType>(value: &ColumnarValue) -> Result<Operand<'_, T::Native>> {

@@ -22,7 +22,7 @@ use tidalite_types::time::days_from_civil;
 const SECOND: i64 = 1_000_000_000;
 /// The Julian day of 1970-01-01.
 const JULIAN_1970: i64 = 2_440_588;
-/// Seconds that a year of an interval counts in its epoch: 365.25 days, as in PostgreSQL.
+/// Seconds of a year in the epoch of an interval: 365.25 days, as in PostgreSQL.
 const YEAR_S: f64 = 31_557_600.0;
 
 /// A field of a time.
@@ -46,13 +46,13 @@ pub(super) enum Part {
     Nanoseconds,
     Quarter,
     Second,
-    /// The offset from UTC in seconds, its hours, its minutes: always 0.
+    /// The offset from UTC in seconds, hours or minutes: always 0.
     Zone,
     Week,
     Year,
 }
 
-/// The names of PostgreSQL, first the one of the documentation.
+/// PostgreSQL's names, the documented one first.
 const NAMES: &[(Part, &[&str])] = &[
     (Part::Century, &["century", "centuries", "cent", "c"]),
     (Part::Day, &["day", "days", "d"]),
@@ -83,7 +83,7 @@ impl Part {
         NAMES.iter().find(|(_, names)| is_named(names)).map(|(part, _)| *part)
     }
 
-    /// What the numbers are.
+    /// Returns the type of the numbers.
     fn data_type(self) -> DataType {
         match self {
             Part::Second | Part::Milliseconds | Part::Epoch | Part::Julian => DataType::Float64,
@@ -119,7 +119,7 @@ fn part_of(name: &str) -> Result<Part> {
     })
 }
 
-/// The field of a constant first argument; `None` of NULL.
+/// Returns the field of a constant first argument; `None` for NULL.
 fn constant_part(value: Option<&ScalarValue>) -> Result<Option<Part>> {
     match value {
         Some(value) if value.is_null() => Ok(None),
@@ -180,7 +180,7 @@ impl ScalarUDFImpl for DatePart {
         Ok(ColumnarValue::Array(parts))
     }
 
-    /// The years of a column are a range of it.
+    /// A year of a column corresponds to a range of times.
     fn preimage(&self, args: &[Expr], literal: &Expr, info: &SimplifyContext) -> Result<PreimageResult> {
         self.stock.preimage(args, literal, info)
     }
@@ -210,7 +210,7 @@ fn extracted(part: Part, source: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// A number, whole or with a fraction.
+/// An integer, or a number with a fraction.
 #[derive(Clone, Copy)]
 enum Number {
     Whole(i64),

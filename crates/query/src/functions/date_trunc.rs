@@ -1,5 +1,5 @@
 //! Times rounded down: `date_trunc('month', ts [, zone])`, `date_bin(stride, ts [, origin])` and
-//! `time_bucket(stride, ts [, origin])`, for every time that its type has.
+//! `time_bucket(stride, ts [, origin])`, for the full range of the time type.
 
 use super::time_casts::{arrow_interval, interval, of_interval};
 use super::times;
@@ -19,14 +19,14 @@ use tidalite_types::time::{civil_from_days, days_from_civil};
 use tidalite_types::{Interval, TimeUnit};
 
 const SECOND: i64 = 1_000_000_000;
-/// Days since 1970-01-01 of 2000-01-01, and of the first Monday after it: where time_bucket counts from.
+/// Days since 1970-01-01 of 2000-01-01, and of the first Monday after it: the origins of time_bucket.
 const YEAR_2000: i64 = 10_957;
 const MONDAY_2000: i64 = 10_959;
 
-/// What date_trunc keeps.
+/// The precision of date_trunc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precision {
-    /// Multiples of so many nanoseconds, a day at most.
+    /// Multiples of a number of nanoseconds, a day at most.
     Even(i64),
     Week,
     Months(i64),
@@ -56,7 +56,7 @@ impl Precision {
         })
     }
 
-    /// The day of a week, a month or a year that a day is in.
+    /// Returns the first day of the period that contains a day.
     fn day(self, days: i64) -> i64 {
         let (year, month, _) = civil_from_days(days);
         match self {
@@ -71,7 +71,7 @@ impl Precision {
     }
 }
 
-/// Which of the three functions.
+/// The function: date_trunc, date_bin or time_bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Trunc,
@@ -198,7 +198,7 @@ impl ScalarUDFImpl for Rounding {
     fn output_ordering(&self, input: &[ExprProperties]) -> Result<SortProperties> {
         let [first, source, rest @ ..] = input else { return Ok(SortProperties::Unordered) };
         let is_constant = |of: &ExprProperties| of.sort_properties == SortProperties::Singleton;
-        // Clocks of a zone go back.
+        // Local time goes back when summer time ends.
         let keeps_order =
             is_constant(first) && rest.iter().all(is_constant) && (self.kind != Kind::Trunc || rest.is_empty());
         Ok(if keeps_order { source.sort_properties } else { SortProperties::Unordered })
@@ -218,7 +218,7 @@ fn precision(name: &str) -> Result<Precision> {
     })
 }
 
-/// `None` where an argument is NULL.
+/// Truncates times; `None` if an argument is NULL.
 fn truncated(args: &ScalarFunctionArgs, source: &ArrayRef) -> Result<Option<ArrayRef>> {
     let Some(name) = times::text(&args.args[0], "the unit of date_trunc")? else { return Ok(None) };
     let precision = precision(&name)?;
@@ -238,7 +238,7 @@ fn truncated(args: &ScalarFunctionArgs, source: &ArrayRef) -> Result<Option<Arra
     let ticks = times::ticks(source)?;
     let floor = Floor { precision, zone, unit };
     let per_day = 86_400 * unit.per_second();
-    // Rows mostly come in order of time: the period of the last row is tried first.
+    // Rows mostly come in time order: the period of the previous row is tried first.
     let mut known = None;
     let mut out = Vec::with_capacity(ticks.len());
     for value in &ticks {
@@ -267,7 +267,7 @@ struct Floor {
 }
 
 impl Floor {
-    /// The start of the period that a time is in; `None` past the range of the unit.
+    /// Returns the start of the period that contains a time; `None` past the range of the unit.
     fn start(&self, ts: i64) -> Option<i64> {
         let per_second = self.unit.per_second();
         let offset = |ts: i64| self.zone.offset(ts.div_euclid(per_second)).checked_mul(per_second);
@@ -288,7 +288,7 @@ impl Floor {
     }
 }
 
-/// An interval without what is finer than a field, as PostgreSQL cuts it.
+/// Truncates an interval to a field, as PostgreSQL does.
 fn cut(of: Interval, precision: Precision) -> Interval {
     let months = |count: i32| Interval { months: of.months / count * count, days: 0, nanos: 0 };
     match precision {
@@ -300,7 +300,7 @@ fn cut(of: Interval, precision: Precision) -> Interval {
     }
 }
 
-/// `None` where an argument is NULL.
+/// Bins times; `None` if an argument is NULL.
 fn binned(args: &ScalarFunctionArgs, source: &ArrayRef, kind: Kind) -> Result<Option<ArrayRef>> {
     let strides = of_interval(&args.args[0].to_array(source.len())?)?;
     let unit = times::unit(source.data_type())?;
@@ -326,7 +326,7 @@ fn binned(args: &ScalarFunctionArgs, source: &ArrayRef, kind: Kind) -> Result<Op
     Ok(Some(times::of_ticks(Int64Array::from(out), source.data_type())?))
 }
 
-/// The latest time not after `ts` that is a multiple of the stride from the origin.
+/// Returns the latest time not after `ts` that is a multiple of the stride from the origin.
 fn bin(ts: i64, stride: Interval, origin: i64, unit: TimeUnit) -> Result<i64> {
     let nanos = i128::from(stride.days) * i128::from(DAY_NANOS) + i128::from(stride.nanos);
     if stride.months != 0 {
@@ -353,7 +353,7 @@ mod tests {
         days_from_civil(year, month, day) * 86_400 * 1_000_000
     }
 
-    /// Outputs of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn periods_of_the_calendar() {
         let start = |name: &str, ts: i64| {

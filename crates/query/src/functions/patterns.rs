@@ -90,13 +90,13 @@ pub(super) fn pieces(pattern: &str) -> Vec<Piece> {
 /// Letters that stand for a part of a time.
 const LETTERS: &str = "yMdEHhamsSUNZzX";
 
-/// Whether a pattern has letters that stand for nothing here, but for the T between date and time.
+/// Returns true if a pattern has letters without a meaning here, except the T between date and time.
 pub(super) fn is_foreign(pattern: &str) -> bool {
     let outside = pattern.split('\'').step_by(2).flat_map(str::chars);
     outside.filter(char::is_ascii_alphabetic).any(|c| c != 'T' && !LETTERS.contains(c))
 }
 
-/// The error that a text does not follow its pattern.
+/// Creates the error for a text that does not match its pattern.
 pub(super) fn refused(text: &str) -> datafusion::common::DataFusionError {
     let mut error = Error::invalid(format!("\"{text}\" is no timestamp of the pattern"));
     error.subject = Some(format!("'{text}"));

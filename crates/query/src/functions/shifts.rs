@@ -1,7 +1,7 @@
 //! `lag` and `lead`: the stock functions with IGNORE NULLS corrected.
 //!
-//! The stock functions count rows wrongly over several NULLs when they see a partition in parts, and tell a LIMIT above
-//! them that as many rows as the offset are enough, which is not so with IGNORE NULLS, nor for a `lag` of a negative offset.
+//! The stock functions miscount rows over several NULLs when they process a partition in parts. They also tell a LIMIT
+//! above them that `offset` rows are enough, which is wrong with IGNORE NULLS and for a `lag` with a negative offset.
 
 use crate::{Error, door};
 use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
@@ -35,12 +35,12 @@ fn shift(is_lead: bool, skips_null: bool) -> Arc<WindowUDF> {
     SHIFTS[2 * usize::from(is_lead) + usize::from(skips_null)].clone()
 }
 
-/// As they are registered.
+/// Returns both functions as they are registered.
 pub(crate) fn functions() -> [Arc<WindowUDF>; 2] {
     [shift(false, false), shift(true, false)]
 }
 
-/// The function that skips NULL in place of one that does not; `None` of other functions.
+/// Returns the variant of a function that skips NULL; `None` for other functions.
 pub(crate) fn skipping_null(of: &WindowUDF) -> Option<Arc<WindowUDF>> {
     let known = of.inner().downcast_ref::<Shift>()?;
     (!known.skips_null).then(|| shift(known.is_lead, true))
@@ -113,7 +113,7 @@ impl WindowUDFImpl for Shift {
     }
 }
 
-/// A default that is a number of another type than the rows may not lose a digit.
+/// Checks that a numeric default of another type converts to the row type without loss.
 fn check_default(name: &str, default: &ScalarValue, to: &DataType) -> Result<()> {
     let kept = || default.cast_to(to).ok()?.cast_to(&default.data_type()).ok();
     if !default.data_type().is_numeric() || default.is_null() || !to.is_numeric() || kept().as_ref() == Some(default) {
@@ -123,7 +123,7 @@ fn check_default(name: &str, default: &ScalarValue, to: &DataType) -> Result<()>
     Err(Error::invalid(format!("the default {default} of {name} is out of range for type {own}")).into())
 }
 
-/// Of a NULL offset.
+/// The evaluator for a NULL offset.
 #[derive(Debug)]
 struct OfNoRow;
 
@@ -137,7 +137,7 @@ impl PartitionEvaluator for OfNoRow {
     }
 }
 
-/// An evaluator that is only asked about whole partitions.
+/// An evaluator that processes whole partitions only.
 #[derive(Debug)]
 struct OfWholePartition(Box<dyn PartitionEvaluator>);
 

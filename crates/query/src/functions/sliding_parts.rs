@@ -1,5 +1,6 @@
-//! Stock aggregates over frames that move, of those whose state is one value and cannot take a row away (`bool_and`,
-//! `bit_or`): two stacks of states, as in [`tidalite_operators::formulas::sliding`], each made by the stock accumulator.
+//! Stock aggregates over moving frames, for aggregates with one state value that cannot remove a row (`bool_and`,
+//! `bit_or`): two stacks of states, as in [`tidalite_operators::formulas::sliding`], each made by the stock
+//! accumulator.
 
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef};
@@ -10,7 +11,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF};
 use datafusion::physical_expr::PhysicalExpr;
 use std::sync::Arc;
 
-/// What accumulators are made from.
+/// The arguments of a stock accumulator.
 #[derive(Debug)]
 struct Factory {
     of: Arc<AggregateUDF>,
@@ -40,13 +41,13 @@ impl Factory {
 
 type State = Vec<ScalarValue>;
 
-/// An aggregate over a frame that rows enter at its end and leave at its start.
+/// An aggregate over a frame: rows enter at its end and leave at its start.
 #[derive(Debug)]
 pub(super) struct PartStacks {
     factory: Factory,
-    /// The states of each suffix of the older rows, that of all of them last.
+    /// The states of each suffix of the older rows, the state of all of them last.
     front: Vec<State>,
-    /// The newer rows, one array each of each argument, and their accumulator.
+    /// The newer rows, one array for each argument, and their accumulator.
     rows: Vec<Vec<ArrayRef>>,
     back: Box<dyn Accumulator>,
 }
@@ -75,7 +76,7 @@ impl PartStacks {
         Ok(accumulator)
     }
 
-    /// Lets the oldest row go.
+    /// Removes the oldest row.
     fn pop(&mut self) -> Result<()> {
         if self.front.is_empty() {
             let rows = std::mem::take(&mut self.rows);
@@ -122,7 +123,7 @@ impl Accumulator for PartStacks {
     }
 
     fn size(&self) -> usize {
-        // An array of one value with its buffers takes about so much.
+        // Approximate size of an array of one value with its buffers.
         const ROW_BYTES: usize = 256;
         size_of::<Self>() + self.front.len() * 2 * size_of::<ScalarValue>() + self.rows.len() * ROW_BYTES
     }

@@ -1,5 +1,5 @@
-//! `sum` of integers and decimals and `avg` of decimals, exact: sums are kept in 256 bits, so that only a result that does
-//! not fit its type is an error, whatever the order of the rows. A sum of LONG is a LONG.
+//! Exact `sum` of integers and decimals and `avg` of decimals: sums have 256 bits, so only a result that does not fit
+//! its type is an error, independent of the row order. A sum of LONG is a LONG.
 
 use crate::Error;
 use crate::decimal::{self, Decimal, arrow_decimal, decimal_type, divided};
@@ -14,22 +14,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite_operators::wide_sums::{self, WideSum};
 
-/// Digits behind the point of a mean, as PostgreSQL's of small numbers.
+/// Minimum digits after the point of a mean, as PostgreSQL has for small numbers.
 const MEAN_SCALE_MIN: i32 = 16;
 
 const CAST_HINT: &str = "cast the argument to DECIMAL(38,0)";
 
-/// A sum or a mean of one type.
+/// An exact sum or mean of one type.
 #[derive(Clone, Debug)]
 pub(super) struct Exact {
     is_mean: bool,
-    /// Of the argument.
+    /// The scale of the argument.
     scale: i32,
-    /// Of the result.
+    /// The type of the result.
     data_type: DataType,
 }
 
-/// The type of a mean of decimals: as many digits before the point as the values have, at most 38 in all.
+/// Returns the type of a mean of decimals: the integer digits of the values, at most 38 digits in all.
 pub(super) fn mean_type(of: &DataType) -> Option<DataType> {
     let (precision, scale) = decimal_type(of)?;
     let (precision, scale) = (i32::from(precision), i32::from(scale));
@@ -39,7 +39,7 @@ pub(super) fn mean_type(of: &DataType) -> Option<DataType> {
 }
 
 impl Exact {
-    /// `None` of other types.
+    /// Creates an exact aggregate; `None` for other types.
     pub fn new(is_mean: bool, of: &DataType, data_type: &DataType) -> Option<Exact> {
         let scale = match of {
             DataType::Int64 | DataType::UInt64 if !is_mean => 0,
@@ -74,7 +74,7 @@ impl Exact {
         Box::new(Sums { of: self, sums: Vec::new() })
     }
 
-    /// The digits of a sum as those of the result; `None` where there were no rows.
+    /// Converts a sum to the digits of the result; `None` without rows.
     fn digits(&self, sum: &WideSum) -> Result<Option<i256>> {
         let (sum, count) = (sum.sum(), sum.count);
         if count == 0 {
@@ -91,7 +91,7 @@ impl Exact {
         Ok(Some(mean))
     }
 
-    /// The result for one sum; `None` of a type other than LONG.
+    /// Returns the result of one sum as LONG; `None` for other types.
     fn long(&self, sum: &WideSum) -> Option<Result<Option<i64>>> {
         if self.data_type != DataType::Int64 {
             return None;
@@ -130,7 +130,7 @@ impl Exact {
     }
 }
 
-/// The digits of each row.
+/// Returns the digits of each row.
 fn digits_of(array: &ArrayRef) -> Box<dyn Fn(usize) -> i256 + '_> {
     match array.data_type() {
         DataType::Int64 => {
@@ -150,7 +150,7 @@ fn each(array: &ArrayRef, mut step: impl FnMut(usize, i256) -> Result<()>) -> Re
     (0..array.len()).filter(|row| array.is_valid(*row)).try_for_each(|row| step(row, digits(row)))
 }
 
-/// Of all rows, or of those in a frame: integers can be taken away again.
+/// Accumulator of all rows, or of the rows in a frame: integers can be subtracted again.
 #[derive(Debug)]
 struct OneSum {
     of: Exact,
@@ -195,11 +195,11 @@ impl Accumulator for OneSum {
     }
 }
 
-/// Of the different values.
+/// Accumulator of the distinct values.
 #[derive(Debug)]
 struct DistinctSum {
     of: Exact,
-    /// Each with how many rows have it.
+    /// Each value with its number of rows.
     values: HashMap<i256, i64>,
 }
 
@@ -249,7 +249,7 @@ impl Accumulator for DistinctSum {
     }
 }
 
-/// Of each group.
+/// Accumulator of each group.
 #[derive(Debug)]
 struct Sums {
     of: Exact,

@@ -25,19 +25,19 @@ use tidalite_types::interval::{DAY_NANOS, IntervalError};
 pub(crate) const CAST: &str = "__cast";
 /// As [`CAST`], with NULL for a value that has no counterpart.
 pub(crate) const TRY_CAST: &str = "__try_cast";
-/// As [`CAST`] between times, rounded down, or up; past the range of the target its least or greatest time.
+/// The same as [`CAST`] between times, rounded down, and clamped to the range of the target.
 pub(crate) const ROUNDED_DOWN: &str = "__time_rounded_down";
-/// As [`ROUNDED_DOWN`], rounded up.
+/// The same as [`ROUNDED_DOWN`], rounded up.
 pub(crate) const ROUNDED_UP: &str = "__time_rounded_up";
-/// An instant as nanoseconds since 1970: times of all units are compared by it.
+/// The function that converts an instant to nanoseconds since 1970, to compare times of all units.
 pub(crate) const INSTANT: &str = "__instant_nanos";
-/// The length of an interval in nanoseconds: intervals are compared by it.
+/// The function that converts an interval to nanoseconds, by which intervals are compared.
 pub(crate) const LENGTH: &str = "__interval_nanos";
 
-/// Bytes as hexadecimal digits, which have their order: windows are ordered by them.
+/// The function that converts bytes to hexadecimal digits in the same order, to order windows.
 pub(crate) const BYTES_KEY: &str = "__bytes_key";
 
-/// Holds nanoseconds of every time and interval there is.
+/// The type that holds nanoseconds of every time and interval.
 pub(crate) const NANOS_TYPE: DataType = DataType::Decimal128(38, 0);
 
 const OF_TWO: Scalar =
@@ -64,7 +64,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-/// Whether a cast between two types is made by [`CAST`]; `None` where there is no such cast.
+/// Returns true if [`CAST`] performs a cast between two types; `None` if the types have no cast.
 pub(crate) fn is_ours(from: &DataType, to: &DataType) -> Option<bool> {
     let is_time = |t: &DataType| matches!(t, DataType::Timestamp(..) | DataType::Date32 | DataType::Date64);
     let is_length = |t: &DataType| matches!(t, DataType::Interval(_) | DataType::Duration(_));
@@ -77,14 +77,14 @@ pub(crate) fn is_ours(from: &DataType, to: &DataType) -> Option<bool> {
         (DataType::Boolean | DataType::FixedSizeBinary(_), to) if is_time(to) => None,
         (from, DataType::Boolean | DataType::FixedSizeBinary(_)) if is_time(from) => None,
         (from, to) if is_time(from) && is_binary(to) || is_binary(from) && is_time(to) => None,
-        // A difference of times has a count, an interval has none.
+        // A difference of times has a count, an interval has no count.
         (DataType::Interval(_), to) if is_other(to) || is_time(to) => None,
         (from, DataType::Interval(_)) if is_other(from) || is_time(from) => None,
         (from, to) if is_clock(from) && (is_other(to) || is_time(to)) => None,
         (from, to) if is_clock(to) && is_other(from) => None,
         (DataType::Date32 | DataType::Date64, to) if is_clock(to) => None,
         (from, to) if is_time(from) && is_time(to) => Some(from != to),
-        // The counts are the same.
+        // Both types have the same counts.
         (DataType::Int64, DataType::Timestamp(..)) | (DataType::Timestamp(..), DataType::Int64) => Some(false),
         (from, to) if is_number(from) && is_time(to) || is_time(from) && is_number(to) => Some(true),
         (from, DataType::Timestamp(_, None) | DataType::Date32) if is_text(from) => Some(true),
@@ -98,12 +98,12 @@ fn is_binary(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-/// A time as one of the type of the second column.
+/// Casts a time to the type of the second column.
 pub(super) fn cast_of(columns: &[ArrayRef; 2]) -> Result<ArrayRef> {
     times_of_times(&columns[0], columns[1].data_type(), false)
 }
 
-/// A value that the target type does not have.
+/// The reason why the target type has no counterpart for a value.
 #[derive(Clone, Debug)]
 enum Refused {
     OutOfRange,
@@ -154,7 +154,7 @@ fn refused(why: &Refused, to: &DataType) -> DataFusionError {
     error.into()
 }
 
-/// The values, each NULL or an error where it is refused.
+/// Returns the value; a value without a counterpart is NULL or an error.
 fn checked<T>(value: Converted<T>, to: &DataType, is_tried: bool) -> Result<Option<T>> {
     match value {
         Ok(value) => Ok(Some(value)),
@@ -163,7 +163,7 @@ fn checked<T>(value: Converted<T>, to: &DataType, is_tried: bool) -> Result<Opti
     }
 }
 
-/// Counts of the target's unit as values of the target.
+/// Converts counts in the target's unit to values of the target type.
 fn finished(values: Vec<Option<i64>>, to: &DataType) -> Result<ArrayRef> {
     if *to == DataType::Date32 {
         let days = values.into_iter().map(|v| v.and_then(|v| i32::try_from(v).ok()));
@@ -172,14 +172,14 @@ fn finished(values: Vec<Option<i64>>, to: &DataType) -> Result<ArrayRef> {
     of_ticks(Int64Array::from(values), to)
 }
 
-/// The count as one that the target has.
+/// Returns the count if it is in the range of the target.
 fn in_range(value: i128, to: &DataType) -> Converted<i64> {
     let (least, most) = range_of(to);
     let value = i64::try_from(value).map_err(|_| Refused::OutOfRange)?;
     (least..=most).contains(&value).then_some(value).ok_or(Refused::OutOfRange)
 }
 
-/// The least and the greatest count of a time type.
+/// Returns the limits of a time type as counts.
 fn range_of(to: &DataType) -> (i64, i64) {
     if *to == DataType::Date32 { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (i64::MIN, i64::MAX) }
 }
@@ -255,7 +255,7 @@ fn numbers_of_times(from: &ArrayRef, to: &DataType, is_tried: bool) -> Result<Ar
     cast_with_options(&counts, to, &options).map_err(|_| refused(&Refused::OutOfRange, to))
 }
 
-/// Days or ticks of a text; a time of day is dropped where the target is a day.
+/// Returns days or ticks of texts; the time of day is dropped if the target is a day.
 fn times_of_texts(texts: &StringViewArray, to: &DataType, is_tried: bool) -> Result<ArrayRef> {
     let unit = if *to == DataType::Date32 { None } else { Some(super::times::unit(to)?) };
     let mut out = Vec::with_capacity(texts.len());
@@ -294,7 +294,7 @@ fn bytes_keys(call: &Call) -> Result<ArrayRef> {
     Ok(Arc::new(texts.collect::<StringViewArray>()))
 }
 
-/// Of times of day, the nanoseconds since midnight.
+/// Returns nanoseconds since 1970; for a time of day, nanoseconds since midnight.
 fn instants(call: &Call) -> Result<ArrayRef> {
     if matches!(call.columns[0].data_type(), DataType::Time32(_) | DataType::Time64(_)) {
         let clocks = cast(&call.columns[0], &DataType::Time64(ArrowUnit::Nanosecond))?;
@@ -318,7 +318,9 @@ pub(crate) fn arrow_interval(value: Interval) -> IntervalMonthDayNano {
     IntervalMonthDayNano::new(value.months, value.days, value.nanos)
 }
 
-/// Intervals and differences of times; a difference has whole days beside hours, as in PostgreSQL.
+/// Converts intervals and differences of times to intervals.
+///
+/// A difference has whole days beside hours, as in PostgreSQL.
 pub(crate) fn of_interval(array: &ArrayRef) -> Result<IntervalMonthDayNanoArray> {
     let counts: Int64Array = match array.data_type() {
         DataType::Duration(ArrowUnit::Second) => array.as_primitive::<DurationSecondType>().reinterpret_cast(),

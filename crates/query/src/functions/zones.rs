@@ -50,7 +50,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         call: |call| at_time_zone(call.columns, call.data_type, false),
         ..PLAIN
     },
-    // A time that was computed of instants.
+    // The argument is a time computed from instants.
     Scalar {
         name: AS_INSTANT,
         takes: "a timestamp",
@@ -62,17 +62,17 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
 ];
 
 const AT_TAKES: &str = "a time zone and a timestamp";
-/// PostgreSQL's name of AT TIME ZONE.
+/// PostgreSQL's function for AT TIME ZONE.
 pub(crate) const AT_TIME_ZONE: &str = "timezone";
 /// Marks a time as an instant.
 pub(crate) const AS_INSTANT: &str = "__as_instant";
 
-/// What clocks of a zone show at an instant: AT TIME ZONE of an instant.
+/// Converts an instant to local time in a zone: AT TIME ZONE of an instant.
 pub(crate) const TO_CLOCK: &str = "__clock_at";
-/// The instant at which they show a time: AT TIME ZONE of a time without a zone.
+/// Converts local time to an instant: AT TIME ZONE of a time without a zone.
 pub(crate) const TO_INSTANT: &str = "__instant_at";
 
-/// `timezone(zone, time)`, before it is known which of the two it is.
+/// `timezone(zone, time)` before planning selects the direction.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct AtTimeZone {
     signature: Signature,
@@ -84,7 +84,9 @@ impl AtTimeZone {
     }
 }
 
-/// Whether AT TIME ZONE of a field gives what a clock shows. Text and dates are instants, as in PostgreSQL.
+/// Returns true if AT TIME ZONE of a field gives local time.
+///
+/// Text and dates are instants, as in PostgreSQL.
 pub(crate) fn is_instant(field: &Field) -> bool {
     !matches!(field.data_type(), DataType::Timestamp(..)) || door::has_instants(field)
 }
@@ -133,7 +135,7 @@ impl ScalarUDFImpl for AtTimeZone {
     }
 }
 
-/// The zone, then the time.
+/// Computes AT TIME ZONE; the columns are the zone and the time.
 fn at_time_zone(columns: &[ArrayRef], to: &DataType, is_instant: bool) -> Result<ArrayRef> {
     let [zones, given] = columns else { return Err(Error::internal("AT TIME ZONE without a time").into()) };
     let time = match given.data_type() {
@@ -149,7 +151,7 @@ fn at_time_zone(columns: &[ArrayRef], to: &DataType, is_instant: bool) -> Result
     };
     let per_second = times::unit(to)?.per_second();
     let ticks = times::ticks(&time)?;
-    // Mostly all rows are of one zone.
+    // All rows usually have the same zone.
     let mut known: Option<(usize, Zone)> = None;
     let is_same = |a: usize, b: usize| match &lengths {
         Some(lengths) => lengths.value(a) == lengths.value(b),
@@ -185,7 +187,7 @@ fn zone_of_text(text: &str) -> Result<Zone> {
     })
 }
 
-/// `AT TIME ZONE INTERVAL '-08:00'`: hours east of Greenwich.
+/// Returns the zone of `AT TIME ZONE INTERVAL '-08:00'`: hours east of Greenwich.
 fn zone_of_length(length: IntervalMonthDayNano) -> Result<Zone> {
     let seconds = length.nanoseconds / 1_000_000_000;
     if length.months != 0 || length.days != 0 || seconds.abs() >= 168 * 3_600 {

@@ -1,11 +1,11 @@
-//! The catalog's tables and PostgreSQL's built-in types, read once from their lists.
+//! Catalog tables and PostgreSQL's built-in types, read once from their lists.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use tidalite_types::ColumnType;
 use tidalite_types::pg_type::{self, PgType};
 
-/// `schema table oid kind column:type[!] …`, where `!` marks NOT NULL.
+/// Lines of `schema table oid kind column:type[!] …`, where `!` marks NOT NULL.
 const TABLES: &str = include_str!("tables.txt");
 /// `oid name sql_name len by_value kind category preferred delimiter element array input output receive send modin modout
 /// align storage collation subscript analyze`, where `-` is no function.
@@ -46,7 +46,9 @@ pub(crate) struct BuiltinType {
 
 static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| TABLES.lines().filter_map(definition).collect());
 static BUILTIN: LazyLock<Vec<BuiltinType>> = LazyLock::new(|| TYPES.lines().filter_map(builtin).collect());
-/// Numbers of the functions of types. PostgreSQL's own numbers would be one more list, and clients only join them.
+/// Numbers of type functions.
+///
+/// PostgreSQL's own numbers would need another list, and clients only join by them.
 static PROCEDURES: LazyLock<HashMap<&'static str, i64>> = LazyLock::new(|| {
     let mut names: Vec<&str> = BUILTIN.iter().flat_map(|t| t.functions).filter(|name| *name != "-").collect();
     names.sort_unstable();
@@ -78,7 +80,7 @@ fn builtin(line: &'static str) -> Option<BuiltinType> {
         return None;
     };
     let oid = oid.parse().ok()?;
-    // Of types that no value has the name is one word.
+    // A type that no value can have has a one-word name.
     let known = pg_type::by_oid(oid);
     let pg_type = PgType {
         oid,
@@ -102,7 +104,7 @@ fn builtin(line: &'static str) -> Option<BuiltinType> {
     })
 }
 
-/// A word of PostgreSQL's grammar, the letter of what it may be besides, and whether it can be a label without AS.
+/// A word of PostgreSQL's grammar, its category letter, and its use as a label without AS.
 #[derive(Debug)]
 pub(crate) struct Keyword {
     pub word: &'static str,
@@ -110,7 +112,7 @@ pub(crate) struct Keyword {
     pub is_bare_label: bool,
 }
 
-/// `word category bare_label`, by word.
+/// Lines of `word category bare_label`, by word.
 static KEYWORDS: LazyLock<Vec<Keyword>> = LazyLock::new(|| {
     let keyword = |line: &'static str| {
         let mut words = line.split(' ');
@@ -124,13 +126,13 @@ pub(crate) fn keywords() -> &'static [Keyword] {
     &KEYWORDS
 }
 
-/// Whether a name has to be in quotes because the grammar has a use for the word.
+/// Returns true if a name has to be quoted because it is a keyword.
 pub(crate) fn is_keyword(name: &str) -> bool {
     let found = KEYWORDS.binary_search_by(|keyword| keyword.word.cmp(name));
     found.is_ok_and(|at| KEYWORDS[at].category != "U")
 }
 
-/// All tables, `pg_catalog` first, by name.
+/// Returns all tables, `pg_catalog` first, by name.
 pub(crate) fn tables() -> &'static [Definition] {
     &DEFINITIONS
 }
@@ -143,12 +145,12 @@ pub(crate) fn builtin_types() -> &'static [BuiltinType] {
     &BUILTIN
 }
 
-/// A built-in type by its number.
+/// Returns a built-in type by its number.
 pub(crate) fn builtin_type(oid: i64) -> Option<&'static BuiltinType> {
     BUILTIN.iter().find(|t| i64::from(t.pg_type.oid) == oid)
 }
 
-/// A type by its name, the one in `pg_type` or one of SQL, ours included.
+/// Returns a type by its name in `pg_type` or in SQL, Tidalite's names included.
 pub(crate) fn type_named(name: &str) -> Option<PgType> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let plain = plain.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(plain);
@@ -164,12 +166,12 @@ pub(crate) fn procedure_name(oid: i64) -> Option<&'static str> {
     PROCEDURES.iter().find(|(_, known)| **known == oid).map(|(name, _)| *name)
 }
 
-/// All functions of types, with their numbers.
+/// Returns all type functions with their numbers.
 pub(crate) fn procedures() -> impl Iterator<Item = (&'static str, i64)> {
     PROCEDURES.iter().map(|(name, oid)| (*name, *oid))
 }
 
-/// The name of a type as SQL writes it, with its modifier, as PostgreSQL's function of that name gives it.
+/// Returns the SQL name of a type with its modifier, as PostgreSQL's `format_type` does.
 pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
     let Some(found) = builtin_type(oid) else { return if oid == 0 { "-" } else { "???" }.to_owned() };
     let of = found.pg_type;
@@ -193,7 +195,7 @@ pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
     }
 }
 
-/// The modifier that values of a column carry in PostgreSQL; -1 for none.
+/// Returns the PostgreSQL type modifier of a column; -1 for none.
 pub(crate) fn modifier(column_type: ColumnType) -> i64 {
     match column_type {
         ColumnType::Decimal { precision, scale } => ((i64::from(precision) << 16) | i64::from(scale)) + 4,

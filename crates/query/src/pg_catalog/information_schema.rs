@@ -1,4 +1,4 @@
-//! `information_schema`: the same objects by the names of the SQL standard, as PostgreSQL shows them.
+//! `information_schema`: the catalog objects by the names of the SQL standard, as PostgreSQL shows them.
 
 use super::definitions;
 use super::objects::{Key, Kind, Objects, Relation};
@@ -41,8 +41,9 @@ fn schemata(objects: &Objects) -> Filled {
     )
 }
 
-/// Tables and views. Materialized views, which the standard does not know, are tables here: clients that know no others
-/// could not find them else.
+/// Returns tables and views.
+///
+/// Materialized views, which the standard does not define, are listed as tables: some clients know no other kind.
 fn listed(objects: &Objects) -> Vec<&Relation> {
     objects.relations().iter().filter(|r| !matches!(r.kind, Kind::Index(_))).collect()
 }
@@ -162,7 +163,7 @@ fn columns(objects: &Objects) -> Filled {
     )
 }
 
-/// Digits, and in which base.
+/// Returns the number of digits and their base.
 fn precision(column: &Column) -> Option<(i64, i64)> {
     Some(match column.of {
         pg_type::INT2 => (16, 2),
@@ -183,7 +184,7 @@ fn scale(column: &Column) -> Option<i64> {
     }
 }
 
-/// Digits of a second that values of the type have in PostgreSQL.
+/// Returns the fractional digits of a second of a PostgreSQL type.
 fn second_digits(of: PgType) -> Option<i64> {
     match of {
         pg_type::TIMESTAMP | pg_type::TIMESTAMPTZ | pg_type::TIME | pg_type::INTERVAL => Some(6),
@@ -192,7 +193,7 @@ fn second_digits(of: PgType) -> Option<i64> {
     }
 }
 
-/// What arrays are arrays of.
+/// Returns the rows of `element_types`, the item types of arrays.
 fn element_types(objects: &Objects) -> Filled {
     let of_array = |column: &Column| pg_type::by_oid(column.of.element).filter(|_| column.of.category == 'A');
     let columns = listed(objects).into_iter().flat_map(columns_of);
@@ -214,7 +215,7 @@ fn element_types(objects: &Objects) -> Filled {
     )
 }
 
-/// Columns that are never NULL, which PostgreSQL lists as checks: schema, table, number in it, column.
+/// Returns NOT NULL columns, which PostgreSQL lists as checks: schema, table, column number, column.
 fn not_null(objects: &Objects) -> Vec<(Column, String)> {
     let own = objects.relations().iter().filter(|r| matches!(r.kind, Kind::Table(_)));
     let name = |relation: &Relation, column: &Column| {
@@ -261,7 +262,7 @@ fn check_constraints(objects: &Objects) -> Filled {
     )
 }
 
-/// A column of a key, and its place in it.
+/// Returns the columns of keys with their positions.
 fn columns_of_keys(objects: &Objects) -> Vec<(Key, String, i64)> {
     let of_key = |key: Key| {
         let columns: Vec<String> = key.columns().iter().map(|(_, column)| column.name.clone()).collect();
@@ -315,7 +316,7 @@ fn constraint_tables(objects: &Objects) -> Filled {
     )
 }
 
-/// What users may do with tables: the role that a session has may do everything that can be done.
+/// Returns table privileges: the role of a session has all of them.
 fn grants(objects: &Objects) -> Vec<(String, &Relation, &'static str)> {
     const CHANGES: &[&str] = &["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE"];
     let grantee = objects.session.user.clone();

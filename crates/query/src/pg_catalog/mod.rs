@@ -36,10 +36,10 @@ use std::sync::Arc;
 pub(crate) const PG_CATALOG: &str = "pg_catalog";
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
-/// The rows of one table.
+/// Returns the rows of one table.
 type Source = fn(&Objects) -> Filled;
 
-/// Tables that have rows; the others of `tables.txt` are empty.
+/// Returns the row source of a table; the other tables of `tables.txt` are empty.
 fn source(definition: &Definition) -> Option<Source> {
     let groups: [&[(&str, Source)]; 3] = [relations::SOURCES, types::SOURCES, server::SOURCES];
     let found = match definition.schema {
@@ -49,12 +49,12 @@ fn source(definition: &Definition) -> Option<Source> {
     found.map(|(_, source)| *source)
 }
 
-/// Whether the schema has a table of that name.
+/// Returns true if the schema has a table of that name.
 pub(crate) fn has(schema: &str, name: &str) -> bool {
     definitions::table(schema, name).is_some()
 }
 
-/// One of the two schemas of the system.
+/// `pg_catalog` or `information_schema`.
 #[derive(Debug)]
 pub(crate) struct SystemSchema {
     catalog: Arc<dyn Catalog>,

@@ -1,4 +1,4 @@
-//! The objects that the catalog lists, with their numbers: relations, keys, schemas, roles.
+//! The objects of the catalog with their numbers: relations, keys, schemas, roles.
 
 use super::definitions::{self, Definition};
 use super::{INFORMATION_SCHEMA, PG_CATALOG};
@@ -18,20 +18,20 @@ pub(crate) const DATABASE_OID: i64 = 5;
 pub(crate) const OWNER_OID: i64 = 10;
 /// The role of a session whose user is not the owner.
 const USER_OID: i64 = 16_383;
-/// Numbers of users' tables begin here, as in PostgreSQL; those of what belongs to a table are that far apart.
+/// First number of user tables, as in PostgreSQL, and the distance of the numbers of their parts.
 const TABLES_OID: i64 = 16_384;
 const INDEXES_OID: i64 = 0x4000_0000;
 const CONSTRAINTS_OID: i64 = 0x5000_0000;
-/// A schema has no number of its own: it gets one by its name.
+/// Base of schema numbers: a schema has no id, so its number is derived from its name.
 const SCHEMAS_OID: i64 = 0x3000_0000;
 const SCHEMAS: u64 = 0x0fff_ffff;
 
-/// The number of a table of a user.
+/// Returns the number of a user table.
 pub(crate) fn table_oid(id: TableId) -> i64 {
     TABLES_OID + i64::from(id.0)
 }
 
-/// Schema and name of a table: `s.t` is `t` in `s`.
+/// Splits a table name into schema and name: `s.t` is `t` in `s`.
 pub(crate) fn schema_and_name(name: &str) -> (&str, &str) {
     name.split_once('.').unwrap_or((PUBLIC, name))
 }
@@ -42,7 +42,7 @@ pub(crate) fn schema_oid(name: &str) -> i64 {
         PUBLIC => PUBLIC_OID,
         INFORMATION_SCHEMA => INFORMATION_SCHEMA_OID,
         other => {
-            // FNV-1a.
+            // The hash is FNV-1a.
             let hash = fold_name(other)
                 .bytes()
                 .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -54,7 +54,7 @@ pub(crate) fn schema_oid(name: &str) -> i64 {
 pub(crate) enum Kind {
     System(&'static Definition),
     Table(Arc<TableSnapshot>),
-    /// The index that upsert keys stand for.
+    /// The index that represents upsert keys.
     Index(Key),
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Relation {
 }
 
 impl Relation {
-    /// As `pg_class` has it.
+    /// Returns the `relkind` letter of `pg_class`.
     pub fn letter(&self) -> &'static str {
         match &self.kind {
             Kind::System(definition) => definition.kind,
@@ -103,7 +103,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// `None` when rows of the table may repeat.
+    /// Returns the key of a table; `None` when its rows may repeat.
     pub fn of(table: &Arc<TableSnapshot>) -> Option<Key> {
         (!table.schema.dedup.is_empty()).then(|| Key { table: table.clone() })
     }
@@ -128,7 +128,7 @@ impl Key {
         CONSTRAINTS_OID + i64::from(self.table.id.0)
     }
 
-    /// Numbers of the columns in the table, from 1, and the columns.
+    /// Returns the key columns with their numbers in the table, from 1.
     pub fn columns(&self) -> Vec<(i64, &ColumnSchema)> {
         let all = &self.table.schema.columns;
         let place = |id| all.iter().zip(1..).find(|(column, _)| column.id == id).map(|(column, at)| (at, column));
@@ -141,7 +141,7 @@ pub(crate) struct Role {
     pub name: String,
 }
 
-/// What there is in the database at one instant.
+/// The objects of the database at one instant.
 pub(crate) struct Objects {
     pub catalog: Arc<dyn Catalog>,
     pub session: Arc<SessionContext>,
@@ -160,7 +160,7 @@ impl Objects {
         Objects { catalog, session, relations: OnceLock::new() }
     }
 
-    /// The system's first, then users' by name, then indexes.
+    /// Returns system relations first, then user relations by name, then indexes.
     pub fn relations(&self) -> &[Relation] {
         self.relations.get_or_init(|| {
             let mut names = self.catalog.table_names();
@@ -200,7 +200,7 @@ impl Objects {
         self.relations().iter().find(|relation| relation.oid == oid)
     }
 
-    /// A relation by the words of its name, which are folded unless they are quoted.
+    /// Returns a relation by the words of its name, which are folded unless quoted.
     pub fn relation_named(&self, name: &str) -> Option<&Relation> {
         let words = names::identifiers(name)?;
         let (schema, name) = match &words[..] {
@@ -218,7 +218,7 @@ impl Objects {
         }
     }
 
-    /// The name of a relation as it has to be written.
+    /// Returns the name of a relation, qualified and quoted as needed.
     pub fn written(&self, relation: &Relation) -> String {
         let name = names::quoted(&relation.name);
         match relation.schema.as_str() {
@@ -227,7 +227,7 @@ impl Objects {
         }
     }
 
-    /// Numbers and names of the schemas, by name.
+    /// Returns numbers and names of the schemas, by name.
     pub fn schemas(&self) -> Vec<(i64, String)> {
         let mut all: Vec<String> = self.relations().iter().map(|relation| relation.schema.clone()).collect();
         all.extend([PUBLIC, PG_CATALOG, INFORMATION_SCHEMA].map(str::to_owned));
@@ -236,7 +236,7 @@ impl Objects {
         all.into_iter().map(|name| (schema_oid(&name), name)).collect()
     }
 
-    /// The owner of everything, and who asks when that is someone else.
+    /// Returns the owner role, and the role of the session if it is another one.
     pub fn roles(&self) -> Vec<Role> {
         let mut all = vec![Role { oid: OWNER_OID, name: OWNER.to_owned() }];
         if self.session.user != OWNER {

@@ -58,7 +58,7 @@ fn classes(objects: &Objects) -> Filled {
                 .into()
             }),
             ("relfilenode", |r| if r.letter() == "v" { 0 } else { r.oid }.into()),
-            // Clients that see pages read a table by the addresses of rows, which there are none of: 0.
+            // Some clients read a table page by page with row addresses, which do not exist here: 0 pages.
             ("reltuples", |r| r.table().map_or(0.0, |t| t.row_count() as f64).into()),
             ("relhasindex", |r| r.table().is_some_and(|t| !t.schema.dedup.is_empty()).into()),
             ("relpersistence", |_| "p".into()),
@@ -71,7 +71,7 @@ fn classes(objects: &Objects) -> Filled {
     )
 }
 
-/// Bytes of a table's segments.
+/// Returns the bytes of a table's segments.
 pub(crate) fn bytes(table: &TableSnapshot) -> u64 {
     crate::functions::partitions(table).values().map(|partition| partition.bytes).sum()
 }
@@ -209,13 +209,13 @@ fn column_list(key: &Key) -> String {
     key.columns().iter().map(|(_, column)| quoted(&column.name)).collect::<Vec<_>>().join(", ")
 }
 
-/// What `pg_get_constraintdef` says of a key.
+/// Returns the text of `pg_get_constraintdef` for a key.
 pub(crate) fn constraint_definition(objects: &Objects, oid: i64) -> Option<String> {
     let key = objects.keys().into_iter().find(|key| key.constraint_oid() == oid)?;
     Some(format!("PRIMARY KEY ({})", column_list(&key)))
 }
 
-/// What `pg_get_indexdef` says of an index, or of one of its columns, from 1.
+/// Returns the text of `pg_get_indexdef` for an index, or for one of its columns, from 1.
 pub(crate) fn index_definition(objects: &Objects, oid: i64, column: i64) -> Option<String> {
     let key = objects.keys().into_iter().find(|key| key.index_oid() == oid)?;
     if column > 0 {
@@ -258,7 +258,7 @@ fn tables(objects: &Objects) -> Filled {
     )
 }
 
-/// The query of a view as `pg_get_viewdef` gives it.
+/// Returns the query of a view for `pg_get_viewdef`.
 pub(crate) fn view_definition(table: &TableSnapshot) -> Option<String> {
     let sql = table.schema.view.as_ref()?.sql.trim();
     Some(format!(" {};", sql.trim_end_matches(';')))
@@ -290,7 +290,7 @@ fn views(objects: &Objects, kind: &str) -> Filled {
     )
 }
 
-/// Views are rules, as in PostgreSQL.
+/// Returns views as rules, as in PostgreSQL.
 fn rules(objects: &Objects) -> Filled {
     let views: Vec<&Relation> =
         objects.relations().iter().filter(|r| matches!(r.letter(), "v" | "m") && !r.is_system()).collect();
@@ -309,7 +309,7 @@ fn rules(objects: &Objects) -> Filled {
     )
 }
 
-/// An index goes with its constraint, and that with the columns of its table.
+/// Returns dependencies: an index on its constraint, a constraint on the columns of its table.
 fn depends(objects: &Objects) -> Filled {
     const CLASS: i64 = 1259;
     const CONSTRAINT: i64 = 2606;

@@ -1,7 +1,7 @@
-//! Functions about the session and the catalog get them to ask, and numbers of objects their names.
+//! Binds session and catalog functions to the session and catalog, and shows object numbers by name.
 //!
-//! `'t'::regclass` is a number that is found by a name, `oid::regclass::text` a name that is found by a number; a column
-//! of such a type is shown by name. Which type a number is of is said by its field ([`door::carried_pg_type`]).
+//! `'t'::regclass` is a number looked up by name, `oid::regclass::text` a name looked up by number; a column of such a
+//! type is shown by name. The object type of a number is in its field ([`door::carried_pg_type`]).
 
 use crate::dialect::set_returning::SUBSCRIPTS;
 use crate::functions::postgres::{VECTOR_SUBSCRIPTS, bound, class_name, class_number, is_one};
@@ -19,7 +19,9 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Log
 use std::sync::Arc;
 use tidalite_types::pg_type::{self, PgType};
 
-/// The plan with its functions bound, and whether there were any: its rows then depend on more than tables.
+/// Binds the functions of a plan.
+///
+/// The flag is true if there were any: the rows then depend on more than tables.
 pub(crate) fn bound_functions(plan: LogicalPlan, catalog: &Arc<dyn Catalog>) -> Result<(LogicalPlan, bool)> {
     if !concerns_catalog(&plan)? {
         return Ok((plan, false));
@@ -29,7 +31,7 @@ pub(crate) fn bound_functions(plan: LogicalPlan, catalog: &Arc<dyn Catalog>) -> 
     Ok((binder.named(plan)?, true))
 }
 
-/// Whether anything in a plan is about the session or numbers of objects.
+/// Returns true if a plan uses session functions or object numbers.
 fn concerns_catalog(plan: &LogicalPlan) -> DFResult<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
@@ -53,7 +55,7 @@ fn concerns_catalog(plan: &LogicalPlan) -> DFResult<bool> {
     Ok(found)
 }
 
-/// What it gives is known to the planner.
+/// `pg_typeof`, whose result the planner knows.
 const PG_TYPEOF: &str = "pg_typeof";
 
 struct Binder {
@@ -70,7 +72,7 @@ impl Binder {
             let changed = expr.transform_up(|e| self.expr(e, &schema))?;
             Ok(changed.update_data(|e| name.restore(e)))
         })?;
-        // What is below may be of other types now.
+        // The inputs may have other types now.
         Ok(Transformed::yes(node.data.recompute_schema()?))
     }
 
@@ -98,7 +100,7 @@ impl Binder {
     fn function(&self, mut function: ScalarFunction, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         let is_vector = function.args.first().is_some_and(|of| is_vector(carried(of, schema)));
         match function.name() {
-            // Vectors are counted from 0.
+            // Vectors count from 0.
             "array_lower" if is_vector => return Ok(Transformed::yes(self.call("__vector_lower", function.args)?)),
             "array_upper" if is_vector => return Ok(Transformed::yes(self.call("__vector_upper", function.args)?)),
             SUBSCRIPTS if is_vector => {
@@ -121,11 +123,11 @@ impl Binder {
         Ok(Transformed::no(Expr::ScalarFunction(function)))
     }
 
-    /// The number of an expression's type, which is known before any row.
+    /// Returns the type number of an expression, which does not depend on rows.
     fn type_of(&self, function: ScalarFunction, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         let of = match function.args.first() {
             Some(Expr::Literal(ScalarValue::Null, _)) | None => pg_type::UNKNOWN,
-            // A string in quotes has no type of its own yet.
+            // A string literal has no type of its own yet.
             Some(Expr::Literal(ScalarValue::Utf8(_) | ScalarValue::Utf8View(_), _)) => pg_type::UNKNOWN,
             Some(expr) => door::pg_type(&expr.to_field(schema)?.1),
         };
@@ -155,7 +157,7 @@ impl Binder {
                 return Ok(Transformed::yes(self.call("__vector_out", vec![expr])?));
             }
         }
-        // A cast that says no more than an Arrow type keeps what its argument said of itself.
+        // A cast that adds no type information keeps the metadata of its argument.
         if from.is_some() && to.is_none() && field.metadata().is_empty() {
             let plain = Field::new("", field.data_type().clone(), true);
             let of = door::pg_type(&plain);
@@ -164,7 +166,7 @@ impl Binder {
         Ok(Transformed::no(make(expr, field.clone())))
     }
 
-    /// A number beside a text is compared with the number that the text names.
+    /// Compares an object number and a text by the number that the text names.
     fn binary(&self, binary: BinaryExpr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         let BinaryExpr { left, op, right } = binary;
         let (of_left, of_right) = (carried(&left, schema), carried(&right, schema));
@@ -209,7 +211,7 @@ impl Binder {
         }
     }
 
-    /// The plan that shows numbers of objects by name.
+    /// Returns the plan with object numbers shown by name.
     fn named(&self, plan: LogicalPlan) -> DFResult<LogicalPlan> {
         let write = |field: &Field| door::carried_pg_type(field).and_then(class_name);
         if !plan.schema().fields().iter().any(|field| write(field).is_some()) {
@@ -233,7 +235,7 @@ impl Binder {
     }
 }
 
-/// A string in quotes as a value of the type of what it is compared with, where that is an array or a boolean.
+/// Converts a string literal to the type of the other operand, if that is an array or a boolean.
 fn constant_like(like: &Expr, value: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::Literal(value, _) = value else { return None };
     let text = value.try_as_str().flatten()?;
@@ -255,7 +257,7 @@ fn constant_like(like: &Expr, value: &Expr, schema: &DFSchema) -> Option<Expr> {
     }
 }
 
-/// The type that an expression's field says, beside its Arrow type.
+/// Returns the type in the metadata of an expression's field.
 fn carried(expr: &Expr, schema: &DFSchema) -> Option<PgType> {
     door::carried_pg_type(&expr.to_field(schema).ok()?.1)
 }

@@ -66,7 +66,7 @@ struct Pushed {
     value: Vec<Column>,
 }
 
-/// Nodes of plans that stand in a second place, in all: sub-queries within others would multiply them.
+/// Maximum number of copied plan nodes in all: nested sub-queries would multiply them.
 const NODES_MAX: usize = 5_000;
 
 #[derive(Default)]
@@ -154,8 +154,8 @@ impl Decorrelator {
             };
             return Ok(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?));
         }
-        // What needs no sub-query leaves fewer rows to ask it for. A reference to a row further out stays above the joins,
-        // where the stock rules find it.
+        // Conditions without sub-queries come first and leave fewer rows. A reference to a row further out stays above
+        // the joins, where the stock rules find it.
         let mut input = Arc::unwrap_or_clone(filter.input);
         let (below, above): (Vec<_>, Vec<_>) = stock.into_iter().partition(|part| !part.contains_outer());
         if let Some(rest) = conjunction(others.into_iter().chain(below)) {
@@ -205,7 +205,7 @@ impl Decorrelator {
         Ok(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), found, values)?))
     }
 
-    /// A node of one input whose expressions have the names of its columns.
+    /// Handles a node of one input whose expressions carry its column names.
     fn expressions(&mut self, plan: LogicalPlan) -> DFResult<LogicalPlan> {
         let (exprs, place) = (plan.expressions(), Place::value(Node::Other));
         let [input] = plan.inputs()[..] else { return Ok(plan) };
@@ -215,7 +215,7 @@ impl Decorrelator {
         let mut input = input.clone();
         let columns = plan.schema().columns();
         if let LogicalPlan::Window(_) = &plan {
-            // The stock planner takes one alias of a window, which others give.
+            // The stock planner accepts one alias on a window expression, so a projection restores the names.
             let (count, found) = (exprs.len(), self.answered(exprs, &mut input, place)?);
             let plan = self.nested(plan.with_new_exprs(found, vec![input])?)?;
             let windows = plan.schema().columns().split_off(plan.schema().fields().len() - count);
@@ -242,7 +242,7 @@ impl Decorrelator {
         }
         let mut input = sort.input.as_ref().clone();
         let found = self.answered(keys, &mut input, place)?;
-        // Keys as columns: merges of sorted rows compare what is there.
+        // Keys become columns: a merge of sorted rows compares existing columns.
         let names: Vec<String> = found.iter().map(|_| self.name("__order")).collect();
         let all: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
         let all = all.into_iter().chain(found.into_iter().zip(&names).map(|(key, name)| key.alias(name)));
@@ -264,7 +264,7 @@ impl Decorrelator {
         Ok(out)
     }
 
-    /// As [`Self::answered`], with the names that the expressions had.
+    /// Same as [`Self::answered`], and keeps the names of the expressions.
     fn answered_with_names(&mut self, exprs: Vec<Expr>, input: &mut LogicalPlan, place: Place) -> DFResult<Vec<Expr>> {
         let named: Vec<String> = exprs.iter().map(|expr| expr.schema_name().to_string()).collect();
         let found = self.answered(exprs.clone(), input, place)?;
@@ -302,7 +302,9 @@ impl Decorrelator {
         found.pop().ok_or_else(|| Error::internal("a join of a sub-query has lost its column").into())
     }
 
-    /// As [`Self::joined`], for several columns. `found` has one row at most for each value; without a domain, one.
+    /// Same as [`Self::joined`], for several columns.
+    ///
+    /// `found` has at most one row for each value; without a domain, one row.
     fn joined_all(
         &mut self,
         input: &mut Asked,

@@ -1,10 +1,10 @@
-//! Numbers in a statement beside decimals: `price = 0.07` compares with exactly 0.07.
+//! Number literals beside decimals: `price = 0.07` compares with exactly 0.07.
 //!
-//! The planner reads a number with a point as DOUBLE. Where a decimal is on the other side (of an operator, in IN, BETWEEN,
-//! CASE, among the arguments of a function), the number is taken by its digits instead: the shortest text of the double is
-//! the number that was written, up to 17 digits, and longer ones are casts of texts. A constant that a decimal is compared
-//! with becomes one of the decimal's own type, so that scans can prune and filter by it. Arithmetic of decimals becomes calls
-//! of [`decimal_arithmetic`]. Between constants `+`, `-` and `*` are exact: `0.1 + 0.2` is 0.3.
+//! The planner reads a number with a point as DOUBLE. Beside a decimal (operand, IN, BETWEEN, CASE, function argument),
+//! the literal is taken by its digits instead: the shortest text of the double is the literal as written, up to 17
+//! digits, and longer literals are casts of texts. A constant compared with a decimal gets the decimal's own type, so
+//! that scans can prune and filter by it. Arithmetic of decimals becomes calls of [`decimal_arithmetic`]. Constant `+`,
+//! `-` and `*` are exact: `0.1 + 0.2` is 0.3.
 
 use crate::decimal::{self, Decimal, as_decimal_type, decimal_type};
 use crate::functions::decimal_arithmetic;
@@ -31,7 +31,7 @@ pub(crate) fn exact_numbers(plan: LogicalPlan) -> Result<LogicalPlan> {
             is_retyped |= done.transformed;
             Ok(done.update_data(|expr| name.restore(expr)))
         })?;
-        // Values have other types now than the planner told the nodes above.
+        // Values may have other types now than the schemas of the nodes above.
         if is_retyped { mapped.map_data(LogicalPlan::recompute_schema) } else { Ok(mapped) }
     })?;
     Ok(done.data)
@@ -78,9 +78,9 @@ fn is_comparison(op: Operator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
-/// What an expression is to a decimal beside it.
+/// The role of an expression beside a decimal.
 enum Side {
-    /// A number that was written, or a parameter.
+    /// A number literal or a parameter.
     Constant(Decimal),
     Decimal(DataType),
     Integer(u8),
@@ -103,7 +103,7 @@ fn side(expr: &Expr, schema: &DFSchema) -> Side {
     }
 }
 
-/// `CAST('0.07' AS decimal)` as a constant. A text that is none is left to the cast, which says what is wrong.
+/// Folds `CAST('0.07' AS decimal)` to a constant; an invalid text stays, and its cast fails.
 fn constant_cast(inner: &Expr, to: &DataType) -> Option<Expr> {
     if to.is_signed_integer() {
         return whole_constant(inner, to);
@@ -121,7 +121,7 @@ fn constant_cast(inner: &Expr, to: &DataType) -> Option<Expr> {
     (constant.data_type() == *to).then_some(Expr::Literal(constant, None))
 }
 
-/// `CAST(2.5 AS INT)`: a number that is written is rounded as a decimal is, halves away from zero.
+/// Folds `CAST(2.5 AS INT)`: a literal is rounded like a decimal, halves away from zero.
 fn whole_constant(inner: &Expr, to: &DataType) -> Option<Expr> {
     let Expr::Literal(value, _) = inner else { return None };
     if !value.data_type().is_floating() && !value.data_type().is_decimal() {
@@ -132,7 +132,7 @@ fn whole_constant(inner: &Expr, to: &DataType) -> Option<Expr> {
     (!whole.is_null()).then_some(Expr::Literal(whole, None))
 }
 
-/// Digits as a constant of a decimal type; `None` when they do not fit.
+/// Returns digits as a constant of a decimal type; `None` when they do not fit.
 fn typed(digits: i256, precision: u8, scale: i8) -> Option<ScalarValue> {
     if !decimal::fits(digits, precision) {
         return None;
@@ -161,7 +161,7 @@ fn calculated(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFR
     Ok(decimal_arithmetic::call(a, op, b))
 }
 
-/// What constants come to, of which one at least is no integer, where that is again a constant of its kind.
+/// Folds two constants, at least one not an integer, if the result is a constant of the same kind.
 fn folded((left, a): (&Expr, Decimal), op: Operator, (right, b): (&Expr, Decimal)) -> Option<Expr> {
     let data_type = |expr: &Expr| match expr {
         Expr::Literal(value, _) => value.data_type(),
@@ -225,7 +225,7 @@ fn text(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// The number that a text in quotes stands for beside a decimal.
+/// Parses the number of a string literal beside a decimal.
 fn number_of(text: &str, of: &DataType) -> DFResult<Decimal> {
     let (precision, scale) = decimal_type(of).unwrap_or((decimal::DIGITS, 0));
     Decimal::parse(text).ok_or_else(|| {
@@ -235,11 +235,11 @@ fn number_of(text: &str, of: &DataType) -> DFResult<Decimal> {
     })
 }
 
-/// A decimal compared with a number, as with a constant of the decimal's own type.
+/// Compares a decimal with a number through a constant of the decimal's own type.
 fn with_constant(of: &Expr, data_type: &DataType, op: Operator, number: Decimal) -> Option<Expr> {
     let (precision, scale) = decimal_type(data_type)?;
     let most = decimal::power(precision.into())?.wrapping_sub(i256::ONE);
-    // Numbers with more digits than 256 bits have are outside, too.
+    // Numbers of more than 256 bits are out of range, too.
     let at = number.rescaled(scale.into());
     let (digits, is_exact, is_below) = match at {
         Some(at) if at.floor > most => (most, false, false),
@@ -254,7 +254,7 @@ fn with_constant(of: &Expr, data_type: &DataType, op: Operator, number: Decimal)
     if is_exact {
         return Some(compared(op));
     }
-    // Between `digits` and the next number of the type; or below all of the type.
+    // The number lies between `digits` and the next value of the type, or below all values.
     Some(match op {
         Operator::Lt | Operator::LtEq if is_below => compared(Operator::Lt),
         Operator::Gt | Operator::GtEq if is_below => compared(Operator::GtEq),
@@ -268,7 +268,7 @@ fn with_constant(of: &Expr, data_type: &DataType, op: Operator, number: Decimal)
     })
 }
 
-/// Both sides as a decimal that has room for either, where 38 digits are too few for it.
+/// Casts both sides to a decimal wide enough for either, if 38 digits are too few.
 fn widened(left: &Expr, op: Operator, right: &Expr, types: &[DataType]) -> Option<Expr> {
     let common = common(types)?;
     matches!(common, DataType::Decimal256(..)).then(|| {
@@ -284,7 +284,7 @@ fn common(types: &[DataType]) -> Option<DataType> {
     Some(decimal::arrow_decimal(whole + scale, scale))
 }
 
-/// BETWEEN of which a side is a decimal, as two comparisons.
+/// Rewrites BETWEEN with a decimal side as two comparisons.
 fn ranged(between: &Between, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let Between { expr, negated, low, high } = between;
     let sides = [expr, low, high].map(|expr| side(expr, schema));
@@ -299,7 +299,7 @@ fn ranged(between: &Between, schema: &DFSchema) -> DFResult<Option<Expr>> {
     Ok(Some(if *negated { Expr::Not(Box::new(within)) } else { within }))
 }
 
-/// IN of which the value or an item is a decimal.
+/// Rewrites IN with a decimal value or item.
 fn listed(list: &InList, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let InList { expr, list: items, negated } = list;
     let of = side(expr, schema);
@@ -329,7 +329,7 @@ fn is_decimal(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..), _))
 }
 
-/// Numbers among decimals, of which one is chosen or that are the arguments of a call; `None` where nothing changes.
+/// Converts numbers among decimals, in CASE results or call arguments; `None` where nothing changes.
 fn with_decimals(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
     let sides: Vec<Side> = values.iter().map(|value| side(value, schema)).collect();
     let has_decimals = sides.iter().any(|side| matches!(side, Side::Decimal(_))) || values.iter().any(is_decimal);

@@ -40,8 +40,10 @@ impl PhysicalOptimizerRule for FiltersOfFiles {
     }
 }
 
-/// Whether a filter looks at floating point. Statistics of Parquet leave NaN out, which is greater than every number here:
-/// `x > 6` may not skip a row group whose greatest number is 6.
+/// Returns true if a filter uses floating point.
+///
+/// Parquet statistics leave out NaN, which is greater than every number here: `x > 6` may not skip a row group whose
+/// greatest number is 6.
 fn has_floats(filter: &FilterExec) -> bool {
     let schema = filter.input().schema();
     let is_float = |column: Column| schema.fields().get(column.index()).is_none_or(|f| f.data_type().is_floating());

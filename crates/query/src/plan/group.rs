@@ -313,14 +313,14 @@ fn is_int(data_type: &DataType) -> bool {
     )
 }
 
-/// A greater constant is not taken apart: so often added, it would be past the end of 64 bits.
+/// Greater constants stay inside the sum: repeated addition could exceed 64 bits.
 const PLUS_MAX: u64 = 1 << 31;
 
 /// `x + 3` as `x` and 3, so that sums of many such are one.
 fn constant_part(expr: &Expr) -> (Expr, i64) {
     let operands = match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => Some((left.as_ref(), *op, right.as_ref())),
-        // A sum says nothing of numbers that would not fit, only whether it does.
+        // A sum is checked as a whole; overflow of a single summand is not reported.
         Expr::ScalarFunction(function) => checked::operands(function),
         _ => None,
     };

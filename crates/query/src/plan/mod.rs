@@ -1,9 +1,12 @@
-//! What we do to a plan, one change per file: to the logical one before it is optimised ([`mod@decorrelate`] of sub-queries the
-//! last); to the optimised one: [`mod@from_views`] has materialized views answer, [`mod@group`] replaces aggregations; and
-//! [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
-//! [`LatestFromEnd`], [`LimitedScans`], [`InOrderOfPieces`] and [`TiesInOrder`] at the end.
-//! And the clauses of ours, one node per file: [`relations`] finds them, [`sample_by`] with [`fill`], [`latest_on`] and
-//! [`time_join`], [`window_join`], [`using`] and [`pivot`] plan them, [`mod@turned`] is of [`tail`], [`physical`] gives them their operators.
+//! Plan rewrites, one per file: on the logical plan before optimization ([`mod@decorrelate`] is the
+//!
+//! - On the logical plan before optimization; [`mod@decorrelate`] of sub-queries is the last.
+//! - On the optimized plan: [`mod@from_views`] answers from materialized views, [`mod@group`] replaces aggregations,
+//!   then [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
+//!   [`LatestFromEnd`], [`LimitedScans`], [`InOrderOfPieces`] and [`TiesInOrder`].
+//! - Tidalite's own clauses, one node per file: [`relations`] finds them; [`sample_by`] with [`fill`], [`latest_on`],
+//!   [`time_join`], [`window_join`], [`using`] and [`pivot`] plan them; [`mod@turned`] serves [`tail`]; [`physical`]
+//!   creates their operators.
 
 mod bound_functions;
 mod coded_keys;

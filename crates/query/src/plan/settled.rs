@@ -105,7 +105,7 @@ impl AnalyzerRule for Settled {
     }
 }
 
-/// A constant expression with the casts that the analyzer would give it.
+/// Returns a constant expression with the casts of the analyzer.
 pub(super) fn settled_expr(expr: Expr) -> Result<Expr> {
     Ok(expr.transform_up(|e| settled(e, &DFSchema::empty()))?.data)
 }
@@ -154,11 +154,12 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let zero = ScalarValue::new_zero(&inner.get_type(schema)?)?;
             let less = BinaryExpr::new(Box::new(Expr::Literal(zero, None)), Operator::Minus, inner.clone());
             let checked = checked::call(&less, schema);
-            // What fits may keep its sign, which operators of ours know.
+            // An operator that cannot overflow may stay, since Tidalite's operators support it.
             let plain = if is_of_bits(inner) { Expr::BinaryExpr(less) } else { expr };
             Ok(Transformed::yes(checked.unwrap_or(plain)))
         }
-        // The stock optimizer makes zero of `x ^ x` and y of `x ^ (x ^ y)`, also where x is NULL: not where the two differ.
+        // The stock optimizer folds `x ^ x` to 0 and `x ^ (x ^ y)` to y, also for NULL: the call makes the operands
+        // differ.
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::BitwiseXor, right })
             if left == right || has_xor(&left) || has_xor(&right) =>
         {
@@ -284,7 +285,7 @@ fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
     }
 }
 
-/// The least and the greatest interval are those of the least and the greatest length.
+/// Orders `min` and `max` of intervals by length.
 fn by_length(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
     let by = match aggregate.func.name() {
         "min" => "arg_min",
@@ -327,7 +328,7 @@ fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()
     Ok(())
 }
 
-/// AT TIME ZONE as one of its two meanings, while it is known whether the time is an instant.
+/// Resolves AT TIME ZONE to one of its two directions, while the type of the time is known.
 fn at_time_zone(function: &ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let [zone, time] = &function.args[..] else { return Err(Error::internal("AT TIME ZONE without a time").into()) };
     // A cast to TIMESTAMP makes an instant a time without a zone.

@@ -113,7 +113,7 @@ fn to_type(name: &str, inner: Expr, to: &DataType) -> Result<Expr> {
     Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![inner, null])))
 }
 
-/// What a cast of ours is of, and its type.
+/// Returns the argument and the target type of a [`CAST`].
 fn uncast(expr: &Expr) -> Option<(&Expr, DataType)> {
     match expr {
         Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == CAST => match &args[..] {
@@ -246,7 +246,7 @@ fn beside_literal(
     Ok(Some(binary(column.clone(), op, literal(ticks)?)))
 }
 
-/// Whether an expression has to be compared in another way than as it is.
+/// Returns true if an expression needs a rewritten comparison.
 fn is_mixed(expr: &Expr, schema: &DFSchema) -> bool {
     is_interval(expr, schema) || !std::ptr::eq(without_widening(expr, schema), expr)
 }

@@ -154,7 +154,7 @@ pub(super) struct Groups {
     numbers: Option<PlaceNumbers>,
     /// Of the rows in `planes`.
     bucket: Bucket,
-    /// What sums of integers come to at most: as long as that fits 64 bits, so does each of them.
+    /// An upper bound of the integer sums: while it fits 64 bits, so does each sum.
     mass: u64,
     /// Of the segment that rows were read of last, by number.
     footer: Option<(usize, Footer)>,
@@ -218,7 +218,7 @@ impl Groups {
         Ok((if is_much { Some(self.out()?) } else { None }, rows))
     }
 
-    /// The columns of 64 bits that are summed up.
+    /// Returns the summed 64-bit columns.
     fn summed(&self) -> impl Iterator<Item = usize> {
         self.spec.folds.iter().filter_map(|fold| match *fold {
             Fold::SumInt(input) => Some(self.spec.inputs[input].column),
@@ -226,7 +226,7 @@ impl Groups {
         })
     }
 
-    /// The wanted rows of a block, once it is known that their sums fit.
+    /// Returns the wanted rows of a block, after the zone maps show that their sums fit.
     fn weighed(&mut self, reader: &Reader, piece: Piece) -> Result<Wanted> {
         let wanted = reader.wanted(piece)?;
         let Piece::Block { segment, block } = piece else { return Ok(wanted) };
@@ -247,7 +247,7 @@ impl Groups {
         Ok(wanted)
     }
 
-    /// The same of rows that were read. Those of a block are counted once more.
+    /// Checks that the sums of rows already read fit. The rows of a block count twice.
     fn weigh_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         let longs = self.summed().filter_map(|column| batch.column(column).as_primitive_opt::<Int64Type>());
         let most = longs.map(|longs| magnitude(longs.values())).max().unwrap_or(0);

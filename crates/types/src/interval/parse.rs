@@ -1,25 +1,25 @@
-//! Texts of intervals.
+//! Parser for interval texts.
 
 use super::{DAY_NANOS, DAYS_PER_MONTH, Interval, IntervalError, IntervalField, IntervalFields};
 
 type Result<T> = std::result::Result<T, IntervalError>;
 
 const SECOND: i128 = 1_000_000_000;
-/// Digits of a fraction that count: more than a nanosecond of a year needs.
+/// Significant digits of a fraction, enough for nanoseconds of a year.
 const FRACTION_DIGITS: usize = 18;
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
-    /// So many nanoseconds.
+    /// A multiple of nanoseconds.
     Nanos(i64),
-    /// So many days.
+    /// A multiple of days.
     Days(i32),
-    /// So many months.
+    /// A multiple of months.
     Months(i32),
 }
 
-/// The units with the names PostgreSQL has for them.
+/// The units with PostgreSQL's names.
 const UNITS: &[(Unit, &[&str])] = &[
     (Unit::Nanos(1), &["ns", "nsec", "nsecs", "nanosecond", "nanoseconds"]),
     (Unit::Nanos(1_000), &["us", "usec", "usecs", "usecond", "useconds", "microsecon", "microsecond", "microseconds"]),
@@ -78,7 +78,7 @@ impl Number {
         Ok(Number { whole: whole * sign, fraction: fraction * sign })
     }
 
-    /// So many times the number, the fraction rounded to the nearest.
+    /// Multiplies the number by `factor`, the fraction rounded to the nearest.
     fn times(self, factor: i128) -> i128 {
         let part = i128::from(self.fraction) * factor;
         let half = if part < 0 { -FRACTION / 2 } else { FRACTION / 2 };
@@ -95,7 +95,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Fractions of years become whole months, those of months days, and those of days time.
+    /// Adds a number: fractions of years become whole months, of months days, and of days time.
     fn add(&mut self, number: Number, unit: Unit) {
         match unit {
             Unit::Nanos(nanos) => self.nanos += number.times(i128::from(nanos)),
@@ -124,7 +124,7 @@ impl Sum {
     }
 }
 
-/// The interval without what is finer than its last field.
+/// Truncates the interval to its last field.
 fn cut(of: Interval, last: IntervalField) -> Interval {
     let to = |nanos: i64| of.nanos / nanos * nanos;
     match last {
@@ -144,7 +144,7 @@ enum Token<'a> {
     Word(&'a str),
 }
 
-/// Cuts a text into numbers and words; `1d12h` are four.
+/// Splits a text into numbers and words; `1d12h` gives four tokens.
 fn tokens(text: &str) -> Result<Vec<Token<'_>>> {
     let mut out = Vec::new();
     let mut rest = text.trim_start();
@@ -219,7 +219,7 @@ pub(super) fn interval(text: &str, fields: Option<IntervalFields>) -> Result<Int
     sum.finished(is_ago, fields)
 }
 
-/// `4:05`, `4:05:06.789`, and as minutes and seconds `05:06` of MINUTE TO SECOND and `05:06.5`.
+/// Parses `4:05`, `4:05:06.789`, and as minutes and seconds `05:06` of MINUTE TO SECOND and `05:06.5`.
 fn clock(sum: &mut Sum, text: &str, is_negative: bool, fields: Option<IntervalFields>) -> Result<()> {
     let parts: Vec<&str> = text.split(':').collect();
     let has_minutes_first = fields == Some((IntervalField::Minute, IntervalField::Second));
@@ -242,7 +242,7 @@ fn clock(sum: &mut Sum, text: &str, is_negative: bool, fields: Option<IntervalFi
     Ok(())
 }
 
-/// `1-2`: a year and two months.
+/// Parses `1-2`: a year and two months.
 fn years_months(sum: &mut Sum, (years, months): (&str, &str), is_negative: bool) -> Result<()> {
     let whole = |text: &str| -> Result<i64> {
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -258,7 +258,7 @@ fn years_months(sum: &mut Sum, (years, months): (&str, &str), is_negative: bool)
     Ok(())
 }
 
-/// `1Y2M3DT4H5M6S`, `1W`, `0001-02-03T04:05:06`: ISO 8601 behind the P.
+/// Parses `1Y2M3DT4H5M6S`, `1W`, `0001-02-03T04:05:06`: ISO 8601 after the P.
 fn iso(text: &str) -> Result<Sum> {
     let mut sum = Sum::default();
     let (date, time) = match text.split_once(['T', 't']) {
@@ -302,7 +302,7 @@ fn iso_part(sum: &mut Sum, text: &str, is_time: bool) -> Result<()> {
     Ok(())
 }
 
-/// `0001-02-03` and `04:05:06`, each with fewer parts at the end.
+/// Parses `0001-02-03` and `04:05:06`, each with optional parts at the end.
 fn iso_alternative(sum: &mut Sum, text: &str, is_time: bool) -> Result<()> {
     let units = match is_time {
         false => [Unit::Months(12), Unit::Months(1), Unit::Days(1)],

@@ -1,4 +1,4 @@
-//! Lists that are made of lists, to be unnested.
+//! Lists made of lists, to be unnested.
 
 use crate::dialect::set_returning::{EXPANDED, OR_EMPTY, SUBSCRIPTS};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StructArray, new_null_array};
@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use std::sync::Arc;
 
-/// Of a vector of the catalog, which is counted from 0.
+/// Subscripts of a catalog vector, which count from 0.
 pub(crate) const VECTOR_SUBSCRIPTS: &str = "__vector_subscripts";
 
 pub(super) fn functions() -> [ScalarUDF; 4] {
@@ -25,7 +25,7 @@ struct OfList {
     signature: Signature,
 }
 
-/// The type of the items of a list; NULL of anything else.
+/// Returns the item type of a list; NULL for other types.
 fn item(list: &DataType) -> DataType {
     match list {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => item.data_type().clone(),
@@ -37,7 +37,7 @@ fn list_of(item: DataType) -> DataType {
     DataType::List(crate::door::item(item))
 }
 
-/// An item and its place.
+/// Returns the fields of an item and its subscript.
 fn pair(item: DataType) -> Fields {
     vec![Field::new("x", item, true), Field::new("n", DataType::Int32, true)].into()
 }
@@ -83,7 +83,7 @@ impl ScalarUDFImpl for OfList {
         let first = i32::from(self.name != VECTOR_SUBSCRIPTS);
         let numbers = (0..rows).flat_map(|row| (0..empty(row) as i32).map(move |n| n + first));
         let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(numbers));
-        // What NULLs stand before may lie in the values, too.
+        // The values under NULL slots may hold data, which has to be removed.
         let kept = || -> Result<ArrayRef> {
             let parts: Vec<ArrayRef> =
                 (0..rows).filter(|row| !lists.is_null(*row)).map(|row| lists.value(row)).collect();

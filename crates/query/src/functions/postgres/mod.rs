@@ -1,9 +1,9 @@
-//! Functions that clients of PostgreSQL call of their own accord: about the session ([`session`]), about the objects of
-//! the catalog ([`objects`], [`privileges`]), names and sizes ([`texts`]), and arrays ([`arrays`]).
+//! Functions that clients of PostgreSQL call on their own: session information ([`session`]), catalog objects
+//! ([`objects`], [`privileges`]), names and sizes ([`texts`]), and arrays ([`arrays`]).
 //!
-//! A function is one row of a table: what it takes and gives, and a closure over the arguments of one row. Those about
-//! the session or the catalog are bound to them when a query is planned ([`crate::plan::bound_functions`]); unbound they
-//! see a database without tables.
+//! A function is one row of a table: argument types, result type, and a closure over the arguments of one row.
+//! Functions of the session or the catalog are bound when a query is planned ([`crate::plan::bound_functions`]);
+//! unbound functions see a database without tables.
 
 mod arrays;
 mod expand;
@@ -36,16 +36,16 @@ pub(crate) const OWNER: &str = "tidalite";
 /// One function.
 pub(super) struct Function {
     name: &'static str,
-    /// The least and the greatest number of arguments.
+    /// The minimum and maximum number of arguments.
     arguments: (usize, usize),
     gives: PgType,
-    /// A NULL among the arguments that have to be there gives NULL.
+    /// True if NULL in a required argument gives NULL.
     is_strict: bool,
     is_volatile: bool,
     call: fn(&Objects, &Arguments) -> Result<Value>,
 }
 
-/// A function of values alone, or of what does not change while a statement runs.
+/// Creates a function of its arguments, immutable or stable within a statement.
 const fn function(
     name: &'static str,
     arguments: (usize, usize),
@@ -70,7 +70,7 @@ impl Arguments<'_> {
         self.columns.get(n).is_none_or(|column| column.is_null(self.row))
     }
 
-    /// A whole number, or the number that a text is.
+    /// Returns an integer, or the integer that a text spells.
     fn int(&self, n: usize) -> Option<i64> {
         if self.is_null(n) {
             return None;
@@ -92,14 +92,14 @@ impl Arguments<'_> {
         column.as_boolean_opt().map(|flags| flags.value(self.row))
     }
 
-    /// The items of a list.
+    /// Returns the items of a list.
     fn list(&self, n: usize) -> Option<ArrayRef> {
         let column = self.columns.get(n).filter(|column| !column.is_null(self.row))?;
         column.as_list_opt::<i32>().map(|lists| lists.value(self.row))
     }
 }
 
-/// Numbers and texts in one form each; other types as they are.
+/// Converts numbers and texts to one type each; other types stay as they are.
 fn canonical(column: &ArrayRef) -> Result<ArrayRef> {
     let wanted = match column.data_type() {
         t if t.is_integer() => DataType::Int64,
@@ -123,13 +123,13 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     own.chain(expand::functions()).chain([sleep::pg_sleep()]).collect()
 }
 
-/// The function of a name with a database and a session to ask.
+/// Returns the function with that name, bound to a database and a session.
 pub(crate) fn bound(name: &str, objects: &Arc<Objects>) -> Option<Arc<ScalarUDF>> {
     let of = all().find(|function| function.name == name)?;
     Some(Arc::new(ScalarUDF::new_from_impl(Bound::new(of, objects.clone()))))
 }
 
-/// Whether a function is one of these.
+/// Returns true if a function is in this table.
 pub(crate) fn is_one(function: &ScalarUDF) -> bool {
     function.inner().downcast_ref::<Bound>().is_some()
 }

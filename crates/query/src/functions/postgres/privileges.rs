@@ -1,4 +1,4 @@
-//! What the role of a session may do: everything, with what is there.
+//! Privilege functions: the role of a session has every privilege on existing objects.
 
 use super::{Arguments, Function, function};
 use crate::Error;
@@ -7,12 +7,12 @@ use datafusion::common::Result;
 use tidalite_types::ErrorKind;
 use tidalite_types::pg_type;
 
-/// The argument that names the object: behind the role if that is given, before the privilege.
+/// Returns the position of the object argument: after the optional role, before the privilege.
 fn object(arguments: &Arguments, behind: usize) -> usize {
     arguments.len().saturating_sub(behind)
 }
 
-/// NULL for a number that no object has, an error for a name.
+/// Returns true for an existing table, NULL for an unknown number, an error for an unknown name.
 fn table(objects: &Objects, arguments: &Arguments, behind: usize) -> Result<Value> {
     let at = object(arguments, behind);
     if let Some(oid) = arguments.int(at) {

@@ -1,4 +1,4 @@
-//! Who asks, where, and with which settings.
+//! Session information: user, addresses and settings.
 
 use super::{Function, function};
 use crate::Error;
@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_types::ErrorKind;
 use tidalite_types::pg_type;
 
-/// When the process began to answer, in microseconds since 1970.
+/// Start time of the server process, in microseconds since 1970.
 static STARTED: LazyLock<i64> = LazyLock::new(now);
 
 fn now() -> i64 {

@@ -1,6 +1,6 @@
-//! Patterns of times cut into keywords, as table 9.28 of PostgreSQL's documentation lists them.
+//! Time patterns split into keywords, as table 9.28 of PostgreSQL's documentation lists them.
 
-/// What a keyword stands for.
+/// The meaning of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keyword {
     Ad {
@@ -16,14 +16,14 @@ pub(crate) enum Keyword {
     DayOfMonth,
     /// Sunday is 1.
     DayOfWeek,
-    /// So many digits of the fraction of a second.
+    /// The given number of digits of the fraction of a second.
     Fraction(usize),
     Hour24,
     Hour12,
     IsoDayOfYear,
     IsoDayOfWeek,
     IsoWeek,
-    /// The last so many digits of the year of the week.
+    /// The given number of last digits of the ISO week-numbering year.
     IsoYear(usize),
     Julian,
     Minute,
@@ -44,11 +44,11 @@ pub(crate) enum Keyword {
     WeekOfMonth,
     WeekOfYear,
     YearWithComma,
-    /// The last so many digits of the year.
+    /// The given number of last digits of the year.
     Year(usize),
 }
 
-/// How letters are written.
+/// The case of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Letters {
     Upper,
@@ -75,7 +75,7 @@ pub(crate) struct Field {
 
 use Keyword as K;
 
-/// In upper case, those that begin as another one before it.
+/// Keywords in upper case; a longer keyword precedes its prefixes.
 const KEYWORDS: &[(&str, Keyword)] = &[
     ("A.D.", K::Ad { has_points: true }),
     ("A.M.", K::Am { has_points: true }),
@@ -133,7 +133,7 @@ const KEYWORDS: &[(&str, Keyword)] = &[
     ("Y", K::Year(1)),
 ];
 
-/// The keyword that a pattern begins with, how it is written, and its bytes.
+/// Returns the keyword that a pattern begins with, its letter case and its length in bytes.
 fn keyword(pattern: &str) -> Option<(Keyword, Letters, usize)> {
     let is_name = |keyword: Keyword| matches!(keyword, K::DayName | K::DayNameShort | K::MonthName | K::MonthNameShort);
     for (name, keyword) in KEYWORDS {
@@ -154,7 +154,7 @@ fn keyword(pattern: &str) -> Option<(Keyword, Letters, usize)> {
     None
 }
 
-/// A modifier in either case.
+/// Takes a modifier in either case.
 fn takes(rest: &mut &str, upper: &str) -> Option<Letters> {
     let written = rest.get(..upper.len())?;
     let letters = match written {
@@ -166,7 +166,7 @@ fn takes(rest: &mut &str, upper: &str) -> Option<Letters> {
     Some(letters)
 }
 
-/// A pattern of a time cut into its keywords and what stands between.
+/// Splits a time pattern into keywords and the text between.
 pub(crate) fn pieces(pattern: &str) -> Vec<Piece> {
     let (mut out, mut text) = (Vec::new(), String::new());
     let mut rest = pattern;
@@ -174,7 +174,7 @@ pub(crate) fn pieces(pattern: &str) -> Vec<Piece> {
         let before = rest;
         let mut is_bare = false;
         loop {
-            // Names of a language, which here is English, are not padded.
+            // Names are in English and not padded.
             if takes(&mut rest, "FM").is_some() || takes(&mut rest, "TM").is_some() {
                 is_bare = true;
             } else if takes(&mut rest, "FX").is_none() {
@@ -209,7 +209,7 @@ pub(crate) fn pieces(pattern: &str) -> Vec<Piece> {
     out
 }
 
-/// Text up to the closing quote, in which a backslash keeps the character behind it.
+/// Reads text up to the closing quote, in which a backslash escapes the next character.
 fn quoted(rest: &mut &str, text: &mut String) {
     let mut chars = rest.char_indices();
     while let Some((at, c)) = chars.next() {

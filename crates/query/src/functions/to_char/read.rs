@@ -1,4 +1,4 @@
-//! Texts read by a pattern of PostgreSQL.
+//! Parses texts by a pattern of PostgreSQL.
 
 use super::keywords::{Field, Keyword, Piece};
 use super::show::{DAYS, MONTHS, ROMAN};
@@ -23,13 +23,13 @@ struct Found {
     offset: i64,
 }
 
-/// The timestamp that a text says by a pattern; `None` where the text does not follow it.
+/// Parses a text to a timestamp by a pattern; `None` if the text does not match the pattern.
 pub(crate) fn parsed(text: &str, pieces: &[Piece], unit: TimeUnit) -> Option<i64> {
     let mut found = Found::default();
     let mut rest = text.trim_start();
     for (at, piece) in pieces.iter().enumerate() {
         match piece {
-            // Any separator stands for any other, as in PostgreSQL.
+            // Any separator matches any other, as in PostgreSQL.
             Piece::Text(separator) => {
                 for c in separator.chars() {
                     match rest.chars().next() {
@@ -123,7 +123,7 @@ fn take(rest: &mut &str, field: &Field, is_glued: bool, found: &mut Found) -> Op
     Some(())
 }
 
-/// The year of few digits that is nearest to 2020.
+/// Returns the year with these last digits that is nearest to 2020.
 fn nearest(value: i64, digits: usize) -> i64 {
     match digits {
         1 => 2_000 + value,
@@ -161,7 +161,7 @@ fn named(rest: &mut &str, names: &[&str]) -> Option<i64> {
     None
 }
 
-/// Whether the second of two words stands there.
+/// Takes one of two words and returns true for the second; `None` if neither follows.
 fn half(rest: &mut &str, pointed: [&str; 2], plain: [&str; 2]) -> Option<bool> {
     for words in [pointed, plain] {
         for (at, word) in words.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Times and intervals by a pattern.
+//! Formats times and intervals by a pattern.
 
 use super::keywords::{Field, Keyword, Letters, Piece};
 use crate::Error;
@@ -25,12 +25,12 @@ pub(super) const MONTHS: [&str; 12] = [
 ];
 pub(super) const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 pub(super) const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
-/// The longest name of a month or a day, which others are padded to.
+/// The longest name of a month or a day, to which other names are padded.
 const NAME_WIDTH: usize = 9;
 /// The Julian day of 1970-01-01.
 const JULIAN_1970: i64 = 2_440_588;
 
-/// The parts that patterns of both ask for.
+/// The parts that patterns of times and of intervals use.
 struct Parts {
     year: i64,
     month: i64,
@@ -67,7 +67,7 @@ pub(super) fn timestamp(ts: i64, unit: TimeUnit, pieces: &[Piece]) -> String {
 }
 
 /// # Errors
-/// When the pattern asks for what an interval does not have, such as the name of a day.
+/// Fails if an interval lacks a field of the pattern, such as the name of a day.
 pub(super) fn length(of: Interval, pieces: &[Piece]) -> Result<String> {
     let seconds = of.nanos / 1_000_000_000;
     let parts = Parts {
@@ -94,10 +94,10 @@ pub(super) fn length(of: Interval, pieces: &[Piece]) -> Result<String> {
     Ok(out)
 }
 
-/// A number of so many digits at least, with the ending of an ordinal.
+/// Writes a number with at least the given number of digits, and an ordinal ending.
 fn number(out: &mut String, value: i64, digits: usize, field: &Field) {
     let width = if field.is_bare { 0 } else { digits + usize::from(value < 0) };
-    // A String takes all that is written.
+    // Writing to a String never fails.
     let _ = write!(out, "{value:0width$}");
     let Some(letters) = field.ordinal else { return };
     let ending = match (value.unsigned_abs() % 10, value.unsigned_abs() % 100) {
@@ -110,7 +110,7 @@ fn number(out: &mut String, value: i64, digits: usize, field: &Field) {
     out.push_str(&if letters == Letters::Upper { ending.to_ascii_uppercase() } else { ending.to_owned() });
 }
 
-/// Text in the letters of its keyword, padded on the right unless it is bare.
+/// Writes text in the letter case of its keyword, padded on the right without FM.
 fn name(out: &mut String, text: &str, width: usize, field: &Field) {
     let text = match field.letters {
         Letters::Upper => text.to_ascii_uppercase(),
@@ -121,7 +121,7 @@ fn name(out: &mut String, text: &str, width: usize, field: &Field) {
     let _ = write!(out, "{text:width$}");
 }
 
-/// What times and intervals have; false of other keywords.
+/// Writes a field that times and intervals have; returns false for other keywords.
 fn of_clock(out: &mut String, parts: &Parts, field: &Field) -> bool {
     let Parts { year, month, day, hour, minute, second, nanos } = *parts;
     match field.keyword {
@@ -146,7 +146,7 @@ fn of_clock(out: &mut String, parts: &Parts, field: &Field) -> bool {
             };
             name(out, text, 0, field);
         }
-        // Of an interval, the width counts the sign, as in PostgreSQL.
+        // For an interval, the width includes the sign, as in PostgreSQL.
         Keyword::DayOfMonth => number(out, day, 2 - usize::from(day < 0), field),
         Keyword::MonthNumber => number(out, month, 2, field),
         Keyword::Year(digits) => year_digits(out, year, digits, field),
@@ -158,7 +158,7 @@ fn of_clock(out: &mut String, parts: &Parts, field: &Field) -> bool {
     true
 }
 
-/// The year before the year 1 is 1 BC.
+/// Returns the displayed year: the year before the year 1 is 1 BC.
 fn year_shown(year: i64) -> i64 {
     if year <= 0 { 1 - year } else { year }
 }
@@ -168,7 +168,7 @@ fn year_digits(out: &mut String, year: i64, digits: usize, field: &Field) {
     number(out, value, digits, field);
 }
 
-/// What only times have.
+/// Writes a field that only times have.
 fn of_calendar(out: &mut String, t: &Civil, field: &Field) {
     let weekday = (t.days + 3).rem_euclid(7);
     let day_of_year = t.days - days_from_civil(t.year, 1, 1) + 1;
@@ -202,7 +202,7 @@ fn of_calendar(out: &mut String, t: &Civil, field: &Field) {
         Keyword::Quarter => number(out, i64::from(t.month - 1) / 3 + 1, 0, field),
         Keyword::WeekOfMonth => number(out, i64::from(t.day - 1) / 7 + 1, 0, field),
         Keyword::WeekOfYear => number(out, (day_of_year - 1) / 7 + 1, 2, field),
-        // All times are UTC; a TIMESTAMP has no zone to name.
+        // All times are UTC; a TIMESTAMP has no zone name.
         Keyword::Offset | Keyword::OffsetHours => out.push_str("+00"),
         Keyword::OffsetMinutes => out.push_str("00"),
         _ => {}

@@ -1,7 +1,7 @@
-//! Predicates on sub-queries as columns of the rows around them, with three values: true, false and NULL.
+//! Predicates on sub-queries as columns of the outer rows, with three values: true, false and NULL.
 //!
-//! `x IN (SELECT y …)` is true where a mark join finds `y = x`. Else it is NULL where a `y` is NULL, and where `x` is NULL
-//! and the sub-query has rows; else false. The counts that tell so are those of one sub-query for all rows, or for each
+//! `x IN (SELECT y …)` is true where a mark join finds `y = x`. Otherwise it is NULL where a `y` is NULL, or where `x`
+//! is NULL and the sub-query has rows; otherwise false. Row counts decide this: one count for all rows, or one for each
 //! value of the domain. `x < ANY (…)` compares with the greatest `y`, `x > ANY (…)` with the least, and `ALL` is the
 //! negation of `ANY`.
 
@@ -19,9 +19,9 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// The item of a sub-query that a value is compared with.
+/// The item of a sub-query that is compared with a value.
 const ITEM: &str = "__item";
-/// How many rows a sub-query has, and how many of its items are not NULL.
+/// The number of rows of a sub-query, and of its items that are not NULL.
 const ROWS: &str = "__rows";
 const KNOWN: &str = "__known";
 /// The least and the greatest item.
@@ -29,7 +29,7 @@ const LEAST: &str = "__least";
 const GREATEST: &str = "__greatest";
 
 impl Decorrelator {
-    /// `expr` with columns in the place of the sub-queries that are not for the stock rules.
+    /// Replaces sub-queries in `expr` that the stock rules do not handle by columns.
     pub(super) fn answer(&mut self, expr: Expr, place: Place, asked: &mut Asked) -> DFResult<Expr> {
         if !has_subquery(&expr) {
             return Ok(expr);
@@ -57,11 +57,11 @@ impl Decorrelator {
         Ok(if is_negated { Expr::Not(Box::new(found)) } else { found })
     }
 
-    /// Whether a sub-query has rows.
+    /// Plans EXISTS as a value or a column.
     fn exists(&mut self, subquery: &Subquery, place: Place, asked: &mut Asked) -> DFResult<Expr> {
         let looks = looks_at(&subquery.subquery, asked.rows.schema())?;
         let rows = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone());
-        // One row tells for all.
+        // One row is enough for EXISTS.
         let rows = if looks { rows } else { rows.limit(0, Some(1))? };
         let counted = rows.aggregate(Vec::<Expr>::new(), [count(lit(1_i64)).alias(ROWS)])?;
         let counted = counted.project([column(ROWS).gt(lit(0_i64)).alias("__exists")])?.build()?;
@@ -72,7 +72,7 @@ impl Decorrelator {
         self.marked(asked, &domain, &pushed, None)
     }
 
-    /// The value of a query of one row: a sub-query of its own for the stock rules, where these take one.
+    /// Returns the value of a one-row query: a scalar sub-query where the stock rules accept it.
     fn one_value(&mut self, plan: LogicalPlan, place: Place, asked: &mut Asked) -> DFResult<Expr> {
         let subquery = Arc::new(plan);
         let outer_ref_columns = subquery.all_out_ref_exprs();
@@ -80,7 +80,7 @@ impl Decorrelator {
         if place.node == Node::Other { self.as_column(value, asked) } else { Ok(value) }
     }
 
-    /// The value as a column of the rows, computed once for each of them.
+    /// Adds the value as a column, computed once for each row.
     fn as_column(&mut self, value: Expr, asked: &mut Asked) -> DFResult<Expr> {
         if matches!(value, Expr::Column(_)) {
             return Ok(value);
@@ -93,7 +93,7 @@ impl Decorrelator {
         Ok(column(&name))
     }
 
-    /// The rows of a sub-query for each value of the domain; where it looks at no row around it, its rows.
+    /// Returns the rows of a sub-query for each value of the domain; without outer references, its rows.
     fn rows_of(&mut self, subquery: &LogicalPlan, asked: &Asked) -> DFResult<(Domain, Pushed)> {
         if looks_at(subquery, asked.rows.schema())? {
             return self.pushed(subquery, &asked.rows, false);
@@ -103,7 +103,7 @@ impl Decorrelator {
         Ok((Domain { plan: none, outer: Vec::new() }, Pushed { plan, value: Vec::new() }))
     }
 
-    /// A column that is true where the rows of a sub-query have the value of the domain, and `item = value` is true.
+    /// Adds a column that is true if a sub-query row has the domain value and satisfies `item = value`.
     fn marked(
         &mut self,
         asked: &mut Asked,
@@ -125,7 +125,7 @@ impl Decorrelator {
         Ok(Expr::Column(Column::new(Some(alias), "mark")))
     }
 
-    /// `value IN (subquery)`. With `two_values`, false instead of NULL.
+    /// Plans `value IN (subquery)`. With `two_values`, false instead of NULL.
     fn is_in(
         &mut self,
         value: Expr,
@@ -148,7 +148,7 @@ impl Decorrelator {
             return Ok(hit);
         }
         self.copied(&found.plan)?;
-        // 2 where an item is NULL, else 1 where there are rows, else 0.
+        // The count is 2 where an item is NULL, else 1 where there are rows, else 0.
         let counted = self.counted(&found, [count(lit(1_i64)).alias(ROWS), count(Expr::Column(item)).alias(KNOWN)])?;
         let state = when(column(KNOWN).lt(column(ROWS)), lit(2_i64))
             .when(column(ROWS).gt(lit(0_i64)), lit(1_i64))
@@ -163,7 +163,7 @@ impl Decorrelator {
         Ok(when(hit, lit(true)).when(state.gt(least), unknown()).otherwise(lit(false))?)
     }
 
-    /// `value IN (subquery)` where neither looks at a row: one answer for all rows.
+    /// Plans `value IN (subquery)` without outer references: one answer for all rows.
     fn constant_is_in(
         &mut self,
         value: Expr,
@@ -177,13 +177,15 @@ impl Decorrelator {
         self.one_value(plan, place, asked)
     }
 
-    /// Aggregates of a sub-query's rows, for each value of the domain.
+    /// Aggregates the rows of a sub-query for each value of the domain.
     fn counted<const N: usize>(&mut self, found: &Pushed, aggregates: [Expr; N]) -> DFResult<LogicalPlan> {
         let keys: Vec<Expr> = columns(&found.value).collect();
         LogicalPlanBuilder::from(found.plan.clone()).aggregate(keys, aggregates)?.build()
     }
 
-    /// `value op ANY (subquery)`, and whether the answer is its negation: `x < ALL (…)` is `NOT (x >= ANY (…))`.
+    /// Plans `value op ANY (subquery)`, and returns true if the answer is its negation.
+    ///
+    /// `x < ALL (…)` is `NOT (x >= ANY (…))`.
     fn compared(&mut self, of: SetComparison, place: Place, asked: &mut Asked) -> DFResult<(Expr, bool)> {
         let SetComparison { expr, subquery, op, quantifier } = of;
         let (op, is_all) = match (quantifier, op.negate()) {
@@ -226,7 +228,7 @@ impl Decorrelator {
         Ok((answer.transform_up(replaced)?.data, is_all))
     }
 
-    /// Compares each value with each item, where items have no least and greatest.
+    /// Compares each value with each item, for types without min and max.
     fn compared_by_row(
         &mut self,
         value: &Expr,
@@ -243,7 +245,9 @@ impl Decorrelator {
     }
 }
 
-/// One row: true when `hit` is true for a row of the plan, else NULL when it is NULL for one, else false.
+/// Returns one row with the answer over all rows of the plan.
+///
+/// True when `hit` is true for a row, else NULL when it is NULL for a row, else false.
 fn answer_of_rows(plan: LogicalPlan, hit: Expr) -> DFResult<LogicalPlan> {
     let is_hit = when(hit.clone(), lit(1_i64)).end()?;
     let counts = [count(is_hit).alias("__hits"), count(hit).alias(KNOWN), count(lit(1_i64)).alias(ROWS)];
@@ -262,7 +266,7 @@ fn unknown() -> Expr {
     lit(ScalarValue::Boolean(None))
 }
 
-/// Whether the least and the greatest value of a type are those of its comparisons.
+/// Returns true if min and max of a type agree with its comparison operators.
 fn has_order(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => has_order(values),

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// The kind of node an expression belongs to: the stock rules know two.
+/// The kind of node that an expression belongs to: the stock rules support two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Filter,
@@ -24,13 +24,13 @@ pub(super) enum Node {
     Other,
 }
 
-/// Where an expression stands.
+/// The position of an expression in a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) node: Node,
-    /// Whether it is one of the conditions that all have to be true.
+    /// True if the expression is a conjunct of a condition.
     pub(super) is_conjunct: bool,
-    /// Whether NULL in its place leaves out the same rows as false.
+    /// True if NULL in this position filters the same rows as false.
     pub(super) null_is_false: bool,
 }
 
@@ -38,12 +38,12 @@ impl Place {
     /// A condition of WHERE, HAVING or an inner join.
     pub(super) const CONJUNCT: Place = Place { node: Node::Filter, is_conjunct: true, null_is_false: true };
 
-    /// A place where true, false and NULL are three values.
+    /// Returns a position in which true, false and NULL are distinct.
     pub(super) fn value(node: Node) -> Place {
         Place { node, is_conjunct: false, null_is_false: false }
     }
 
-    /// The place of the parts of `expr`, which stands here.
+    /// Returns the position of the operands of `expr`, which is in this position.
     pub(super) fn of_parts(self, expr: &Expr) -> Place {
         let null_is_false = match expr {
             Expr::BinaryExpr(binary) => self.null_is_false && matches!(binary.op, Operator::And | Operator::Or),
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// The sub-query of an expression that is one, or a predicate on one.
+/// Returns the sub-query of an expression that is a sub-query or a predicate on one.
 pub(super) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     match expr {
         Expr::ScalarSubquery(of)
@@ -86,7 +86,7 @@ pub(super) fn any_is_ours(exprs: &[Expr], schema: &DFSchemaRef, place: Place) ->
     Ok(false)
 }
 
-/// Whether a sub-query within `expr` is not for the stock rules.
+/// Returns true if `expr` contains a sub-query that the stock rules do not handle.
 pub(super) fn is_ours(expr: &Expr, schema: &DFSchemaRef, place: Place) -> Result<bool> {
     if !has_subquery(expr) {
         return Ok(false);
@@ -102,16 +102,16 @@ pub(super) fn is_ours(expr: &Expr, schema: &DFSchemaRef, place: Place) -> Result
     Ok(found)
 }
 
-/// Whether the stock rules answer a sub-query, and rightly.
+/// Returns true if the stock rules handle a sub-query correctly.
 pub(super) fn is_for_stock(expr: &Expr, schema: &DFSchemaRef, place: Place) -> Result<bool> {
     let Some(of) = subquery_of(expr) else { return Ok(true) };
     let (plan, looks) = (of.subquery.as_ref(), looks_at(&of.subquery, schema)?);
     Ok(match expr {
         Expr::ScalarSubquery(_) => !looks || (place.node != Node::Other && simple::is_one_row(plan)?),
-        // Without references there is one answer for all rows; with references further out it is for those around.
+        // Without references there is one answer for all rows; references further out belong to the outer query.
         Expr::Exists(_) if !looks => !free(plan)?.is_empty(),
         Expr::Exists(_) => place.node == Node::Filter && simple::has_rows(plan)?,
-        // With references it is for them as EXISTS ([`as_exists`]): a cast of the item stands in the way of the columns that
+        // With references the predicate is planned as EXISTS ([`as_exists`]): a cast of the item hides the columns that
         // the stock rule adds beside it.
         Expr::InSubquery(of) => !looks && is_in_for_stock(of, schema, place)?,
         _ => false,
@@ -119,7 +119,7 @@ pub(super) fn is_for_stock(expr: &Expr, schema: &DFSchemaRef, place: Place) -> R
 }
 
 fn is_in_for_stock(of: &InSubquery, schema: &DFSchemaRef, place: Place) -> Result<bool> {
-    // What is computed may turn out as a constant, of which the stock rules make joins without keys.
+    // A computed value may be folded to a constant, for which the stock rules make joins without keys.
     if place.node != Node::Filter || !matches!(of.expr.as_ref(), Expr::Column(_)) {
         return Ok(false);
     }
@@ -130,8 +130,10 @@ fn is_in_for_stock(of: &InSubquery, schema: &DFSchemaRef, place: Place) -> Resul
     Ok(!of.expr.nullable(schema.as_ref())? && !fields.iter().any(|field| field.is_nullable()))
 }
 
-/// `NOT` taken into the predicates, `= ANY` as IN, `<> ALL` as NOT IN, and sub-queries without what does not matter to
-/// their predicate.
+/// Normalizes a predicate on a sub-query.
+///
+/// `NOT` is pushed into predicates, `= ANY` becomes IN, `<> ALL` becomes NOT IN, and sub-queries lose parts that do not
+/// affect their predicate.
 pub(super) fn normalized(expr: Expr) -> Result<Expr> {
     if !has_predicate(&expr) {
         return Ok(expr);
@@ -157,7 +159,7 @@ pub(super) fn normalized(expr: Expr) -> Result<Expr> {
     Ok(done.data)
 }
 
-/// A comparison with ANY, negated, is one with ALL.
+/// Negates a comparison: ANY becomes ALL with the opposite operator.
 fn negated(expr: Expr) -> Expr {
     match expr {
         Expr::Exists(of) => Expr::Exists(Exists { negated: !of.negated, ..of }),
@@ -178,14 +180,14 @@ fn negated(expr: Expr) -> Expr {
 
 fn is_in(expr: Box<Expr>, subquery: &Subquery, negated: bool) -> Result<Expr> {
     let mut plan = subquery.subquery.clone();
-    // Neither an order nor how often a value occurs matters.
+    // Neither order nor duplicates matter.
     while let LogicalPlan::Sort(Sort { input, fetch: None, .. }) | LogicalPlan::Distinct(Distinct::All(input)) =
         plan.as_ref()
     {
         plan = input.clone();
     }
     let item = first_column(&plan)?;
-    // The stock rule asks for the expression of an item.
+    // The stock rule needs the expression of an item.
     if matches!(plan.as_ref(), LogicalPlan::Values(_)) {
         plan = Arc::new(LogicalPlanBuilder::from(plan.as_ref().clone()).project([Expr::Column(item)])?.build()?);
     }
@@ -197,7 +199,7 @@ pub(super) fn with_plan(of: &Subquery, plan: Arc<LogicalPlan>) -> Subquery {
     Subquery { outer_ref_columns: plan.all_out_ref_exprs(), subquery: plan, spans: of.spans.clone() }
 }
 
-/// A plan that has rows where this one has some, without columns, order, groups and limits that do not matter to that.
+/// Strips a plan to its existence of rows: no columns, order, groups or limits that do not affect it.
 fn rows_alone(plan: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
     let mut below = plan;
     loop {
@@ -216,7 +218,7 @@ fn rows_alone(plan: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
             _ => break,
         };
     }
-    // A projection of one column is as good as one without; several may have one name.
+    // A projection of one column is enough; several columns may share a name.
     let is_plain = |of: &Projection| Arc::ptr_eq(below, &of.input) && of.expr.len() == 1;
     if Arc::ptr_eq(below, plan) || matches!(plan.as_ref(), LogicalPlan::Projection(of) if is_plain(of)) {
         return Ok(plan.clone());
@@ -224,18 +226,18 @@ fn rows_alone(plan: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
     Ok(Arc::new(LogicalPlanBuilder::from(below.as_ref().clone()).project([row()])?.build()?))
 }
 
-/// What EXISTS selects.
+/// Returns the select list of EXISTS.
 fn row() -> Expr {
     lit(1_i64).alias("__row")
 }
 
-/// Whether a limit leaves a row where there is one.
+/// Returns true if a limit keeps at least one of the rows.
 pub(super) fn keeps_one(limit: &datafusion::logical_expr::Limit) -> bool {
     matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
         && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(None | Some(1..))))
 }
 
-/// A condition as the stock rules take it apart, if they can.
+/// Returns a condition in the form that the stock rules decompose, if there is one.
 pub(super) fn conjunct(part: Expr, schema: &DFSchemaRef) -> Result<Expr> {
     if !is_predicate(&part) || is_for_stock(&part, schema, Place::CONJUNCT)? {
         return Ok(part);
@@ -243,8 +245,10 @@ pub(super) fn conjunct(part: Expr, schema: &DFSchemaRef) -> Result<Expr> {
     Ok(as_exists(&part, schema, Place::CONJUNCT)?.unwrap_or(part))
 }
 
-/// `x < ANY (SELECT y …)` as `EXISTS (… WHERE x < y)` and `x >= ALL (…)` as `NOT EXISTS (… WHERE x < y OR x IS NULL OR y IS
-/// NULL)`, where NULL counts as false; IN and NOT IN likewise.
+/// Rewrites a comparison with a sub-query to EXISTS, where NULL counts as false.
+///
+/// `x < ANY (SELECT y …)` becomes `EXISTS (… WHERE x < y)` and `x >= ALL (…)` becomes `NOT EXISTS (… WHERE x < y OR x
+/// IS NULL OR y IS NULL)`; IN and NOT IN likewise.
 pub(super) fn as_exists(predicate: &Expr, schema: &DFSchemaRef, place: Place) -> Result<Option<Expr>> {
     let (expr, op, subquery, negated) = match predicate {
         Expr::InSubquery(of) => (&of.expr, Operator::Eq, &of.subquery, of.negated),
@@ -268,7 +272,7 @@ pub(super) fn as_exists(predicate: &Expr, schema: &DFSchemaRef, place: Place) ->
     if negated && expr.nullable(schema.as_ref())? {
         hit = hit.or(value.is_null());
     }
-    // One filter: the stock rule forgets columns of the lower one of two.
+    // A single filter: of two nested filters the stock rule loses columns of the lower one.
     let (hit, rows) = match rows.as_ref() {
         LogicalPlan::Filter(Filter { predicate, input, .. }) => (predicate.clone().and(hit), input),
         _ => (hit, rows),
@@ -278,7 +282,7 @@ pub(super) fn as_exists(predicate: &Expr, schema: &DFSchemaRef, place: Place) ->
     Ok(is_for_stock(&exists, schema, place)?.then_some(exists))
 }
 
-/// The item that a sub-query gives, and the rows it is computed of.
+/// Returns the item of a sub-query and the rows it is computed from.
 fn item_of(plan: &Arc<LogicalPlan>) -> Result<(Expr, &Arc<LogicalPlan>)> {
     if let LogicalPlan::Projection(Projection { expr, input, .. }) = plan.as_ref()
         && let [item] = expr.as_slice()
@@ -290,7 +294,7 @@ fn item_of(plan: &Arc<LogicalPlan>) -> Result<(Expr, &Arc<LogicalPlan>)> {
     Ok((Expr::Column(first_column(plan)?), plan))
 }
 
-/// The expression over the rows around a sub-query, as it stands within that.
+/// Converts the columns of an expression to outer references.
 pub(super) fn outer(expr: Expr, schema: &DFSchemaRef) -> Result<Expr> {
     let done = expr.transform_up(|e| match e {
         Expr::Column(column) => {

@@ -67,8 +67,8 @@ impl Decorrelator {
         self.copied(&domain.plan)?;
         let alias = self.name("__domain");
         let columns = domain.plan.schema().columns().into_iter().enumerate();
-        // As values computed: the stock rules would take what is different in the domain for different in groups by more
-        // columns, too.
+        // The columns become computed values: the stock rules would treat columns unique in the domain as unique in
+        // groups by more columns, too.
         let columns = columns.map(|(n, c)| Ok(own_field::call(Expr::Column(c))?.alias(format!("{alias}_{n}"))));
         let columns = columns.collect::<Result<Vec<Expr>>>()?;
         let plan = LogicalPlanBuilder::from(domain.plan.clone()).project(columns)?.alias(&alias)?.build()?;
@@ -94,7 +94,8 @@ impl Decorrelator {
         let are_columns = of.expr.iter().all(|e| matches!(e.clone().unalias(), Expr::Column(_)));
         let Some(input) = self.push(&of.input, domain, may_lose_empty && are_columns)? else { return Ok(None) };
         let exprs = named(plan, &of.expr, &renames(domain, &input), of.input.schema())?;
-        // A second name of a value would stand for it in orders, where windows by the value look for its own.
+        // A renamed domain value becomes a computed value: sort orders would otherwise use the new name, but windows by
+        // the domain value look for the original one.
         let apart = exprs.into_iter().map(|expr| match expr.clone().unalias() {
             Expr::Column(column) if input.value.contains(&column) => {
                 let (relation, name) = expr.qualified_name();
@@ -137,7 +138,7 @@ impl Decorrelator {
         let order =
             order.into_iter().map(|key| Ok(key.with_expr(resolved(key.expr.clone(), &renames, base.schema())?)));
         let mut order = order.collect::<Result<Vec<SortExpr>>>()?;
-        // Rows of one value are not ordered by it.
+        // The domain value is constant within its rows, so sort keys do not need it.
         order.retain(|key| !is_of_value(&key.expr, &pushed));
         let number = row_number().partition_by(columns(&pushed.value).collect());
         let number = if order.is_empty() { number.build()? } else { number.order_by(order).build()? };
@@ -329,7 +330,7 @@ fn named(plan: &LogicalPlan, exprs: &[Expr], renames: &Renames, inputs: &DFSchem
     named.collect()
 }
 
-/// Whether an expression is the same for all rows of a value.
+/// Returns true if an expression is the same for all rows of a domain value.
 fn is_of_value(expr: &Expr, pushed: &Pushed) -> bool {
     let is_computed = |column: &Column| match &pushed.plan {
         LogicalPlan::Projection(of) => {

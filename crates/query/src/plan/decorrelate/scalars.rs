@@ -1,6 +1,6 @@
-//! Sub-queries that are values and may have no row: NULL then, whatever their column says.
+//! Scalar sub-queries that may have no row, and are NULL then, even if their column is NOT NULL.
 //!
-//! The stock planner takes `(SELECT 1 FROM t LIMIT 1)` for a value that is never NULL.
+//! The stock planner treats `(SELECT 1 FROM t LIMIT 1)` as never NULL.
 
 use super::predicates::with_plan;
 use super::{Pushed, first_column, free, one_of_each};
@@ -10,7 +10,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, SubqueryAlias};
 use std::sync::Arc;
 
-/// The node with values that may be NULL where they are.
+/// Returns the node with such values marked as nullable.
 pub(super) fn with_nulls(plan: LogicalPlan) -> Result<LogicalPlan> {
     let names = NamePreserver::new(&plan);
     let done = plan.map_expressions(|expr| {
@@ -29,13 +29,13 @@ pub(super) fn with_nulls(plan: LogicalPlan) -> Result<LogicalPlan> {
     if done.transformed { done.data.recompute_schema() } else { Ok(done.data) }
 }
 
-/// Whether the column of a sub-query has no NULL and its row may not be there.
+/// Returns true if the column of a sub-query is NOT NULL and the sub-query may have no row.
 fn is_never_null(plan: &LogicalPlan) -> Result<bool> {
     let column = first_column(plan)?;
     Ok(!plan.schema().field_from_column(&column)?.is_nullable() && !has_row(plan))
 }
 
-/// Whether a sub-query has a row whatever is in its tables.
+/// Returns true if a sub-query has a row for any table contents.
 fn has_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(Projection { input, .. }) | LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => {

@@ -9,12 +9,12 @@ use datafusion::logical_expr::{
     BinaryExpr, Distinct, Expr, Filter, Join, LogicalPlan, Operator, Projection, Sort, Subquery, SubqueryAlias,
 };
 
-/// Whether a sub-query has one row for each outer row: aggregates of the rows that are equal to it.
+/// Returns true if a sub-query is an aggregate of the rows equal to the outer row: one row each.
 pub(super) fn is_one_row(plan: &LogicalPlan) -> Result<bool> {
     Ok(is_told_apart(plan)? && is_aggregate(plan)?)
 }
 
-/// Whether the rows of a sub-query are those under conditions, as EXISTS takes them.
+/// Returns true if a sub-query only filters rows, as EXISTS requires.
 pub(super) fn has_rows(plan: &LogicalPlan) -> Result<bool> {
     Ok(is_told_apart(plan)? && are_filtered(plan)?)
 }

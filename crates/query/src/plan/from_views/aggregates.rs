@@ -149,8 +149,9 @@ fn mean(function: &AggregateFunction, definition: &Definition) -> Option<[Expr; 
     Some([found("sum")?, found("count")?])
 }
 
-/// Whether the mean is what a stored sum and the count come to: of LONGs there may be no sum where there is a mean, and the
-/// mean of decimals is one.
+/// Returns true if the mean equals the stored sum divided by the count.
+///
+/// A sum of LONG may overflow where the mean does not. The mean of decimals is such a quotient.
 fn is_summed_exactly(of: &Expr, definition: &Definition) -> bool {
     let is_float = |t: ColumnType| matches!(t, ColumnType::Float | ColumnType::Double);
     let types: Option<Vec<ColumnType>> =

@@ -168,7 +168,7 @@ fn put_together(
         (rows.aggregate(keys, parts)?, outputs)
     };
     let outputs = outputs.into_iter().zip(aggregate.schema.iter()).map(|(expr, (qualifier, field))| {
-        // A sum of sums of decimals has more digits than one of the values.
+        // A sum of sums of decimals has more digits than a sum of the values.
         let is_decimal = field.data_type().is_decimal();
         let expr = if is_decimal { cast(expr, field.data_type().clone()) } else { expr };
         expr.alias_qualified(qualifier.cloned(), field.name().clone())

@@ -68,7 +68,7 @@ fn range<E>(number: &Number, zone: &impl Fn(ColumnId) -> Result<Option<Zone>, E>
             Some(Range::Ints(min, max)) => floats(min as f64, max as f64),
             other => other,
         },
-        // Where all results fit there is no error that would be left out with the block.
+        // A block may be skipped only if no result in it is out of range, which would be an error.
         Number::Guarded(with, a, b) => match guarded(*with) {
             Some((with, bits)) => {
                 both(a, b)?.and_then(|(a, b)| calculated(with, a, b)).and_then(|of| fitting(of, bits))
@@ -79,7 +79,7 @@ fn range<E>(number: &Number, zone: &impl Fn(ColumnId) -> Result<Option<Zone>, E>
     })
 }
 
-/// The calculation of integers of so many bits.
+/// Returns the operator and the number of bits of a checked operation.
 fn guarded(with: Guarded) -> Option<(Arithmetic, u32)> {
     match with {
         Guarded::Plus => Some((Arithmetic::Plus, 64)),

@@ -1,8 +1,8 @@
-//! Expressions that are numbers to a program, with the types and the overflow that they have in SQL: integers and times
-//! outside of their type are errors. Operators of integers are not checked, since they fit whatever their columns hold
-//! ([`checked`]); the calls in place of the others are.
+//! Numeric expressions of a filter program, with the types and overflow rules of SQL: integers and times outside of
+//! their type are errors. Integer operators are unchecked, because they fit for all values of their columns; the calls
+//! that replace the others ([`checked`]) are checked.
 //!
-//! What may fail for a row by its value in other ways, as a cast to a narrower type, is not understood.
+//! Expressions that may fail for other values, such as a cast to a narrower type, are not supported.
 
 use super::is_of_nans;
 use crate::door::arrow_type;
@@ -315,7 +315,7 @@ fn calculated(op: Operator, a: Typed, b: Typed) -> Option<Typed> {
     Some(Typed::new(number, data_type).fitted())
 }
 
-/// Of integers that may not fit their type.
+/// Builds an integer operation that may overflow.
 fn guarded(op: Operator, a: Typed, b: Typed) -> Option<Typed> {
     if a.data_type != b.data_type {
         return None;
