@@ -59,7 +59,7 @@ impl Frame {
     }
 }
 
-/// A schema whose first columns have other names.
+/// Returns a schema with its first columns renamed.
 #[must_use]
 pub fn renamed(schema: &SchemaRef, names: &[String]) -> SchemaRef {
     let names = names.iter().map(Some).chain(std::iter::repeat(None));
@@ -70,7 +70,7 @@ pub fn renamed(schema: &SchemaRef, names: &[String]) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A catalog with one frame more.
+/// A catalog with one additional frame.
 #[derive(Debug)]
 pub(crate) struct WithFrame {
     pub catalog: Arc<dyn Catalog>,

@@ -140,7 +140,7 @@ impl Words {
     }
 }
 
-/// A name as PostgreSQL writes it: in quotes unless it is a plain word that means nothing else.
+/// Quotes a name as PostgreSQL does: only if it is not a plain word or is a keyword.
 pub(crate) fn quoted(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -150,7 +150,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The words of a name with dots: folded, or as they stand in quotes. `None` when it is no name.
+/// Splits a dotted name into words, folded unless quoted; `None` for an invalid name.
 pub(crate) fn identifiers(text: &str) -> Option<Vec<String>> {
     let (mut out, mut chars) = (Vec::new(), text.trim().chars().peekable());
     loop {

@@ -40,20 +40,20 @@ pub enum IntervalField {
     Second,
 }
 
-/// The first and the last field of `INTERVAL '…' DAY TO SECOND`; the same field twice in `INTERVAL '1' DAY`.
+/// The first and last field of `INTERVAL '…' DAY TO SECOND`; equal in `INTERVAL '1' DAY`.
 pub type IntervalFields = (IntervalField, IntervalField);
 
-/// Why a text is not an interval.
+/// The reason why a text is not an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntervalError {
-    /// The text has none of the forms.
+    /// The text matches none of the input forms.
     Syntax,
-    /// A part is past its range.
+    /// A part exceeds its range.
     Range,
 }
 
 impl IntervalField {
-    /// The field with a name of SQL, in any case.
+    /// Returns the field with a SQL name, in any case.
     #[must_use]
     pub fn from_sql_name(name: &str) -> Option<IntervalField> {
         let all = [
@@ -69,22 +69,22 @@ impl IntervalField {
 }
 
 impl Interval {
-    /// Reads an interval; `fields` are those that follow the literal.
+    /// Parses an interval; `fields` are the fields that follow the literal.
     ///
     /// # Errors
-    /// When the text has no form of an interval, or a part is past its range.
+    /// Fails if the text is not an interval, or a part exceeds its range.
     pub fn parse(text: &str, fields: Option<IntervalFields>) -> Result<Interval, IntervalError> {
         parse::interval(text, fields)
     }
 
-    /// The length in nanoseconds, with months of 30 days: what PostgreSQL compares intervals by.
+    /// Returns the length in nanoseconds, with months of 30 days, by which PostgreSQL compares intervals.
     #[must_use]
     pub fn total_nanos(self) -> i128 {
         let days = i128::from(self.months) * i128::from(DAYS_PER_MONTH) + i128::from(self.days);
         days * i128::from(DAY_NANOS) + i128::from(self.nanos)
     }
 
-    /// The interval with whole days taken from its hours, as PostgreSQL's `justify_hours`.
+    /// Returns the interval with whole days carried out of its hours, as PostgreSQL's `justify_hours`.
     #[must_use]
     pub fn justify_hours(self) -> Option<Interval> {
         let days = i64::from(self.days) + self.nanos / DAY_NANOS;
@@ -97,7 +97,9 @@ impl Interval {
         Some(Interval { days: i32::try_from(days).ok()?, nanos, ..self })
     }
 
-    /// The interval with whole months of 30 days taken from its days, as PostgreSQL's `justify_days`.
+    /// Returns the interval with months of 30 days carried out of its days.
+    ///
+    /// Same as PostgreSQL's `justify_days`.
     #[must_use]
     pub fn justify_days(self) -> Option<Interval> {
         let mut months = i64::from(self.months) + i64::from(self.days) / DAYS_PER_MONTH;
@@ -110,7 +112,7 @@ impl Interval {
         Some(Interval { months: i32::try_from(months).ok()?, days: i32::try_from(days).ok()?, ..self })
     }
 
-    /// The interval with all parts of one sign, as PostgreSQL's `justify_interval`.
+    /// Returns the interval with all parts of one sign, as PostgreSQL's `justify_interval`.
     #[must_use]
     pub fn justify(self) -> Option<Interval> {
         let day = i128::from(DAY_NANOS);
@@ -133,7 +135,7 @@ impl Interval {
     }
 }
 
-/// As PostgreSQL writes intervals with `IntervalStyle` postgres: `1 year 2 mons 3 days 04:05:06.789`.
+/// Formats as PostgreSQL with `IntervalStyle` postgres: `1 year 2 mons 3 days 04:05:06.789`.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mut is_first, mut is_negative) = (true, false);
@@ -170,7 +172,7 @@ mod tests {
 
     const HOUR: i64 = 3_600_000_000_000;
 
-    /// Outputs of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn text_as_postgresql_writes_it() {
         let cases = [
@@ -195,7 +197,7 @@ mod tests {
         assert!(of("1 year").ok() < of("365 days").ok(), "twelve months of 30 days");
     }
 
-    /// Outputs of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn parts_carried_over() {
         let of = |text| Interval::parse(text, None).ok();

@@ -89,7 +89,7 @@ pub fn fold_name(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// Says what is wrong with the name of a table or column; `None` when it may be used.
+/// Returns the problem of a table or column name; `None` for a valid name.
 ///
 /// A name is 1 to [`NAME_BYTES_MAX`] bytes of UTF-8 without control characters and byte order marks: senders of line
 /// protocol name their fields `usage.idle`, `%cpu` and `latency(ms)`, and two names that differ stay two columns.
@@ -98,8 +98,9 @@ pub fn name_problem(name: &str, what: &str) -> Option<String> {
     find_problem(name, what, &[])
 }
 
-/// Says where a table name breaks QuestDB's rules, which are narrower than [`name_problem`]: for names that are made from
-/// names of files.
+/// Returns the problem of a table name under QuestDB's rules, for names derived from file names.
+///
+/// These rules are narrower than [`name_problem`].
 #[must_use]
 pub fn table_name_problem(name: &str) -> Option<String> {
     let problem = find_problem(name, "table", &['?', ',', '\'', '"', '\\', '/', ':', ')', '(', '+', '*', '%', '~']);
@@ -112,8 +113,9 @@ pub fn table_name_problem(name: &str) -> Option<String> {
     problem
 }
 
-/// Says where a column name breaks QuestDB's rules, which are narrower than [`name_problem`]: for names that are made from
-/// header records.
+/// Returns the problem of a column name under QuestDB's rules, for names derived from header records.
+///
+/// These rules are narrower than [`name_problem`].
 #[must_use]
 pub fn column_name_problem(name: &str) -> Option<String> {
     find_problem(name, "column", &['?', '.', ',', '\'', '"', '\\', '/', ':', ')', '(', '+', '-', '*', '%', '~'])

@@ -1,4 +1,4 @@
-//! Codes by which clients of PostgreSQL tell errors apart.
+//! SQLSTATE codes, by which clients of PostgreSQL distinguish errors.
 
 /// A code of five characters, as PostgreSQL's documentation lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -29,10 +29,10 @@ impl TimeUnit {
     }
 }
 
-/// The unit of a number that counts from 1970-01-01 UTC, as a client states it: `precision=` of line protocol.
+/// The unit of a count since 1970-01-01 UTC, as stated by a client: `precision=` of line protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EpochUnit {
-    /// The client stated none: nanoseconds.
+    /// No unit stated: nanoseconds.
     Unstated,
     Nanos,
     Micros,
@@ -48,7 +48,7 @@ impl EpochUnit {
     /// The names that [`EpochUnit::from_precision`] reads.
     pub const NAMES: &str = "n, ns, u, us, ms, s, m, h, nanosecond, microsecond, millisecond, second and auto";
 
-    /// Reads the value of `precision=` as InfluxDB 1, 2 and 3 and QuestDB spell it.
+    /// Parses the value of `precision=` in the spellings of InfluxDB 1, 2 and 3 and QuestDB.
     #[must_use]
     pub fn from_precision(text: &str) -> Option<EpochUnit> {
         Some(match text {
@@ -64,8 +64,9 @@ impl EpochUnit {
         })
     }
 
-    /// The unit of `count` by its magnitude, with the limits of InfluxDB 3: below 5·10⁹ seconds, below 5·10¹² milliseconds,
-    /// below 5·10¹⁵ microseconds, else nanoseconds.
+    /// Returns the unit of `count` by its magnitude, with the limits of InfluxDB 3.
+    ///
+    /// Below 5·10⁹ seconds, below 5·10¹² milliseconds, below 5·10¹⁵ microseconds, else nanoseconds.
     #[must_use]
     pub fn detect(count: i64) -> EpochUnit {
         match count.unsigned_abs() {
@@ -76,7 +77,7 @@ impl EpochUnit {
         }
     }
 
-    /// `count` of this unit in `to`; `None` when it does not fit. Going to a coarser unit rounds down.
+    /// Converts `count` of this unit to `to`, rounded down; `None` when the result does not fit.
     #[must_use]
     pub fn convert(self, count: i64, to: TimeUnit) -> Option<i64> {
         let (from, factor) = match self {

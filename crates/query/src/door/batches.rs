@@ -96,7 +96,9 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
     Err(mismatch(array, target))
 }
 
-/// Times in a coarser unit, rounded down: Arrow rounds towards zero. `None` where the unit is not coarser.
+/// Converts times to a coarser unit, rounded down; `None` for a finer unit.
+///
+/// Arrow rounds towards zero.
 fn rounded_down(array: &ArrayRef, to: &DataType) -> Option<Result<ArrayRef>> {
     let (own, target) = (unit_nanos(array.data_type())?, unit_nanos(to)?);
     if own >= target {
@@ -236,7 +238,7 @@ fn integers(array: &ArrayRef, target: &Target) -> Result<Vec<i64>> {
     Ok(values::<Int64Type>(&cast(array, &DataType::Int64, target, 0)?))
 }
 
-/// Numbers and their texts as decimals, of which no digit is lost.
+/// Converts numbers and their texts to decimals without losing a digit.
 fn decimals(array: &ArrayRef, target: &Target, rows_before: u64, (precision, scale): (u8, u8)) -> Result<Column> {
     let texts = if is_text(array) { Some(cast(array, &DataType::Utf8View, target, rows_before)?) } else { None };
     if texts.is_none() && !array.data_type().is_numeric() && *array.data_type() != DataType::Null {
@@ -273,7 +275,9 @@ fn decimals(array: &ArrayRef, target: &Target, rows_before: u64, (precision, sca
     Ok(with_nulls(values, array.logical_nulls().as_ref()))
 }
 
-/// Texts as bytes: hexadecimal digits behind `\x`, as PostgreSQL writes them, other texts as they are.
+/// Converts texts to bytes.
+///
+/// Hexadecimal digits after `\x`, as PostgreSQL writes bytes; other texts are taken unchanged.
 fn bytes(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
     let texts = cast(array, &DataType::Utf8View, target, rows_before)?;
     let one = |(row, text): (usize, Option<&str>)| {
@@ -290,7 +294,7 @@ fn bytes(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> 
     Ok(with_nulls(Values::Views(views(bytes.iter(), target)?), bytes.nulls()))
 }
 
-/// `None` of `\x` with something else than pairs of hexadecimal digits behind it.
+/// Returns the bytes of a text; `None` if `\x` is not followed by pairs of hexadecimal digits.
 pub(crate) fn bytes_of_text(text: &str) -> Option<Vec<u8>> {
     let Some(digits) = text.strip_prefix("\\x") else { return Some(text.as_bytes().to_vec()) };
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);

@@ -9,7 +9,7 @@ use tidalite_types::TimeUnit;
 use tidalite_types::interval::DAY_NANOS;
 use tidalite_types::time::{days_from_civil, days_in_month};
 
-/// Nanoseconds of the unit that a time type counts; `None` of types that are no times.
+/// Returns the nanoseconds of a time type's unit; `None` for other types.
 pub(crate) fn unit_nanos(data_type: &DataType) -> Option<i64> {
     Some(match data_type {
         DataType::Date32 => DAY_NANOS,
@@ -48,7 +48,9 @@ pub(crate) fn parse_timestamp(text: &str, unit: TimeUnit) -> Option<(i64, bool)>
     Some((value, nanos % nanos_per_unit == 0))
 }
 
-/// Days since 1970-01-01 of a text: a timestamp, whose time of day is dropped, or a date as `20240229` and `2024-2-9`.
+/// Parses days since 1970-01-01.
+///
+/// The text is a timestamp, whose time of day is dropped, or a date as `20240229` and `2024-2-9`.
 pub(crate) fn parse_date(text: &str) -> Option<i32> {
     match parse_timestamp(text, TimeUnit::Millis) {
         Some((ms, _)) => i32::try_from(ms.div_euclid(86_400_000)).ok(),

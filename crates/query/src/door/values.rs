@@ -57,7 +57,9 @@ fn cell(expr: &Expr) -> Option<Cell<'_>> {
     }
 }
 
-/// The digits of a number that has more of them than a double keeps ([`crate::dialect`] casts it to a decimal).
+/// Returns the digits of a number literal with more digits than a double keeps.
+///
+/// [`crate::dialect`] casts such a literal to a decimal.
 fn long_number<'a>(text: &'a Expr, data_type: &DataType) -> Option<&'a str> {
     let DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale)) = data_type else { return None };
     let Expr::Value(value) = text else { return None };

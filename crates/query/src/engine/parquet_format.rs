@@ -1,7 +1,7 @@
-//! Parquet files whose statistics of floating point are not trusted.
+//! Parquet files without trust in their floating-point statistics.
 //!
-//! The least and greatest value that Parquet keeps for a column leave NaN out, or are NaN, as the writer has it. NaN is
-//! greater than every number here, so neither `max(x)` nor a condition can go by them.
+//! Depending on the writer, the minimum and maximum of a column leave out NaN or are NaN. NaN is greater than every
+//! number here, so neither `max(x)` nor a filter can use them.
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -19,7 +19,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use object_store::{ObjectMeta, ObjectStore};
 use std::sync::Arc;
 
-/// [`ParquetFormat`] without the least, the greatest and the sum of columns of floating point.
+/// [`ParquetFormat`] without minimum, maximum and sum of floating-point columns.
 #[derive(Debug, Default)]
 pub(super) struct NanSafeParquet(ParquetFormat);
 

@@ -107,7 +107,7 @@ pub(super) fn columns(query: &ast::Query, types: &mut Types) -> bool {
     types.iter().flatten().count() > before
 }
 
-/// The types that parameters are cast to, which are theirs.
+/// Returns the types that parameters are cast to, which become the parameter types.
 pub(super) fn casts(statement: &Statement, count: usize) -> Vec<Option<PgType>> {
     let mut found = Casts(vec![None; count]);
     let queries = match statement {

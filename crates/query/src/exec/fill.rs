@@ -207,7 +207,7 @@ impl Filler {
         })
     }
 
-    /// For each cell the value on the line between the rows around it; for a column of integers, the nearest integer.
+    /// Interpolates each cell linearly between the rows around it; integer results are rounded.
     fn lines(&self, column: &ArrayRef, cells: &[Cell]) -> Result<ArrayRef> {
         let values = cast(column, &DataType::Float64)?;
         let values = values.as_primitive::<Float64Type>();

@@ -94,7 +94,9 @@ impl Keys {
         ranks
     }
 
-    /// The columns as the types of the keys. The row converter tells floating point apart by its bits, SQL does not.
+    /// Casts the columns to the key types.
+    ///
+    /// Floating-point values are normalized: the row converter compares them by bits, SQL does not.
     fn cast(&self, columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
         let cast = |(c, t): (&ArrayRef, &DataType)| Ok(floats::key_values(&cast(c, t)?));
         columns.iter().zip(&self.types).map(cast).collect()

@@ -1,11 +1,14 @@
-//! Stock aggregates of which one thing is otherwise.
+//! Built-in aggregates with one behaviour corrected.
 //!
-//! `sum` and `avg` of integers and decimals are exact ([`super::sums`]), those of floating point over frames that move
-//! forget what left ([`formulas::sliding`]). `bool_and`, `bit_or` and their like go with moving frames ([`super::sliding_parts`]).
-//! `min` and `max` of groups of floating point: the stock ones begin with the largest finite number and so never come to
-//! infinity or NaN. Those of addresses are addresses. `sum`: of `sum(x + 1)` the planner would make `sum(x) + count(x)`,
-//! and many such are long to plan; [`crate::plan::grouped`] does the same at less cost. `string_agg`: the stock one wants
-//! its rows sorted, and no two of them could want it otherwise, though it sorts what it has by itself.
+//! - `sum` and `avg` of integers and decimals are exact ([`super::sums`]); for floating point over moving frames, a
+//!   removed row has no effect ([`formulas::sliding`]).
+//! - `bool_and`, `bit_or` and similar aggregates support moving frames ([`super::sliding_parts`]).
+//! - `min` and `max` of groups of floating point: the stock state starts at the largest finite number and never reaches
+//!   infinity or NaN. For addresses the result type is the address type.
+//! - `sum`: the planner would rewrite `sum(x + 1)` to `sum(x) + count(x)`, and many such expressions take long to plan;
+//!   [`crate::plan::grouped`] does the same at less cost.
+//! - `string_agg`: the stock aggregate requires sorted input, and two with different orders cannot be combined,
+//!   although it can sort by itself.
 
 use super::formulas;
 use super::sliding_parts::PartStacks;

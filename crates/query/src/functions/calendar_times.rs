@@ -1,5 +1,5 @@
-//! Times and intervals made of parts, and taken apart: `make_date`, `make_timestamp`, `make_time`, `make_interval`,
-//! `age`, `justify_days`, …, as in PostgreSQL.
+//! Construction and decomposition of times and intervals, as in PostgreSQL: `make_date`, `make_timestamp`, `make_time`,
+//! `make_interval`, `age`, `justify_days`, ….
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::time_casts::{arrow_interval, interval, of_interval};
@@ -79,7 +79,7 @@ const TIMESTAMP_TAKES: &str = "a year, a month, a day, an hour, a minute and sec
 const SIX: &[Kind] = &[Kind::Long, Kind::Long, Kind::Long, Kind::Long, Kind::Long, Kind::Double];
 const OF_INTERVAL: Scalar = Scalar { takes: "an interval", kinds: &[Kind::Interval], gives: Gives::Interval, ..PLAIN };
 
-/// The whole numbers of a row, then the number of seconds; `None` where one is NULL.
+/// Returns the integers of a row and then the seconds; `None` if an argument is NULL.
 fn row(call: &Call, row: usize) -> Option<(Vec<i64>, f64)> {
     let (mut whole, mut seconds) = (Vec::with_capacity(call.columns.len()), 0.0);
     for column in call.columns {
@@ -96,7 +96,7 @@ fn row(call: &Call, row: usize) -> Option<(Vec<i64>, f64)> {
 
 fn day(year: i64, month: i64, day: i64) -> Result<i64> {
     let refused = || Error::invalid(format!("date field value out of range: {year}-{month:02}-{day:02}"));
-    // A year before Christ is negative, and there is no year 0.
+    // A year BC is negative, and there is no year 0.
     let own = if year < 0 { year + 1 } else { year };
     let month = u32::try_from(month).ok().filter(|month| (1..=12).contains(month) && year != 0).ok_or_else(refused)?;
     if own.abs() > 5_000_000 {
@@ -107,14 +107,14 @@ fn day(year: i64, month: i64, day: i64) -> Result<i64> {
     Ok(days_from_civil(own, month, day))
 }
 
-/// Nanoseconds of the day.
+/// Returns the nanoseconds since midnight.
 fn clock(hour: i64, minute: i64, seconds: f64) -> Result<i64> {
     let is_valid = (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(&seconds);
     let is_valid = is_valid && (hour < 24 || minute == 0 && seconds == 0.0);
     if !is_valid {
         return Err(Error::invalid(format!("time field value out of range: {hour}:{minute:02}:{seconds:02}")).into());
     }
-    // A double has fifteen digits: microseconds are exact.
+    // A double has fifteen significant digits, so microseconds are exact.
     Ok((hour * 3_600 + minute * 60) * SECOND + (seconds * 1e6).round() as i64 * 1_000)
 }
 
@@ -195,7 +195,9 @@ fn negated(of: Interval) -> Interval {
     Interval { months: -of.months, days: -of.days, nanos: -of.nanos }
 }
 
-/// Whole months, then whole days of the month that the earlier time is in, then the rest, in microseconds since 1970.
+/// Returns the difference of two times in microseconds since 1970.
+///
+/// Whole months come first, then whole days of the month of the earlier time, then the rest.
 fn between(earlier: i64, later: i64) -> Option<Interval> {
     let (a, b) = (Civil::of(earlier, TimeUnit::Micros), Civil::of(later, TimeUnit::Micros));
     let of_day = |t: &Civil| t.second_of_day * SECOND + t.nanos;
@@ -216,7 +218,7 @@ fn between(earlier: i64, later: i64) -> Option<Interval> {
 mod tests {
     use super::*;
 
-    /// Outputs of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn ages() {
         let at = |y, m, d| days_from_civil(y, m, d) * 86_400_000_000;

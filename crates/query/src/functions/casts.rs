@@ -253,7 +253,7 @@ mod tests {
         ScalarValue::try_from_array(&out, 0).map_err(|e| e.to_string())
     }
 
-    /// As PostgreSQL 15: `2.5::float8::int` is 2, `2.5::numeric::int` is 3.
+    /// Expected values are outputs of PostgreSQL 15: `2.5::float8::int` is 2, `2.5::numeric::int` is 3.
     #[test]
     fn integers_are_rounded() {
         for (value, expected) in [(0.5, 0), (1.5, 2), (2.5, 2), (-0.5, 0), (-1.5, -2), (2147483647.4, i32::MAX)] {

@@ -1,6 +1,6 @@
 //! `extract(field FROM x)`, which is `date_part('field', x)`, of timestamps, dates, times of day and intervals.
 //!
-//! Fields are whole numbers, but for `second`, `milliseconds`, `epoch` and `julian`, which have their fraction.
+//! Fields are integers, except `second`, `milliseconds`, `epoch` and `julian`, which have a fraction.
 
 use super::time_casts::{interval, of_interval};
 use super::times;
@@ -278,7 +278,7 @@ fn of_timestamps(part: Part, source: &ArrayRef) -> Result<ArrayRef> {
     numbers(part, ticks.iter().map(|v| v.map(value)).collect())
 }
 
-/// Hours of an interval are not limited to a day.
+/// Returns a field of an interval, whose hours are not limited to a day.
 fn of_length(part: Part, length: Interval) -> Option<Number> {
     let Interval { months, days, nanos } = length;
     let of_minute = nanos % (60 * SECOND);

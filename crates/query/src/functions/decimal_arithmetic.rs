@@ -1,9 +1,9 @@
-//! `+`, `-`, `*`, `/` and `%` of decimals, which the planner calls in place of Arrow's kernels: their types would hold no
-//! product of two DECIMAL(38,18) that is 100 or more.
+//! `+`, `-`, `*`, `/` and `%` of decimals, in place of Arrow's kernels: Arrow's result type cannot hold a product of
+//! two DECIMAL(38,18) of 100 or more.
 //!
-//! Results have a type that holds every one of them exactly, of 76 digits at most: then fewer digits behind the point are
-//! kept, at least those of both operands and [`SCALE_MIN`], and rounded, halves away from zero. Quotients have at least
-//! [`QUOTIENT_SCALE_MIN`] digits behind the point. What does not fit is an error.
+//! The result type holds every result exactly, up to 76 digits. Where 76 digits are too few, the scale is reduced, at
+//! least to that of both operands and [`SCALE_MIN`], and results are rounded, halves away from zero. Quotients have a
+//! scale of at least [`QUOTIENT_SCALE_MIN`]. Overflow is an error.
 
 use crate::Error;
 use crate::decimal::{self, Decimal, WIDE_DIGITS, arrow_decimal, as_decimal_type, decimal_type, divided};
@@ -17,9 +17,9 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// Digits behind the point that a product keeps.
+/// Minimum scale that a product keeps.
 const SCALE_MIN: i32 = 18;
-/// Digits behind the point of a quotient, as PostgreSQL's of small numbers.
+/// Minimum scale of a quotient, as PostgreSQL has for small numbers.
 const QUOTIENT_SCALE_MIN: i32 = 16;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -29,7 +29,9 @@ struct Arithmetic {
     signature: Signature,
 }
 
-/// The call of an operator between decimals, or decimals and integers; `None` of other operators.
+/// Returns the call for an operator between decimals, or decimals and integers.
+///
+/// `None` for other operators.
 pub(crate) fn call(left: Expr, operator: Operator, right: Expr) -> Option<Expr> {
     use Operator::{Divide, Minus, Modulo, Multiply, Plus};
     if !matches!(operator, Plus | Minus | Multiply | Divide | Modulo) {
@@ -41,7 +43,7 @@ pub(crate) fn call(left: Expr, operator: Operator, right: Expr) -> Option<Expr> 
     Some(Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![left, right])))
 }
 
-/// The type of a result.
+/// Returns the type of a result.
 fn result_type(operator: Operator, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> DataType {
     let [p1, s1, p2, s2] = [i32::from(p1), i32::from(s1), i32::from(p2), i32::from(s2)];
     let (whole1, whole2, scale) = (p1 - s1, p2 - s2, s1.max(s2));
@@ -86,7 +88,7 @@ impl ScalarUDFImpl for Arithmetic {
             None if *given == DataType::Null => Ok(DataType::Decimal128(1, 0)),
             None => Err(Error::invalid(format!("operator does not exist: {} of this type", self.operator)).into()),
         };
-        // A number whose type became known only later.
+        // The type of a floating-point operand became known only later.
         match types.iter().any(DataType::is_floating) {
             true => Ok(vec![DataType::Float64; 2]),
             false => types.iter().map(own).collect(),
@@ -154,7 +156,7 @@ fn computed(operator: Operator, a: &ArrayRef, b: &ArrayRef, to: &DataType) -> Re
     decimal_array(values, nulls.clone(), to)
 }
 
-/// The digits of a row of a decimal array, zero of other arrays.
+/// Returns the digits of a row of a decimal array; 0 for other arrays.
 pub(super) fn wide_values(array: &ArrayRef) -> Box<dyn Fn(usize) -> i256 + '_> {
     match array.data_type() {
         DataType::Decimal128(..) => {
@@ -169,7 +171,7 @@ pub(super) fn wide_values(array: &ArrayRef) -> Box<dyn Fn(usize) -> i256 + '_> {
     }
 }
 
-/// Digits as an array of a decimal type, which they are known to fit.
+/// Creates a decimal array from digits that are known to fit its type.
 pub(super) fn decimal_array(values: Vec<i256>, nulls: Option<NullBuffer>, to: &DataType) -> Result<ArrayRef> {
     match *to {
         DataType::Decimal128(precision, scale) => {
@@ -187,7 +189,7 @@ pub(super) fn decimal_array(values: Vec<i256>, nulls: Option<NullBuffer>, to: &D
     }
 }
 
-/// An operator with the scales of its operands and the type of its result.
+/// An operator, the scales of its operands and the type of its result.
 struct Shape {
     operator: Operator,
     left: i32,
@@ -213,7 +215,7 @@ impl Shape {
         }
     }
 
-    /// `None` where 128 bits have no room.
+    /// Computes in 128 bits; `None` for overflow.
     fn tried(&self, a: i128, b: i128) -> Option<i128> {
         let up = |value: i128, from: i32| {
             let by = (i32::from(self.scale) - from).unsigned_abs();
@@ -283,7 +285,7 @@ mod tests {
     fn products_of_the_widest_decimals_are_exact() {
         let a = decimals(&["12345678901234567890.123456789012345678", "-0.000000000000000001"], 38, 18);
         let found = shown(Operator::Multiply, &a, &a).expect("room");
-        // By Python's decimal module.
+        // Expected values are computed by Python's decimal module.
         assert_eq!(found[0], "152415787532388367504953515625666819427.831123554031397676527968299765279684");
         assert_eq!(found[1], format!("0.{}1", "0".repeat(35)));
     }

@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-/// The values of a column of floating point as keys: one NaN, and 0 for −0. Other columns stay.
+/// Returns floating-point values as keys: one NaN, and 0 for −0. Other columns stay.
 pub(crate) fn key_values(column: &ArrayRef) -> ArrayRef {
     let float = |v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 };
     mapped(column, |v| if v.is_nan() { f64::NAN } else { v + 0.0 }, float)

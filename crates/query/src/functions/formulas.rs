@@ -1,6 +1,8 @@
-//! The aggregates of [`tidalite_operators::formulas`]: compensated sums, means by weight, moments, variances, regressions.
-//! Rows with a NULL among the arguments do not count. A frame that moves keeps states of the rows that are in it
-//! ([`TwoStacks`]), since floating point cannot be taken away again.
+//! The aggregates of [`tidalite_operators::formulas`]: compensated sums, weighted means, moments, variances,
+//! regressions.
+//!
+//! Rows with a NULL argument are ignored. A moving frame keeps states of its rows ([`TwoStacks`]), since floating-point
+//! addition cannot be undone.
 
 use super::scalar::double;
 use crate::Error;
@@ -119,7 +121,7 @@ impl AggregateUDFImpl for Aggregate {
     }
 }
 
-/// A formula over a frame that moves.
+/// Creates an accumulator of a formula over a moving frame.
 pub(super) fn sliding(of: &'static Formula) -> Box<dyn Accumulator> {
     Box::new(Sliding(TwoStacks::new(of)))
 }
@@ -159,7 +161,7 @@ impl Accumulator for Sliding {
     }
 }
 
-/// The state of each group.
+/// The states of all groups.
 struct Groups {
     of: &'static Formula,
     states: Vec<Numbers>,

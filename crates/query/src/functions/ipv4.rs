@@ -17,7 +17,7 @@ pub(crate) const CONTAINS_OR_IS: &str = "contains_or_is_ip";
 
 pub(crate) const PLUS: &str = "__ipv4_plus";
 pub(crate) const MINUS: &str = "__ipv4_minus";
-/// The number of addresses between two, as a LONG.
+/// The function that returns the distance of two addresses as a LONG.
 pub(crate) const DISTANCE: &str = "__ipv4_distance";
 pub(crate) const AND: &str = "__ipv4_and";
 pub(crate) const OR: &str = "__ipv4_or";
@@ -135,7 +135,7 @@ fn network(column: &ArrayRef, row: usize) -> Result<Option<Network>> {
     })
 }
 
-/// Addresses moved by so many; past the ends there are none.
+/// Moves addresses by a count; a result outside of the address range is an error.
 fn moved(call: &Call, by: fn(i64, i64) -> Option<i64>) -> Result<ArrayRef> {
     let counts = call.columns[1].as_primitive::<Int64Type>();
     let one = |row| -> Result<Option<u32>> {

@@ -73,9 +73,9 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-/// `document @> part`, as PostgreSQL's jsonb has it.
+/// The function for `document @> part`, as for PostgreSQL's jsonb.
 pub(crate) const CONTAINS: &str = "__json_contains";
-/// A text as a list of texts; the second argument is a NULL of the list's type.
+/// The function that converts a text to a list; the second argument is a NULL of the list type.
 pub(crate) const LIST: &str = "__text_to_list";
 
 fn invalid(text: &str, error: &serde_json::Error) -> DataFusionError {
@@ -84,7 +84,7 @@ fn invalid(text: &str, error: &serde_json::Error) -> DataFusionError {
     refused.into()
 }
 
-/// A function of each document.
+/// Applies a function to each document.
 fn each_value<T>(call: &Call, of: impl Fn(&Value) -> Result<T>) -> Result<Vec<Option<T>>> {
     let one = |text: Option<&str>| -> Result<Option<T>> {
         let Some(text) = text else { return Ok(None) };
@@ -126,7 +126,7 @@ fn contained(call: &Call) -> Result<ArrayRef> {
     Ok(Arc::new((0..call.rows).map(one).collect::<Result<BooleanArray>>()?))
 }
 
-/// A list contains a value that is one of its items, at the top only.
+/// Returns true if `outer` contains `inner`; at the top level, a list also contains its scalar items.
 fn contains_at_top(outer: &Value, inner: &Value) -> bool {
     match (outer, inner) {
         (Value::Array(items), inner) if !inner.is_array() && !inner.is_object() => {
@@ -149,7 +149,7 @@ fn contains(outer: &Value, inner: &Value) -> bool {
     }
 }
 
-/// `["a","b"]` and `{a,b}` as lists.
+/// Parses `["a","b"]` and `{a,b}` to lists.
 fn lists(call: &Call) -> Result<ArrayRef> {
     let DataType::List(item) = call.data_type else { return Err(Error::internal("a list of another kind").into()) };
     let texts = call.columns[0].as_string_view();

@@ -1,4 +1,4 @@
-//! `json_agg(x)` and `json_object_agg(name, x)`: the values of a group as one JSON text, as in PostgreSQL.
+//! `json_agg(x)` and `json_object_agg(name, x)`: aggregate the values of a group into a JSON text, as in PostgreSQL.
 
 use super::json_build::values;
 use crate::{Error, door};
@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use tidalite_types::ColumnType;
 
-/// Bytes of the text of a group.
+/// Maximum bytes of the text of a group.
 const BYTES_MAX: usize = 256 << 20;
 
 pub(crate) const JSON_AGG: &str = "json_agg";
@@ -70,7 +70,7 @@ impl AggregateUDFImpl for JsonAgg {
     }
 }
 
-/// The items so far, with commas between them; `None` of no rows.
+/// The items so far, separated by commas; `None` without rows.
 #[derive(Debug)]
 struct Items {
     is_object: bool,
@@ -102,7 +102,7 @@ impl Accumulator for Items {
         let mut item = String::new();
         for (row, value) in own.iter().enumerate() {
             item.clear();
-            // A String takes all that is written.
+            // Writing to a String never fails.
             let _ = match names.as_ref().map(|names| &names[row]) {
                 None => write!(item, "{value}"),
                 Some(Value::Null) => return Err(Error::invalid("field name must not be null").into()),

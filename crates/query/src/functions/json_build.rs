@@ -1,4 +1,4 @@
-//! JSON made of values: `json_build_object('a', 1, …)`, `json_build_array(…)` and `to_json(x)`, as in PostgreSQL.
+//! JSON constructors: `json_build_object('a', 1, …)`, `json_build_array(…)` and `to_json(x)`, as in PostgreSQL.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
@@ -25,7 +25,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
 
 const OF_VALUES: Scalar = Scalar { kinds: &[Kind::Any], least: 0, is_variadic: true, gives: Gives::Json, ..PLAIN };
 
-/// The values of a column as JSON. `is_json` says that its texts are JSON already.
+/// Converts the values of a column to JSON. `is_json` is true if its texts are JSON already.
 pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Value>> {
     let texts = |column: &ArrayRef| -> Result<Vec<Option<String>>> {
         let texts = cast(column, &DataType::Utf8View)?;
@@ -41,7 +41,7 @@ pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Value>> {
                 |v: f64| serde_json::Number::from_f64(v).map_or_else(|| Value::String(v.to_string()), Value::Number);
             wide.as_primitive::<Float64Type>().iter().map(|v| v.map_or(Value::Null, number)).collect()
         }
-        // The text of a number is one of JSON, with all its digits.
+        // The text of a number is a JSON number with all its digits.
         t if t.is_numeric() => texts(column)?.into_iter().map(number).collect::<Result<_>>()?,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json => {
             texts(column)?.into_iter().map(number).collect::<Result<_>>()?
@@ -69,7 +69,7 @@ fn number(text: Option<String>) -> Result<Value> {
     serde_json::from_str(&text).map_err(|error| Error::invalid(format!("invalid input for type JSON: {error}")).into())
 }
 
-/// The columns of a call by row.
+/// Returns the arguments of a call by row.
 fn columns(call: &Call) -> Result<Vec<Vec<Value>>> {
     call.columns.iter().map(|column| values(column, false)).collect()
 }

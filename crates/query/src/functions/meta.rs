@@ -36,7 +36,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().filter(|(_, kind)| *kind != "table").map(|(name, _)| name.as_str())
 }
 
-/// Names and kinds of all.
+/// Returns the names and kinds of all functions.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     ALL.iter().map(|(name, kind)| (name.as_str(), *kind))
 }

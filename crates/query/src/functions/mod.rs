@@ -134,7 +134,7 @@ pub(crate) fn prepare() {
     let _ = (scalar_named(""), adjusted::sum(), nth_value::nth_value(), meta::names().next());
 }
 
-/// Window functions, which are the same for every query.
+/// Returns the window functions, which are the same for every query.
 pub(crate) fn window_functions() -> Vec<Arc<WindowUDF>> {
     ranks::functions().map(Arc::new).into()
 }

@@ -1,5 +1,4 @@
-//! A value without what the field of its column says besides the type: the spelling of its name, that it is the time of
-//! its rows.
+//! Removes field metadata from a column value: the spelling of its name, and the mark of a designated timestamp.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::scalar_named;
@@ -18,10 +17,10 @@ fn as_it_is(call: &Call) -> Result<ArrayRef> {
     Ok(call.columns[0].clone())
 }
 
-/// The value with a field of its own.
+/// Returns the value with a new field.
 ///
 /// # Errors
-/// When the function is not registered.
+/// Fails if the function is not registered.
 pub(crate) fn call(value: Expr) -> Result<Expr> {
     let function = scalar_named(NAME).ok_or_else(|| Error::internal(format!("{NAME} is not there")))?;
     Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![value])))

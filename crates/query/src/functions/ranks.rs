@@ -1,4 +1,4 @@
-//! Numbers of rows and ranks, of the types that PostgreSQL gives them: the stock functions give unsigned ones, which
+//! Row numbers and ranks with PostgreSQL's types: the stock functions return unsigned integers, which PostgreSQL's
 //! clients have no type for.
 
 use datafusion::arrow::array::ArrayRef;
@@ -23,7 +23,7 @@ pub(super) fn functions() -> [WindowUDF; 4] {
     ]
 }
 
-/// A stock function with its numbers in another type.
+/// A stock function with its result cast to another type.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Ranked {
     stock: Arc<WindowUDF>,

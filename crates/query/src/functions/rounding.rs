@@ -1,4 +1,5 @@
-//! `round`, `trunc`, `ceil`, `floor` of decimals: exact, and decimals again. Of other numbers the stock functions answer.
+//! `round`, `trunc`, `ceil`, `floor` of decimals: exact, with decimal results. The stock functions handle other
+//! numbers.
 
 use super::decimal_arithmetic::{decimal_array, wide_values};
 use crate::Error;
@@ -49,7 +50,7 @@ impl Rounding {
         self.stock.inner().as_ref()
     }
 
-    /// Digits behind the point that are kept, of a number with `scale` of them; `None` where rows differ.
+    /// Returns the digits kept after the point, at most `scale`; `None` if the argument is no constant.
     fn places(args: &ReturnFieldArgs, scale: i8) -> Option<i64> {
         match args.scalar_arguments.get(1) {
             None => Some(0),
@@ -96,7 +97,7 @@ impl ScalarUDFImpl for Rounding {
         };
         let whole = i32::from(precision) - i32::from(scale);
         let places = Rounding::places(&args, scale).map_or(i32::from(scale), |places| places as i32);
-        // One digit more: 9.9 is rounded to 10.
+        // The result may need one more digit: 9.9 is rounded to 10.
         Ok(Arc::new(Field::new(self.name(), arrow_decimal(whole + 1 + places, places), true)))
     }
 
@@ -163,9 +164,9 @@ fn rounded(mode: Mode, values: &ArrayRef, places: Option<&ArrayRef>, to: &DataTy
     decimal_array(values, nulls, to)
 }
 
-/// A number with no more than so many digits behind the point, or with so many zeros before it.
+/// Rounds a number to `places` digits after the point; negative `places` round before the point.
 fn at_places(mode: Mode, number: Decimal, places: i32) -> Option<Decimal> {
-    // Units of 10 to the power of `-places`: the number moved so that these are ones.
+    // The number is scaled so that units of 10 to the power of `-places` become ones.
     let moved = Decimal { digits: number.digits, scale: number.scale - places };
     let at = moved.rescaled(0)?;
     let is_below = number.digits.is_negative();
@@ -195,7 +196,7 @@ mod tests {
         out.rescaled(places.max(0)).map(|at| Decimal { digits: at.floor, scale: places.max(0) }.text()).expect("room")
     }
 
-    /// As PostgreSQL 15 gives them.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn numbers_are_rounded_as_the_function_says() {
         for (text, places, nearest, trunc, up, down) in [

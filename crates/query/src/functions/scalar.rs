@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Array,
     /// A number, or a list of them.
     DoubleOrArray,
-    /// An interval, or a difference of times.
+    /// An interval or a difference of times.
     Interval,
     /// An IPv4 address, or the text of one or of a network.
     Address,
@@ -47,9 +47,9 @@ pub(super) enum Gives {
     Uuid,
     Micros,
     Nanos,
-    /// The type of the only argument, as instants.
+    /// The type of the only argument, marked as an instant.
     Instant,
-    /// Nanoseconds of any time or interval, as a DECIMAL.
+    /// Nanoseconds of a time or interval, as a DECIMAL.
     Nanoseconds,
     Date,
     Interval,

@@ -1,4 +1,4 @@
-//! Lengths and places that the stock functions give as unsigned numbers, of the types that PostgreSQL gives them.
+//! Lengths and positions with PostgreSQL's types: the stock functions return unsigned integers.
 
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
@@ -21,7 +21,7 @@ pub(super) fn functions() -> [ScalarUDF; 3] {
     ]
 }
 
-/// A stock function with its numbers in another type.
+/// A stock function with its result cast to another type.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Signed {
     stock: Arc<ScalarUDF>,

@@ -35,7 +35,7 @@ pub(crate) const FUNCTIONS: &[(&str, Make)] = &[
     ("pg_get_keywords", keywords),
 ];
 
-/// Words of PostgreSQL's grammar, for drivers that put names in quotes by them.
+/// Lists keywords of PostgreSQL's grammar, by which drivers decide to quote names.
 fn keywords(_: &dyn Catalog, _: &[String]) -> Result<Columns> {
     let all = crate::pg_catalog::keywords();
     let category = |of: &str| match of {

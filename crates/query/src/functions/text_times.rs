@@ -56,7 +56,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-/// Texts as TIMESTAMP.
+/// Parses texts as TIMESTAMP.
 pub(super) fn micros(texts: &ArrayRef) -> Result<ArrayRef> {
     let data_type = crate::door::arrow_type(tidalite_types::ColumnType::Timestamp(TimeUnit::Micros));
     of_texts(&cast(texts, &DataType::Utf8View)?, TimeUnit::Micros, &data_type)

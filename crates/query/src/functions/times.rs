@@ -39,12 +39,12 @@ pub(super) fn ticks(array: &ArrayRef) -> Result<Int64Array> {
     Ok(cast(array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
 }
 
-/// Counts as times of a type.
+/// Converts counts to times of a type.
 pub(super) fn of_ticks(values: Int64Array, data_type: &DataType) -> Result<ArrayRef> {
     Ok(cast(&(Arc::new(values) as ArrayRef), data_type)?)
 }
 
-/// Nanoseconds of a unit of Arrow.
+/// Returns the nanoseconds of an Arrow time unit.
 pub(super) fn arrow_unit_nanos(unit: ArrowUnit) -> i64 {
     match unit {
         ArrowUnit::Second => 1_000_000_000,

@@ -1,5 +1,5 @@
-//! `to_char(x, pattern)` of times, intervals and numbers with the patterns of PostgreSQL, and what reads such patterns:
-//! `to_date(text, pattern)`. A pattern with a `%` is one of strftime.
+//! `to_char(x, pattern)` of times, intervals and numbers with PostgreSQL's patterns, and the parser of such patterns
+//! for `to_date(text, pattern)`. A pattern with a `%` is a strftime pattern.
 
 pub(super) mod keywords;
 mod numbers;
@@ -122,7 +122,7 @@ fn time_pattern(pattern: &str) -> Result<Vec<Piece>> {
     Ok(pieces(pattern))
 }
 
-/// The pattern of a row is mostly that of the row before.
+/// Formats each row; the parsed pattern of the previous row is reused if it is the same.
 fn each<P>(
     values: &ArrayRef,
     patterns: &StringViewArray,

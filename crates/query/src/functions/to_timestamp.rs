@@ -1,7 +1,7 @@
 //! `to_timestamp(seconds)`, `to_timestamp(text [, pattern])` and `to_date(text [, pattern])`.
 //!
-//! A pattern with a `%` is one of strftime, one with letters that QuestDB's patterns do not have is one of PostgreSQL, and
-//! other patterns of `to_timestamp` are those of QuestDB ([`super::patterns`]). Patterns of `to_date` are PostgreSQL's.
+//! A pattern with a `%` is a strftime pattern. Otherwise, patterns of `to_date` are PostgreSQL's; a pattern of
+//! `to_timestamp` is PostgreSQL's if it has letters that QuestDB's patterns lack, else QuestDB's ([`super::patterns`]).
 
 use super::to_char::{keywords, parsed};
 use super::{patterns, times};
@@ -71,7 +71,7 @@ impl ScalarUDFImpl for ToTime {
         Ok(if self.is_date { DataType::Date32 } else { MICROS })
     }
 
-    /// Seconds since 1970 are an instant.
+    /// Marks a time made of seconds since 1970 as an instant.
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let field = Field::new(self.name(), self.return_type(&[])?, true);
         let is_number = args.arg_fields.first().is_some_and(|first| first.data_type().is_numeric());
@@ -178,7 +178,7 @@ impl ToTime {
     }
 }
 
-/// A pattern, cut into pieces.
+/// A parsed pattern.
 enum Reader {
     Postgres(Vec<keywords::Piece>),
     Quest(Vec<patterns::Piece>),

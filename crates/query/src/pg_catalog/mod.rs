@@ -1,13 +1,13 @@
 //! PostgreSQL's system catalog and `information_schema`, as its clients read them.
 //!
-//! The tables are data: [`definitions`] reads `tables.txt`, which names every table with its columns and their types as
-//! PostgreSQL 15 has them, and `types.txt`, which lists the built-in types. A table without a row source is empty.
-//! Row sources, one file per subject: [`relations`] tables, views, columns and keys; [`types`] types and functions;
-//! [`server`] the database, roles, settings and statements; [`information_schema`]. [`objects`] numbers the objects that
-//! all of them are about, [`rows`] turns a row source into a record batch.
+//! The tables are data: [`definitions`] reads `tables.txt`, which has every table with its columns and types as in
+//! PostgreSQL 15, and `types.txt`, which has the built-in types. A table without a row source is empty. Row sources,
+//! one file per subject: [`relations`] tables, views, columns and keys; [`types`] types and functions; [`server`] the
+//! database, roles, settings and statements; [`information_schema`]. [`objects`] assigns object numbers, [`rows`]
+//! converts a row source to a record batch.
 //!
 //! Invariants: one scan sees one instant; an object has the same number in all tables, and a table keeps its number for
-//! as long as it exists.
+//! its lifetime.
 
 mod definitions;
 mod information_schema;

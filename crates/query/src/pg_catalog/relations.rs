@@ -29,7 +29,7 @@ pub(super) const SOURCES: &[(&str, Source)] = &[
     ("pg_stat_all_indexes", index_statistics),
 ];
 
-/// `pg_am`: tables, and the kind of index that a key is shown as.
+/// Access methods of `pg_am`: for tables, and for the index that represents a key.
 pub(super) const HEAP_OID: i64 = 2;
 pub(super) const BTREE_OID: i64 = 403;
 
@@ -76,7 +76,7 @@ pub(crate) fn bytes(table: &TableSnapshot) -> u64 {
     crate::functions::partitions(table).values().map(|partition| partition.bytes).sum()
 }
 
-/// A column of a relation as `pg_attribute` has it.
+/// A column of a relation as in `pg_attribute`.
 struct Attribute {
     relation: i64,
     name: String,

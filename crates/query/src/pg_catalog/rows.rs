@@ -1,4 +1,4 @@
-//! A row source as a table: values by column, NULL or the type's zero for columns that it does not name.
+//! Converts a row source to columns: NULL or the type's zero for columns that the source does not name.
 
 use super::definitions::{ColumnDefinition, Definition};
 use crate::door;
@@ -13,12 +13,12 @@ use datafusion::common::Result;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A value of a row of the catalog.
+/// A value in a row of the catalog.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Null,
     Bool(bool),
-    /// Whole numbers, numbers of objects, and microseconds since 1970 in columns of timestamps.
+    /// Integers, object numbers, and microseconds since 1970 in timestamp columns.
     Int(i64),
     Float(f64),
     Text(Cow<'static, str>),
@@ -58,10 +58,10 @@ pub(super) struct Filled {
     columns: Vec<(&'static str, Vec<Value>)>,
 }
 
-/// A column of a row source: its name and what it shows of an object.
+/// A column of a row source: its name and the function that returns its value for an object.
 pub(super) type Shown<T> = (&'static str, fn(&T) -> Value);
 
-/// One row for each object.
+/// Returns one row for each object.
 pub(super) fn fill<T>(objects: &[T], columns: &[Shown<T>]) -> Filled {
     let values = |show: fn(&T) -> Value| objects.iter().map(show).collect();
     Filled { rows: objects.len(), columns: columns.iter().map(|(name, show)| (*name, values(*show))).collect() }
@@ -98,7 +98,7 @@ fn array(column: &ColumnDefinition, values: Option<Vec<Value>>, rows: usize, dat
     array_of(&values, data_type)
 }
 
-/// The values as an array of the type; what is of another kind is NULL.
+/// Converts values to an array of the type; values of another kind become NULL.
 pub(crate) fn array_of(values: &[Value], data_type: &DataType) -> Result<ArrayRef> {
     let array: ArrayRef = match data_type {
         DataType::Boolean => Arc::new(values.iter().map(flag).collect::<BooleanArray>()),

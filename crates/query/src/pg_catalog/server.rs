@@ -1,4 +1,4 @@
-//! The database, its roles, settings, statements under way, and what every server has a few of.
+//! The database, its roles, settings, running statements, and small fixed tables.
 
 use super::Source;
 use super::objects::{DATABASE_OID, OWNER_OID, Objects, PG_CATALOG_OID};
@@ -111,7 +111,7 @@ const OPERATOR_CLASSES: &[(i64, &str, i64, i64)] = &[
     (10_065, "uuid_ops", 2968, 2950),
 ];
 
-/// The operator class by which keys of a type are compared; 0 for none.
+/// Returns the operator class that compares keys of a type; 0 for none.
 pub(super) fn operator_class(type_oid: i64) -> i64 {
     OPERATOR_CLASSES.iter().find(|(.., of)| *of == type_oid).map_or(0, |(oid, ..)| *oid)
 }
@@ -184,7 +184,7 @@ fn collations(_: &Objects) -> Filled {
     )
 }
 
-/// A setting that sessions can show, as PostgreSQL describes it.
+/// A setting that sessions can show, with PostgreSQL's description.
 #[derive(Debug)]
 pub struct Setting {
     pub name: &'static str,
@@ -196,7 +196,7 @@ pub struct Setting {
     description: &'static str,
 }
 
-/// `name|default|unit|category|context|kind|description`.
+/// Lines of `name|default|unit|category|context|kind|description`.
 static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
     let setting = |line: &'static str| {
         let mut parts = line.splitn(7, '|');
@@ -213,12 +213,12 @@ static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
     include_str!("settings.txt").lines().filter_map(setting).collect()
 });
 
-/// The settings that every session has, by name.
+/// Returns the settings that every session has, by name.
 pub fn settings() -> &'static [Setting] {
     &SETTINGS
 }
 
-/// A setting, and what it is set to in the session.
+/// Returns settings with their values in the session.
 fn setting_rows(objects: &Objects) -> Filled {
     let of = |setting: &'static Setting| {
         let value = objects.session.setting(setting.name).unwrap_or_else(|| setting.default.to_owned());
@@ -248,7 +248,7 @@ fn micros(time: SystemTime) -> Value {
     i64::try_from(since).unwrap_or(i64::MAX).into()
 }
 
-/// A statement is shown as a session of its own: sessions that do nothing are not listed.
+/// Returns running statements, each as a session of its own; idle sessions are not listed.
 fn activity(objects: &Objects) -> Filled {
     fill(
         &objects.catalog.activity(),

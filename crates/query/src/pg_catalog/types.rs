@@ -8,11 +8,11 @@ use crate::functions::meta;
 
 pub(super) const SOURCES: &[(&str, Source)] = &[("pg_type", types), ("pg_proc", functions), ("pg_range", ranges)];
 
-/// The language of functions that are part of the server.
+/// The language of built-in functions.
 const INTERNAL_OID: i64 = 12;
-/// Numbers of functions of ours, which clients only join.
+/// First number of Tidalite's functions, by which clients only join.
 const FUNCTIONS_OID: i64 = 8_000;
-/// `any`.
+/// The pseudo-type `any`.
 const ANY_OID: i64 = 2276;
 
 fn function(of: &BuiltinType, at: usize) -> i64 {
@@ -52,7 +52,7 @@ fn types(_: &Objects) -> Filled {
     )
 }
 
-/// A function as `pg_proc` has it.
+/// A function as in `pg_proc`.
 struct Function {
     oid: i64,
     name: &'static str,
@@ -95,7 +95,7 @@ fn functions(_: &Objects) -> Filled {
 }
 
 fn ranges(_: &Objects) -> Filled {
-    /// Range, element, multirange, collation and operator class of elements.
+    /// Range, element, multirange, collation and operator class of the element type.
     const RANGES: &[[i64; 5]] = &[
         [3904, 23, 4451, 0, 1978],
         [3906, 1700, 4532, 0, 3125],

@@ -1,13 +1,13 @@
-//! Sub-queries as joins and as values, wherever an expression stands.
+//! Sub-queries as joins and as values, for expressions in any position.
 //!
-//! - `EXISTS`, `IN`, `ANY` and `ALL` among the conditions of WHERE are left to the stock rules where these are right
+//! - `EXISTS`, `IN`, `ANY` and `ALL` among the conditions of WHERE are left to the stock rules where these are correct
 //!   ([`simple`], [`predicates`]): semi and anti joins.
-//! - Everywhere else each of them becomes a column of three values, true, false or NULL ([`marks`]). A mark join gives
-//!   that column, so the rows around the sub-query are never multiplied.
-//! - Sub-queries that look at the row around them where the stock rules have no answer (an inequality, LIMIT, UNION, values
-//!   computed of the outer row) are evaluated for all outer rows at once, after Neumann and Kemper, "Unnesting Arbitrary
-//!   Queries". The *domain* is the set of different values that the outer columns have which the sub-query looks at. Put
-//!   beside the rows of its tables ([`push`]), each domain value has a sub-query's rows of its own: groups, numbers and
+//! - In all other positions each predicate becomes a column of three values, true, false or NULL ([`marks`]). A mark
+//!   join computes that column, so the outer rows are never multiplied.
+//! - Correlated sub-queries that the stock rules cannot handle (an inequality, LIMIT, UNION, values computed from the
+//!   outer row) are evaluated for all outer rows at once, after Neumann and Kemper, "Unnesting Arbitrary Queries". The
+//!   *domain* is the set of distinct values of the outer columns that the sub-query references. A cross join of the
+//!   domain with the sub-query's tables ([`push`]) gives each domain value its own rows: groups, row numbers and
 //!   windows are those of one value. The result is joined to the outer rows by the value.
 
 mod by_time;
@@ -55,7 +55,7 @@ pub(crate) fn decorrelated(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 /// The different values of the columns that a sub-query looks at.
 struct Domain {
-    /// One column for each of `outer`, by the names that [`Decorrelator::beside`] gives.
+    /// A plan with one column for each of `outer`.
     plan: LogicalPlan,
     outer: Vec<Column>,
 }

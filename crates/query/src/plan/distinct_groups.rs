@@ -1,7 +1,8 @@
-//! `SELECT DISTINCT` as groups by all columns.
+//! Rewrites `SELECT DISTINCT` to groups by all columns.
 //!
-//! The stock rule drops the DISTINCT where rows are known to be different, and knows that wrongly: `g`, different in
-//! `(SELECT DISTINCT g FROM t) s`, counts as different in `SELECT s.g, q.a FROM s CROSS JOIN q GROUP BY s.g, q.a`, too.
+//! The stock rule drops the DISTINCT where rows are known to be distinct, but derives that incorrectly: `g`, distinct
+//! in `(SELECT DISTINCT g FROM t) s`, also counts as distinct in `SELECT s.g, q.a FROM s CROSS JOIN q GROUP BY s.g,
+//! q.a`.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
@@ -9,7 +10,7 @@ use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// Before the stock rule for DISTINCT.
+/// Rewrites DISTINCT; runs before the stock rule for DISTINCT.
 #[derive(Debug)]
 pub(crate) struct DistinctGroups;
 

@@ -257,7 +257,7 @@ pub(crate) fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>>
 
 /// In the column's unit; finer when the text is, so that the comparison stays exact.
 fn timestamp(text: &str, unit: TimeUnit) -> Option<ScalarValue> {
-    // A time past the range of the unit is compared in a coarser one.
+    // A time past the range of the unit is compared in a coarser unit.
     let coarser = || {
         [TimeUnit::Micros, TimeUnit::Millis].into_iter().find_map(|unit| Some((parse_timestamp(text, unit)?.0, unit)))
     };

@@ -1,4 +1,4 @@
-//! Plan rewrites, one per file: on the logical plan before optimization ([`mod@decorrelate`] is the
+//! Plan rewrites, one per file.
 //!
 //! - On the logical plan before optimization; [`mod@decorrelate`] of sub-queries is the last.
 //! - On the optimized plan: [`mod@from_views`] answers from materialized views, [`mod@group`] replaces aggregations,

@@ -87,7 +87,7 @@ fn scaled_length(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult
     Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(times, vec![length, factor]))))
 }
 
-/// Arithmetic of IPv4 addresses, which gives addresses, and the distance of two.
+/// Plans arithmetic of IPv4 addresses, and the distance of two addresses.
 fn of_addresses(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<(&'static str, Vec<Expr>)>> {
     let kind = |e: &Expr| e.to_field(schema).map(|(_, field)| (door::column_type(&field), field.data_type().clone()));
     let (Ok((left, left_type)), Ok((right, right_type))) = (kind(&expr.left), kind(&expr.right)) else {
@@ -104,7 +104,7 @@ fn of_addresses(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<(&'sta
         BinaryOperator::Plus if from_left => Some((ipv4::PLUS, vec![l(), r()])),
         BinaryOperator::Plus if from_right => Some((ipv4::PLUS, vec![r(), l()])),
         BinaryOperator::Minus if from_left => Some((ipv4::MINUS, vec![l(), r()])),
-        // The bits of -1 are all set: what `~ip` is written as.
+        // All bits of -1 are set: the planner writes `~ip` as `-1 - ip`.
         BinaryOperator::Minus if from_right && expr.left == lit(-1_i64) => Some((ipv4::NOT, vec![r()])),
         BinaryOperator::Minus if from_right => {
             return Err(crate::Error::invalid("an address cannot be subtracted from a number").into());

@@ -1,7 +1,7 @@
-//! Recursive queries whose terms come from tables: `WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT b FROM ed JOIN r …)`.
+//! Recursive queries over tables: `WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT b FROM ed JOIN r …)`.
 //!
-//! The stock operator wants fields of one metadata from both terms. Ours name the column of a table that they come from,
-//! so those of the recursive term take the metadata of the first.
+//! The stock operator requires fields with equal metadata from both terms. Tidalite's fields name their table column,
+//! so the fields of the recursive term get the metadata of the first term.
 
 use crate::Result;
 use crate::functions::own_field;
@@ -12,10 +12,10 @@ use datafusion::logical_expr::expr::FieldMetadata;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery};
 use std::sync::Arc;
 
-/// The plan with recursive queries whose two terms have the same fields.
+/// Returns the plan with equal fields in both terms of its recursive queries.
 ///
 /// # Errors
-/// When a term cannot be planned again.
+/// Fails if a term cannot be planned again.
 pub(crate) fn same_fields(plan: LogicalPlan) -> Result<LogicalPlan> {
     let done = plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::RecursiveQuery(of) => Ok(match term(&of)? {
@@ -29,7 +29,7 @@ pub(crate) fn same_fields(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(done.data)
 }
 
-/// The recursive term with the fields of the first one; `None` when it has them.
+/// Returns the recursive term with the fields of the first term; `None` if they are equal already.
 fn term(of: &RecursiveQuery) -> DFResult<Option<Arc<LogicalPlan>>> {
     let (first, own) = (of.static_term.schema(), of.recursive_term.schema());
     let is_same = |(a, b): (&FieldRef, &FieldRef)| a.metadata() == b.metadata();

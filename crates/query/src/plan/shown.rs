@@ -1,5 +1,5 @@
-//! How values without a type of ours are shown: an interval of time as its two ends in parentheses, a difference of times
-//! as an interval of days and hours, as in PostgreSQL, a decimal of more than 38 digits as a DECIMAL.
+//! Result values without a Tidalite type: a time interval is shown as its two ends in parentheses, a difference of
+//! times as an interval of days and hours, as in PostgreSQL, a decimal of more than 38 digits as a DECIMAL.
 
 use crate::Result;
 use crate::decimal::{self, decimal_type};
@@ -8,10 +8,10 @@ use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 
-/// Digits behind the point that a decimal keeps where 38 are too few for all of them.
+/// Minimum scale that a decimal keeps where 38 digits are too few.
 const SCALE_MIN: i32 = 18;
 
-/// The plan with such columns as text or DECIMAL, at its very end.
+/// Returns the plan with such columns cast to text or DECIMAL at its root.
 pub(crate) fn shown(plan: LogicalPlan) -> Result<LogicalPlan> {
     let fields = plan.schema().fields();
     if !fields.iter().any(|field| is_interval(field.data_type()) || shown_type(field.data_type()).is_some()) {
@@ -33,7 +33,7 @@ pub(crate) fn shown(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
 }
 
-/// The type that a column is shown as, if it is another than its own.
+/// Returns the type that a column is shown as, if it differs from its own type.
 fn shown_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Duration(_) => Some(DataType::Interval(IntervalUnit::MonthDayNano)),
@@ -42,8 +42,9 @@ fn shown_type(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// The DECIMAL for a decimal of more digits: with as many before the point as fit beside [`SCALE_MIN`] behind it, if there
-/// are so many.
+/// Returns the DECIMAL for a decimal of more than 38 digits.
+///
+/// The scale is reduced to make room before the point, but not below [`SCALE_MIN`].
 fn narrower(data_type: &DataType) -> Option<DataType> {
     let (precision, scale) = decimal_type(data_type)?;
     let (whole, scale) = (i32::from(precision) - i32::from(scale), i32::from(scale));

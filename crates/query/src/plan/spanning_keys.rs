@@ -1,7 +1,7 @@
-//! Inner joins whose keys are computed of several tables: `a CROSS JOIN b JOIN c ON a.k = c.k AND a.x + b.x = c.y`.
+//! Inner joins with keys over several tables: `a CROSS JOIN b JOIN c ON a.k = c.k AND a.x + b.x = c.y`.
 //!
-//! The stock rule that orders joins takes such a key from its join and forgets it where no join of two inputs can have it.
-//! As a filter it stays.
+//! The stock rule that orders joins removes such a key from its join and loses it if no join of two inputs can use it.
+//! A filter is kept.
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchemaRef, JoinType, NullEquality, Result};
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, Operator, binary_expr};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// Before the stock rule that orders joins.
+/// Moves such keys to a filter; runs before the stock rule that orders joins.
 #[derive(Debug)]
 pub(crate) struct FilterSpanningKeys;
 
@@ -60,7 +60,7 @@ fn is_inner(plan: &LogicalPlan) -> bool {
     matches!(plan, LogicalPlan::Join(join) if join.join_type == JoinType::Inner)
 }
 
-/// The inputs that the stock rule puts in an order.
+/// Collects the inputs that the stock rule reorders.
 fn leaves<'a>(plan: &'a LogicalPlan, found: &mut Vec<&'a DFSchemaRef>) {
     match plan {
         LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {

@@ -1,5 +1,5 @@
-//! `+` and `-` of dates, times and intervals, as PostgreSQL types them: a date and an interval are a timestamp, a date and
-//! a number of days a date, two dates a number of days.
+//! `+` and `-` of dates, times and intervals with PostgreSQL's types: a date and an interval give a timestamp, a date
+//! and an integer a date, two dates an integer.
 
 use super::settled::call;
 use crate::door;
@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 const MICROS: DataType = DataType::Timestamp(ArrowUnit::Microsecond, None);
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
-/// The expression, or its two sides as they are to be added.
+/// Returns the planned expression, or the operands in the types to be added.
 pub(super) fn planned(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
     let op = match expr.op {
         BinaryOperator::Plus => Operator::Plus,

@@ -1,8 +1,8 @@
 //! Casts and comparisons of times and intervals, once their types are known.
 //!
-//! - A cast that the stock kernels make otherwise than PostgreSQL becomes a call of [`CAST`] or [`TRY_CAST`].
-//! - Times of different units are compared as instants, without a cast that would round them or leave the range: beside a
-//!   constant in the unit of the column, which can then be pruned by, else in nanoseconds of 128 bits.
+//! - A cast whose stock kernel differs from PostgreSQL becomes a call of [`CAST`] or [`TRY_CAST`].
+//! - Times of different units are compared as instants, without a cast that would round or overflow: with a constant,
+//!   in the unit of the column, so that scans can prune; otherwise in 128-bit nanoseconds.
 //! - Intervals are compared and ordered by their length: `24 hours` is `1 day`.
 
 use super::settled::{any_of, call, is_comparison, of_lengths};
@@ -17,8 +17,10 @@ use datafusion::logical_expr::expr::{Between, Case, InList, ScalarFunction, Sort
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast};
 
-/// The plan with `x::timestamp_ns` of a LONG counting nanoseconds: the planner puts a cast to seconds between. Windows are
-/// ordered by keys that have an order for the planner, which has none for intervals, times of day and bytes.
+/// Rewrites casts of LONG to nanosecond timestamps, and window sort keys.
+///
+/// The planner inserts a cast to seconds into `x::timestamp_ns`. The planner cannot order intervals, times of day and
+/// bytes, so windows are ordered by sortable keys.
 pub(crate) fn counted_in_units(plan: LogicalPlan) -> crate::Result<LogicalPlan> {
     let done = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
@@ -68,7 +70,9 @@ fn without_seconds(expr: Expr) -> Transformed<Expr> {
     }
 }
 
-/// Comparisons of times of different units and of intervals, and casts that may fail; `None` of all other expressions.
+/// Rewrites comparisons of intervals and of mixed time units, and casts that may fail.
+///
+/// `None` for all other expressions.
 pub(super) fn compared_anew(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     match expr {
         Expr::TryCast(TryCast { expr, field }) => cast_made(expr, field, true, schema),
@@ -85,10 +89,10 @@ pub(super) fn compared_anew(expr: &Expr, schema: &DFSchema) -> Result<Option<Exp
     }
 }
 
-/// A cast as PostgreSQL makes it; `None` where the stock kernel does so.
+/// Returns a cast with PostgreSQL's semantics; `None` if the stock kernel has them.
 ///
 /// # Errors
-/// When there is no cast between the two types.
+/// Fails if there is no cast between the two types.
 pub(super) fn cast_made(inner: &Expr, field: &FieldRef, is_tried: bool, schema: &DFSchema) -> Result<Option<Expr>> {
     let Ok((_, given)) = inner.to_field(schema) else { return Ok(None) };
     let to = field.data_type();
@@ -102,7 +106,7 @@ pub(super) fn cast_made(inner: &Expr, field: &FieldRef, is_tried: bool, schema: 
     }
 }
 
-/// A time or a text as a time of a type.
+/// Casts a time or a text to a time type.
 pub(super) fn cast_to(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     if expr.get_type(schema)? == *to { Ok(expr) } else { to_type(CAST, expr, to) }
 }
@@ -124,7 +128,7 @@ fn uncast(expr: &Expr) -> Option<(&Expr, DataType)> {
     }
 }
 
-/// The time that was cast to a finer unit, else the expression as it is.
+/// Returns the time below a cast to a finer unit, else the expression itself.
 fn without_widening<'a>(expr: &'a Expr, schema: &DFSchema) -> &'a Expr {
     let Some((inner, to)) = uncast(expr) else { return expr };
     let from = inner.get_type(schema).ok().and_then(|t| unit_nanos(&t));
@@ -134,7 +138,7 @@ fn without_widening<'a>(expr: &'a Expr, schema: &DFSchema) -> &'a Expr {
     }
 }
 
-/// The interval or difference of times that was cast to an interval, else the expression as it is.
+/// Returns the interval or difference of times below a cast to an interval.
 pub(super) fn uncast_length(expr: &Expr) -> Option<&Expr> {
     uncast(expr).filter(|(_, to)| matches!(to, DataType::Interval(_))).map(|(inner, _)| inner)
 }
@@ -149,7 +153,7 @@ fn has_columns(expr: &Expr) -> bool {
         || expr.is_volatile()
 }
 
-/// A comparison of times of different units, or of intervals; `None` of all others.
+/// Rewrites a comparison of mixed time units or of intervals; `None` for others.
 fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     if is_interval(left, schema) && is_interval(right, schema) {
         let (left, right) = (call(LENGTH, left.clone())?, call(LENGTH, right.clone())?);
@@ -181,7 +185,7 @@ fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
     Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
 }
 
-/// A comparison in the unit of the side that has columns.
+/// Compares in the unit of the side that has columns.
 fn beside_constant(
     column: &Expr,
     op: Operator,
@@ -196,7 +200,7 @@ fn beside_constant(
     let name = match op {
         Operator::Lt | Operator::GtEq => ROUNDED_UP,
         Operator::LtEq | Operator::Gt => ROUNDED_DOWN,
-        // A constant past the range is taken for the last time of the range.
+        // A constant past the range becomes the last time of the range.
         _ if is_exact => ROUNDED_DOWN,
         _ => return Ok(None),
     };
@@ -221,7 +225,7 @@ fn beside_literal(
         |ticks: i64| -> Result<Expr> { Ok(Expr::Literal(ScalarValue::Int64(Some(ticks)).cast_to(own)?, None)) };
     let (least, most) =
         if *own == DataType::Date32 { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (i64::MIN, i64::MAX) };
-    // True or false of every value that is not NULL.
+    // The condition is true, or false, for every value that is not NULL.
     let all = |is_true: bool| -> Result<Expr> {
         Ok(binary(column.clone(), if is_true { Operator::GtEq } else { Operator::Lt }, literal(least)?))
     };
@@ -251,7 +255,7 @@ fn is_mixed(expr: &Expr, schema: &DFSchema) -> bool {
     is_interval(expr, schema) || !std::ptr::eq(without_widening(expr, schema), expr)
 }
 
-/// BETWEEN of times of different units or of intervals as two comparisons.
+/// Rewrites BETWEEN of mixed time units or of intervals as two comparisons.
 fn between(between: &Between, schema: &DFSchema) -> Result<Option<Expr>> {
     let Between { expr, negated, low, high } = between;
     if ![expr, low, high].iter().any(|e| is_mixed(e, schema)) {
@@ -264,7 +268,7 @@ fn between(between: &Between, schema: &DFSchema) -> Result<Option<Expr>> {
     Ok(Some(if *negated { Expr::Not(Box::new(both)) } else { both }))
 }
 
-/// A list of times of different units or of intervals as comparisons.
+/// Rewrites an IN list of mixed time units or of intervals as comparisons.
 fn in_list(list: &InList, schema: &DFSchema) -> Result<Option<Expr>> {
     if !is_mixed(&list.expr, schema) && !list.list.iter().any(|e| is_mixed(e, schema)) {
         return Ok(None);
@@ -279,7 +283,7 @@ fn in_list(list: &InList, schema: &DFSchema) -> Result<Option<Expr>> {
     Ok(Some(any.data))
 }
 
-/// `CASE x WHEN y` of such values as `CASE WHEN x = y`.
+/// Rewrites `CASE x WHEN y` of such values as `CASE WHEN x = y`.
 fn case(case: &Case, schema: &DFSchema) -> Result<Option<Expr>> {
     let Some(base) = &case.expr else { return Ok(None) };
     if !is_mixed(base, schema) && !case.when_then_expr.iter().any(|(when, _)| is_mixed(when, schema)) {
@@ -294,7 +298,7 @@ fn case(case: &Case, schema: &DFSchema) -> Result<Option<Expr>> {
     Ok(Some(Expr::Case(Case { expr: None, when_then_expr, else_expr: case.else_expr.clone() })))
 }
 
-/// The keys of an equality of two sides, each over its own columns.
+/// Returns the keys of a join equality, each over the columns of its own side.
 pub(super) fn join_keys(pair: (Expr, Expr), left: &DFSchema, right: &DFSchema) -> Result<(Expr, Expr)> {
     if is_interval(&pair.0, left) && is_interval(&pair.1, right) {
         return Ok((call(LENGTH, pair.0)?, call(LENGTH, pair.1)?));
@@ -306,7 +310,7 @@ pub(super) fn join_keys(pair: (Expr, Expr), left: &DFSchema, right: &DFSchema) -
     Ok((call(INSTANT, own.0.clone())?, call(INSTANT, own.1.clone())?))
 }
 
-/// A key that intervals are ordered by.
+/// Returns a sort key that orders intervals by length.
 pub(super) fn sort_key(key: Sort, schema: &DFSchema) -> Result<Sort> {
     if !is_interval(&key.expr, schema) {
         return Ok(key);

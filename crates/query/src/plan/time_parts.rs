@@ -1,4 +1,4 @@
-//! `EXTRACT(field FROM x)` as a call of our `date_part`: the stock planner calls the stock one.
+//! Plans `EXTRACT(field FROM x)` as a call of Tidalite's `date_part` in place of the stock one.
 
 use crate::functions::scalar_named;
 use datafusion::common::Result;

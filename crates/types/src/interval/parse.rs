@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Outputs of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn forms_of_postgresql() {
         let cases = [

@@ -62,7 +62,7 @@ impl SideRows {
         let mut from = 0;
         let sources = ends.iter().map(|end| {
             let to = rows_to(*end);
-            // As they are: two times may be one in the coarser unit that both sides are compared in.
+            // The merge compares raw times: two times may be equal in the coarser common unit of both sides.
             &self.raw[std::mem::replace(&mut from, to)..to]
         });
         let order = woven(&sources.collect::<Vec<_>>());

@@ -141,7 +141,7 @@ pub(super) fn chains(scan: &ScanExec, scale: Scale) -> Result<Vec<Chain>> {
     };
     pieces.sort_by_key(place);
     let mut chains: Vec<Chain> = Vec::new();
-    // The latest time of the last chain in its own unit: in a coarser one, rows out of order may look equal.
+    // The latest time of the last chain in its own unit: in a coarser unit, rows out of order may compare as equal.
     let mut latest = i64::MIN;
     for source in pieces.chunk_by(|a, b| place(a).0 == place(b).0) {
         let mut own = VecDeque::with_capacity(source.len());

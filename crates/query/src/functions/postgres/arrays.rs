@@ -1,4 +1,4 @@
-//! Bounds of arrays.
+//! Array bounds and lengths.
 
 use super::{Arguments, Function, function};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("cardinality", (1, 1), pg_type::INT4, |_, arguments| {
         Ok(arguments.list(0).map(|list| items(&list)).into())
     }),
-    // Vectors of the catalog, which PostgreSQL counts from 0, and writes without braces.
+    // PostgreSQL counts catalog vectors from 0 and writes them without braces.
     function("__vector_out", (1, 1), pg_type::TEXT, |_, arguments| {
         Ok(arguments.list(0).map(|list| vector(&list)).into())
     }),
@@ -22,7 +22,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("__vector_upper", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).map(|n| n - 1).into())),
 ];
 
-/// The length of a dimension, counted from 1; `None` where there is none, as in an empty array.
+/// Returns the length of a dimension, counted from 1.
+///
+/// `None` for a missing dimension, as in an empty array.
 fn length(arguments: &Arguments) -> Option<usize> {
     let mut list = arguments.list(0)?;
     for _ in 1..usize::try_from(arguments.int(1)?).ok().filter(|dimension| *dimension > 0)? {
@@ -40,7 +42,7 @@ fn dimensions(list: &ArrayRef) -> i64 {
     1 + inner(list).map_or(0, |inner| dimensions(&inner))
 }
 
-/// Items of all dimensions.
+/// Returns the number of items of all dimensions.
 fn items(list: &ArrayRef) -> usize {
     match list.as_list_opt::<i32>() {
         Some(lists) => (0..lists.len()).filter(|row| !lists.is_null(*row)).map(|row| items(&lists.value(row))).sum(),

@@ -1,4 +1,4 @@
-//! Objects of the catalog: their names and numbers, definitions, sizes.
+//! Catalog objects: names, numbers, definitions, sizes.
 
 use super::{Arguments, Function, function};
 use crate::Error;
@@ -12,15 +12,15 @@ use datafusion::common::Result;
 use tidalite_types::ErrorKind;
 use tidalite_types::pg_type::{self, PgType};
 
-/// Kinds of objects whose numbers have names: `regclass` and its like.
+/// An object type whose numbers have names, such as `regclass`.
 struct Class {
     pg_type: PgType,
-    /// Cast from text, cast to text, and the conversion that gives NULL for what is not there.
+    /// The casts from and to text, and the conversion that returns NULL for an unknown name.
     from_text: &'static str,
     to_text: &'static str,
     number: fn(&Objects, &str) -> Option<i64>,
     name: fn(&Objects, i64) -> Option<String>,
-    /// In errors.
+    /// The kind of object in error messages.
     what: &'static str,
 }
 
@@ -83,17 +83,17 @@ const CLASSES: &[Class] = &[
     },
 ];
 
-/// The function that reads the name of an object of a type such as `regclass`.
+/// Returns the function that parses a name of an object type such as `regclass`.
 pub(crate) fn class_number(of: PgType) -> Option<&'static str> {
     CLASSES.iter().find(|class| class.pg_type == of).map(|class| class.from_text)
 }
 
-/// The function that writes it.
+/// Returns the function that formats a number of an object type such as `regclass`.
 pub(crate) fn class_name(of: PgType) -> Option<&'static str> {
     CLASSES.iter().find(|class| class.pg_type == of).map(|class| class.to_text)
 }
 
-/// A name or a number as a number. A number does not have to be one of an object.
+/// Parses a name or a number. A number may belong to no object.
 fn read(objects: &Objects, arguments: &Arguments, at: usize) -> Result<Value> {
     let class = &CLASSES[at];
     let text = arguments.text(0).unwrap_or_default().trim();
@@ -116,12 +116,12 @@ fn written(objects: &Objects, arguments: &Arguments, at: usize) -> Result<Value>
     Ok((CLASSES[at].name)(objects, oid).unwrap_or_else(|| oid.to_string()).into())
 }
 
-/// NULL for what is not there.
+/// Parses a name; NULL for an unknown name.
 fn looked_up(objects: &Objects, arguments: &Arguments, at: usize) -> Result<Value> {
     Ok(arguments.text(0).and_then(|name| (CLASSES[at].number)(objects, name)).into())
 }
 
-/// The relation that an argument names by its number or its name.
+/// Returns the relation that an argument names by number or name.
 fn relation<'a>(objects: &'a Objects, arguments: &Arguments, n: usize) -> Option<&'a Relation> {
     match arguments.int(n) {
         Some(oid) => objects.relation(oid),
@@ -169,7 +169,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("to_regprocedure", (1, 1), pg_type::REGPROCEDURE, |o, a| looked_up(o, a, 3)),
     function("to_regnamespace", (1, 1), pg_type::REGNAMESPACE, |o, a| looked_up(o, a, 4)),
     function("to_regrole", (1, 1), pg_type::REGROLE, |o, a| looked_up(o, a, 5)),
-    // Replaced by what it gives when a query is planned.
+    // Calls are replaced by their result when a query is planned.
     function("pg_typeof", (1, 1), pg_type::REGTYPE, none),
     function("pg_get_userbyid", (1, 1), pg_type::NAME, |objects, arguments| {
         let oid = arguments.int(0).unwrap_or_default();
@@ -251,7 +251,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(relation(objects, arguments, 0).filter(|r| r.letter() != "v").map(|r| r.oid).into())
     }),
     function("pg_relation_filepath", (1, 1), pg_type::TEXT, none),
-    // Bits of what can be done with a relation: update 4, insert 8, delete 16.
+    // Bits of the supported commands of a relation: update 4, insert 8, delete 16.
     function("pg_relation_is_updatable", (2, 2), pg_type::INT4, |objects, arguments| {
         let found = relation(objects, arguments, 0);
         let is_plain = |r: &Relation| r.table().is_some_and(|t| t.schema.view.is_none());
@@ -284,7 +284,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Bytes of the segments of all tables.
+/// Returns the bytes of the segments of all tables.
 fn all_bytes(objects: &Objects) -> i64 {
     i64::try_from(objects.tables().map(|table| bytes(table)).sum::<u64>()).unwrap_or(i64::MAX)
 }

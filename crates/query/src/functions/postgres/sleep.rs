@@ -1,4 +1,4 @@
-//! `pg_sleep`: waits without keeping a thread.
+//! `pg_sleep`: waits without blocking a thread.
 
 use crate::door;
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A statement's own limit is shorter.
+/// Maximum duration; the statement timeout is usually shorter.
 const SECONDS_MAX: f64 = 86_400.0;
 
 pub(super) fn pg_sleep() -> ScalarUDF {

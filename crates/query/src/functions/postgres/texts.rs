@@ -1,4 +1,4 @@
-//! Names and constants as SQL writes them, sizes as people read them.
+//! SQL quoting of names and constants, and human-readable sizes.
 
 use super::{Function, function};
 use crate::{Error, names};
@@ -67,6 +67,8 @@ fn json_text(text: &str) -> String {
     out
 }
 
+/// Formats a text by a pattern, as PostgreSQL's `format`.
+///
 /// `%s` is an argument, `%I` a name, `%L` a constant, `%%` a percent sign; `%2$s` is the second argument.
 fn formatted(arguments: &super::Arguments) -> datafusion::common::Result<crate::pg_catalog::Value> {
     let Some(format) = arguments.text(0) else { return Ok(crate::pg_catalog::Value::Null) };
@@ -105,19 +107,21 @@ fn formatted(arguments: &super::Arguments) -> datafusion::common::Result<crate::
     Ok(out.into())
 }
 
-/// A string in quotes; with a backslash in it in the form that has escapes.
+/// Quotes a string; a string with a backslash gets the form with escapes.
 fn literal(text: String) -> String {
     let quoted = text.replace('\'', "''");
     if quoted.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
-/// As PostgreSQL rounds: a unit is left only from 10,240 of it on, halves away from zero.
+/// Formats a size with PostgreSQL's rounding.
+///
+/// The next unit is used from 10,240 of a unit on; halves are rounded away from zero.
 fn pretty(bytes: i64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if bytes.unsigned_abs() < 10 * 1024 {
         return format!("{bytes} bytes");
     }
-    // One bit more than the unit until the end, to round by.
+    // The value keeps one extra bit for rounding at the end.
     let mut size = bytes / 512;
     for (n, unit) in UNITS.into_iter().enumerate() {
         let rounded = (size + size.signum()) / 2;
@@ -150,7 +154,7 @@ fn bytes(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// Values are those of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn sizes_are_rounded_as_in_postgresql() {
         for (size, text) in [

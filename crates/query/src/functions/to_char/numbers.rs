@@ -1,22 +1,22 @@
-//! Numbers by a pattern of PostgreSQL: `to_char(1234.5, '9,999.99')`.
+//! Formats numbers by a pattern of PostgreSQL: `to_char(1234.5, '9,999.99')`.
 
 use crate::Error;
 use datafusion::common::Result;
 
-/// Digits of a pattern, before and after the point.
+/// Maximum digits of a pattern, before and after the point.
 const DIGITS_MAX: usize = 100;
 /// The width of a number in Roman digits.
 const ROMAN_WIDTH: usize = 15;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
-    /// `9`, or `0` if it is kept.
+    /// `9`, or `0` if leading zeros are kept.
     Digit {
         is_kept: bool,
     },
     Point,
     Group,
-    /// `SG`, and `S` behind digits: + or −.
+    /// `SG`, and `S` after digits: + or −.
     Sign,
     Minus,
     Plus,
@@ -31,18 +31,18 @@ pub(super) struct Format {
     pieces: Vec<Piece>,
     before: usize,
     after: usize,
-    /// Digits behind V, which the number is multiplied for.
+    /// Digits after V: the power of ten that multiplies the number.
     shift: usize,
     is_bare: bool,
     has_brackets: bool,
     has_sign: bool,
-    /// S before the digits: + or − right before the first of them.
+    /// True for S before the digits: + or − directly before the first digit.
     has_leading_sign: bool,
     is_roman: Option<bool>,
     is_scientific: bool,
 }
 
-/// A number to be shown.
+/// A number to format.
 pub(super) enum Digits {
     Decimal(i128, i8),
     Double(f64),
@@ -71,7 +71,7 @@ impl Digits {
         }
     }
 
-    /// With so many digits behind the point, after a multiplication by a power of ten; `None` of NaN and infinities.
+    /// Multiplies by a power of ten and rounds to `digits` after the point; `None` for NaN and infinities.
     fn rounded(&self, digits: usize, shift: usize) -> Option<Rounded> {
         let (is_negative, text) = match self {
             Digits::Double(value) if !value.is_finite() => return None,
@@ -94,7 +94,7 @@ impl Digits {
     }
 }
 
-/// `value / 10^scale` with so many digits behind the point, halves rounded up.
+/// Formats `value / 10^scale` with `digits` after the point, halves rounded up.
 fn decimal_text(value: u128, scale: i64, digits: usize) -> String {
     let mut text = value.to_string();
     if scale < 0 {
@@ -177,7 +177,7 @@ impl Format {
             } else if takes(&mut rest, ",") || takes(&mut rest, "G") {
                 Piece::Group
             } else if takes(&mut rest, "L") {
-                // The sign of a currency: there is none.
+                // There is no currency sign.
                 Piece::Text(' ')
             } else if first == '"' {
                 let (text, after) = rest[1..].split_once('"').unwrap_or((&rest[1..], ""));
@@ -229,7 +229,7 @@ impl Format {
         let digits_before = || self.pieces[..point].iter().filter(|p| matches!(p, Piece::Digit { .. }));
         let first_zero = digits_before().position(|p| is_zero_kept(&p));
         let blanks = if is_too_long { 0 } else { self.before.saturating_sub(number.whole.len()) };
-        // `0.5` by `9.9` is ` .5`.
+        // For example, `0.5` with pattern `9.9` is ` .5`.
         let is_zero_hidden = number.whole == "0" && self.after > 0 && first_zero.is_none() && !is_too_long;
         let kept_after = self.pieces[point..].iter().filter(|p| matches!(p, Piece::Digit { .. }));
         let least = kept_after.enumerate().filter(|(_, p)| is_zero_kept(p)).map(|(at, _)| at + 1).last().unwrap_or(0);
@@ -317,7 +317,7 @@ impl Format {
         if self.is_bare { text } else { format!("{text:>width$}") }
     }
 
-    /// ` 1.23e+04`.
+    /// Formats in scientific notation: ` 1.23e+04`.
     fn scientific(&self, number: &Digits) -> String {
         let value = number.double();
         if !value.is_finite() {
@@ -331,7 +331,7 @@ impl Format {
         format!("{space}{mantissa}e{sign}{:02}", exponent.abs())
     }
 
-    /// Numbers from 1 to 3999 have Roman digits.
+    /// Formats a number from 1 to 3999 in Roman digits.
     fn roman(&self, number: &Digits, is_upper: bool) -> String {
         const DIGITS: [(i64, &str); 13] = [
             (1_000, "M"),
@@ -380,7 +380,7 @@ fn ordinal(whole: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Outputs of PostgreSQL 15.
+    /// Expected values are outputs of PostgreSQL 15.
     #[test]
     fn patterns_of_postgresql() {
         let cases = [

@@ -1,9 +1,9 @@
 //! Sub-queries in the ON of a join.
 //!
-//! An inner join is a cross product under conditions, so they become conditions above it. The ON of an outer join decides
-//! which pairs match, not which rows come: predicates that look at one side become columns of that side. Those that look
-//! at both sides are answered once for the different values of the pairs, and the answers are joined to the side that
-//! the join does not keep.
+//! An inner join is a cross product with conditions, so its predicates become conditions above it. The ON of an outer
+//! join decides which pairs match, not which rows are kept: predicates on one side become columns of that side.
+//! Predicates on both sides are evaluated once for the distinct values of the pairs, and the answers are joined to the
+//! side that the join does not preserve.
 
 use super::predicates::{self, Node, Place, has_subquery};
 use super::references::free;
@@ -50,7 +50,7 @@ impl Decorrelator {
         LogicalPlanBuilder::from(self.nested(joined)?).project(columns)?.build()
     }
 
-    /// Predicates that look at both sides.
+    /// Plans predicates that reference both sides.
     fn of_pairs(&mut self, ours: Vec<Expr>, looked_at: Vec<Column>, join: &Join, place: Place) -> Result<LogicalPlan> {
         let keeps_left = match join.join_type {
             JoinType::Left => true,
@@ -68,7 +68,7 @@ impl Decorrelator {
         let values = looked_at.iter().cloned().map(Expr::Column);
         let mut values = LogicalPlanBuilder::from(pairs).project(values)?.distinct()?.build()?;
         let found = self.answered(ours, &mut values, place)?;
-        // Columns of the values and of the answers, by names of their own.
+        // The columns of the values and of the answers get unique names.
         let alias = self.name("__pairs");
         let named = |n: usize| format!("__key{n}");
         let keys = looked_at.iter().enumerate().map(|(n, column)| Expr::Column(column.clone()).alias(named(n)));
@@ -93,7 +93,7 @@ impl Decorrelator {
     }
 }
 
-/// The join of these sides with more conditions.
+/// Returns the join of these sides with additional conditions.
 fn with_parts(left: LogicalPlan, right: LogicalPlan, join: &Join, parts: Vec<Expr>) -> Result<LogicalPlan> {
     let filter = conjunction(join.filter.iter().cloned().chain(parts));
     let (on, kind, using) = (join.on.clone(), join.join_type, join.join_constraint);
@@ -102,7 +102,7 @@ fn with_parts(left: LogicalPlan, right: LogicalPlan, join: &Join, parts: Vec<Exp
     Ok(LogicalPlan::Join(joined))
 }
 
-/// The columns of the join that conditions and their sub-queries look at.
+/// Returns the columns of the join that conditions and their sub-queries reference.
 fn looked_at(exprs: &[Expr], schema: &DFSchemaRef) -> Result<Vec<Column>> {
     let mut found: Vec<Column> = Vec::new();
     for expr in exprs {

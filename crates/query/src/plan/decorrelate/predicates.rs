@@ -1,9 +1,9 @@
-//! `EXISTS`, `IN`, `ANY` and `ALL`: where the stock rules are right, and where they are not.
+//! `EXISTS`, `IN`, `ANY` and `ALL`: the cases that the stock rules handle correctly, and the others.
 //!
-//! The stock rules make a semi or anti join of a predicate that is a condition of WHERE, and a mark join of one within
-//! such a condition. Their mark is true or false. It is right where NULL counts as false ([`Place::null_is_false`]), and
-//! for EXISTS. Their anti join for NOT IN looks for NULL among all rows of the sub-query, and only if what is compared is
-//! one column of each side.
+//! The stock rules turn a predicate that is a condition of WHERE into a semi or anti join, and a predicate inside such
+//! a condition into a mark join. The mark is true or false. That is correct for EXISTS, and for other predicates where
+//! NULL counts as false ([`Place::null_is_false`]). The anti join for NOT IN checks for NULL among all rows of the
+//! sub-query, and only if the comparison is between one column of each side.
 
 use super::references::free;
 use super::{first_column, looks_at, simple};

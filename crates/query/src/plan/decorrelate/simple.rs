@@ -32,8 +32,9 @@ pub(super) fn is_lateral_for_stock(join: &Join) -> Result<bool> {
     Ok(is_told_apart(subquery)? && (is_filtered(subquery, false)? || is_aggregate(subquery)?))
 }
 
-/// Whether the columns of a condition that looks out, which are moved up with it, are known by their names alone beside
-/// those that come out: not in `SELECT max(i.b) AS w FROM i WHERE i.w = o.w`; nor by a name that a column outside has, too.
+/// Returns true if the columns of a correlated condition can be moved up with it under unique names.
+///
+/// Not so in `SELECT max(i.b) AS w FROM i WHERE i.w = o.w`, nor if an outer column has the same name.
 fn is_told_apart(plan: &LogicalPlan) -> Result<bool> {
     let (mut moved, mut out) = (Vec::new(), Vec::new());
     let mut next = Some(plan);

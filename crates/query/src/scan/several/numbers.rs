@@ -1,8 +1,9 @@
-//! Numeric expressions of a filter program, with the types and overflow rules of SQL: integers and times outside of
-//! their type are errors. Integer operators are unchecked, because they fit for all values of their columns; the calls
-//! that replace the others ([`checked`]) are checked.
+//! Numeric expressions of a filter program, with the types and overflow rules of SQL.
 //!
-//! Expressions that may fail for other values, such as a cast to a narrower type, are not supported.
+//! Integers and times outside of their type are errors. Integer operators are unchecked, because they fit for all
+//! values of their columns; the calls that replace the others ([`checked`]) are checked.
+//!
+//! Expressions whose errors depend on values in other ways, such as a cast to a narrower type, are not supported.
 
 use super::is_of_nans;
 use crate::door::arrow_type;
