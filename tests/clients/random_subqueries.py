@@ -108,7 +108,7 @@ class Maker:
         return chr(0xE000 + len(self.constants) - 1)
 
     def column(self, family, scope):
-        """Of the innermost query for the most part."""
+        """Returns a column, in most cases of the innermost query."""
         r = self.r
         level = 0 if len(scope) == 1 or r.random() < 0.6 else r.randrange(0, len(scope))
         aliases = scope[level] or next((s for s in scope if s), [])

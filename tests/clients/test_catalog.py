@@ -121,7 +121,7 @@ def same_type(ours, theirs):
 
 
 def difference(ours, theirs, differs):
-    """What is not the same, in a line; None when all is."""
+    """Returns a line that describes the first difference, or None if both answers are equal."""
     (our_names, our_rows), (their_names, their_rows) = ours, theirs
     if len(our_names) != len(their_names) or not all(same_name(a, b) for (a, _), (b, _) in zip(our_names, their_names)):
         return f"columns {our_names}, in PostgreSQL {their_names}"

@@ -71,7 +71,7 @@ def test_a_file_without_rows_makes_nothing(server, table, tmp_path):
     assert ask(tmp_path / "data", "show tables")[1:] == []
 
 
-# What is asked for is done or refused.
+# Requested options are applied or rejected, never ignored.
 
 
 def test_options_are_honoured_or_refused(server, table):

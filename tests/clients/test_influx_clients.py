@@ -117,7 +117,7 @@ def test_v2_odd_names(server, table, v2):
 
 
 def test_odd_names_in_statements(server, table):
-    """What such a table can be asked and told."""
+    """Tables and columns with unusual names work in queries and in statements that write."""
     for number, name in enumerate(ODD):
         other, tag, key, column = (quoted(text) for text in (f"{table} {name}", name, f"{name} 2", f"{name} 3"))
         escaped = name.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=").replace(" ", "\\ ")

@@ -174,7 +174,7 @@ def test_operators_of_columns(numbers, type_a):
 
 @pytest.mark.parametrize("type_a", TYPES)
 def test_literals_beside_columns(numbers, type_a):
-    """Of a DECIMAL column, a literal is the number that is written: in comparisons, IN, BETWEEN, CASE."""
+    """A literal next to a DECIMAL column is exact: in comparisons, IN, BETWEEN, CASE."""
     column = COLUMNS[type_a]
     literals = ["0.07", "1.15", "-2.5", "1.151", "12345.6789", "0.005", "123456789012345.678", "1e2", "-0.50",
                 "99999999999999999999.999999999999999999", "-0.000000000000000001", "0.0000000000000000001"]

@@ -277,7 +277,7 @@ def test_serializable_is_refused_when_what_it_read_has_changed(server, filled):
             run(b, f"INSERT INTO {filled} SELECT '{DAY}7', count(*), NULL, 0 FROM {filled}_2")
             assert run(a, "COMMIT") == ("COMMIT", "I")
             assert run(b, "COMMIT") == (answer, "I")
-        # Who only reads is never refused.
+        # A transaction that only reads never fails with a conflict.
         run(a, "BEGIN ISOLATION LEVEL SERIALIZABLE")
         keys(a, filled)
         run(b, f"DELETE FROM {filled} WHERE k = 1")
@@ -441,7 +441,7 @@ def test_asyncpg(server, filled):
         with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
             async with c.transaction(readonly=True):
                 await c.execute(f"DELETE FROM {filled}")
-        # Of many rows one that is refused refuses all.
+        # One refused row of a batch rejects the whole batch.
         with pytest.raises(asyncpg.PostgresError):
             await c.executemany(f"INSERT INTO {filled} SELECT '{DAY}6', $1::long, 'f', 1 / $1::long", [(n,) for n in (3, 2, 1, 0)])
         # Rows by a portal within a transaction.

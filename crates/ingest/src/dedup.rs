@@ -114,10 +114,12 @@ fn upsert(table: &TableSnapshot, run: &Run, wins: Wins) -> Result<(DeadRows, Opt
     Ok((dead, new.left()))
 }
 
-/// Whether a row of `table` has the upsert keys of a row of `run`, in which no two rows have the same keys.
+/// Returns true if a row of `table` has the upsert keys of a row of `run`.
+///
+/// No two rows of `run` may have the same keys.
 ///
 /// # Errors
-/// When a block cannot be read.
+/// A block cannot be read.
 pub fn has_keys_of(table: &TableSnapshot, run: &Run) -> Result<bool> {
     let (_, left) = upsert(table, run, Wins::First)?;
     Ok(left.map_or(0, |left| left.rows) < run.rows)

@@ -35,7 +35,7 @@ pub fn by_line(batches: &mut [Batch]) -> bool {
 pub fn keep_rows(batch: &mut Batch, rows: &[u32]) {
     let is_null = |column: &tidalite_types::BatchColumn| column.column.null_count() == column.column.len();
     let nulls: Vec<bool> = batch.columns.iter().map(is_null).collect();
-    // What is missing before a wider value belongs to rows that may be gone.
+    // `narrower` refers to rows before the first wider value; some of these rows may not be kept.
     batch.columns.iter_mut().for_each(|column| column.narrower = None);
     reorder(batch, rows);
     batch.rows = rows.len();

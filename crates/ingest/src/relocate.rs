@@ -175,7 +175,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether a row of other columns is wanted; then it is wanted no more.
+    /// Returns true if a row with equal values is wanted, and removes that row from the wanted rows.
     fn take(&mut self, columns: &[Option<&Column>], row: usize) -> bool {
         let Some(candidates) = self.rows.get_mut(&hash_row(0, columns.iter().copied(), row)) else { return false };
         let is_same = |wanted: &u32| {

@@ -217,13 +217,13 @@ fn write(
     let mut commits = Commits { target, create, running: None };
     let mut pieces = Pieces::new(plan, atomic);
     let written = write_all(py, &mut reader, &mut pieces, &mut commits);
-    // What is on its way was there first, and so is its error.
+    // The running commit started earlier, so its error takes precedence over that of `write_all`.
     commits.finish_running(py)?;
     written?;
     Ok(pieces.rows())
 }
 
-/// What a statement answers: rows, or its tag and how many rows it changed.
+/// Returns the result of a statement: rows, or the command tag and the number of changed rows.
 fn answered<'py>(
     py: Python<'py>,
     sql: &str,
@@ -294,7 +294,7 @@ impl Transaction {
     }
 }
 
-/// Where rows go.
+/// The destination of rows.
 enum Target {
     Database(tidalite::Database),
     Transaction(tidalite::Transaction),

@@ -26,7 +26,7 @@ impl HttpAuth {
         authorization.and_then(credentials).is_some_and(|offered| offered.iter().any(|offered| self.has(offered)))
     }
 
-    /// Whether a request of this user may pass.
+    /// Returns true if the credentials permit requests, or if the server has no credentials.
     #[must_use]
     pub fn allows_user(&self, user: &str, password: &str) -> bool {
         self.credentials.is_empty() || self.has(format!("basic {user}:{password}").as_bytes())
@@ -38,7 +38,7 @@ impl HttpAuth {
     }
 }
 
-/// What the header may mean, in the form the credentials are kept in.
+/// Returns the possible meanings of an `Authorization` header, in the form of the stored credentials.
 fn credentials(header: &[u8]) -> Option<Vec<Vec<u8>>> {
     let header = std::str::from_utf8(header).ok()?;
     let (scheme, value) = header.trim().split_once(' ')?;

@@ -42,7 +42,7 @@ pub struct DatabaseConfig {
     pub log_bytes: u64,
     /// What a file of the log is allocated with.
     pub log_file_bytes: u64,
-    /// What open transactions may take together in memory: rows that they wrote and have not committed yet.
+    /// Memory limit for the uncommitted rows of all open transactions, in bytes.
     pub transaction_bytes: usize,
     /// Statements without a timeout of their own stop after this long; zero for never.
     pub query_timeout: Duration,

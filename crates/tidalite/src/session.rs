@@ -58,7 +58,7 @@ pub struct QueryOptions {
     pub parameters: Vec<Parameter>,
     /// Rows in memory that the statement may name as tables.
     pub frames: Vec<Frame>,
-    /// Whether statements that write are refused (SQLSTATE 25006).
+    /// Statements that write are refused (SQLSTATE 25006).
     pub is_read_only: bool,
     /// The session that runs it; `None` for that of the database's owner, with all settings at their defaults.
     pub session: Option<Arc<SessionContext>>,
@@ -100,7 +100,7 @@ pub struct OutputColumn {
     pub name: String,
     /// SQL name of the type, as `SHOW COLUMNS` has it.
     pub type_name: String,
-    /// What clients of PostgreSQL are told besides.
+    /// Type information for PostgreSQL clients.
     pub pg: PgColumn,
 }
 
@@ -131,7 +131,7 @@ pub(crate) trait Host: Send + Sync {
     /// Commits all that a transaction did; `None` when rows moved and have to be looked for again.
     fn transaction(&self, change: TransactionChange) -> BoxFuture<'static, Result<Option<Txn>>>;
 
-    /// Whether all of this goes to an open transaction, which no one else sees.
+    /// Returns true if changes go to an open transaction, invisible to other sessions.
     fn is_transaction(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Whether a text is a statement, without a database.
+//! Syntax check of a statement without a database.
 
 use crate::Result;
 

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use tidalite_types::pg_type::PgType;
 use tidalite_types::{Batch, Command, Txn};
 
-/// What a transaction sees of others, and when it is refused because of them.
+/// Isolation level: the visibility of other commits, and the conflicts that abort a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// Until the transaction has written something, each statement sees every commit before it; from then on as with
@@ -118,7 +118,7 @@ impl Transaction {
         self.sessions.commit(self.host.clone(), self.database.clone())
     }
 
-    /// What the commit asks of the writer first; `None` when nothing was done.
+    /// Returns the change that the commit first submits to the writer; `None` if there are no changes.
     #[cfg(test)]
     pub(crate) fn first_attempt(&self) -> Result<Option<crate::writer::TransactionChange>> {
         self.host.first_attempt()

@@ -399,7 +399,7 @@ impl Writer {
         let bytes = byte_count(&work);
         let txn = self.txn.next();
         let mut changed = None;
-        // What the commands of a transaction did to the catalog is taken back as a whole. Rows leave no trace.
+        // If a transaction with commands fails, the catalog is restored. Failed rows do not change the catalog.
         let has_commands = matches!(&work, Work::Transaction(change) if !change.commands.is_empty());
         let before = has_commands.then(|| self.catalog.clone());
         let is_new_only = matches!(work, Work::Rows { mode: RowsMode::InsertNew, .. });
@@ -675,14 +675,14 @@ fn log_room(work: &Work) -> u64 {
     }
 }
 
-/// What a command takes in the log at most.
+/// Maximum log size of a command, in bytes.
 const COMMAND_ROOM: usize = 256 << 10;
 
 fn column_room(batches: &[Batch]) -> usize {
     batches.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum()
 }
 
-/// What the rows that a change names by their places take in the log.
+/// Returns the maximum log size of the row positions of a change, in bytes.
 fn hit_room(change: &RowChange) -> usize {
     let ranges: usize = change.hit.iter().map(|mask| mask.ranges().len()).sum();
     20 * ranges + 24 * change.hit.len() + 32 * change.times.len()

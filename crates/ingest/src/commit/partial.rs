@@ -121,7 +121,7 @@ impl<'a> Suspects<'a> {
         suspects
     }
 
-    /// What keeps a row out of the table.
+    /// Returns the reason why the table cannot take a row, or `None` if the table can.
     fn problem(&self, row: u32) -> Option<String> {
         for (column, column_type, name) in &self.columns {
             if let Err(error) = convert(&one_row(column, row), *column_type) {

@@ -4,7 +4,7 @@ use crate::convert::convert;
 use tidalite_types::time::days_from_civil;
 use tidalite_types::{BatchColumn, BatchTimestamps, Column, ColumnType, TableSchema, TimeUnit, Values};
 
-/// What is wrong with a row of a batch.
+/// An error message and the index of the row of the batch that caused it.
 pub(super) type BadRow = (String, usize);
 
 /// Checks the values for the designated timestamp; gives those of `timestamps` in the table's unit if they have to be

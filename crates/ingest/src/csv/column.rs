@@ -65,7 +65,7 @@ pub(super) struct Builder {
     numbers: NumberFormat,
     /// The date column that a time of day is added to.
     pub added_to: Option<usize>,
-    /// Whether fields may be read by [`Builder::take_plain`] at all, and whether those of this input are.
+    /// True if the type and format of the column permit [`Builder::take_plain`]; `is_short`: the current input uses it.
     may_be_short: bool,
     pub is_short: bool,
     /// Rows that are NULL, in their order.

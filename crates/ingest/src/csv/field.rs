@@ -143,7 +143,7 @@ pub(super) fn skip_record(input: &[u8], mut at: usize, format: &CsvFormat) -> us
     }
 }
 
-/// Where the line behind the one at `at` begins.
+/// Returns the start of the line after the line at `at`.
 pub(super) fn line_end(input: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &input[at..]).map_or(input.len(), |len| at + len + 1)
 }

@@ -24,14 +24,16 @@ impl Nulls {
         Nulls { texts, firsts, has_usual: false }
     }
 
-    /// What files usually have: `NULL` and `\N` everywhere; also `NA`, `N/A`, `#N/A`, `None`, `NaN`, `-` in any case in columns
-    /// that hold no text.
+    /// Returns the usual NULL strings of CSV files.
+    ///
+    /// `NULL` and `\N` in every column; also `NA`, `N/A`, `#N/A`, `None`, `NaN`, `-`, in any case, in columns that hold no
+    /// text.
     #[must_use]
     pub fn usual() -> Nulls {
         Nulls { has_usual: true, ..Nulls::new(&ANYWHERE) }
     }
 
-    /// Whether an unquoted text is NULL in a column of any type.
+    /// Returns true if an unquoted string is NULL in a column of any type.
     #[inline(always)]
     #[must_use]
     pub fn has(&self, text: &[u8]) -> bool {
@@ -41,7 +43,9 @@ impl Nulls {
         }
     }
 
-    /// Whether one of the texts could be a number or a time, so that a field has to be compared before it is read as one.
+    /// Returns true if one of the NULL strings could be a number or a time.
+    ///
+    /// A field must then be compared with the NULL strings before the field is parsed.
     pub(super) fn could_be_values(&self) -> bool {
         self.texts.iter().any(|text| text[0].is_ascii_digit() || matches!(text[0], b'+' | b'-' | b'.'))
     }
@@ -51,7 +55,7 @@ impl Nulls {
         self.texts.iter().any(|null| null == text)
     }
 
-    /// Whether an unquoted text is NULL in a column that holds no text.
+    /// Returns true if an unquoted string is NULL in a column that holds no text.
     #[must_use]
     pub fn has_beside_values(&self, text: &[u8]) -> bool {
         let is = |null: &str| text.eq_ignore_ascii_case(null.as_bytes());

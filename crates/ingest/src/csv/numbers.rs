@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// What stands between groups of three digits.
+/// The separator between groups of three digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Thousands {
     #[default]
@@ -67,7 +67,7 @@ impl fmt::Display for Thousands {
     }
 }
 
-/// What a number in a format consists of.
+/// The parts that a number in a format has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     pub has_decimals: bool,

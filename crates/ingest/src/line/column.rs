@@ -113,7 +113,7 @@ impl Data {
         }
     }
 
-    /// Whether `value` has another type than these values, strings and tags aside.
+    /// Returns true if the type of `value` differs from the type of these values; strings and tags count as equal.
     fn differs(&self, value: &Value<'_>) -> bool {
         match (self, value) {
             (Data::Symbol(_) | Data::Varchar(_), Value::Symbol(_) | Value::Varchar(_))
@@ -250,7 +250,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Whether the batch has the column.
+    /// Returns true if the batch has the column.
     pub(super) fn is_live(&self) -> bool {
         self.missing.is_some() || !matches!(self.data, Data::None)
     }

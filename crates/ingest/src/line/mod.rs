@@ -38,7 +38,7 @@ use table::{START, StepId, TableBuilder, UNKNOWN};
 use tidalite_types::schema::fold_name;
 use tidalite_types::{Batch, EpochUnit, ErrorKind, TimeUnit};
 
-/// What is wrong with a string whose closing quote never comes.
+/// Error message for a string without a closing quote.
 const UNCLOSED: &str = "quoted string is not closed";
 
 #[derive(Clone, Debug)]
@@ -51,8 +51,9 @@ pub struct LineOptions {
     pub new_table_unit: Option<TimeUnit>,
     /// Whether a NaN means "missing" and becomes NULL, as its senders mean it.
     pub nan_is_null: bool,
-    /// Whether a column may become wider within a batch, from LONG to DOUBLE for example. Off: a value of another type than
-    /// the first is an error of its line.
+    /// Permits wider types within a batch, for example from LONG to DOUBLE.
+    ///
+    /// If false, a value whose type differs from that of the first value is an error of its line.
     pub widens: bool,
     /// The longest line, its end included.
     pub line_bytes_max: usize,
@@ -496,7 +497,7 @@ impl LineParser {
     }
 }
 
-/// What is at the start of a line.
+/// The content at the start of a line.
 enum LineStart {
     /// A row, from there.
     Row(usize),

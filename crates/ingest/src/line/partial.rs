@@ -23,12 +23,12 @@ pub struct RefusedLine {
     pub text: Range<usize>,
 }
 
-/// What [`LineParser::parse_valid`] found.
+/// The result of [`LineParser::parse_valid`].
 #[derive(Debug, Default)]
 pub struct ValidLines {
-    /// In order of the lines; a table may have several.
+    /// Batches in line order; a table may have several.
     pub batches: Vec<Batch>,
-    /// In order of the lines, at most 1,000.
+    /// Refused lines in line order, at most 1,000.
     pub refused: Vec<RefusedLine>,
     /// Lines that were refused beside those of `refused`.
     pub refused_more: usize,
@@ -86,7 +86,7 @@ impl LineParser {
     }
 }
 
-/// Where the line behind the one at `start` begins. A string that is never closed ends with its line.
+/// Returns the start of the line after the line at `start`. An unclosed string ends with its line.
 fn line_end(input: &[u8], start: usize) -> usize {
     match LineSpan::find(input, start) {
         LineSpan::Ends(end) => end,

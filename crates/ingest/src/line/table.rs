@@ -289,7 +289,7 @@ impl TableBuilder {
         self.is_kept = false;
     }
 
-    /// Whether fields give the designated timestamp of a new table in nanoseconds.
+    /// Returns true if fields give the designated timestamp of a new table in nanoseconds.
     fn gives_nanos(&self) -> bool {
         let column = self.names.get(TIMESTAMP_NAME).and_then(|column| self.columns.get(*column as usize));
         column.is_some_and(|column| matches!(column.data, Data::Timestamp(TimeUnit::Nanos, _)))

@@ -423,7 +423,7 @@ pub(super) fn in_years(unit: TimeUnit, value: i64) -> Option<i64> {
     }
 }
 
-/// What timestamps at the ends of lines are kept in.
+/// The unit in which timestamps at line ends are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineUnit {
     Micros,
@@ -497,7 +497,7 @@ pub(super) fn line_timestamp(input: &[u8], at: usize, stated: EpochUnit) -> Pars
     }
 }
 
-/// Where the spaces that begin at `at` end.
+/// Returns the end of the spaces that begin at `at`.
 pub(super) fn skip_spaces(input: &[u8], at: usize) -> usize {
     let rest = input.get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| *byte != b' ').unwrap_or(rest.len())

@@ -297,7 +297,7 @@ struct Ready {
     plan: CsvPlan,
     found: Found,
     rows: Rows,
-    /// Of the table, before anything is changed.
+    /// Schema of the table before the import changes it.
     schema: Option<Arc<TableSchema>>,
 }
 
@@ -410,7 +410,7 @@ fn prepare(database: &Database, asked: Asked, text: Bytes, is_piece: bool) -> Re
     Ok(Ready { asked, plan, found, rows, schema })
 }
 
-/// What is wrong with the bytes of a request is the client's.
+/// Converts read errors of the request body to invalid input: the client sent these bytes.
 fn as_invalid(mut error: Error) -> Error {
     if error.kind == ErrorKind::Unavailable {
         error.kind = ErrorKind::Invalid;
@@ -489,7 +489,7 @@ fn columns_of(plan: &CsvPlan, errors: &[u64]) -> Vec<AnswerColumn> {
     columns.map(one).collect()
 }
 
-/// What would be done.
+/// Returns the response to a dry run: the plan of the import.
 fn dry_run(plan: &CsvPlan, schema: Option<&TableSchema>) -> Answer {
     let created = plan.create.as_ref();
     let partition_by = schema.map(|s| s.partition_by).or(created.map(|c| c.partition_by));

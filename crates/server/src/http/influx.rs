@@ -1,4 +1,4 @@
-//! What clients of InfluxDB 1, 2 and 3 ask a server beside writing, mostly at their start.
+//! Requests other than writes that clients of InfluxDB 1, 2 and 3 send, most of them at startup.
 //!
 //! There is one database. Every name of a database or bucket stands for it, and creating one does nothing. Queries in InfluxQL
 //! and Flux are refused in the shape of InfluxDB's errors.
@@ -170,7 +170,7 @@ fn push_series(json: &mut Vec<u8>, name: &str, values: Vec<String>) {
     json.extend_from_slice(b"]}]");
 }
 
-/// What of InfluxQL is understood.
+/// The supported InfluxQL statements.
 #[derive(Debug, PartialEq, Eq)]
 enum Statement {
     CreateDatabase(String),

@@ -66,7 +66,7 @@ pub struct Shared {
     pub body: BodyLimits,
     pub bodies: Budget,
     pub once: Arc<Once>,
-    /// What clients of InfluxDB call the database.
+    /// Names that InfluxDB clients use for the database.
     pub databases: Names,
     pub turns: imports::Turns,
     /// Without, nothing is encrypted.

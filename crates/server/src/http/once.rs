@@ -36,11 +36,11 @@ pub async fn claimed(once: &Arc<Once>, headers: &HeaderMap, request: Fingerprint
     }
 }
 
-/// What tells requests with one key apart: a digest (SHA-256) of all of a request that matters, its body among it.
+/// SHA-256 digest that distinguishes requests with the same idempotency key; covers target and body.
 pub struct Fingerprint(Option<Context>);
 
 impl Fingerprint {
-    /// Of a request to `target`; nothing is computed for requests without a key.
+    /// Starts the fingerprint of a request to `target`; requests without a key have an empty one.
     #[must_use]
     pub fn new(headers: &HeaderMap, target: &str) -> Fingerprint {
         let mut fingerprint = Fingerprint(headers.contains_key(HEADER).then(|| Context::new(&SHA256)));

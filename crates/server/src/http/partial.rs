@@ -18,7 +18,7 @@ use tidalite::line::{LineError, LineOptions, LineParser, RefusedLine, ValidLines
 use tidalite::types::EpochUnit;
 use tidalite::{Database, Error, ErrorKind, Result};
 
-/// What became of a request.
+/// The result of a write request.
 pub enum Written {
     /// Every line was taken; `None` when that was before, by a request with the same key.
     All(Option<u64>),
@@ -68,7 +68,7 @@ pub async fn write(
     done_once(claim, work, remembered).await.map_err(BodyError::Refused)
 }
 
-/// What a key stands for. A request of which nothing was kept may succeed later.
+/// Returns the response to store for an idempotency key; `None` if the request committed no row and may be retried.
 fn remembered(written: &Written) -> Option<once::Answer> {
     let (status, body) = match written {
         Written::All(_) => (StatusCode::NO_CONTENT, Bytes::new()),

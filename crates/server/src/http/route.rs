@@ -77,7 +77,7 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
     }
 }
 
-/// Whether the header `Authorization` opens, or on the paths of InfluxDB 1 its parameters `u` and `p` do.
+/// Returns true if the `Authorization` header, or `u` and `p` on the paths of InfluxDB 1, are valid.
 fn is_allowed(request: &Request<Incoming>, shared: &Shared) -> bool {
     if shared.auth.allows(request.headers().get(AUTHORIZATION).map(|h| h.as_bytes())) {
         return true;

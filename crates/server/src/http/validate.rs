@@ -1,4 +1,4 @@
-//! Whether a text is a statement: `/api/v1/sql/validate`.
+//! Syntax check of a statement: `/api/v1/sql/validate`.
 
 use super::Shared;
 use super::body::{self, Body, JSON, response};

@@ -39,7 +39,7 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
     }
 }
 
-/// Whether a request names a database, as those of InfluxDB 1 do.
+/// Returns true if a request names a database, as requests of InfluxDB 1 do.
 fn names_database(head: &Parts) -> bool {
     Params::parse(head.uri.query().unwrap_or_default()).is_ok_and(|params| params.get("db").is_some())
 }
@@ -143,7 +143,7 @@ async fn write_lines(
     Ok(Some(rows as u64))
 }
 
-/// What a write is answered, for its repetitions.
+/// Returns the response to a write, which is stored for repeated requests.
 fn no_content() -> once::Answer {
     once::Answer { status: StatusCode::NO_CONTENT, content_type: "", body: Bytes::new() }
 }

@@ -252,7 +252,7 @@ fn path_of(plan: &CsvPlan, asked: &Asked, answer: Option<&Answer>) -> String {
     format!("/imp?{}", all.join("&"))
 }
 
-/// What the server would do: how the file is read, and the statement.
+/// Prints the plan of the server without importing: how the file is read, and the statement.
 pub fn dry_run(
     server: &Server,
     plan: &CsvPlan,

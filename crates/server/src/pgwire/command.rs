@@ -15,7 +15,7 @@ pub enum Command {
         /// How it is answered.
         tag: &'static str,
     },
-    /// Whether another transaction follows at once.
+    /// Commits the block; with `chains` (`AND CHAIN`), a new transaction begins immediately.
     Commit {
         chains: bool,
     },
@@ -336,13 +336,13 @@ pub struct Variables {
     pub timeout: Option<Duration>,
     /// How long an open transaction may wait for its client.
     pub idle_timeout: Option<Duration>,
-    /// Whether transactions to come may not write.
+    /// Later transactions are read-only.
     pub is_read_only: bool,
-    /// In which timestamps with a zone are shown.
+    /// Time zone in which `TIMESTAMPTZ` values are displayed.
     pub zone: Option<TimeZone>,
     /// The number of the session.
     pub process: i32,
-    /// What statements see of these, until one is set.
+    /// Cached settings for statements; cleared when a setting changes.
     context: OnceLock<Arc<SessionContext>>,
 }
 
@@ -430,7 +430,7 @@ impl Variables {
         changed.map(|v| (v.name, value(self, v))).collect()
     }
 
-    /// What one was set to; `None` where it has its default.
+    /// Returns the value that a setting was set to; `None` if the setting has its default.
     #[must_use]
     pub fn given(&self, name: &str) -> Option<String> {
         self.set.get(&name.to_ascii_lowercase()).cloned()
@@ -463,7 +463,7 @@ impl Variables {
         }
     }
 
-    /// What a statement may know of the session.
+    /// Returns the properties of the session that statements can read.
     pub fn context(&self) -> Arc<SessionContext> {
         let made = || {
             let user = self.set.get("session_authorization").cloned().unwrap_or_default();

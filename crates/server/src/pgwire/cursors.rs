@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use tidalite::{Response, Result as Done};
 
-/// Of one session.
+/// Open cursors of one session.
 const CURSORS_MAX: usize = 1_000;
 
 /// A statement about a cursor.
@@ -39,10 +39,10 @@ pub enum CursorCommand {
     Close(Option<String>),
 }
 
-/// Where a cursor goes.
+/// The direction and distance of a cursor movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Over so many rows, or all there are.
+    /// A number of rows, or all remaining rows.
     Forward(u64),
     Backward(u64),
     /// To a row, counted from 1, or from the end when negative.
@@ -103,7 +103,7 @@ fn declare(sql: &str, all: &[(usize, Token)]) -> Option<CursorCommand> {
     before.iter().all(is_known).then(|| CursorCommand::Declare { name, is_scroll, is_held, sql: query.to_owned() })
 }
 
-/// Where to go, and the cursor.
+/// Parses the direction and the cursor name of FETCH or MOVE.
 fn fetch(words: &[Token]) -> Option<(Direction, String)> {
     let (name, rest) = words.split_last()?;
     let name = name.identifier()?;
@@ -156,12 +156,12 @@ pub struct Cursor {
     is_held: bool,
     /// The row it stands on: 0 before the first, one more than there are after the last.
     position: u64,
-    /// Those that were computed and are kept.
+    /// Computed rows that are kept.
     rows: VecDeque<Rows>,
-    /// How many were computed.
+    /// Number of computed rows.
     known: u64,
     is_complete: bool,
-    /// Of the memory of all clients.
+    /// Share of the memory limit of all clients.
     held: Share,
 }
 

@@ -1,16 +1,15 @@
-//! The query asyncpg makes of types that it does not know, which is recursive over more than there is: it is answered by a
-//! plainer one with the same columns.
+//! Replaces the recursive query that asyncpg sends for unknown types by a simpler query with the same columns.
 
-/// None is longer.
+/// Maximum length of the asyncpg query.
 const BYTES_MAX: usize = 16 << 10;
 
-/// The query asyncpg asks of types it does not know, arrays among them; its one parameter is a list of numbers.
+/// Returns true for the query of asyncpg for unknown types; its only parameter is a list of type OIDs.
 #[must_use]
 pub fn asks_types(sql: &str) -> bool {
     sql.len() <= BYTES_MAX && sql.contains("typeinfo_tree") && sql.contains("$1::oid[]")
 }
 
-/// What to run instead of the text, when it is that one.
+/// Returns the replacement if `sql` is the asyncpg query for unknown types.
 #[must_use]
 pub fn plainer(sql: &str) -> Option<String> {
     asks_types(sql).then(|| {

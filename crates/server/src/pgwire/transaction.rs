@@ -33,7 +33,7 @@ impl Level {
     }
 }
 
-/// What BEGIN and SET TRANSACTION say of a transaction.
+/// The transaction modes given by BEGIN and SET TRANSACTION.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     pub level: Option<Level>,
@@ -55,7 +55,7 @@ pub struct Block {
     savepoints: Vec<Savepoint>,
 }
 
-/// What a rollback to a savepoint gives back besides rows.
+/// The session state that ROLLBACK TO restores besides rows.
 struct Savepoint {
     name: String,
     is_read_only: bool,
@@ -130,7 +130,7 @@ impl Session<'_> {
         if self.is_implicit() { self.commit_block().await } else { Ok(()) }
     }
 
-    /// Whether statements may not write.
+    /// Returns true if statements may not write.
     pub(super) fn is_read_only(&self) -> bool {
         match &self.block {
             Some(block) => block.is_read_only,
@@ -158,7 +158,7 @@ impl Session<'_> {
         leaves
     }
 
-    /// Whether a statement of the block ran.
+    /// Returns true if a statement of the block has run.
     pub(super) fn has_begun(&self) -> bool {
         self.block.as_ref().is_some_and(|block| block.transaction.is_some())
     }

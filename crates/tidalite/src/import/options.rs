@@ -10,14 +10,14 @@ use tidalite_types::{ColumnType, PartitionBy, TableSchema};
 /// A sample grows to so many bytes until it has a row.
 const SAMPLE_BYTES_MAX: usize = super::RECORD_BYTES_MAX;
 
-/// What was asked for.
+/// The options of an import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     pub known: Known,
     pub text: TextOptions,
     pub partition_by: Option<PartitionBy>,
     pub on_bad: OnBad,
-    /// More records left out, or values made NULL, end the import.
+    /// The import fails if more records are skipped, or more values are replaced by NULL.
     pub rejects_max: Option<u64>,
     pub ignores_extra: bool,
 }
@@ -28,7 +28,7 @@ pub struct ImportOption {
     pub name: &'static str,
     /// The name on a command line, without its dashes.
     pub flag: &'static str,
-    /// What its value is, in capitals.
+    /// Placeholder of the value in the help text, in capitals.
     pub value: &'static str,
     pub help: &'static str,
     set: fn(&mut ImportOptions, &str) -> Result<(), String>,
@@ -422,7 +422,7 @@ pub fn column_type(name: &str) -> Result<ColumnType, String> {
     }
 }
 
-/// What was found of a file, for people: its form, and for each column type, format and why.
+/// Describes the detected file format and, for each column, the type, the format and the reason.
 #[must_use]
 pub fn findings(plan: &CsvPlan) -> Vec<(String, String)> {
     let detected = &plan.detected;

@@ -202,7 +202,7 @@ fn parse_pieces(
     }
 }
 
-/// What bad records do.
+/// The handling of bad records.
 #[derive(Clone, Copy)]
 struct Limits {
     on_bad: OnBad,

@@ -96,7 +96,7 @@ impl CsvPlan {
         })
     }
 
-    /// Whether anything stands behind the names.
+    /// Returns true if any text follows the names.
     #[must_use]
     pub fn has_rows(&self, text: &Text) -> bool {
         !text.is_whole || !text.head[self.skipped_bytes..].trim_ascii().is_empty()

@@ -93,7 +93,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// What is said of the bytes of a file.
+/// Encoding and compression of a file as given by the user; `None` means detected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextOptions {
     pub encoding: Option<Encoding>,
@@ -112,7 +112,7 @@ pub struct TextForm {
 }
 
 impl TextForm {
-    /// Whether the bytes of the file, behind the byte order mark, are the text.
+    /// Returns true if the bytes after the byte order mark are the text without any conversion.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.compression == Compression::None && self.encoding == Encoding::Utf8 && !self.has_carriage_returns
@@ -265,7 +265,7 @@ fn encoding_of(first: &[u8], given: Option<Encoding>) -> (Encoding, usize) {
     };
     let is_16 = |e: Encoding| matches!(e, Encoding::Utf16Le | Encoding::Utf16Be);
     match (given, marked) {
-        // What looks like a mark may be two letters of another encoding.
+        // In other encodings, the bytes of a byte order mark may be letters.
         (Some(given), Some((found, bytes))) if found == given || (is_16(found) && is_16(given)) => (found, bytes),
         (Some(given), _) => (given, 0),
         (None, Some(found)) => found,
@@ -297,10 +297,10 @@ const WINDOWS_1252: [u16; 32] = [
 struct Decoder {
     inner: Reader,
     encoding: Encoding,
-    /// Read, and not a whole character yet.
+    /// Bytes read but not yet decoded.
     raw: Vec<u8>,
     ready: Cursor<Vec<u8>>,
-    /// Of the file, before `raw`.
+    /// Bytes of the file before `raw`.
     bytes: usize,
     is_end: bool,
 }
@@ -372,7 +372,7 @@ fn windows_1252(raw: &[u8], out: &mut String) -> Result<usize, usize> {
     Ok(raw.len())
 }
 
-/// Whether a byte stands in quotes. A quote opens a field only at its beginning.
+/// Tracks whether a byte is inside quotes. A quote opens a quoted field only at the start of the field.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quotes {
     is_open: bool,
@@ -382,7 +382,7 @@ struct Quotes {
 }
 
 impl Quotes {
-    /// Whether `byte` ends a line, or would if it were a newline.
+    /// Returns true if `byte` is a newline or carriage return outside quotes.
     fn is_end(&mut self, byte: u8) -> bool {
         let has_closed = std::mem::take(&mut self.has_closed);
         match byte {
@@ -407,7 +407,7 @@ impl Quotes {
     }
 }
 
-/// Whether lines end in carriage returns and none in a newline.
+/// Returns true if lines end in carriage returns and no line ends in a newline.
 fn has_carriage_returns(head: &[u8]) -> bool {
     let is_alone = |at: usize| head.get(at + 1) != Some(&b'\n');
     if !memchr::memchr_iter(b'\r', head).any(is_alone) {

@@ -98,7 +98,7 @@ fn moved(change: &NetChange, now: &TableSnapshot) -> Result<Vec<Mask>> {
     if changed.missing > 0 {
         return Err(conflict());
     }
-    // What others replaced is replaced.
+    // Rows that other transactions have already replaced may be missing: this is not a conflict.
     let replaced = relocate(&change.base, &change.replaced, now)?;
     let hit = union(&changed.hit, &replaced.hit);
     if !change.new_only.is_empty() {

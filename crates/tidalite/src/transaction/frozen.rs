@@ -1,4 +1,6 @@
-//! What the parts of one statement may do: all see the tables as they were when it began, and none what another part did.
+//! A [`Host`] for the parts of one statement.
+//!
+//! All parts read the tables as of the start of the statement; no part reads the changes of another part.
 
 use super::pinned::Pinned;
 use crate::Result;
@@ -12,7 +14,7 @@ use tidalite_query::{OverView, TableMetrics, ViewMetrics};
 use tidalite_storage::TableSnapshot;
 use tidalite_types::{Batch, Command, TableId, TimeChange, Txn};
 
-/// Changes go to a transaction, which `host` is; reads do not see them.
+/// Forwards changes to the transaction `host`; reads do not see these changes.
 pub(crate) struct FrozenHost {
     host: Arc<dyn Host>,
     pinned: Pinned,

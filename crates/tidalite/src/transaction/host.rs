@@ -1,4 +1,4 @@
-//! What the statements of a transaction may do: they see and change its overlay instead of the database.
+//! A [`Host`] for the statements of a transaction: reads and changes apply to the overlay, not to the database.
 
 use super::memory::{Held, Memory};
 use super::overlay::Overlay;
@@ -28,7 +28,7 @@ pub(crate) struct TransactionHost {
 struct Inner {
     /// The tables as the transaction sees them, once that is fixed.
     pinned: Option<Arc<Pinned>>,
-    /// What it did, once it did something.
+    /// Changes of the transaction; `None` before the first change.
     overlay: Option<Overlay>,
     /// The latest last.
     savepoints: Vec<(String, Option<Overlay>)>,
@@ -205,7 +205,7 @@ impl TransactionHost {
             (touched.base.clone(), changed)
         };
         let now = self.database.snapshots_at(&[id]).1.pop().flatten();
-        // Where a merge moved rows, the commit finds out.
+        // If a merge has moved the rows, the commit detects the conflict.
         let Some((now, dead)) = now.and_then(|now| Some((now.clone(), now.locate(&base, &gone)?))) else {
             return Ok(());
         };

@@ -14,7 +14,7 @@ struct Total {
     max: usize,
 }
 
-/// What one transaction takes; given back when it is dropped.
+/// Memory reservation of one transaction; released on drop.
 #[derive(Debug)]
 pub(super) struct Held {
     total: Arc<Total>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidalite_storage::{Mask, Run, TableSnapshot};
 use tidalite_types::{Batch, BatchColumn, Column, ColumnType, Values, Views};
 
-/// What a transaction did to the rows of a table that was there.
+/// The net effect of a transaction on the rows of a table that existed at its start.
 #[derive(Debug)]
 pub(super) struct NetChange {
     pub base: Arc<TableSnapshot>,
@@ -15,13 +15,13 @@ pub(super) struct NetChange {
     pub changed: Vec<Mask>,
     /// Rows that upserts replaced.
     pub replaced: Vec<Mask>,
-    /// Rows whose upsert keys nobody else may have brought.
+    /// Rows whose upsert keys no other transaction may have inserted.
     pub new_only: Vec<Arc<Run>>,
     /// The dictionaries that `new_only` counts on.
     pub version: Arc<TableSnapshot>,
 }
 
-/// Of tables that are still there, those of which rows go.
+/// Returns the row changes of tables that still exist and that lose rows or have rows in `new_only`.
 pub(super) fn changes(overlay: &Overlay) -> Vec<NetChange> {
     let of = |touched: &Touched| {
         let Touched { base, replaced, new_only } = touched;
@@ -85,7 +85,7 @@ fn own_dictionary(column: &mut Column, strings: &Views) -> Views {
     let validity = column.validity.clone();
     if let Values::U32(ids) = &mut column.values {
         for (row, id) in ids.iter_mut().enumerate() {
-            // What lies under a NULL may be no number of a string.
+            // The value under a NULL may not be a valid symbol id.
             if validity.as_ref().is_some_and(|valid| !valid.get(row)) {
                 *id = 0;
                 continue;

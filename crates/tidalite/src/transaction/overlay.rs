@@ -1,10 +1,10 @@
-//! What a transaction did, on top of the tables as it found them.
+//! The uncommitted changes of a transaction, applied to the tables as of its start.
 //!
-//! In: what its statements ask of the writer. Out: versions of the tables as its next statement sees them. Everything is
-//! decided as the writer would decide it (`ingest::commit`, `ingest::dedup`), but against a private catalog: tables are
-//! taken into it when they are first changed, with forks of their dictionaries, so that nothing that others see changes.
+//! In: the changes of its statements. Out: the table versions that the next statement reads. The changes are planned as
+//! in the writer (`ingest::commit`, `ingest::dedup`), but against a private catalog. The first change of a table copies
+//! the table into the private catalog with forks of its dictionaries, so shared state does not change.
 //!
-//! Always: the runs of a table that was there are those it had, then those of the transaction.
+//! Invariant: the runs of a table that existed before are the original runs, followed by the runs of the transaction.
 
 use super::not_in_transaction;
 use super::pinned::Pinned;
@@ -25,9 +25,9 @@ use tidalite_types::{Batch, Command, TableId, Txn};
 
 /// Tables that a transaction creates have numbers from here on, which no other table has.
 const FIRST_TABLE: TableId = TableId(1 << 30);
-/// What a command is counted as, in bytes.
+/// Estimated memory of a command, in bytes.
 const COMMAND_BYTES: usize = 1 << 10;
-/// What a range of deleted rows is counted as, in bytes.
+/// Estimated memory of a range of deleted rows, in bytes.
 const RANGE_BYTES: usize = 64;
 
 /// A copy shares the rows.
@@ -36,7 +36,7 @@ pub(super) struct Overlay {
     pinned: Arc<Pinned>,
     catalog: Catalog,
     versions: Versions,
-    /// Tables that were there and are in the private catalog, whatever became of them.
+    /// Tables that existed before and are, or were, in the private catalog.
     touched: BTreeMap<TableId, Touched>,
     commands: Vec<Command>,
     /// The number of the last private commit.
@@ -48,9 +48,9 @@ pub(super) struct Overlay {
 #[derive(Clone, Debug)]
 pub(super) struct Touched {
     pub base: Arc<TableSnapshot>,
-    /// Rows of `base` that upserts replaced: others may have replaced them, too.
+    /// Rows of `base` that upserts replaced; other transactions may have replaced the same rows.
     pub replaced: Vec<Mask>,
-    /// Rows whose upsert keys nobody else may have brought.
+    /// Rows whose upsert keys no other transaction may have inserted.
     pub new_only: Vec<Arc<Run>>,
 }
 
@@ -70,7 +70,7 @@ impl Overlay {
         }
     }
 
-    /// What it takes in memory, in bytes.
+    /// Returns the memory of the overlay, in bytes.
     pub fn byte_count(&self) -> usize {
         self.bytes
     }

@@ -38,7 +38,7 @@ pub(crate) struct RowChange {
     pub view: Option<ViewState>,
 }
 
-/// What a transaction did, net: rows of the version it saw that go, changes of schemas, and rows that come.
+/// The net effect of a transaction: deleted rows of its base version, schema changes, and inserted rows.
 #[derive(Debug)]
 pub(crate) struct TransactionChange {
     /// Rows that are deleted, each of another table; `rows` of these are empty, and all are exact.
@@ -180,7 +180,7 @@ pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChan
 fn located(now: &TableSnapshot, change: &RowChange) -> Option<(DeadRows, u64)> {
     let dead = now.locate(&change.seen, &change.hit)?;
     let killed = now.clone().kill(&dead);
-    // What somebody else deleted meanwhile stays deleted; what somebody else changed has to be changed from there.
+    // A plain DELETE ignores rows deleted by other commits; an exact change or an UPDATE must be retried.
     if (change.is_exact || !change.rows.is_empty()) && killed != dead.rows() {
         return None;
     }

@@ -25,14 +25,14 @@ const EXACT_DOUBLE: u64 = 1 << 53;
 /// Digits of a decimal.
 const DECIMAL_DIGITS: usize = 38;
 
-/// What the texts of a column have in common.
+/// Properties common to all sampled strings of a column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     /// Rows with a value.
     pub values: usize,
-    /// What every text could be.
+    /// Candidate types of every string: the intersection of `Value::bits`.
     pub bits: u32,
-    /// What every text that could be a time could be, and every one that could be a number.
+    /// The same intersection over the strings that could be times, and over the strings that could be numbers.
     pub time_bits: u32,
     pub number_bits: u32,
     pub has_time: bool,
@@ -103,12 +103,12 @@ impl Facts {
     }
 }
 
-/// What a column is taken for.
+/// The detected type of a column and the reason for it.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub facts: Facts,
     pub finding: Finding,
-    /// The type was said, or is that of the table.
+    /// The user gave the type, or the type is that of the existing table.
     pub is_said: bool,
 }
 
@@ -159,7 +159,7 @@ fn examples(rows: &[Record], column: usize, nulls: &Nulls) -> Vec<String> {
     found
 }
 
-/// What columns of a file show about the others.
+/// Date order and number format inferred from some columns of a file and applied to the others.
 struct FileStyle {
     order: Option<DateOrder>,
     has_decimal_comma: Option<bool>,
@@ -213,7 +213,7 @@ impl FileStyle {
         if is_plain_wanted {
             return Some(NumberFormat::PLAIN);
         }
-        // Spaces alone may stand in what is no number, such as a telephone number.
+        // Spaces alone do not prove a number: telephone numbers have spaces too.
         let fits = |n: &usize| fits(n) && !(is_spaced && NUMBERS[*n].thousands == Thousands::Space);
         let preferred = (0..NUMBERS.len()).filter(fits).find(|n| NUMBERS[*n].has_decimal_comma == has_comma);
         preferred.or_else(|| (0..NUMBERS.len()).find(fits)).map(|n| NUMBERS[n])
@@ -233,7 +233,7 @@ fn is_part(column: &CsvColumn, known: &Known) -> bool {
         .is_some_and(|(date, time)| same_name(date, &column.name) || same_name(time, &column.name))
 }
 
-/// The notation of a column whose type is known; says why.
+/// Detects the notation of a column whose type is known, and states the reason.
 fn typed(
     column: &mut CsvColumn,
     column_type: ColumnType,
@@ -244,7 +244,7 @@ fn typed(
     let is_given = known.columns.iter().any(|(n, _)| same_name(n, &column.name));
     let said = if is_given { "given" } else { "of the table" };
     match column_type {
-        // Whoever gives the type gives the unit with it, where the magnitude does not tell.
+        // If the magnitude does not determine the unit, the type that the user gave determines it.
         ColumnType::Timestamp(unit)
             if is_given && facts.is_unclear() && given_format(column, known).is_none() && known.table.is_none() =>
         {
@@ -294,7 +294,7 @@ fn number_words(format: NumberFormat) -> String {
     }
 }
 
-/// How the times of a column are written, and why; no format when they are no times.
+/// Returns the time format of a column and the reason for it; no format if the values are not times.
 fn time_format(
     column: &CsvColumn,
     facts: &Facts,
@@ -339,7 +339,7 @@ fn ambiguous(column: &CsvColumn) -> Error {
     ))
 }
 
-/// The type and the notation of a column of which nothing is known; says why.
+/// Detects type and notation of a column about which nothing is known, and states the reason.
 fn untyped(
     column: &mut CsvColumn,
     facts: &Facts,
@@ -454,10 +454,10 @@ fn number_type<'a>(texts: impl Iterator<Item = &'a str>, format: NumberFormat) -
     }
 }
 
-/// What cannot be read with certainty.
+/// Rejects time columns whose numbers have no certain unit.
 ///
 /// # Errors
-/// Numbers of a time column have no unit.
+/// The unit of the numbers of a time column is unknown.
 pub(super) fn check(columns: &[CsvColumn], choices: &[Choice], known: &Known) -> Result<()> {
     for (column, Choice { facts, .. }) in columns.iter().zip(choices) {
         let is_time = matches!(column.column_type, Some(ColumnType::Timestamp(_) | ColumnType::Date));

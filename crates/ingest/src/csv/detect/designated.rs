@@ -10,14 +10,14 @@ use crate::{Error, Result};
 use tidalite_types::schema::same_name;
 use tidalite_types::{ColumnType, PartitionBy, TimeUnit};
 
-/// A partition should have so many rows, so that its files are not many and small.
+/// Rows that a partition should have at least, so that a table does not consist of many small files.
 const PARTITION_ROWS: f64 = 500_000.0;
 /// Names that a designated timestamp is likely to have, the likeliest first.
 const TIME_NAMES: [&str; 5] = ["timestamp", "ts", "time", "datetime", "date"];
 /// The name of the designated timestamp of a new table, when it has two columns in the file.
 const JOINED_NAME: &str = "timestamp";
 
-/// Whether a column of this name is likely to have times: it begins or ends with a word for them.
+/// Returns true if the name of a column begins or ends with a word for times.
 pub(super) fn is_time_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();

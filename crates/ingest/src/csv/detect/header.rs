@@ -107,7 +107,7 @@ pub(super) fn evidence(records: &[Record], types: &Types, known: &Known, nulls: 
     if is_header { Evidence::Weak } else { Evidence::None }
 }
 
-/// Whether a record could be a row of the table: the field of its designated timestamp could be a time.
+/// Returns true if a record could be a row: the field of the designated timestamp could be a time.
 fn may_be_row(first: &Record, known: &Known) -> bool {
     let (Some(table), Some(time)) = (&known.table, &known.timestamp) else { return true };
     let place = table.iter().position(|(name, _)| same_name(name, time));
@@ -115,7 +115,7 @@ fn may_be_row(first: &Record, known: &Known) -> bool {
     text.is_some_and(|(text, _)| std::str::from_utf8(text).is_ok_and(|text| value_of(text.trim()).bits != 0))
 }
 
-/// Whether a text is a few words, as names of columns are.
+/// Returns true if a string consists of a few words, as column names do.
 fn looks_like_name(text: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || " _-.()[]%/".contains(c);
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -156,7 +156,7 @@ fn header_name(text: &[u8], column: usize) -> String {
     if name.is_empty() { format!("c{column}") } else { shortened(&name, NAME_BYTES_MAX).to_owned() }
 }
 
-/// As many of its characters as fit in so many bytes.
+/// Truncates a name to a number of bytes, at a character boundary.
 fn shortened(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

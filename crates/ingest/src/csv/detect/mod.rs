@@ -1,12 +1,13 @@
-//! What a file is, from its first records and what is known already.
+//! Detection of the format and the columns of a CSV file from its first records and from known options.
 //!
-//! In: the beginning of a file, what the user said and what the table has. Out: the format, the names, types and
-//! notations of the columns, the designated timestamp. What was said holds; what the table has comes next; the rest is
-//! read off the records: a type is the narrowest of BOOLEAN, LONG, DOUBLE, DATE, TIMESTAMP, UUID, IPV4 that every value
-//! of the sample has, else SYMBOL where texts repeat, else VARCHAR. What has two meanings (`01/02/2024`) is refused.
+//! In: the beginning of a file, the options of the user and the schema of the table. Out: the format, the names, types
+//! and notations of the columns, the designated timestamp. Options of the user take precedence, then the schema of the
+//! table; everything else is detected from the records. The type of a column is the narrowest of BOOLEAN, LONG, DOUBLE,
+//! DATE, TIMESTAMP, UUID, IPV4 that every value of the sample has, else SYMBOL if strings repeat, else VARCHAR. Values
+//! with two meanings (`01/02/2024`) are an error.
 //!
-//! Reading order: [`records`] delimiter, quote, what stands before the names; [`header`] names; [`value`] what one text
-//! could be; [`column`] types and notations; [`designated`] the designated timestamp and partitions.
+//! Reading order: [`records`] delimiter, quote, lines before the names; [`header`] names; [`value`] candidate types of
+//! one string; [`column`] types and notations; [`designated`] the designated timestamp and partitions.
 
 mod column;
 mod designated;
@@ -31,7 +32,7 @@ const KNOWN_RECORDS_MAX: usize = 1_000;
 /// Columns that a message names.
 const LISTED_MAX: usize = 100;
 
-/// What is known of a file before it is read.
+/// Properties of a file that are known before the file is read; all others are detected.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     pub delimiter: Option<u8>,
@@ -50,7 +51,7 @@ pub struct Known {
     pub formats: Vec<(String, TimeFormat)>,
     /// How numbers of columns are written.
     pub numbers: Vec<(String, NumberFormat)>,
-    /// Those of the table, in its order, when it exists.
+    /// Columns of the table in table order, if the table exists.
     pub table: Option<Vec<(String, ColumnType)>>,
     /// The designated timestamp as the user named it or the table has it.
     pub timestamp: Option<String>,
@@ -61,9 +62,9 @@ pub struct Known {
     pub has_decimal_comma: Option<bool>,
     pub thousands: Option<Thousands>,
     pub date_order: Option<DateOrder>,
-    /// Every line is the names or a row: nothing before them is something else.
+    /// Every line is the header or a row; no other lines precede the header.
     pub is_exact: bool,
-    /// All types and notations are said: rows are not looked at.
+    /// All types and notations are given: rows are not examined.
     pub is_complete: bool,
 }
 
@@ -77,7 +78,7 @@ pub struct Detected {
     pub names: Range<usize>,
     pub columns: Vec<CsvColumn>,
     pub timestamp: Option<String>,
-    /// By which about half a million rows or more are in a partition, as far as the sample shows.
+    /// The interval that puts about half a million rows or more into a partition, estimated from the sample.
     pub partition_by: PartitionBy,
     pub sampled_rows: usize,
     /// For each column.
@@ -101,16 +102,16 @@ pub struct Finding {
     pub nulls: usize,
 }
 
-/// What the sample begins with: names, or the first row.
+/// The header record of a sample, and the start of the first row.
 struct Head {
     names: Vec<String>,
-    /// Of the record with the names.
+    /// Byte range of the record with the names; empty if there is no such record.
     range: Range<usize>,
-    /// Where the first row begins.
+    /// Byte offset of the first row.
     bytes: usize,
 }
 
-/// `sample` is the beginning of a file, all of it when `is_whole`.
+/// Detects the format of a file. `sample` is the beginning of the file, or all of it if `is_whole`.
 ///
 /// # Errors
 /// The sample is no CSV, does not fit what is known, or has two meanings.
@@ -152,7 +153,7 @@ pub fn detect(sample: &[u8], is_whole: bool, known: &Known) -> Result<Detected> 
     detected(sample, &mut columns, format, &head, rows, known)
 }
 
-/// Whether a sample, not the whole file, has two records: those are enough for [`detect`].
+/// Returns true if a sample that is not the whole file has the two records that [`detect`] needs.
 #[must_use]
 pub fn has_rows(sample: &[u8], known: &Known) -> bool {
     let Ok(layout) = records::layout(sample, known) else { return true };

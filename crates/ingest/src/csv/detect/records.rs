@@ -1,4 +1,4 @@
-//! The first records of a file, and what their bytes say: delimiter, quote, comments, what stands before the names.
+//! The first records of a file and the detection of delimiter, quote, comments and lines before the names.
 
 use super::super::field::{blank, line_end, record, skip_record};
 use super::super::{CsvFormat, Nulls, lines_of};
@@ -8,9 +8,9 @@ use super::value::{is_name, value_of};
 use crate::{Error, Result};
 use tidalite_types::COLUMNS_MAX;
 
-/// Records that delimiter and quote are told from.
+/// Number of records from which delimiter and quote are detected.
 const DIALECT_RECORDS: usize = 200;
-/// Records that comments and the usual number of fields are told from.
+/// Number of records from which comments and the usual number of fields are detected.
 const SHAPE_RECORDS: usize = 1_000;
 /// Records before the names that may be something else.
 const PREAMBLE_RECORDS: usize = 100;
@@ -32,7 +32,7 @@ pub(super) struct Record {
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub format: CsvFormat,
-    /// Where the first record begins that is names or a row.
+    /// Byte offset of the first record that is the header or a row.
     pub start: usize,
     /// The first record is a comment line that has the names.
     pub is_comment_header: bool,
@@ -136,8 +136,10 @@ fn dialect(sample: &[u8], base: &CsvFormat, delimiter: Option<u8>, quote: Option
     best.1
 }
 
-/// Whether apostrophes are the quotes: several fields begin with one, all of these end with one, and none begins with a
-/// double quote.
+/// Returns true if apostrophes are the quotes.
+///
+/// Several fields begin with an apostrophe, all of these end with an apostrophe, and no field begins with a double
+/// quote.
 fn has_single_quotes(sample: &[u8], format: &CsvFormat) -> bool {
     let plain = CsvFormat { quote: 0, ..format.clone() };
     let Ok(raw) = records(sample, 0, &plain, DIALECT_RECORDS) else { return false };
@@ -181,9 +183,9 @@ fn is_hash(record: &Record) -> bool {
     record.fields.first().is_some_and(|(text, is_quoted)| !is_quoted && text.first() == Some(&COMMENT))
 }
 
-/// What stands before the rows.
+/// The lines before the rows.
 struct Preamble {
-    /// Where the names or the first row begin.
+    /// Start of the header or of the first row.
     first: usize,
     /// The character of comments, when there are any among the rows.
     comment: Option<u8>,
@@ -228,7 +230,7 @@ fn preamble(sample: &[u8], start: usize, format: &CsvFormat, known: &Known) -> P
     Preamble { comment, ..plain(rest.get(if is_preamble { narrow } else { 0 })) }
 }
 
-/// Whether the fields of a comment line are names: `# ts,price`, as NumPy writes them.
+/// Returns true if the fields of a comment line are names, as in `# ts,price` written by NumPy.
 fn names_in_comment(record: &Record) -> bool {
     let text = |(n, (text, _)): (usize, &(Vec<u8>, bool))| {
         let text = if n == 0 { text.trim_ascii_start().strip_prefix(b"#").unwrap_or(text) } else { text };

@@ -1,6 +1,7 @@
-//! What one text could be a value of.
+//! The types that one string could be a value of.
 //!
-//! A column's type is the narrowest that every text of it could have: [`Value::bits`] of its texts are intersected.
+//! The type of a column is the narrowest that every string of the column could have: the intersection of
+//! [`Value::bits`].
 
 use super::super::numbers::{NumberFormat, Thousands};
 use super::super::times::{self, DateOrder, EpochUnit};
@@ -21,7 +22,7 @@ pub(super) const NUMBERS: [NumberFormat; 7] = [
     NumberFormat { has_decimal_comma: false, thousands: Thousands::Apostrophe },
 ];
 
-/// Words of truth that may as well be text: all but `true` and `false`.
+/// Boolean words that may also be text: all except `true` and `false`.
 pub(super) const SHORT_BOOLEAN: u32 = 0b1_1110;
 const NUMBER_SHIFT: u32 = 5;
 /// One bit for each of [`NUMBERS`].
@@ -53,7 +54,9 @@ pub(super) fn boolean_bit(family: usize) -> u32 {
     1 << family as u32
 }
 
-/// What a text could be; without a bit it is text only. The other members are united over a column.
+/// The types that a string could have, one bit each; no bit means text only.
+///
+/// `bits` are intersected over a column, the other members are united.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Value {
     pub bits: u32,
@@ -114,7 +117,7 @@ fn is_special_number(text: &str) -> bool {
     ["inf", "infinity", "nan"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Whether zeros stand before another digit: a code, such as a postal code, and not a number.
+/// Returns true if a zero precedes another digit: the string is a code (a postal code), not a number.
 fn has_leading_zero(digits: &str) -> bool {
     matches!(digits.as_bytes(), [b'0', b'0'..=b'9', ..])
 }
@@ -179,7 +182,7 @@ fn time(text: &str, value: &mut Value) {
     }
 }
 
-/// Whether a text may be a name of a column: it is no value but the short words of truth.
+/// Returns true if a string may be a column name: not a value, short Boolean words such as `t` excepted.
 pub(super) fn is_name(text: &str) -> bool {
     let value = value_of(text);
     value.bits & !SHORT_BOOLEAN == 0 && !is_special_number(text)

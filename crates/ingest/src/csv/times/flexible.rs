@@ -115,7 +115,7 @@ impl Cursor<'_> {
     }
 }
 
-/// What was read, and what a column of such times has to know.
+/// A parsed instant, and the properties of its notation that type detection uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::csv) struct Reading {
     pub instant: Instant,
@@ -271,7 +271,7 @@ fn month_first_by_name(cursor: &mut Cursor<'_>, month: i64) -> Option<Date> {
     Some(Date { year: None, month, day, has_short_year: false, style })
 }
 
-/// What stands between a date and a time or a zone.
+/// Parses the separator between a date and a time or a zone.
 fn between(cursor: &mut Cursor<'_>, style: DateStyle) -> Option<()> {
     match cursor.rest.first()? {
         b'T' | b't' | b' ' | b';' | b'_' => {

@@ -182,8 +182,9 @@ impl fmt::Display for TimeFormat {
     }
 }
 
-/// What a number means by itself: a date written without separators, else a count whose unit follows from its
-/// magnitude. `None` when the text is no number.
+/// Interprets a number as a date without separators, else as a count whose magnitude determines the unit.
+///
+/// `None` if the string is not a number.
 fn number_or_digits(text: &str) -> Option<Result<Instant, Problem>> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.starts_with(|c: char| c.is_ascii_digit())

@@ -43,7 +43,7 @@ enum Part {
     Day,
     DayOfYear,
     Hour,
-    /// Of twelve.
+    /// Hour of the 12-hour clock.
     HalfHour,
     Minute,
     Second,

@@ -49,7 +49,7 @@ fn series_in_no_order_keep_their_tags_over_batches_and_undone_rows() {
     }
 }
 
-/// What a batch says must not depend on the batches before it, whether its dictionaries began with it or went on.
+/// The values of a batch do not depend on earlier batches, with kept dictionaries and with new ones.
 #[test]
 fn dictionaries_that_go_on_change_no_value() {
     let mut went_on = 0;

@@ -41,10 +41,11 @@ impl Row {
 #[derive(Debug, Default)]
 struct Read {
     rows: Vec<Row>,
-    /// What each column of each table holds so far.
+    /// The type of each column of each table so far.
     types: BTreeMap<(String, String), &'static str>,
-    /// Of each column of times, the designated timestamp without a name: whether some are in nanoseconds, and whether some
-    /// are beyond what nanoseconds can hold. Both is an error.
+    /// For each time column: some values are in nanoseconds; some values are outside the range of nanoseconds.
+    ///
+    /// Both together are an error. The name of the designated timestamp is empty here.
     times: BTreeMap<(String, String), (bool, bool)>,
     bad: Option<u32>,
 }
@@ -352,7 +353,7 @@ fn compare(parser: &mut LineParser, text: &[u8], cut: usize) {
     }
 }
 
-/// What names are made of: plain, odd and escaped.
+/// Fragments from which random names are built: plain, unusual and escaped.
 const PIECES: [&str; 24] = [
     "a", "b7", "cpu", "é", "日", ".", "-", "/", "%", "(", ")", ":", "\\ ", "\\,", "\\=", "\\\\", "\\n", "\\x", "\"",
     "'", "\\\n", "#", "*", "_total",

@@ -24,7 +24,7 @@ pub struct Form {
     pub data: std::ops::Range<usize>,
     pub file_name: Option<String>,
     pub schema: GivenColumns,
-    /// Of the part `data`.
+    /// Content type of the part `data`.
     pub content_type: Option<String>,
 }
 
