@@ -14,7 +14,7 @@ from server import free_ports
 
 
 def programs():
-    """The folder of `initdb` and `pg_ctl`, of the newest version there is; None without one."""
+    """Returns the folder of `initdb` and `pg_ctl` of the newest installed version, or None."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3].split(".")[0]))
     if found:
         return found[-1].parent

@@ -32,7 +32,7 @@ TEXTS = ["", "a", "b", "B", "it's", "é"]
 START = dt.datetime(2024, 1, 1)
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">="]
 MARK = re.compile("[\ue000-\uf8ff]")
-"""A character for private use stands for each constant."""
+"""Each constant is represented by a private-use character."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Statement:
     text: str
     is_ordered: bool = False
     changes: str = None
-    """The table that it changes, a copy of `source`."""
+    """The table that the statement changes, a copy of `source`."""
     source: str = None
     bound: tuple = None
     """The text with `%s` in the place of each constant, and the values."""

@@ -26,13 +26,13 @@ def programs():
 
 
 class Postgres:
-    """It refuses to run as root: there, it runs as the user that its package makes."""
+    """A PostgreSQL server. PostgreSQL refuses to run as root: in that case it runs as the user `postgres`."""
 
     def __init__(self):
         self.programs = programs()
         self.user = "postgres" if os.getuid() == 0 else None
         self.port, = free_ports(1)
-        # Folders of pytest are closed to other users.
+        # Other users cannot read the temporary folders of pytest.
         self.folder = Path(tempfile.mkdtemp(prefix="tidalite-postgres-"))
         self.process = None
 

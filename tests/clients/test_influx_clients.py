@@ -181,7 +181,7 @@ def test_v3_parameters(server, table):
     assert status == 400 and "accept_partial" in body["error"]
     status, body = write_v3(server, f"{table} v=1i 1\n", "&precision=fortnight")
     assert status == 400 and "fortnight" in body["error"]
-    # Nothing good in it: no table.
+    # A request without a valid line creates no table.
     status, body = write_v3(server, f"{table} v=x\n{table} w\n")
     assert status == 400 and [entry["line_number"] for entry in body["data"]] == [1, 2] and not server.has_table(table)
 
@@ -195,7 +195,7 @@ def test_v3_keeps_rows_before_and_behind_every_kind_of_error(server, table):
     assert status == 400
     assert [lines[entry["line_number"] - 1] for entry in body["data"]] == [bad[k % len(bad)] for k in range(8)]
     assert server.rows(f"select count(*), sum(v) from {table}") == [[200, sum(range(200))]]
-    # The same key is answered the same, and written once.
+    # Requests with the same key get the same response and are written once.
     headers = {"Idempotency-Key": table}
     answers = {server.request("POST", "/api/v3/write_lp?db=x", f"{table} v=1i 1\n{table} v=x 2\n", headers)[::2] for _ in range(3)}
     assert len(answers) == 1 and server.count(table) == 201

@@ -17,7 +17,7 @@ TABLES = 3
 
 
 class Owner(threading.Thread):
-    """Changes tables of its own by one transaction after another, and knows what they should be after each."""
+    """Changes its own tables in consecutive transactions and records the expected rows after each."""
 
     def __init__(self, server, number, state, seed):
         super().__init__()

@@ -43,7 +43,7 @@ def log_much(server, lines):
 
 
 def streams():
-    """Makers of standard error streams that take nothing."""
+    """Functions that create standard error streams that accept no data."""
     def closed():
         read, write = os.pipe()
         os.close(read)

@@ -31,7 +31,7 @@ MERGES = [
     ("MERGE INTO t USING (SELECT item, sum(n) AS total FROM t_2 GROUP BY item) AS s ON t.item = s.item AND s.total > 0 WHEN MATCHED THEN DELETE", "MERGE 1", "b 20, c 30"),
     ("MERGE INTO t USING (VALUES ('c', 1), ('e', 5)) AS s(item, n) ON s.item = t.item WHEN NOT MATCHED THEN INSERT (ts, item, n) VALUES ('2024-01-05', s.item, CASE WHEN s.n > 3 THEN 55 ELSE 0 END) WHEN MATCHED THEN UPDATE SET n = s.n", "MERGE 2", "a 10, b 20, c 1, e 55"),
     ("MERGE INTO t USING t_2 s ON t.item = s.item WHEN MATCHED AND s.n > 1000 THEN DELETE", "MERGE 0", "a 10, b 20, c 30"),
-    # Each part sees the rows that were there before.
+    # Each part reads the rows as of the start of the statement.
     ("WITH gone AS (DELETE FROM t WHERE n > 10 RETURNING item, n) SELECT count(*), sum(n), (SELECT count(*) FROM t) FROM gone", [("2", "50", "3")], "a 10"),
     ("WITH moved AS (UPDATE t SET n = n + 1 WHERE item <> 'a' RETURNING *), b AS (SELECT max(n) AS most FROM moved) SELECT most FROM b", [("31",)], "a 10, b 21, c 31"),
     ("WITH made(k, v) AS (INSERT INTO t VALUES ('2024-01-06', 'x', 7) RETURNING item, n) SELECT v, k FROM made", [("7", "x")], "a 10, b 20, c 30, x 7"),
@@ -89,7 +89,7 @@ def test_what_is_refused_changes_nothing(server, stock, sql, state):
 
 
 def test_merges_beside_each_other(server, table):
-    """Counters that several clients raise: none is lost."""
+    """Several clients increment counters concurrently: no increment is lost."""
     server.exec(f"CREATE TABLE {table} (ts TIMESTAMP, k LONG, n LONG) TIMESTAMP(ts) PARTITION BY DAY")
     server.exec(f"INSERT INTO {table} SELECT '2024-01-01', x, 0 FROM long_sequence(3)")
     problems = []

@@ -86,7 +86,7 @@ def test_at_the_same_time(server):
 
 @pytest.mark.parametrize("kind", range(4))
 def test_another_body_of_the_same_length_is_refused(server, kind):
-    """Nothing of it is done, and nothing of the first is lost."""
+    """The second request has no effect, and the rows of the first are kept."""
     table = f"length_{kind}"
     path, body, count = list(requests(table))[kind]
     if path.startswith("/exec"):
@@ -113,7 +113,7 @@ def test_compressed_bodies_are_told_apart_by_what_they_hold(server):
 
 
 def test_keys_over_a_kill(tmp_path):
-    """A server that was killed knows no keys: what was acknowledged is there, and another body is written, not dropped."""
+    """A killed server loses its keys: acknowledged rows are kept, and a different body is written, not dropped."""
     server = Server(tmp_path / "killed").start()
     try:
         headers = {"Idempotency-Key": "killed"}

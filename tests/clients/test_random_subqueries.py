@@ -69,7 +69,7 @@ class Engines:
         return maker
 
     def copied(self, one, statement):
-        """Puts the rows to change there; what comes then is asked for after the statement."""
+        """Restores the rows that statements change; they are read again after the statement."""
         if statement.changes:
             one.execute(f"DELETE FROM {statement.changes}")
             one.execute(f"INSERT INTO {statement.changes} SELECT * FROM {statement.source}")
@@ -124,7 +124,7 @@ def test_random_subqueries_beside_postgres(servers):
 
 
 def ask_round(engines, seed, count, findings):
-    """Adds what differs to `findings`; gives how many were compared."""
+    """Adds differences to `findings`; returns the number of compared statements."""
     r = random.Random(seed)
     maker, compared = engines.prepare(r), 0
     for number in range(count):

@@ -180,7 +180,7 @@ def test_others_see_nothing_before_the_commit(server, filled):
         run(a, f"UPDATE {filled} SET s = 'only here, too' WHERE k = 1")
         assert keys(b, filled) == [1, 2, 3] and keys(a, filled) == [1, 2, 3, 5]
         assert run(b, f"SELECT count(*) FROM {filled} WHERE s LIKE 'only%'")[0] == [("0",)]
-        # Symbols that others bring have numbers of their own.
+        # Symbols inserted by other sessions have different ids.
         run(b, f"INSERT INTO {filled} VALUES ('{DAY}6', 6, 'brought by b', 60)")
         assert run(a, f"SELECT s FROM {filled} WHERE k IN (1, 5) ORDER BY k")[0] == [("only here, too",), ("only here",)]
         run(a, "COMMIT")
@@ -191,7 +191,7 @@ def test_one_snapshot_for_all_statements(server, filled):
     with connect(server) as a, connect(server) as b:
         run(a, "BEGIN")
         run(b, f"INSERT INTO {filled} VALUES ('{DAY}4', 4, 'd', 40)")
-        # It is fixed at the first statement, not at BEGIN.
+        # The snapshot is taken at the first statement, not at BEGIN.
         assert keys(a, filled) == [1, 2, 3, 4]
         run(b, f"INSERT INTO {filled} VALUES ('{DAY}5', 5, 'e', 50)")
         run(b, f"DELETE FROM {filled} WHERE k = 1")
@@ -230,7 +230,7 @@ def test_of_two_that_change_a_row_the_first_to_commit_wins(server, filled, secon
         assert run(a, "COMMIT") == ("COMMIT", "I")
         assert run(b, "COMMIT") == ("40001", "I")
         assert run(b, f"SELECT v FROM {filled} ORDER BY k")[0] == [("15",), ("20",), ("30",)]
-        # A row that is known to be changed is refused at once.
+        # A change of a row that is already changed fails immediately.
         run(b, "BEGIN")
         keys(b, filled)
         run(a, f"UPDATE {filled} SET v = 7 WHERE k = 2")
@@ -303,7 +303,7 @@ def test_upserts(server, upserts):
         run(b, f"INSERT INTO {upserts} VALUES ('{DAY}1', 'a', 5), ('{DAY}1', 'c', 6)")
         assert run(a, "COMMIT") == ("COMMIT", "I")
         assert values(b) == [("a", "11"), ("b", "2"), ("c", "30")]
-        # A row that replaced another and goes takes both along.
+        # A DELETE of a row that replaced another row deletes both rows.
         run(a, "BEGIN")
         run(a, f"INSERT INTO {upserts} VALUES ('{DAY}1', 'a', 12)")
         run(a, f"DELETE FROM {upserts} WHERE k = 'a'")
@@ -420,7 +420,7 @@ def test_pipelines_are_one_transaction(server, filled):
             c.execute(f"DELETE FROM {filled} WHERE k = 1")
             seen = c.execute(f"SELECT k FROM {filled} ORDER BY k")
         assert seen.fetchall() == [(2,), (3,), (5,)] and keys(c, filled) == [2, 3, 5]
-        # One that commits by itself may be alone in one.
+        # A statement that commits by itself may be the only statement of a block.
         with c.pipeline():
             c.execute(f"ALTER TABLE {filled} SEAL")
 
@@ -483,7 +483,7 @@ def test_memory_is_bounded(servers):
         run(a, "SAVEPOINT s")
         assert run(a, insert) == ("INSERT 0 100000", "T")
         assert run(a, insert) == ("INSERT 0 100000", "T")
-        # All transactions share it.
+        # All transactions share the memory limit.
         assert run(b, insert) == ("53200", "E")
         assert run(a, insert) == ("53200", "E")
         run(a, "ROLLBACK TO s")
@@ -491,7 +491,7 @@ def test_memory_is_bounded(servers):
         run(b, "BEGIN")
         assert run(b, insert) == ("INSERT 0 100000", "T")
         run(b, "COMMIT")
-        # A statement by itself is not counted.
+        # A statement outside of a transaction does not count against the limit.
         run(a, "ROLLBACK")
         assert run(a, insert.replace("100000", "1000000")) == ("INSERT 0 1000000", "I")
         assert run(a, "SELECT count(*) FROM t")[0] == [("1100000",)]
@@ -645,7 +645,7 @@ def test_random_schedules(server, table):
 
 
 def test_transactions_beside_each_other(server, table):
-    """Money moves between rows of two tables; at every moment the sum is what it was."""
+    """Transfers between rows of two tables: the sum is constant at all times."""
     first, second = f"{table}_1", f"{table}_2"
     with connect(server) as c:
         for name in (first, second):
@@ -731,7 +731,7 @@ def test_what_a_transaction_sees_is_what_is_there_after_its_commit(server, table
                 f"INSERT INTO {name} SELECT ts, k, s, v + 1 FROM {name} WHERE k % {m} = 0",
             ])
             assert run(a, change)[1] == "T", change
-            # Others go on, with symbols of their own.
+            # Other sessions continue to insert, with different symbols.
             assert run(b, f"INSERT INTO {t} VALUES ('2024-01-02', -1, 'other {step}', 0)")[0] == "INSERT 0 1"
             assert run(b, f"DELETE FROM {t} WHERE k = -1")[0] == "DELETE 1"
         inside = [run(a, query.format(t=t))[0] for query in QUERIES]

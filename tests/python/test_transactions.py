@@ -140,6 +140,6 @@ def test_sqlalchemy(tmp_path):
     with engine.connect().execution_options(isolation_level="SERIALIZABLE") as connection:
         assert connection.scalar(sa.text("select count(*) from t")) == 3
     engine.dispose()
-    # Closed: another may open it.
+    # The database is closed, so another process may open the folder.
     with tidalite.open(tmp_path / "d") as db:
         assert db.sql("select count(*) from t").fetchall() == [(3,)]

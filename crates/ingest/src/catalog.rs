@@ -40,11 +40,11 @@ impl Catalog {
         self.bases.contains(&id)
     }
 
-    /// Takes a table with the dictionaries it has elsewhere.
+    /// Adds a table together with its existing dictionaries.
     pub fn adopt(&mut self, id: TableId, schema: Arc<TableSchema>, symbols: SymbolMaps) {
         let next_table = self.next_table;
         self.put(id, schema);
-        // The numbers of tables to come are this catalog's own.
+        // The ids of later tables are independent of the other catalog.
         self.next_table = next_table;
         if let Some(entry) = self.tables.get_mut(&id) {
             entry.symbols = symbols;

@@ -40,7 +40,7 @@ pub fn commit_batches(
     Ok(apply(catalog, changed, batches.into_iter().zip(planned), txn))
 }
 
-/// Second pass over all batches: changes the catalog and makes the operations.
+/// Second pass over all batches: changes the catalog and returns the log operations.
 fn apply(
     catalog: &mut Catalog,
     changed: Vec<Changed>,
@@ -152,7 +152,7 @@ struct Plan {
     /// whose values are among `timestamps`.
     columns: Vec<Option<(ColumnId, Option<BatchColumn>)>>,
     designated: Option<ColumnId>,
-    /// The batch's timestamps as the table has them, if that is another unit or a field gives some of them.
+    /// Timestamps converted to the unit of the table, if the unit differs or if a field gives some of them.
     timestamps: Option<Vec<i64>>,
 }
 

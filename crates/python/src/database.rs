@@ -191,7 +191,7 @@ impl Database {
     }
 }
 
-/// Writes the rows of an Arrow stream; gives how many.
+/// Writes the rows of an Arrow stream; returns the number of rows.
 #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by name")]
 fn write(
     py: Python<'_>,
@@ -212,7 +212,7 @@ fn write(
     let existing = target.table(table);
     let options = RowOptions { table: table.to_owned(), at, symbols };
     let plan = RowPlan::new(&reader.schema(), &options, existing.as_deref()).map_err(|e| errors::of_frame(py, &e))?;
-    // A table is created when the first rows of it have been found good.
+    // The table is created only after its first rows have been validated.
     let create = existing.is_none().then(|| Command::CreateTable(plan.table(partition_by)));
     let mut commits = Commits { target, create, running: None };
     let mut pieces = Pieces::new(plan, atomic);

@@ -401,7 +401,7 @@ impl Progress {
             self.last = Instant::now();
             let rate = size((done as f64 / self.started.elapsed().as_secs_f64()) as u64);
             let line = format!("\r{} {} of {}, {rate}/s   ", self.what, size(done), size(total));
-            // Progress that nobody sees is no reason to stop.
+            // A failure to print progress does not stop the command.
             let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
         }
         Ok(())

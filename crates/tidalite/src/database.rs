@@ -124,8 +124,9 @@ impl Database {
         committed.map(|r| r.map(|c| (c.txn, c.refused.into_iter().next()))).boxed()
     }
 
-    /// As [`Database::commit`], but rows that are refused are left out: the reasons come back beside the commit, each with
-    /// the line of its row ([`Batch::lines`]), in order of lines.
+    /// As [`Database::commit`], but skips refused rows.
+    ///
+    /// Returns the reasons besides the commit, each with the line of its row ([`Batch::lines`]), in line order.
     #[must_use]
     pub fn commit_valid(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<(Txn, Vec<Error>)>> {
         self.inner.rows(batches, RowsMode::CreateValid).map(|r| r.map(|c| (c.txn, c.refused))).boxed()

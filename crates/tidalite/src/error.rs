@@ -16,7 +16,7 @@ pub struct Error {
     /// Line of a line protocol request, counted from 1, that the error is about.
     pub line: Option<u64>,
     pub hint: Option<String>,
-    /// The code of PostgreSQL, where it is another than the kind and the text of the error say.
+    /// The SQLSTATE, if it differs from the code that follows from the kind and the message.
     pub code: Option<SqlState>,
 }
 
@@ -25,7 +25,7 @@ impl Error {
         Error { kind, message: message.into(), position: None, line: None, hint: None, code: None }
     }
 
-    /// With the SQLSTATE that PostgreSQL gives such an error.
+    /// Sets the SQLSTATE that PostgreSQL uses for the same error.
     #[must_use]
     pub fn with_code(mut self, code: SqlState) -> Error {
         self.code = Some(code);

@@ -128,7 +128,7 @@ pub(crate) trait Host: Send + Sync {
     /// Deletes or replaces rows; gives how many, or `None` when they moved and have to be looked for again.
     fn change(&self, change: RowChange) -> BoxFuture<'static, Result<Option<u64>>>;
 
-    /// Commits all that a transaction did; `None` when rows moved and have to be looked for again.
+    /// Commits the changes of a transaction; `None` if rows moved and must be located again.
     fn transaction(&self, change: TransactionChange) -> BoxFuture<'static, Result<Option<Txn>>>;
 
     /// Returns true if changes go to an open transaction, invisible to other sessions.
@@ -487,7 +487,7 @@ impl Session {
         Ok(Described { parameters: found.parameters, columns })
     }
 
-    /// Refuses what may not be done where the statement runs.
+    /// Refuses commands that are not permitted in the context of the statement.
     fn check_allowed(&self, statement: &Statement) -> Result<()> {
         if let Some(what) = statement.writes().filter(|_| self.is_read_only) {
             return Err(read_only(what));
@@ -634,7 +634,7 @@ impl Session {
     }
 }
 
-/// The error of a statement that writes where nothing may be written.
+/// The error of a statement that writes in a read-only context.
 fn read_only(what: &str) -> Error {
     let message = format!("cannot execute {what} in a read-only transaction");
     Error::new(ErrorKind::Invalid, message).with_code(SqlState::READ_ONLY_SQL_TRANSACTION)

@@ -1,9 +1,9 @@
 //! Transactions: statements whose changes become visible together, as one commit of the log, or never.
 //!
-//! Nothing of a transaction reaches the writer before its commit. Its statements run against a [`host::TransactionHost`]
-//! instead of the database: queries see the tables as one commit left them ([`pinned`]) with the transaction's own changes
-//! on top ([`overlay`]), and whatever they change goes there. At the commit the net effect ([`net`]) is sent to the writer
-//! as one request; [`commit`] looks for rows that merges have moved meanwhile, and finds out about conflicts.
+//! The writer receives nothing from a transaction before the commit. The statements run against a
+//! [`host::TransactionHost`] instead of the database: queries read the tables as of one commit ([`pinned`]) with the
+//! changes of the transaction on top ([`overlay`]), and all changes apply to the overlay. The commit sends the net
+//! effect ([`net`]) to the writer as one request; [`commit`] locates rows that merges have moved and detects conflicts.
 //!
 //! Dropping a transaction rolls it back.
 
@@ -30,14 +30,15 @@ use tidalite_types::{Batch, Command, Txn};
 /// Isolation level: the visibility of other commits, and the conflicts that abort a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// Until the transaction has written something, each statement sees every commit before it; from then on as with
+    /// Each statement reads all earlier commits until the transaction writes; afterwards as
     /// [`Isolation::RepeatableRead`].
     ReadCommitted,
-    /// All statements see the database as it was at the first one. Of two transactions that change the same row the second
-    /// is refused at its commit.
+    /// All statements read the database as of the first statement.
+    ///
+    /// If two transactions change the same row, the commit of the second transaction fails.
     #[default]
     RepeatableRead,
-    /// As [`Isolation::RepeatableRead`], and a transaction that writes is refused if a table that it read was changed.
+    /// As [`Isolation::RepeatableRead`]; a writing transaction also fails if a table that was read changed.
     Serializable,
 }
 
@@ -56,7 +57,7 @@ impl Transaction {
 
     /// Runs one statement, as [`Database::execute`] does.
     ///
-    /// After an error the transaction takes no more statements until it is rolled back, at least to a savepoint.
+    /// After an error, the transaction refuses statements until a rollback, at least to a savepoint.
     #[must_use]
     pub fn execute(&self, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
         if let Err(error) = self.host.begin_statement() {
@@ -76,7 +77,7 @@ impl Transaction {
         self.sessions.copy_in(self.host.clone(), sql, copy, options)
     }
 
-    /// Finds what a statement asks for and answers, as [`Database::describe`] does.
+    /// Returns the parameters and the result columns of a statement, as [`Database::describe`] does.
     #[must_use]
     pub fn describe(&self, sql: &str, types: Vec<Option<PgType>>) -> BoxFuture<'static, Result<Described>> {
         self.sessions.describe(self.host.clone(), sql, types)
@@ -89,7 +90,7 @@ impl Transaction {
         self.host.snapshots(&[name]).pop().flatten().map(|table| table.schema.clone())
     }
 
-    /// Brings rows to a table whose columns are there.
+    /// Inserts rows into existing columns of a table.
     ///
     /// # Errors
     /// When a row is refused, or the transaction has failed.
@@ -107,12 +108,13 @@ impl Transaction {
         self.host.do_command(command)
     }
 
-    /// Commits all that was done; ready when it is durable (as configured) and visible. Gives the commit, or `None` when
-    /// there was nothing to commit.
+    /// Commits all changes; completes when the commit is durable (as configured) and visible.
+    ///
+    /// Returns the commit, or `None` if there was nothing to commit.
     ///
     /// # Errors
-    /// SQLSTATE 40001 when another transaction changed the same rows: nothing is committed then, and all of the transaction
-    /// has to be done again. SQLSTATE 25P02 when a statement has failed before.
+    /// SQLSTATE 40001 if another transaction changed the same rows: nothing is committed, and the whole transaction
+    /// must be repeated. SQLSTATE 25P02 if a statement has failed before.
     #[must_use]
     pub fn commit(&self) -> BoxFuture<'static, Result<Option<Txn>>> {
         self.sessions.commit(self.host.clone(), self.database.clone())
@@ -137,12 +139,12 @@ impl Transaction {
         self.host.tables().1
     }
 
-    /// Undoes all that was done.
+    /// Rolls back all changes.
     pub fn roll_back(&self) {
         self.host.end();
     }
 
-    /// Notes what was done so far under a name.
+    /// Sets a savepoint.
     ///
     /// # Errors
     /// When the transaction has failed or ended.
@@ -150,7 +152,7 @@ impl Transaction {
         self.host.savepoint(name)
     }
 
-    /// Undoes what was done since the last savepoint of that name, which stays.
+    /// Rolls back to the last savepoint of that name; the savepoint remains.
     ///
     /// # Errors
     /// When there is none.
@@ -158,7 +160,7 @@ impl Transaction {
         self.host.roll_back_to(name)
     }
 
-    /// Forgets the last savepoint of that name, and those after it; what was done since stays done.
+    /// Releases the last savepoint of that name and all later savepoints; changes remain.
     ///
     /// # Errors
     /// When there is none.
@@ -167,7 +169,7 @@ impl Transaction {
     }
 }
 
-/// The error of a statement that cannot be part of a transaction.
+/// Returns the error of a statement that cannot run inside a transaction.
 pub(crate) fn not_in_transaction(what: &str) -> Error {
     let message = format!("{what} cannot run inside a transaction block");
     Error::new(ErrorKind::Invalid, message).with_code(SqlState::ACTIVE_SQL_TRANSACTION)

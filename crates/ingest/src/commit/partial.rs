@@ -1,4 +1,4 @@
-//! Commits that keep what fits and say of every other row why it does not: partial writes of InfluxDB 3.
+//! Partial writes of InfluxDB 3: commits the valid rows and returns a reason for every refused row.
 
 use super::times::line_times;
 use super::{Overlay, Plan, apply, plan};
@@ -15,7 +15,7 @@ use tidalite_types::{
 /// Rows that are refused with their reason, at most; the others are counted.
 pub const REASONS_MAX: usize = 1_000;
 
-/// Why rows were refused.
+/// The reasons for refused rows.
 #[derive(Debug, Default)]
 pub struct Refused {
     /// Each with the line of its row; at most [`REASONS_MAX`].
@@ -68,7 +68,7 @@ pub fn commit_valid(catalog: &mut Catalog, batches: Vec<Batch>, txn: Txn, refuse
     apply(catalog, changed, planned, txn)
 }
 
-/// The rows of a batch that could not be planned that are not to blame; none where no row is by itself.
+/// Returns the valid rows of a batch that could not be planned; none if no single row is invalid.
 fn rows_to_keep(overlay: &Overlay<'_>, batch: &Batch, error: &Error, refused: &mut Refused) -> Vec<u32> {
     let line_of = |row: u32| batch.lines.get(row as usize).copied();
     let found = overlay.find(&batch.table);
@@ -87,7 +87,9 @@ fn rows_to_keep(overlay: &Overlay<'_>, batch: &Batch, error: &Error, refused: &m
     kept
 }
 
-/// The parts of a batch that do not fit its table as a whole: only their rows are tried one by one.
+/// The parts of a batch that do not fit the table as a whole.
+///
+/// Only the rows of these parts are tried one by one.
 #[derive(Default)]
 struct Suspects<'a> {
     columns: Vec<(&'a BatchColumn, ColumnType, String)>,
@@ -141,7 +143,7 @@ impl SuspectTimes<'_> {
     }
 }
 
-/// A column with only this row.
+/// Returns a column with only this row.
 fn one_row(column: &BatchColumn, row: u32) -> BatchColumn {
     let mut one = gather_plain(&column.column, &[row]);
     let mut dictionary = Views::new();

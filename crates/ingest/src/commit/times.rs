@@ -65,7 +65,7 @@ pub(super) fn line_times(
     Ok(values)
 }
 
-/// The values of a field as times; what stands for NULL means nothing.
+/// Returns the values of a field as times; the values under NULL are undefined.
 fn given_times(field: &BatchColumn, timestamps: &BatchTimestamps, unit: TimeUnit) -> Result<Vec<i64>, BadRow> {
     if let (ColumnType::Long, Values::I64(values), Some(line)) =
         (field.column_type, &field.column.values, timestamps.line)

@@ -65,7 +65,9 @@ pub(super) struct Builder {
     numbers: NumberFormat,
     /// The date column that a time of day is added to.
     pub added_to: Option<usize>,
-    /// True if the type and format of the column permit [`Builder::take_plain`]; `is_short`: the current input uses it.
+    /// The type and the format of the column permit [`Builder::take_plain`].
+    ///
+    /// `is_short`: the current input uses `take_plain`.
     may_be_short: bool,
     pub is_short: bool,
     /// Rows that are NULL, in their order.
@@ -118,7 +120,7 @@ impl Builder {
         builder
     }
 
-    /// Before an input: whether its fields may be read the short way.
+    /// Selects the fast or the general path for the fields of the next input.
     pub(super) fn begin(&mut self, is_plain: bool) {
         self.is_short = is_plain && self.may_be_short;
     }
@@ -469,7 +471,7 @@ fn integer<T: TryFrom<i64>>(text: &str) -> Result<T, Problem> {
     T::try_from(value).map_err(|_| Problem::Range)
 }
 
-/// An integer, also as `5.0` or `5e3`: programs that know only floating point numbers write it so.
+/// Parses an integer, also `5.0` and `5e3` from programs that have only floating-point numbers.
 fn whole<T: TryFrom<i64>>(text: &str) -> Result<T, Problem> {
     match integer(text) {
         Err(Problem::Syntax) => {

@@ -26,8 +26,8 @@ impl Nulls {
 
     /// Returns the usual NULL strings of CSV files.
     ///
-    /// `NULL` and `\N` in every column; also `NA`, `N/A`, `#N/A`, `None`, `NaN`, `-`, in any case, in columns that hold no
-    /// text.
+    /// `NULL` and `\N` in every column; also `NA`, `N/A`, `#N/A`, `None`, `NaN`, `-`, in any case, in columns that hold
+    /// no text.
     #[must_use]
     pub fn usual() -> Nulls {
         Nulls { has_usual: true, ..Nulls::new(&ANYWHERE) }

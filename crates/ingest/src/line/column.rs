@@ -113,7 +113,7 @@ impl Data {
         }
     }
 
-    /// Returns true if the type of `value` differs from the type of these values; strings and tags count as equal.
+    /// Returns true if `value` has a different type than these values; strings and tags count as equal.
     fn differs(&self, value: &Value<'_>) -> bool {
         match (self, value) {
             (Data::Symbol(_) | Data::Varchar(_), Value::Symbol(_) | Value::Varchar(_))

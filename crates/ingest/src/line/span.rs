@@ -3,12 +3,12 @@
 //! In: bytes. Out: where the next line starts. Only quotes, backslashes and newlines count, so that a line with an error
 //! anywhere ends where its sender meant it to end. Binary values are not told apart from text.
 
-/// How far a line goes.
+/// The extent of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineSpan {
-    /// The next line starts there, or the input ends.
+    /// The line is complete: the position of the next line, or the end of the input.
     Ends(usize),
-    /// A string that begins there is never closed.
+    /// A string that begins at this position is never closed.
     OpenQuote(usize),
 }
 

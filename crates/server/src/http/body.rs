@@ -79,7 +79,7 @@ pub enum BodyError {
     Gone(String),
     /// What the receiver of the pieces said.
     Refused(Error),
-    /// The key of the request is malformed, or was that of another.
+    /// The idempotency key is malformed, or belongs to a different request.
     Key(KeyError),
 }
 

@@ -63,7 +63,7 @@ pub struct Answer {
     /// Values of rows that became NULL, and the first of them.
     pub values_nulled: u64,
     pub nulled: Vec<Rejected>,
-    /// With `dryRun`: how the file is read, and the statement that would make the table.
+    /// With `dryRun`: how the file is read, and the statement that would create the table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -252,7 +252,7 @@ impl Asked {
 }
 
 fn options(params: &Params, form: &Form, charset: Option<&str>) -> Result<ImportOptions> {
-    // QuestDB's default keeps every row it can.
+    // As in QuestDB, the default keeps as many rows as possible.
     let mut options = ImportOptions {
         on_bad: on_bad(params.get("atomicity").filter(|t| !t.is_empty()))?,
         ..ImportOptions::default()
@@ -327,7 +327,7 @@ impl Source {
     }
 }
 
-/// The rows of a text: the bytes themselves where they are no more than may be held, else where to read them.
+/// Returns the rows of a file: the bytes, if at most `WHOLE_BYTES_MAX`, and the source to read from.
 fn rows_of(raw: Bytes, text: Text, plan: &CsvPlan, options: TextOptions) -> Result<(Option<Bytes>, Source)> {
     let skipped = plan.skipped_bytes;
     if text.form.is_plain() {
@@ -424,7 +424,7 @@ fn finish(database: &Database, ready: Ready, turn: Option<Turn>) -> Result<Answe
     let done = match rows {
         Rows::None => return Ok(dry_run(&plan, schema.as_deref())),
         Rows::Parsed(batches, progress) => {
-            // Later pieces need the table also when all records of the first are bad.
+            // Later chunks need the table even if all records of the first chunk are bad.
             if progress.rows > 0 || (turn.is_some() && progress.bad > 0) {
                 table.make()?;
             }
@@ -503,7 +503,7 @@ fn dry_run(plan: &CsvPlan, schema: Option<&TableSchema>) -> Answer {
     }
 }
 
-/// The table, made when the first rows of it are known to be good.
+/// The target table, created only after its first rows have been validated.
 struct Table<'a> {
     database: &'a Database,
     asked: &'a Asked,
@@ -521,7 +521,7 @@ impl Table<'_> {
             block_on(self.database.command(drop))?;
         }
         if let Some(create) = &self.plan.create {
-            // Another request may have made it meanwhile.
+            // Another request may have created the table in the meantime.
             let create = CreateTable { if_not_exists: true, ..create.clone() };
             block_on(self.database.command(Command::CreateTable(create)))?;
         }

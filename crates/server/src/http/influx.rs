@@ -1,7 +1,7 @@
 //! Requests other than writes that clients of InfluxDB 1, 2 and 3 send, most of them at startup.
 //!
-//! There is one database. Every name of a database or bucket stands for it, and creating one does nothing. Queries in InfluxQL
-//! and Flux are refused in the shape of InfluxDB's errors.
+//! There is one database. Every database or bucket name refers to this database, and `CREATE DATABASE` only stores the
+//! name. Other queries in InfluxQL and Flux are refused with errors in the format of InfluxDB.
 
 use super::Shared;
 use super::body::{self, Body, response};
@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 const JSON: &str = "application/json";
 /// The name of the database where no other was created.
 const DATABASE: &str = "tidalite";
-/// Names of created databases that are remembered.
+/// Maximum number of remembered database names.
 const NAMES_MAX: usize = 1_000;
 
-/// Names that clients gave databases with `CREATE DATABASE`, to find them again: not over a restart.
+/// Database names from `CREATE DATABASE`, listed until the server restarts.
 #[derive(Debug, Default)]
 pub struct Names(Mutex<BTreeSet<String>>);
 
@@ -52,14 +52,14 @@ pub fn ready() -> Response<Body> {
     response(StatusCode::OK, JSON, "{\"status\":\"ready\"}")
 }
 
-/// `/api/v2/buckets`: the bucket that is asked for exists.
+/// `/api/v2/buckets`: every requested bucket exists.
 pub fn buckets(query: &str) -> Response<Body> {
     named(query, "name", "buckets", |name| {
         format!(",\"type\":\"user\",\"orgID\":\"{}\",\"retentionRules\":[]", id_of(name))
     })
 }
 
-/// `/api/v2/orgs`: the organization that is asked for exists.
+/// `/api/v2/orgs`: every requested organization exists.
 pub fn orgs(query: &str) -> Response<Body> {
     named(query, "org", "orgs", |_| String::new())
 }
@@ -95,7 +95,7 @@ pub fn error(status: StatusCode, code: &str, message: &str) -> Response<Body> {
     response(status, JSON, json)
 }
 
-/// For everything else of InfluxDB's API.
+/// Responds to all other requests of the InfluxDB API.
 pub fn not_found(path: &str) -> Response<Body> {
     let message = format!(
         "path {path} is not supported; of the InfluxDB API there are /write, /query, /api/v2/write, /api/v3/write_lp, /ping \

@@ -28,7 +28,7 @@ const HEADER: &str = "idempotency-key";
 /// The right to do a request, or what its key was answered before; neither for one without a key.
 ///
 /// # Errors
-/// When the key is malformed, or stands for another request.
+/// The key is malformed, or belongs to a different request.
 pub async fn claimed(once: &Arc<Once>, headers: &HeaderMap, request: Fingerprint) -> Result<Option<Claimed>, KeyError> {
     match (key(headers).map_err(KeyError::Malformed)?, request.0) {
         (Some(key), Some(request)) => once.claim(&key, request.finish().as_ref()).await.map(Some),
@@ -63,11 +63,11 @@ impl Fingerprint {
     }
 }
 
-/// Why a key is refused.
+/// The reason why a key is refused.
 #[derive(Debug)]
 pub enum KeyError {
     Malformed(Error),
-    /// It stands for another request, and nothing of this one was done.
+    /// The key belongs to a different request; the new request had no effect.
     Reused(Error),
 }
 

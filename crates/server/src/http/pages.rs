@@ -4,7 +4,7 @@ use super::body::{Body, JSON, response, text_response};
 use hyper::header::HeaderValue;
 use hyper::{Response, StatusCode};
 
-/// The version of InfluxDB that is told to its clients, which look for one.
+/// The InfluxDB version that is reported to InfluxDB clients.
 pub const INFLUXDB_VERSION: &str = "v2.7.4";
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -47,7 +47,7 @@ pub fn not_found(path: &str) -> Response<Body> {
     text_response(StatusCode::NOT_FOUND, text)
 }
 
-/// To clients of QuestDB that are configured with `ws::`.
+/// Response to QuestDB clients that are configured with `ws::`.
 pub fn no_websocket() -> Response<Body> {
     let text = "WebSocket and QuestDB's protocol over it (ws::, wss::) are not supported; use http::, https::, tcp:: or tcps::\r\n";
     text_response(StatusCode::NOT_FOUND, text)

@@ -1,7 +1,7 @@
 //! Writes of InfluxDB 3 that keep the good lines of a request and report the others.
 //!
-//! The body is read whole. It is parsed and committed as any other first; only where that is refused are the lines taken one
-//! by one.
+//! The complete body is read first, then parsed and committed as one unit. The lines are processed one by one only if
+//! this commit is refused.
 
 use super::Shared;
 use super::body::{self, BodyError};
@@ -20,7 +20,7 @@ use tidalite::{Database, Error, ErrorKind, Result};
 
 /// The result of a write request.
 pub enum Written {
-    /// Every line was taken; `None` when that was before, by a request with the same key.
+    /// Every line was committed; `None` if an earlier request with the same key committed them.
     All(Option<u64>),
     /// Some lines were refused.
     Part { rows: u64, json: Vec<u8> },
@@ -29,10 +29,10 @@ pub enum Written {
 /// Bytes of a refused line that its report repeats.
 const LINE_BYTES_MAX: usize = 1_024;
 
-/// Longer texts are parsed on a thread of their own: others wait for those of the sockets.
+/// Longer bodies are parsed on a separate thread, so that the socket threads serve other connections.
 const INLINE_BYTES_MAX: usize = 256 << 10;
 
-/// Commits the good lines of a request, or without `is_partial` all of them or none.
+/// Commits the valid lines of a request; without `is_partial`, all lines or none.
 pub async fn write(
     head: &Parts,
     body: Incoming,
@@ -40,7 +40,7 @@ pub async fn write(
     is_partial: bool,
     shared: &Arc<Shared>,
 ) -> Result<Written, BodyError> {
-    // Until the rows are committed.
+    // The memory is reserved until the rows are committed.
     let mut share = shared.bodies.share();
     let mut request = Fingerprint::new(&head.headers, &head.uri.to_string());
     let mut text = Vec::new();
@@ -68,7 +68,9 @@ pub async fn write(
     done_once(claim, work, remembered).await.map_err(BodyError::Refused)
 }
 
-/// Returns the response to store for an idempotency key; `None` if the request committed no row and may be retried.
+/// Returns the response to store for an idempotency key.
+///
+/// `None` if the request committed no row: a repeated request may succeed.
 fn remembered(written: &Written) -> Option<once::Answer> {
     let (status, body) = match written {
         Written::All(_) => (StatusCode::NO_CONTENT, Bytes::new()),
@@ -91,12 +93,12 @@ async fn write_text(mut text: Vec<u8>, options: LineOptions, is_partial: bool, d
         let rows: usize = batches.iter().map(|batch| batch.rows).sum();
         match if rows > 0 { database.commit(batches).await.map(drop) } else { Ok(()) } {
             Ok(()) => return Ok(Written::All(Some(rows as u64))),
-            // Only what is refused because of a line may succeed without it.
+            // Only an error of a line permits a retry without that line.
             Err(error) if error.line.is_none() => return Err(error),
             Err(error) => refusal = Some(error),
         }
     }
-    // The type that the first value of a column has in this request must not decide for the table.
+    // The first value of a column in this request must not determine the type of the table column.
     let parser = LineParser::new(LineOptions { widens: false, ..options });
     let mut found = parsed_valid(&text, parser).await?;
     let rows: usize = found.batches.iter().map(|batch| batch.rows).sum();
@@ -134,7 +136,7 @@ async fn parsed<T: Send + 'static>(
     parsed.await.map_err(|_| Error::new(ErrorKind::Internal, "the parser panicked"))
 }
 
-/// A line and why it is refused; the line is 0 where the reason is about several.
+/// A refused line and the reason; line 0 if the reason concerns several lines.
 struct Entry {
     line: u64,
     message: String,
@@ -179,7 +181,7 @@ fn report(text: &[u8], found: &ValidLines, refused: &[Error]) -> Vec<u8> {
     out
 }
 
-/// InfluxDB 3's report of a write of which nothing was kept: the first line to blame.
+/// The InfluxDB 3 report of a write without any valid line: the first bad line.
 fn first_report(text: &[u8], found: &ValidLines, refusal: Option<&Error>) -> Vec<u8> {
     let parse = found.refused.first().map(Entry::of_refused);
     let mut out = b"{\"error\":\"parsing failed for write_lp endpoint\",\"data\":".to_vec();
@@ -191,7 +193,7 @@ fn first_report(text: &[u8], found: &ValidLines, refusal: Option<&Error>) -> Vec
     out
 }
 
-/// An error that is not about a line.
+/// An error that does not concern a single line.
 #[must_use]
 pub fn refusal_json(error: &Error) -> Vec<u8> {
     let mut out = b"{\"error\":".to_vec();

@@ -11,7 +11,7 @@ use hyper::{Request, Response, StatusCode};
 use std::sync::Arc;
 use tidalite::{Error, ErrorKind};
 
-/// Answers `{"ok":true}`, or what is wrong with the statement, where, and what may help. Nothing runs.
+/// Responds with `{"ok":true}`, or with error, position and hint. The statement is not executed.
 pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
     match statement(request, shared).await {
         Ok(sql) => match tidalite::validate(&sql) {
@@ -22,7 +22,7 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
     }
 }
 
-/// The statement: the parameter `query`, of the path or of a form, or a body of plain text.
+/// Returns the statement: the parameter `query` of the URL or of a form, or a plain-text body.
 async fn statement(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<String, (StatusCode, Error)> {
     let invalid = |message: String| (StatusCode::BAD_REQUEST, Error::new(ErrorKind::Invalid, message));
     let (head, body) = request.into_parts();

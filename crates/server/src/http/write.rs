@@ -1,7 +1,7 @@
 //! Line protocol over HTTP: a request is one commit over all its tables.
 //!
-//! `/write` and `/api/v2/write` keep nothing of a request with a bad line. `/api/v3/write_lp` keeps the good lines
-//! ([`super::partial`]) unless it is told not to.
+//! `/write` and `/api/v2/write` reject a request with a bad line as a whole. `/api/v3/write_lp` commits the valid lines
+//! ([`super::partial`]) unless the request disables this.
 
 use super::Shared;
 use super::body::{self, Body, BodyError, full, response};
@@ -32,7 +32,7 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
         Ok(rows) => done(rows, started, shared),
         Err(refused) => {
             let status = refused.status();
-            // Exactly this type, without a charset: QuestDB's clients compare it as a whole before they read the reason.
+            // Exactly this type, without a charset: QuestDB clients compare the whole header before parsing the reason.
             let json = write_error_json(&refused.into_error(), names_database(&head));
             refuse(status, "application/json", json, shared)
         }
@@ -75,7 +75,7 @@ async fn write_v3(head: &Parts, body: Incoming, shared: &Arc<Shared>) -> Result<
     partial::write(head, body, unit, is_partial, shared).await
 }
 
-/// 204: the rows are there; `rows` is `None` when they were written before.
+/// Status 204: the rows are committed; `rows` is `None` if an earlier request committed them.
 fn done(rows: Option<u64>, started: Instant, shared: &Shared) -> Response<Body> {
     if let Some(rows) = rows {
         counted(rows, started, shared);

@@ -221,7 +221,7 @@ fn path_of(plan: &CsvPlan, asked: &Asked, answer: Option<&Answer>) -> String {
     let found = answer.filter(|_| known.date_and_time.is_none()).and_then(columns_of);
     let detect = if found.is_some() { "no" } else { "types" };
     let order = |order: DateOrder| if order == DateOrder::DayFirst { "dmy" } else { "mdy" }.to_owned();
-    // One text may have a comma in it.
+    // A NULL string may contain a comma.
     let one_null = known.nulls.as_ref().filter(|nulls| nulls.len() == 1).and_then(|nulls| nulls.first());
     let one_null = one_null.filter(|null| !null.is_empty());
     let given = [

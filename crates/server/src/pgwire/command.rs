@@ -12,7 +12,7 @@ use tidalite::{SessionContext, TimeZone};
 pub enum Command {
     Begin {
         modes: Modes,
-        /// How it is answered.
+        /// The command tag of the response.
         tag: &'static str,
     },
     /// Commits the block; with `chains` (`AND CHAIN`), a new transaction begins immediately.
@@ -46,7 +46,7 @@ pub enum Command {
     Nothing(&'static str),
     /// What is not supported, and what to use instead.
     Refused(&'static str, &'static str),
-    /// It begins as a command and goes on otherwise, from this word on.
+    /// The statement begins as a command; the syntax error is at this token.
     Malformed(String),
 }
 
@@ -220,7 +220,7 @@ impl Words<'_> {
                 }
                 modes.is_read_only = Some(is_read_only);
             } else {
-                // Nothing is ever deferred.
+                // DEFERRABLE has no effect.
                 self.take("not");
                 self.expect("deferrable")?;
             }
@@ -347,7 +347,7 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Sets one, or puts it back to its default. Gives name and value when clients are to be told.
+    /// Sets or resets a setting. Returns name and value if the client must be notified.
     ///
     /// # Errors
     /// On a value that would change how answers look.
@@ -419,7 +419,7 @@ impl Variables {
         reported.map(|v| (v.name, v.default.to_owned())).collect()
     }
 
-    /// Puts all settings back to what they were. Gives those that clients are to be told of.
+    /// Restores all settings. Returns the settings of which the client must be notified.
     pub fn restore(&mut self, before: Variables) -> Vec<(&'static str, String)> {
         let now = std::mem::replace(self, before);
         let reported = VARIABLES.iter().filter(|v| v.is_reported);
@@ -436,7 +436,7 @@ impl Variables {
         self.set.get(&name.to_ascii_lowercase()).cloned()
     }
 
-    /// The value of one that is known; empty for others.
+    /// Returns the value of a known setting; an empty string for unknown settings.
     #[must_use]
     pub fn value(&self, name: &str) -> String {
         self.get(name).map(|(_, value)| value).unwrap_or_default()
@@ -481,7 +481,7 @@ impl Variables {
     }
 }
 
-/// A truth value as PostgreSQL reads it.
+/// Parses a Boolean as PostgreSQL does.
 #[must_use]
 pub fn boolean(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {

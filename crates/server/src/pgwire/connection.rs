@@ -57,7 +57,7 @@ pub(super) struct Session<'a> {
     pub(super) transaction: u8,
     /// The open transaction.
     pub(super) block: Option<Block>,
-    /// The last statement of a message is answered when its block is committed: as what.
+    /// Command tag of the last statement of a message; sent after its block has been committed.
     pub(super) held_tag: Option<String>,
     pub(super) holds_tag: bool,
     /// By name; the unnamed one has the empty name.
@@ -274,7 +274,7 @@ impl Session<'_> {
         self.ready().await
     }
 
-    /// Tells that a statement is done, or has that told when its transaction is committed.
+    /// Sends CommandComplete, or postpones it until the transaction has been committed.
     pub(super) fn complete(&mut self, tag: &str) {
         if self.holds_tag {
             self.held_tag = Some(tag.to_owned());
@@ -373,7 +373,7 @@ impl Session<'_> {
     }
 }
 
-/// Ready after a time; never without one.
+/// Completes after a timeout; never completes without a timeout.
 async fn idle(timeout: Option<Duration>) {
     match timeout {
         Some(timeout) => tokio::time::sleep(timeout).await,

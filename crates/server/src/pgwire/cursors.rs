@@ -1,8 +1,8 @@
 //! Cursors of SQL: DECLARE, FETCH, MOVE and CLOSE.
 //!
-//! A cursor is a query under way whose rows are computed as they are fetched. With SCROLL the rows that were fetched stay
-//! in memory, within what clients together may take, so that it can go back. All rows are those of the moment at which
-//! the cursor was declared, WITH HOLD after the end of the transaction, too.
+//! A cursor is a running query whose rows are computed when they are fetched. With SCROLL, fetched rows stay in memory,
+//! within the memory limit of all clients, so that the cursor can move backwards. A cursor reads the snapshot of its
+//! DECLARE, with WITH HOLD also after the end of the transaction.
 
 use super::connection::{IDLE, Session, Step, gone, reported};
 use super::prepared::Running;
@@ -57,7 +57,7 @@ impl CursorCommand {
         let first = all.first()?.1;
         let malformed = |form: &str| Report::error("42601", "syntax error").with_hint(format!("write {form}"));
         if first.is_word("declare") {
-            // Names for expressions begin so: a query of ours.
+            // `DECLARE @name` begins a query with named expressions, not a cursor statement.
             if matches!(all.get(1), Some((_, Token::Word(word))) if word.starts_with('@')) {
                 return None;
             }
@@ -154,7 +154,7 @@ pub struct Cursor {
     running: Running,
     is_scroll: bool,
     is_held: bool,
-    /// The row it stands on: 0 before the first, one more than there are after the last.
+    /// The current row, from 1: 0 before the first row, the number of rows plus 1 after the last.
     position: u64,
     /// Computed rows that are kept.
     rows: VecDeque<Rows>,
@@ -175,7 +175,7 @@ impl Cursor {
         &self.running.columns
     }
 
-    /// Rows in front of which it will not stand again are forgotten, but for the one it stands on.
+    /// Drops the rows that the cursor cannot reach again, except the current row.
     fn forget(&mut self) {
         while !self.is_scroll && self.rows.front().is_some_and(|rows| rows.first + rows.count <= self.position) {
             self.rows.pop_front();
@@ -218,7 +218,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The columns that a statement about a cursor answers.
+    /// Returns the result columns of a cursor statement.
     pub(super) fn cursor_columns(&self, command: &CursorCommand) -> Result<Option<Vec<Column>>, Report> {
         match command {
             CursorCommand::Fetch { name, returns_rows: true, .. } => {
@@ -260,7 +260,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Goes on; gives how many rows were passed over or, with formats, sent.
+    /// Moves the cursor; returns the number of rows that were skipped or, with formats, sent.
     async fn step(&mut self, cursor: &mut Cursor, step: Direction, sends: Option<&[i16]>) -> Step<u64> {
         let step = match step {
             Direction::Forward(0) | Direction::Backward(0) | Direction::Relative(0) => {
@@ -338,7 +338,7 @@ impl Session<'_> {
         Ok(passed)
     }
 
-    /// Computes more rows; false when there are none.
+    /// Computes more rows; returns false at the end of the result.
     async fn more(&mut self, cursor: &mut Cursor) -> Step<bool> {
         while !cursor.is_complete {
             let next = tokio::select! {
@@ -368,7 +368,7 @@ impl Session<'_> {
         Ok(false)
     }
 
-    /// Sends rows that were computed, by their numbers.
+    /// Sends computed rows by their row numbers.
     async fn send_kept(&mut self, cursor: &mut Cursor, rows: Range<u64>, formats: &[i16]) -> Step {
         let mut next = rows.start;
         while next < rows.end {

@@ -1,8 +1,8 @@
-//! Transaction blocks: what BEGIN opens, and what PostgreSQL opens around several statements of one message.
+//! Transaction blocks: explicit ones (BEGIN), and implicit ones around several statements of one message.
 //!
-//! A block takes its statements to a [`Transaction`] of the database, begun with the first of them. Always: a session
-//! whose status is not IDLE has a block. An implicit block belongs to one message of statements, or to the messages up to a
-//! Sync; its session stays IDLE.
+//! A block runs its statements in a [`Transaction`] of the database, which begins with the first statement. Invariant:
+//! a session whose status is not IDLE has a block. An implicit block covers one message of statements, or the messages
+//! up to a Sync; the status of its session stays IDLE.
 
 use super::command::Variables;
 use super::connection::{FAILED, IDLE, OPEN, Session, Step, reported};
@@ -21,7 +21,7 @@ const LEVELS: &[Level] = &[
     Level { name: "serializable", isolation: Isolation::Serializable },
     Level { name: "repeatable read", isolation: Isolation::RepeatableRead },
     Level { name: "read committed", isolation: Isolation::ReadCommitted },
-    // As in PostgreSQL, nobody sees what is not committed.
+    // As in PostgreSQL, READ UNCOMMITTED behaves like READ COMMITTED.
     Level { name: "read uncommitted", isolation: Isolation::ReadCommitted },
 ];
 
@@ -51,7 +51,7 @@ pub struct Block {
     before: Variables,
     /// Settings that hold for this transaction only.
     local: BTreeSet<String>,
-    /// The latest last.
+    /// Savepoints, oldest first.
     savepoints: Vec<Savepoint>,
 }
 
@@ -149,7 +149,7 @@ impl Session<'_> {
         self.block.as_ref()?.transaction.clone()
     }
 
-    /// Leaves an implicit block in which nothing was done, for a statement that commits by itself.
+    /// Leaves an implicit block without changes, for a statement that commits by itself.
     pub(super) fn leave_fresh_block(&mut self) -> bool {
         let leaves = self.is_implicit();
         if leaves {
@@ -163,7 +163,7 @@ impl Session<'_> {
         self.block.as_ref().is_some_and(|block| block.transaction.is_some())
     }
 
-    /// COMMIT; gives how it is answered.
+    /// Executes COMMIT; returns the command tag.
     pub(super) async fn commit(&mut self, chains: bool) -> Step<&'static str> {
         let modes = self.chained(chains, "COMMIT AND CHAIN")?;
         if self.transaction == FAILED {
@@ -179,7 +179,7 @@ impl Session<'_> {
         Ok("COMMIT")
     }
 
-    /// ROLLBACK; gives how it is answered.
+    /// Executes ROLLBACK; returns the command tag.
     pub(super) fn roll_back(&mut self, chains: bool) -> Result<&'static str, Report> {
         let modes = self.chained(chains, "ROLLBACK AND CHAIN")?;
         if self.transaction == IDLE {
@@ -230,7 +230,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Ends the block, if there is one, without a trace.
+    /// Rolls back and removes the block, if there is one.
     pub(super) fn roll_back_block(&mut self) {
         self.transaction = IDLE;
         self.portals.clear();
@@ -247,7 +247,7 @@ impl Session<'_> {
         }
     }
 
-    /// After an error: a block waits for its end, an implicit one has it.
+    /// Handles an error: an explicit block is aborted until its end, an implicit block ends.
     pub(super) fn fail_block(&mut self) {
         if self.transaction == OPEN {
             self.transaction = FAILED;
@@ -326,7 +326,7 @@ impl Session<'_> {
         }
     }
 
-    /// The value of a setting that is the transaction's.
+    /// Returns the value of a setting that belongs to the transaction.
     pub(super) fn transaction_setting(&self, name: &str) -> Option<String> {
         let (default, is_level) = match name {
             "transaction_isolation" | "transaction isolation level" => ("default_transaction_isolation", true),

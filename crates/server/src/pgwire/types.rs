@@ -9,7 +9,7 @@ use tidalite::types::pg_type::{self, PgType};
 pub struct Column {
     pub name: String,
     pub pg_type: PgType,
-    /// The number of the table and of the column in it; zeros when it is computed.
+    /// The OID of the table and the number of the column; zeros for computed columns.
     pub origin: (u32, i16),
     /// The modifier of its type, -1 for none.
     pub modifier: i32,
@@ -35,7 +35,7 @@ pub fn text_column(name: &str) -> Column {
     Column { name: name.to_owned(), pg_type: pg_type::TEXT, origin: (0, 0), modifier: -1, is_ipv4: false }
 }
 
-/// Digits and places of a column of decimals, as PostgreSQL packs them.
+/// Precision and scale of a decimal column, packed as in PostgreSQL.
 fn modifier(column: &OutputColumn, data_type: &DataType) -> i32 {
     match (column.pg.origin, data_type) {
         (Some(_), DataType::Decimal128(precision, scale)) => ((i32::from(*precision) << 16) | i32::from(*scale)) + 4,

@@ -7,7 +7,7 @@ use super::{CsvPlan, DateOrder, Known, NumberFormat, OnBad, Text, Thousands, Tim
 use crate::{Error, ErrorKind, Result};
 use tidalite_types::{ColumnType, PartitionBy, TableSchema};
 
-/// A sample grows to so many bytes until it has a row.
+/// Maximum size of a sample, in bytes; a sample without a row grows up to this size.
 const SAMPLE_BYTES_MAX: usize = super::RECORD_BYTES_MAX;
 
 /// The options of an import.
@@ -281,7 +281,7 @@ impl ImportOptions {
         Ok(plan)
     }
 
-    /// Plans by the beginning of a text.
+    /// Plans the import from the beginning of a text.
     ///
     /// # Errors
     /// As [`ImportOptions::plan`].
@@ -302,10 +302,10 @@ impl ImportOptions {
     }
 }
 
-/// A letter of Latin-1 is no bad value that could become NULL.
+/// Invalid UTF-8, for example Latin-1, is an error of the file, not a bad value that becomes NULL.
 fn refuse_other_encodings(sample: &[u8]) -> Result<()> {
     let Err(error) = std::str::from_utf8(sample) else { return Ok(()) };
-    // A character that the sample cuts.
+    // The end of the sample may split a character.
     if error.error_len().is_none() {
         return Ok(());
     }

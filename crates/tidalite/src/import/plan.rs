@@ -18,9 +18,9 @@ pub struct CsvPlan {
     /// Lines of the file before it.
     pub lines_before: u64,
     pub on_bad: OnBad,
-    /// More records left out, or values made NULL, end the import.
+    /// The import fails if more records are skipped, or more values are replaced by NULL.
     pub rejects_max: Option<u64>,
-    /// How the file was written.
+    /// Encoding and compression of the file.
     pub form: TextForm,
 }
 
@@ -102,7 +102,7 @@ impl CsvPlan {
         !text.is_whole || !text.head[self.skipped_bytes..].trim_ascii().is_empty()
     }
 
-    /// The statement that makes the table, or what the file adds to the table that is there.
+    /// Returns the statement that creates the table, or the changes to an existing table.
     #[must_use]
     pub fn statement(&self, schema: Option<&TableSchema>) -> String {
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));

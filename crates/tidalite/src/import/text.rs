@@ -1,8 +1,8 @@
-//! Bytes of a file as the CSV reader wants them: decompressed, UTF-8, lines that end in `\n`.
+//! Converts the bytes of a file to the input of the CSV reader: decompressed, UTF-8, lines that end in `\n`.
 //!
-//! In: a reader and what is known of it. Out: the beginning of the text, what comes behind, and how it was written.
-//! Compression is told from the first bytes, the encoding from a byte order mark or from zeros between letters. What is
-//! no text (ZIP, xz, Parquet, UTF-32) is refused by name.
+//! In: a reader and its known properties. Out: the beginning of the text, the rest of the text, and its encoding and
+//! compression. Compression is detected from the first bytes, the encoding from a byte order mark or from zeros between
+//! letters. Unsupported formats (ZIP, xz, Parquet, UTF-32) are refused by name.
 
 use super::{Reader, SAMPLE_BYTES};
 use crate::{Error, ErrorKind, Result};
@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use std::fmt;
 use std::io::{BufReader, Cursor, Read};
 
-/// Bytes that compression and encoding are told from.
+/// Number of bytes from which compression and encoding are detected.
 const PEEK_BYTES: usize = 4 << 10;
 /// Bytes that are decoded at a time.
 const DECODED_BYTES: usize = 64 << 10;
@@ -100,7 +100,7 @@ pub struct TextOptions {
     pub compression: Option<Compression>,
 }
 
-/// How a text is written.
+/// Encoding, compression and line ends of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextForm {
     pub compression: Compression,
@@ -135,10 +135,10 @@ impl fmt::Display for TextForm {
     }
 }
 
-/// A text: its beginning and what comes behind.
+/// A text: its beginning, and a reader of the rest.
 pub struct Text {
     pub head: Vec<u8>,
-    /// Nothing comes behind.
+    /// `head` is the whole text.
     pub is_whole: bool,
     pub form: TextForm,
     rest: Reader,
@@ -339,7 +339,7 @@ impl Read for Decoder {
     }
 }
 
-/// How many bytes were whole characters; where they are none.
+/// Returns the number of bytes that form whole characters, or the position of an invalid character.
 fn utf16(raw: &[u8], unit: fn([u8; 2]) -> u16, is_end: bool, out: &mut String) -> Result<usize, usize> {
     let (units, rest) = raw.as_chunks::<2>();
     let mut whole = units.len();

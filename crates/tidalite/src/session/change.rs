@@ -104,7 +104,7 @@ pub(super) fn find(session: &Session, table: &Name) -> Result<Arc<TableSnapshot>
     })
 }
 
-/// Every row of a version that is alive.
+/// Returns every row of a version that is not deleted.
 pub(crate) fn all_rows(seen: &TableSnapshot) -> Vec<Mask> {
     let segments = seen.segments.iter().map(|s| (s.rows() as usize, seen.mask(s).map(AsRef::as_ref)));
     let runs = seen.runs.iter().map(|run| (run.rows, run.dead.as_deref()));

@@ -1,7 +1,8 @@
 //! Statements of several steps: queries whose WITH changes rows, and MERGE.
 //!
-//! All steps see the tables as they were when the statement began, and what they change is one commit: that of the
-//! transaction the statement is in, or of one of its own. Rows that a step returns are a table of later ones, in memory.
+//! All steps read the tables as of the start of the statement. Their changes form one commit: the commit of the
+//! enclosing transaction, or of a transaction of their own. Later steps read the rows that a step returns as a table in
+//! memory.
 
 use super::{ATTEMPTS, Changed, Host, Session};
 use crate::transaction::{FrozenHost, Isolation, TransactionHost};
@@ -30,7 +31,7 @@ pub(super) fn run<'a>(
         for _ in 0..ATTEMPTS {
             cancel.check()?;
             match alone(session, compound, cancel).await {
-                // Somebody changed the same rows: once more from the beginning, as an UPDATE would.
+                // Another session changed the same rows: the statement restarts, as an UPDATE does.
                 Err(error) if error.code == Some(SqlState::SERIALIZATION_FAILURE) => {}
                 done => return done,
             }

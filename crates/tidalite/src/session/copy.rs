@@ -128,7 +128,7 @@ fn missing(table: &Name) -> Error {
     error
 }
 
-/// The options of reading a file; those of a client that says nothing are PostgreSQL's defaults.
+/// The options for reading a file; the defaults are those of PostgreSQL.
 pub(crate) fn import_options(copy: &Copy) -> Result<ImportOptions> {
     let is_text = copy.format == Some(CopyFormat::Text);
     let is_file = matches!(copy.place, CopyPlace::File(_));

@@ -334,7 +334,9 @@ impl World {
         }))
     }
 
-    /// Does all of a transaction but its commit; nothing when it is refused before, which the model has to say, too.
+    /// Executes a transaction up to its commit.
+    ///
+    /// Does nothing if the transaction is refused before the commit; the model must predict the refusal.
     fn transaction(&mut self, all: &Change, changes: &[Change]) -> Result<Option<Work>, String> {
         let transaction = self.db().begin(Isolation::RepeatableRead);
         let mut done = Ok(());

@@ -1,8 +1,8 @@
 //! The commit of a transaction: its net effect as one request to the writer.
 //!
-//! The first attempt names rows by the places where the transaction found them. When some are not there any more, either a
-//! merge moved them, then they are found by their values, or others changed them, then the transaction is refused
-//! (SQLSTATE 40001). What can move them again before the next attempt are merges only, which are held off in the end.
+//! The first attempt identifies rows by the positions at which the transaction read them. If a merge has moved rows,
+//! the next attempt locates the rows by their values. If another transaction has changed rows, the commit fails
+//! (SQLSTATE 40001). Only merges can move the rows again; attempts from `HOLD_FROM` on block merges.
 
 use super::net::{self, NetChange, renumbered};
 use super::overlay::Overlay;
@@ -31,7 +31,7 @@ pub(super) async fn commit(
         return host.insert(batches).await.map(Some);
     }
     let ids: Vec<TableId> = changes.iter().map(|change| change.base.id).collect();
-    // In order of their numbers, as every transaction takes them.
+    // Lock order: by table id, the same in every transaction.
     let mut turns = Vec::with_capacity(ids.len());
     for &id in &ids {
         turns.push(changing.turn(id).await);

@@ -64,7 +64,7 @@ impl TransactionHost {
         TransactionHost { database, isolation, inner: Mutex::new(inner) }
     }
 
-    /// Fixes what the transaction sees, unless each statement may see more.
+    /// Pins the snapshot of the transaction, unless each statement reads a new snapshot.
     pub(crate) fn begin_statement(&self) -> Result<()> {
         let mut inner = self.usable()?;
         if self.isolation != Isolation::ReadCommitted {
@@ -80,7 +80,7 @@ impl TransactionHost {
         }
     }
 
-    /// Forgets all that was done.
+    /// Discards all changes.
     pub(super) fn end(&self) {
         let mut inner = lock(&self.inner);
         inner.state = State::Ended;
@@ -104,7 +104,7 @@ impl TransactionHost {
         let overlay = inner.savepoints[at].1.clone();
         let bytes = overlay.as_ref().map_or(0, Overlay::byte_count);
         (inner.overlay, inner.state) = (overlay, State::Open);
-        // It is less than before.
+        // The memory shrinks, so the reservation cannot fail.
         inner.held.set(bytes)
     }
 
@@ -115,7 +115,7 @@ impl TransactionHost {
         Ok(())
     }
 
-    /// Commits, and ends the transaction either way.
+    /// Commits; the transaction ends on success and on failure.
     pub(crate) async fn commit(&self, changing: &Changing) -> Result<Option<Txn>> {
         let (overlay, reads, _held) = {
             let mut inner = lock(&self.inner);
@@ -176,7 +176,7 @@ impl TransactionHost {
         inner.pinned.get_or_insert_with(|| Arc::new(Pinned::new(self.database.tables()))).clone()
     }
 
-    /// Does something to the overlay, and counts the memory that it takes then.
+    /// Applies a change to the overlay and updates the memory reservation.
     fn write<T>(&self, change: impl FnOnce(&mut Overlay) -> Result<T>) -> Result<T> {
         let mut inner = self.usable()?;
         let pinned = self.pin(&mut inner);
@@ -186,13 +186,13 @@ impl TransactionHost {
         let bytes = overlay.byte_count();
         let done = done.and_then(|done| inner.held.set(bytes).map(|()| done));
         if done.is_err() {
-            // The overlay may have a part of the statement.
+            // The overlay may contain a part of the failed statement.
             inner.state = State::Failed;
         }
         done
     }
 
-    /// Refuses a change of rows that others have changed already, before the commit would.
+    /// Refuses, before the commit, a change of rows that other transactions have already changed.
     fn check_conflict(&self, id: TableId) -> Result<()> {
         let (base, gone) = {
             let inner = lock(&self.inner);
@@ -307,7 +307,7 @@ impl Host for TransactionHost {
         self.database.snapshots_at(ids)
     }
 
-    /// Views are told of a transaction's changes when it commits.
+    /// Materialized views receive the changes of a transaction at its commit.
     fn is_followed(&self, _table: TableId) -> bool {
         false
     }
@@ -328,7 +328,7 @@ impl Host for TransactionHost {
         self.database.view_metrics()
     }
 
-    /// They may be ahead of what the transaction sees.
+    /// Materialized views may be newer than the snapshot of the transaction.
     fn views_over(&self, _base: &TableSnapshot) -> Vec<OverView> {
         Vec::new()
     }

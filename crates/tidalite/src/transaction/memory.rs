@@ -32,15 +32,15 @@ impl Memory {
 }
 
 impl Held {
-    /// Nothing yet, of the same total.
+    /// Returns an empty reservation with the same total.
     pub fn empty(&self) -> Held {
         Held { total: self.total.clone(), bytes: 0 }
     }
 
-    /// Sets how much the transaction takes from now on, in bytes.
+    /// Sets the size of the reservation, in bytes.
     ///
     /// # Errors
-    /// When that is too much beside all other transactions; what it takes stays as it was then.
+    /// The total of all transactions would exceed the limit; the reservation keeps its size.
     pub fn set(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.bytes {
             let more = bytes - self.bytes;

@@ -1,4 +1,4 @@
-//! The net effect of a transaction: rows of the tables it found that go, and rows that come.
+//! The net effect of a transaction: deleted rows of existing tables, and inserted rows.
 
 use super::overlay::{Overlay, Touched, died};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) fn changes(overlay: &Overlay) -> Vec<NetChange> {
     overlay.touched().filter_map(of).collect()
 }
 
-/// The rows that come, those of each table in their order.
+/// Returns the inserted rows; the rows of each table are in insertion order.
 pub(super) fn batches(overlay: &Overlay) -> Vec<Batch> {
     let mut batches = Vec::new();
     for version in overlay.versions() {
@@ -78,7 +78,7 @@ fn batch_of(table: &TableSnapshot, run: &Run) -> Option<Batch> {
     Some(Batch { table: table.schema.name.clone(), rows: alive, columns, timestamps: None, lines: Vec::new() })
 }
 
-/// Numbers the strings of a column anew, in the order in which they are met; gives the strings.
+/// Renumbers the symbols of a column in order of first use; returns the new dictionary.
 fn own_dictionary(column: &mut Column, strings: &Views) -> Views {
     let mut dictionary = Views::new();
     let mut codes = std::collections::HashMap::new();
@@ -99,7 +99,7 @@ fn own_dictionary(column: &mut Column, strings: &Views) -> Views {
     dictionary
 }
 
-/// A run with the numbers that symbols have in another version of the table; what that does not know has none.
+/// Returns a run with the symbol ids of another table version; unknown symbols get `u32::MAX`.
 pub(super) fn renumbered(run: &Run, from: &TableSnapshot, to: &TableSnapshot) -> Run {
     let mut run = run.clone();
     for (id, column) in &mut run.columns {

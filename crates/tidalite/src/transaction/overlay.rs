@@ -104,7 +104,7 @@ impl Overlay {
         self.versions.all()
     }
 
-    /// Brings rows; gives how many of them were not there already, or all where `wins` says that the last one stays.
+    /// Inserts rows; returns the number of new rows, or of all rows if `wins` is `Wins::Last`.
     pub fn insert(&mut self, batches: Vec<Batch>, wins: Wins) -> Result<u64> {
         for batch in &batches {
             self.adopt(&batch.table);
@@ -118,7 +118,7 @@ impl Overlay {
         self.apply_rows(ops, txn, wins, wins == Wins::First)
     }
 
-    /// Deletes or replaces rows; gives how many, or `None` when they are to be looked for again.
+    /// Deletes or replaces rows; returns their number, or `None` if the rows must be located again.
     pub fn change(&mut self, change: RowChange) -> Result<Option<u64>> {
         let RowChange { seen, hit, rows, added, .. } = change;
         if self.versions.get(seen.id).is_none() {
@@ -158,7 +158,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Deletes the rows that the transaction sees; those that others bring meanwhile stay.
+    /// Deletes the rows that the transaction sees; rows inserted concurrently by other sessions remain.
     fn truncate(&mut self, table: &str) -> Result<()> {
         let Some(seen) = self.versions.by_name(table).cloned() else {
             return Err(Error::new(ErrorKind::NotFound, format!("table \"{table}\" does not exist")));
@@ -184,7 +184,7 @@ impl Overlay {
         self.txn
     }
 
-    /// Takes a table that was there into the private catalog.
+    /// Copies an existing table into the private catalog.
     fn adopt(&mut self, name: &str) {
         let Some(base) = self.pinned.by_name(name).filter(|table| !self.touched.contains_key(&table.id)) else {
             return;
@@ -201,7 +201,7 @@ impl Overlay {
         self.touched.insert(base.id, Touched { base: base.clone(), replaced, new_only: Vec::new() });
     }
 
-    /// Shows rows with upserts resolved; gives how many came.
+    /// Publishes rows to the overlay with upserts resolved; returns the number of inserted rows.
     fn apply_rows(&mut self, ops: Vec<Op>, txn: Txn, wins: Wins, is_new_only: bool) -> Result<u64> {
         let ops = match dedup::concerns(&self.catalog, &ops) {
             false => ops,

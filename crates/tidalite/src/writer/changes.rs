@@ -38,7 +38,7 @@ pub(crate) struct RowChange {
     pub view: Option<ViewState>,
 }
 
-/// The net effect of a transaction: deleted rows of its base version, schema changes, and inserted rows.
+/// The net effect of a transaction: deleted rows of its base version, schema changes, inserted rows.
 #[derive(Debug)]
 pub(crate) struct TransactionChange {
     /// Rows that are deleted, each of another table; `rows` of these are empty, and all are exact.
@@ -175,8 +175,9 @@ pub(super) fn decide(catalog: &mut Catalog, now: &TableSnapshot, change: RowChan
     Ok(Decided::Done(ops, killed))
 }
 
-/// The rows that a change names as they are in a version now, and how many of them are alive; `None` when some moved, or
-/// are not as the change needs them.
+/// Locates the rows of a change in a version and counts those that are not deleted.
+///
+/// `None` if some rows moved or do not meet the conditions of the change.
 fn located(now: &TableSnapshot, change: &RowChange) -> Option<(DeadRows, u64)> {
     let dead = now.locate(&change.seen, &change.hit)?;
     let killed = now.clone().kill(&dead);
@@ -188,7 +189,7 @@ fn located(now: &TableSnapshot, change: &RowChange) -> Option<(DeadRows, u64)> {
     (!added.is_some_and(|added| has_come(&change.seen, now, added))).then_some((dead, killed))
 }
 
-/// Makes one commit of what a transaction did. The caller takes the catalog back where it fails.
+/// Plans the changes of a transaction as one commit. On failure, the caller restores the catalog.
 pub(super) fn decide_transaction(
     catalog: &mut Catalog,
     transaction: TransactionChange,
@@ -218,7 +219,7 @@ pub(super) fn decide_transaction(
         }
     }
     if !commands.is_empty() {
-        // These versions are asked for again when upserts are resolved, with the catalog as it is then.
+        // Upsert resolution reads these versions again, with the catalog of that time.
         let ids: Vec<TableId> = rows.iter().filter_map(|batch| catalog.id_of(&batch.table)).collect();
         ids.into_iter().for_each(|id| drop(views.table(id, catalog, accepted)));
     }
@@ -229,7 +230,7 @@ pub(super) fn decide_transaction(
     Ok(Decided::Done(ops, killed_of_all))
 }
 
-/// The error of a transaction that has to be tried again.
+/// Returns the error of a transaction that must be retried.
 pub(crate) fn not_serializable(cause: &str) -> Error {
     Error::new(ErrorKind::Conflict, format!("could not serialize access due to {cause}"))
         .with_code(SqlState::SERIALIZATION_FAILURE)

@@ -20,9 +20,9 @@ const SYMBOLS_MAX: usize = 10_000;
 /// Examples of a finding, and their characters.
 const EXAMPLES_MAX: usize = 3;
 const EXAMPLE_CHARS: usize = 64;
-/// Above this a double does not hold every integer.
+/// Above this value, a double cannot represent every integer.
 const EXACT_DOUBLE: u64 = 1 << 53;
-/// Digits of a decimal.
+/// Maximum number of digits of a DECIMAL.
 const DECIMAL_DIGITS: usize = 38;
 
 /// Properties common to all sampled strings of a column.
@@ -32,7 +32,7 @@ pub(super) struct Facts {
     pub values: usize,
     /// Candidate types of every string: the intersection of `Value::bits`.
     pub bits: u32,
-    /// The same intersection over the strings that could be times, and over the strings that could be numbers.
+    /// The same intersection over strings that could be times, and over strings that could be numbers.
     pub time_bits: u32,
     pub number_bits: u32,
     pub has_time: bool,
@@ -43,7 +43,7 @@ pub(super) struct Facts {
     is_spaced: bool,
     has_true: bool,
     has_false: bool,
-    /// The first text that is no value of the kind of those before it.
+    /// The first string whose type differs from the type of the strings before it.
     breaker: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl Facts {
         self.has_false |= is_false;
     }
 
-    /// The unit of numbers since 1970, when all have the same by their magnitude.
+    /// Returns the unit of epoch numbers if the magnitudes of all of them imply the same unit.
     pub(super) fn epoch(&self) -> Option<EpochUnit> {
         EpochUnit::ALL.into_iter().find(|unit| self.values > 0 && self.bits & epoch_bit(*unit) != 0)
     }
@@ -92,12 +92,12 @@ impl Facts {
         self.values > 0 && self.bits & PLAIN_NUMBER != 0
     }
 
-    /// All are numbers, and the magnitude of some does not tell their unit.
+    /// Returns true if all strings are numbers and the magnitude of some does not determine the unit.
     pub(super) fn is_unclear(&self) -> bool {
         self.is_number() && self.has_small && !self.is_compact()
     }
 
-    /// All are dates of digits alone.
+    /// Returns true if all strings are dates that consist of digits only.
     pub(super) fn is_compact(&self) -> bool {
         self.values > 0 && self.bits & COMPACT != 0
     }
@@ -200,7 +200,7 @@ impl FileStyle {
         }
     }
 
-    /// The format of numbers, of those that all values of a column fit.
+    /// Returns the number format, among the formats that fit all values of a column.
     fn numbers(&self, bits: u32, is_spaced: bool) -> Option<NumberFormat> {
         let has_comma = self.has_decimal_comma.unwrap_or(self.delimiter == b';');
         let is_wanted = |format: &NumberFormat| {
@@ -404,7 +404,7 @@ fn untyped(
     text(column, facts, rows, index, nulls)
 }
 
-/// Dates without a time and with years of two digits could be versions or other codes: only a name tells.
+/// Dates without time and with two-digit years could be version numbers: only the column name decides.
 fn is_date(column: &CsvColumn, facts: &Facts) -> bool {
     !facts.has_short_year || facts.has_time || super::designated::is_time_name(&column.name)
 }
@@ -421,7 +421,7 @@ fn text(column: &mut CsvColumn, facts: &Facts, rows: &[Record], index: usize, nu
     Ok(format!("{breaker}; {different} different of {}", texts.len()))
 }
 
-/// The narrowest type of numbers that loses no digit of an integer.
+/// Returns the narrowest numeric type that keeps all digits of integers.
 fn number_type<'a>(texts: impl Iterator<Item = &'a str>, format: NumberFormat) -> (ColumnType, &'static str) {
     let (mut whole, mut decimals) = (0, 0);
     let (mut is_whole, mut is_long, mut is_exact, mut is_decimal) = (true, true, true, true);

@@ -88,7 +88,7 @@ fn make_time(column: &mut CsvColumn, choice: &mut Choice, unit: TimeUnit) {
     why.push_str("; the designated timestamp");
 }
 
-/// The unit of numbers that are times.
+/// Returns the unit of numbers that are times.
 fn number_unit(facts: &super::column::Facts) -> Option<TimeUnit> {
     if facts.is_compact() {
         return Some(if facts.decimals > 6 { TimeUnit::Nanos } else { TimeUnit::Micros });
@@ -109,7 +109,7 @@ fn named_unit(choice: &Choice, name: &str) -> Result<TimeUnit> {
     }
 }
 
-/// The timestamp of a date and a time of day, in the place of the date.
+/// Combines a date column and a time-of-day column into a timestamp at the position of the date.
 fn join(
     columns: &mut [CsvColumn],
     choices: &mut [Choice],

@@ -1,4 +1,4 @@
-//! Names of columns: whether the first record has them, and what they are.
+//! Header detection: decides if the first record is a header, and returns the column names.
 
 use super::super::CsvColumn;
 use super::super::Nulls;
@@ -16,12 +16,12 @@ const COMPARED_RECORDS: usize = 2_000;
 /// Words of a text that may be a name.
 const NAME_WORDS_MAX: usize = 4;
 
-/// How certain it is that the first record has the names.
+/// Confidence that the first record is a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Evidence {
     /// The record is a row.
     None,
-    /// All records are text; those of the first one differ from each other and do not come again.
+    /// All fields are text; the fields of the first record are distinct and do not occur in later records.
     Weak,
     /// The record names columns of the table, or values that are no text stand below texts.
     Strong,
@@ -124,10 +124,10 @@ fn looks_like_name(text: &str) -> bool {
         && text.len() <= NAME_BYTES_MAX
 }
 
-/// Names that columns may have: what they may not is an underscore, and one that comes again gets a number.
+/// Makes column names valid and unique: invalid characters become underscores, duplicates get a number.
 pub(super) fn header_names(first: &Fields) -> Vec<String> {
     let mut taken = HashSet::with_capacity(first.len());
-    // From which number on a name has not been tried.
+    // The next number to try for each name.
     let mut next: HashMap<String, usize> = HashMap::new();
     let mut names = Vec::with_capacity(first.len());
     for (i, (text, _)) in first.iter().enumerate() {
@@ -161,7 +161,7 @@ fn shortened(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Names for a file whose first record is a row.
+/// Returns column names for a file whose first record is a row.
 ///
 /// # Errors
 /// The record has another number of fields than the columns that were given, or that the table has.

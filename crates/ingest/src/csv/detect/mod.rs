@@ -25,9 +25,11 @@ use std::ops::Range;
 use tidalite_types::schema::same_name;
 use tidalite_types::{ColumnType, PartitionBy};
 
-/// Records looked at.
+/// Number of sampled records.
 const RECORDS_MAX: usize = 20_000;
-/// Records looked at when all types are known and the delimiter is a comma, so that decimal commas are rare.
+/// Number of sampled records if all types are known and the delimiter is a comma.
+///
+/// Decimal commas are rare in such files.
 const KNOWN_RECORDS_MAX: usize = 1_000;
 /// Columns that a message names.
 const LISTED_MAX: usize = 100;
@@ -78,7 +80,7 @@ pub struct Detected {
     pub names: Range<usize>,
     pub columns: Vec<CsvColumn>,
     pub timestamp: Option<String>,
-    /// The interval that puts about half a million rows or more into a partition, estimated from the sample.
+    /// Partition interval with about half a million rows or more per partition, estimated from the sample.
     pub partition_by: PartitionBy,
     pub sampled_rows: usize,
     /// For each column.
@@ -92,7 +94,7 @@ impl Detected {
     }
 }
 
-/// Why a column is what it is.
+/// The reason for the detected type of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finding {
     pub why: String,
@@ -158,7 +160,7 @@ pub fn detect(sample: &[u8], is_whole: bool, known: &Known) -> Result<Detected> 
 pub fn has_rows(sample: &[u8], known: &Known) -> bool {
     let Ok(layout) = records::layout(sample, known) else { return true };
     let whole = layout.start + Splitter::new(&layout.format).split(&sample[layout.start..]);
-    // A broken record is for `detect` to report.
+    // `detect` reports malformed records.
     records::records(&sample[..whole], layout.start, &layout.format, 2).map_or(true, |records| records.len() == 2)
 }
 

@@ -138,8 +138,8 @@ fn dialect(sample: &[u8], base: &CsvFormat, delimiter: Option<u8>, quote: Option
 
 /// Returns true if apostrophes are the quotes.
 ///
-/// Several fields begin with an apostrophe, all of these end with an apostrophe, and no field begins with a double
-/// quote.
+/// The conditions: several fields begin with an apostrophe, all of these also end with an apostrophe, and no field
+/// begins with a double quote.
 fn has_single_quotes(sample: &[u8], format: &CsvFormat) -> bool {
     let plain = CsvFormat { quote: 0, ..format.clone() };
     let Ok(raw) = records(sample, 0, &plain, DIALECT_RECORDS) else { return false };
@@ -148,7 +148,7 @@ fn has_single_quotes(sample: &[u8], format: &CsvFormat) -> bool {
     }
     let Ok(read) = records(sample, 0, format, DIALECT_RECORDS) else { return false };
     let quoted = read.iter().flat_map(|r| &r.fields).filter(|(_, is_quoted)| *is_quoted).count();
-    // A broken one was left out with its record.
+    // A malformed field was skipped together with its record.
     let lines = raw.iter().filter(|r| read.iter().any(|other| other.start == r.start)).count();
     quoted >= 2
         && lines > 0
@@ -194,7 +194,7 @@ struct Preamble {
 }
 
 fn preamble(sample: &[u8], start: usize, format: &CsvFormat, known: &Known) -> Preamble {
-    // A broken first record is an error where the records are read for their types.
+    // A malformed first record is reported later, when the records are read for type detection.
     let all = records(sample, start, format, SHAPE_RECORDS).unwrap_or_default();
     let (width, _) = common_width(&all);
     let is_known = format.comment.is_some();
@@ -239,7 +239,7 @@ fn names_in_comment(record: &Record) -> bool {
     record.fields.iter().enumerate().all(text)
 }
 
-/// Takes the character of the comment off the first name.
+/// Removes the comment character from the first name.
 pub(super) fn without_comment(record: &mut Record, sample: &[u8]) {
     let raw = &sample[record.start..record.end];
     let skipped = raw.iter().take_while(|b| matches!(**b, COMMENT | b' ')).count();

@@ -7,7 +7,7 @@ use super::super::numbers::{NumberFormat, Thousands};
 use super::super::times::{self, DateOrder, EpochUnit};
 use crate::convert::text;
 
-/// Spellings of true and false; the first is taken for them by itself, the others when both occur.
+/// Spellings of true and false; the first pair is accepted alone, the others only if both words occur.
 pub(super) const BOOLEANS: [(&str, &str); 5] =
     [("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off")];
 
@@ -29,11 +29,11 @@ const NUMBER_SHIFT: u32 = 5;
 pub(super) const NUMBER: u32 = 0b111_1111 << NUMBER_SHIFT;
 pub(super) const PLAIN_NUMBER: u32 = 1 << NUMBER_SHIFT;
 pub(super) const INTEGER: u32 = 1 << 12;
-/// A time that has one meaning; one by the order of day and month.
+/// An unambiguous time; a time that depends on the order of day and month.
 pub(super) const TIME: u32 = 1 << 13;
 pub(super) const DAY_FIRST: u32 = 1 << 14;
 pub(super) const MONTH_FIRST: u32 = 1 << 15;
-/// A date of digits alone.
+/// A date that consists of digits only.
 pub(super) const COMPACT: u32 = 1 << 16;
 const EPOCH_SHIFT: u32 = 17;
 pub(super) const UUID: u32 = 1 << 21;
@@ -66,9 +66,9 @@ pub(super) struct Value {
     pub has_time: bool,
     pub decimals: u8,
     pub has_short_year: bool,
-    /// Day and month could be exchanged, which would be another day.
+    /// Day and month can be exchanged, and the result is a different date.
     pub is_ambiguous: bool,
-    /// An integer whose unit its magnitude does not tell.
+    /// An integer whose magnitude does not determine its unit.
     pub is_small: bool,
     /// Separators of thousands other than commas, points or apostrophes, without decimals: perhaps no number.
     pub is_spaced: bool,
@@ -182,7 +182,7 @@ fn time(text: &str, value: &mut Value) {
     }
 }
 
-/// Returns true if a string may be a column name: not a value, short Boolean words such as `t` excepted.
+/// Returns true if a string may be a column name: not a value, except short Boolean words such as `t`.
 pub(super) fn is_name(text: &str) -> bool {
     let value = value_of(text);
     value.bits & !SHORT_BOOLEAN == 0 && !is_special_number(text)

@@ -32,7 +32,7 @@ const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "frid
 /// Years of two digits up to this one are of this century, as POSIX has it.
 const SHORT_YEAR_MAX: i64 = 68;
 
-/// A text being read from its front.
+/// The rest of a string that is parsed from left to right.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     pub rest: &'a [u8],
@@ -127,7 +127,7 @@ pub(in crate::csv) struct Reading {
 }
 
 struct Date {
-    /// `None` where it stands behind the time.
+    /// `None` if the year follows the time.
     year: Option<i64>,
     month: i64,
     day: i64,
@@ -304,7 +304,7 @@ fn clock(cursor: &mut Cursor<'_>) -> Option<Time> {
         1 | 2 => {
             let (hour, _) = cursor.digits(2);
             if cursor.take(b":").is_none() {
-                // `3 PM`: an hour alone is no time.
+                // `3 PM` is valid, but an hour alone is not a time.
                 let mut ahead = *cursor;
                 ahead.half_day()?;
                 (hour, 0, None)

@@ -27,7 +27,7 @@ pub(super) struct Instant {
     pub nanos: i64,
 }
 
-/// Which number of `01/02/2024` is the day.
+/// Position of the day in dates such as `01/02/2024`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DateOrder {
     /// `31/01/2024`
@@ -126,7 +126,7 @@ impl TimeFormat {
     /// Reads the name of a format (`auto`, `dmy`, `mdy`, `epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns`) or a pattern.
     ///
     /// # Errors
-    /// The text is neither.
+    /// The string is neither the name of a format nor a pattern.
     pub fn from_text(text: &str) -> Result<TimeFormat, String> {
         let lower = text.trim().to_ascii_lowercase();
         Ok(match lower.as_str() {
@@ -182,7 +182,7 @@ impl fmt::Display for TimeFormat {
     }
 }
 
-/// Interprets a number as a date without separators, else as a count whose magnitude determines the unit.
+/// Interprets a number as a date without separators, else as an epoch count of a unit by magnitude.
 ///
 /// `None` if the string is not a number.
 fn number_or_digits(text: &str) -> Option<Result<Instant, Problem>> {

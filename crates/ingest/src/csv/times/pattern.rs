@@ -17,7 +17,7 @@ use super::flexible::{Cursor, day, full_year};
 use super::{Instant, zone};
 use tidalite_types::time::{days_from_civil, days_in_month};
 
-/// A pattern, understood.
+/// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimePattern {
     text: String,
@@ -58,7 +58,7 @@ enum Width {
 
 impl TimePattern {
     /// # Errors
-    /// A letter that has no meaning, or no date.
+    /// The pattern has an unknown letter, or no date.
     pub fn new(text: &str) -> Result<TimePattern, String> {
         let mut items = if text.contains('%') { from_strptime(text)? } else { from_letters(text)? };
         fix_widths(&mut items);

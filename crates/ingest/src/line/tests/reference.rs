@@ -43,9 +43,9 @@ struct Read {
     rows: Vec<Row>,
     /// The type of each column of each table so far.
     types: BTreeMap<(String, String), &'static str>,
-    /// For each time column: some values are in nanoseconds; some values are outside the range of nanoseconds.
+    /// For each time column: some values are in nanoseconds; some values exceed the range of nanoseconds.
     ///
-    /// Both together are an error. The name of the designated timestamp is empty here.
+    /// Both together are an error. The designated timestamp has an empty name here.
     times: BTreeMap<(String, String), (bool, bool)>,
     bad: Option<u32>,
 }

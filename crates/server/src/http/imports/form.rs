@@ -28,7 +28,7 @@ pub struct Form {
     pub content_type: Option<String>,
 }
 
-/// The character set that a content type names.
+/// Returns the character set of a content type.
 pub fn charset(content_type: &str) -> Option<&str> {
     let mut parameters = content_type.split(';').skip(1);
     let value = parameters.find_map(|p| {
@@ -69,7 +69,7 @@ impl Form {
     }
 }
 
-/// The value of a header of a part.
+/// Returns the value of a header of a part.
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines()
         .find_map(|line| line.split_once(':').filter(|(n, _)| n.trim().eq_ignore_ascii_case(name)))
@@ -115,7 +115,7 @@ fn schema(json: &[u8]) -> Result<GivenColumns> {
         type_name: String,
         #[serde(default)]
         pattern: Option<String>,
-        /// QuestDB's word for text that is not ASCII: all text is UTF-8 here.
+        /// Non-ASCII text in QuestDB; without effect here, because all text is UTF-8.
         #[serde(default, rename = "utf8")]
         _utf8: Option<bool>,
     }
