@@ -1,5 +1,6 @@
 //! Any text as a statement: it must not panic, not take long, and be the same each time. An error's position is in the
-//! text, where a character begins. The parser of `crates/sql` reads it first, then, if it is a statement, the stock one.
+//! text, where a character begins. The parser of `crates/sql` runs first; the stock parser runs on the statements that
+//! the first parser accepts.
 //!
 //! The first byte of an input says whether there are values for `$1` and `$2`. The files are those of `crates/query`; what
 //! they know of the rest of it stands here, so that DataFusion need not be built with coverage.

@@ -1,4 +1,4 @@
-"""PostgreSQL as a referee: a server of its own on a free port, with a data folder that goes with it.
+"""A private PostgreSQL server for expected answers: on a free port, with a temporary data folder.
 
 It needs PostgreSQL's programs (`.ci/run` installs them); as root they run as the user `postgres`.
 """

@@ -1,4 +1,4 @@
-"""Statements with sub-queries by chance, for our engine and PostgreSQL in one text.
+"""Random statements with subqueries; the same text runs on Tidalite and on PostgreSQL.
 
 `Maker(r, tables).statement()` is a `Statement`. Tables have few rows with many NULLs, so that three-valued logic, empty
 sub-queries and ties decide the answers. What is made: IN, ANY, ALL, EXISTS and scalar sub-queries under OR, NOT, CASE,

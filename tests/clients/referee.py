@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the test's own, as a referee of answers.
+"""A private PostgreSQL server that provides expected answers for tests.
 
 In: the server's programs, on the path or where Debian puts them. Out: `Postgres`, with a connection. `programs()` is None where
 there is no server to run.
@@ -18,7 +18,7 @@ from server import free_ports
 
 
 def programs():
-    """The folder with initdb and postgres."""
+    """Returns the folder that contains `initdb` and `postgres`, or None."""
     found = shutil.which("initdb")
     folders = [Path(found).resolve().parent] if found else []
     folders += sorted((Path(p) for p in glob.glob("/usr/lib/postgresql/*/bin")), key=lambda p: int(p.parent.name), reverse=True)

@@ -55,7 +55,7 @@ def statements():
 
 
 class Side:
-    """One of the two servers."""
+    """One of the two compared servers."""
 
     def __init__(self, port, user, tables):
         self.connection = psycopg.connect(host="127.0.0.1", port=port, user=user, dbname="tidalite", autocommit=True)

@@ -1,4 +1,4 @@
-"""CSV as it is found in the world: notations, encodings, headers, options, by `tidalite import`, `/imp` and COPY.
+"""Real-world CSV: notations, encodings, headers, options, through `tidalite import`, `/imp` and COPY.
 
 Expected values are written out, or are those of the pandas frame that a file was made of.
 """

@@ -65,7 +65,7 @@ def test_conditions_reach_the_row_groups(server, tmp_path):
 
 @pytest.mark.parametrize("has_statistics", [True, False])
 def test_nan_in_parquet_is_the_greatest_number(server, tmp_path, has_statistics):
-    """Statistics of Parquet leave NaN out: neither a condition nor max(x) may go by them."""
+    """Parquet statistics exclude NaN: neither conditions nor max(x) may use them."""
     path = tmp_path / "nan.parquet"
     pq.write_table(pa.table({"x": [1.0, 6.0, float("nan")], "k": [1, 2, 3]}), path, write_statistics=has_statistics)
     for condition, rows in [("x = 'NaN'", [3]), ("x > 6", [3]), ("x >= 6", [2, 3]), ("x <> 6", [1, 3]), ("x < 7", [1, 2]), ("k > 2", [3])]:

@@ -1,4 +1,4 @@
-"""InfluxDB's Python clients, versions 1, 2 and 3, and what their servers answer beside writes.
+"""The Python clients of InfluxDB 1, 2 and 3, and the responses to requests other than writes.
 
 Values are those given to the client; the forms of answers are from InfluxDB's API reference.
 """

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of transactions: afterwards each is there as a whole or not at all, and what was acknowledged is there.
+"""kill -9 during transactions: each transaction is then complete or absent, and acknowledged ones are complete.
 
 `KILL_ROUNDS` sets the number of rounds (5 by default), `KILL_SEED` repeats one.
 """

@@ -1,4 +1,4 @@
-"""Standard error that nobody reads, that is closed, or that cannot be written: logging neither blocks nor stops the server."""
+"""Standard error without a reader, closed or not writable: logging neither blocks nor stops the server."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""MERGE, and queries whose WITH changes rows: one commit each, all parts over the same rows.
+"""MERGE, and queries whose WITH changes rows: each is one commit, and all parts read the same rows.
 
 Expected values are PostgreSQL 15's. The statements run over HTTP, too, where each is a commit by itself.
 """

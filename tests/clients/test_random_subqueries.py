@@ -22,11 +22,11 @@ ROUND = 100
 SETTINGS = [{}, {"TIDALITE_QUERY_FAST_OPERATORS": "false"}]
 SIZES = {"r0": 0, "r1": 1, "r2": 4, "r3": 7, "r4": 5}
 TIMED = "r4"
-"""It has a designated timestamp."""
+"""The table with a designated timestamp."""
 
 
 def comparable(rows, is_ordered):
-    """The same for rows that are the same, whatever types and texts the protocols have for them."""
+    """Returns equal keys for equal rows, independent of the types and texts of the protocols."""
     def of(value):
         if value is None or isinstance(value, bool):
             return str(value)
@@ -85,7 +85,7 @@ class Engines:
             return str(error)
 
     def ways(self, number):
-        """How a statement is put to a server: (name, server, answer of a statement)."""
+        """The ways to run a statement: (name, server, function that returns the answer)."""
         cursor, server = self.cursors[number], self.servers[number]
         return {
             "text": lambda s: self.answer(cursor, s, lambda: over_pgwire(cursor, s.text)),

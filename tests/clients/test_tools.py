@@ -1,4 +1,4 @@
-"""Programs that people use beside the database, as they are: psql's meta commands, SQLAlchemy with pandas, and cursors."""
+"""Unmodified client programs: psql meta-commands, SQLAlchemy with pandas, and cursors."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Transactions over the PostgreSQL protocol: atomic, isolated, rolled back by errors and by clients that leave.
+"""Transactions over the PostgreSQL protocol: atomic, isolated, rolled back by errors and by disconnects.
 
 Expected values are PostgreSQL 15's, unless a test says that Tidalite has a rule of its own. `TRANSACTION_STEPS` sets how long the
 random schedules are.
@@ -142,7 +142,7 @@ SCRIPTS = {
     "words that do not belong": [("BEGIN IMMEDIATE", "42601", "I"), ("COMMIT NOW", "42601", "I"), ("SET TRANSACTION", "42601", "I"), ("COMMIT AND CHAIN NOW", "42601", "I")],
     "deferrable": [("BEGIN TRANSACTION ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE", "BEGIN", "T"), ("END", "COMMIT", "I"), ("BEGIN WORK NOT DEFERRABLE", "BEGIN", "T"), ("ABORT WORK", "ROLLBACK", "I")],
 }
-"""Statements, how PostgreSQL 15 answers them, and what it says of the transaction then."""
+"""Statements, the responses of PostgreSQL 15, and the transaction status after each."""
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -293,7 +293,7 @@ def upserts(server, table):
 
 
 def test_upserts(server, upserts):
-    """Tables with upsert keys keep the rule they have outside of transactions: the last commit wins."""
+    """Tables with upsert keys follow the same rule as outside of transactions: the last commit wins."""
     values = lambda c: run(c, f"SELECT k, v FROM {upserts} ORDER BY k")[0]
     with connect(server) as a, connect(server) as b:
         run(a, "BEGIN")
@@ -332,7 +332,7 @@ def test_a_client_that_leaves_has_done_nothing(server, filled):
         run(left, "BEGIN")
         run(left, f"DELETE FROM {filled}")
         left.close()
-        # Without a word.
+        # The connection is reset without a Terminate message.
         broken = connect(server)
         run(broken, "BEGIN")
         run(broken, f"INSERT INTO {filled} VALUES ('{DAY}5', 5, 'e', 50)")
@@ -508,7 +508,7 @@ def test_forgotten_transactions_end(server, filled):
 
 
 def ended(connection):
-    # Not by a statement, which would not be idle.
+    # The check sends no statement: a session that runs a statement is not idle.
     try:
         connection.pgconn.consume_input()
     except psycopg.OperationalError:

@@ -233,7 +233,7 @@ fn quoted(out: &mut Vec<u8>, style: Style, write: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'"');
 }
 
-/// As PostgreSQL writes it.
+/// Formats an interval as PostgreSQL does.
 fn push_interval(out: &mut Vec<u8>, value: IntervalMonthDayNano) {
     let interval = Interval { months: value.months, days: value.days, nanos: value.nanoseconds };
     out.extend_from_slice(interval.to_string().as_bytes());

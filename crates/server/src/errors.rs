@@ -100,8 +100,9 @@ pub fn with_hint(error: &Error) -> String {
     }
 }
 
-/// The body of a refused write. Clients of InfluxDB 1 look for the message under `error`; those of QuestDB get what QuestDB
-/// sends and nothing else.
+/// Returns the body of a refused write.
+///
+/// Clients of InfluxDB 1 read the message from `error`; clients of QuestDB receive only the members that QuestDB has.
 #[must_use]
 pub fn write_error_json(error: &Error, is_influxdb_1: bool) -> Vec<u8> {
     let line = error.line.unwrap_or(0);

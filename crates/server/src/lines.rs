@@ -105,7 +105,7 @@ impl Lines {
         self.parser.rows()
     }
 
-    /// The number of the line that comes next or is incomplete, from 1.
+    /// The number of the next or incomplete line, from 1.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.parser.line()
@@ -131,7 +131,7 @@ pub fn now_ns() -> i64 {
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// For a connection that ends within line `line`.
+/// Returns the error of a connection that ends within line `line`.
 #[must_use]
 pub fn incomplete_line(line: u64) -> Error {
     let mut error = Error::new(ErrorKind::Invalid, "the connection ended within a line");

@@ -4,7 +4,7 @@
 //! [`pgwire`], [`ilp`], [`health`] the ports, [`socket`] and [`tls`] their connections; [`lines`] line protocol in;
 //! [`answer`], [`cells`], [`digits`], [`json`] rows out; [`errors`] what goes wrong; [`auth`], [`budget`], [`counters`], [`logging`],
 //! [`memory`], [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`];
-//! [`terminal`] what commands print.
+//! [`terminal`] output of commands.
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
 #![forbid(unsafe_code)]

@@ -126,7 +126,7 @@ impl Database {
 
     /// As [`Database::commit`], but skips refused rows.
     ///
-    /// Returns the reasons besides the commit, each with the line of its row ([`Batch::lines`]), in line order.
+    /// Returns the commit and the reasons in line order, each with the line of its row ([`Batch::lines`]).
     #[must_use]
     pub fn commit_valid(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<(Txn, Vec<Error>)>> {
         self.inner.rows(batches, RowsMode::CreateValid).map(|r| r.map(|c| (c.txn, c.refused))).boxed()

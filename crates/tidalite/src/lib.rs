@@ -1,8 +1,10 @@
 //! Tidalite as a library: open a folder, write rows, ask SQL.
 //!
-//! Reading order: [`config`] what can be set; [`error`] what can go wrong; [`database`] open, recover, close;
-//! `writer` the commit thread; `jobs` what runs in the background, `views` what keeps materialized views; `machine` what memory there is; [`session`] statements, `syntax` whether a text is one; [`transaction`] several of them as one commit; [`metrics`] what is counted.
-//! [`import`] files into rows, [`mod@copy`] what a client sends of them. Looking after a folder: `folder` the lock; [`check`] what is damaged; [`repair`]; [`destination`], [`backup`], [`restore`].
+//! Reading order: [`config`] settings; [`error`] errors; [`database`] open, recover, close; `writer` the commit thread;
+//! `jobs` background jobs, `views` maintenance of materialized views; `machine` available memory; [`session`]
+//! statements, `syntax` syntax checks; [`transaction`] several statements as one commit; [`metrics`] counters.
+//! [`import`] file imports, [`mod@copy`] COPY from clients. Maintenance of a folder: `folder` the lock; [`check`]
+//! integrity checks; [`repair`]; [`destination`], [`backup`], [`restore`].
 #![forbid(unsafe_code)]
 
 pub mod backup;

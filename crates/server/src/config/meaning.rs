@@ -68,7 +68,7 @@ pub struct Config {
     pub ilp_batch_rows_max: usize,
     pub line_bytes_max: usize,
     pub line_nan_is_null: bool,
-    /// The unit of the designated timestamp of new tables; `None` where the lines decide.
+    /// The unit of the designated timestamp of new tables; `None`: the lines determine the unit.
     pub line_timestamp_unit: Option<TimeUnit>,
     pub log_level: String,
     pub log_format: LogFormat,

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const JSON: &str = "application/json";
-/// The name of the database where no other was created.
+/// The name of the database if no other name was created.
 const DATABASE: &str = "tidalite";
 /// Maximum number of remembered database names.
 const NAMES_MAX: usize = 1_000;

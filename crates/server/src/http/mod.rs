@@ -1,10 +1,9 @@
 //! HTTP: connections, and which request goes where.
 //!
-//! Reading order: this file the connections; [`route`] the table of paths; [`write`] line protocol in, [`partial`] the good
-//! lines of it; [`influx`] what else clients of InfluxDB ask; [`imports`] CSV in;
-//! [`query`] SQL in, rows out; [`validate`] whether a text is a statement; [`arrow`] both in Arrow's form; [`frames`] tables that
-//! a statement brings along; [`once`] requests that
-//! come twice; [`body`] requests' bodies; [`params`] their parameters; [`pages`] what is fixed.
+//! Reading order: this file, connections; [`route`] the table of paths; [`write`] line protocol, [`partial`] partial
+//! writes; [`influx`] other requests of InfluxDB clients; [`imports`] CSV uploads; [`query`] SQL queries; [`validate`]
+//! syntax checks; [`arrow`] rows and results in Arrow format; [`frames`] tables that are sent with a statement;
+//! [`once`] idempotency keys; [`body`] request bodies; [`params`] request parameters; [`pages`] constant responses.
 //!
 //! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
 //! request they are in and close.

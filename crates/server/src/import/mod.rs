@@ -182,7 +182,7 @@ impl Asked {
     }
 
     /// # Errors
-    /// A flag was given that means nothing for files of this format.
+    /// A flag does not apply to files of this format.
     fn check(&self, format: Format) -> Result<(), String> {
         let (known, what): (&[&str], &str) = match format {
             Format::Csv => return Ok(()),

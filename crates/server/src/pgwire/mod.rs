@@ -1,11 +1,13 @@
 //! The PostgreSQL protocol (version 3.0): connections.
 //!
-//! Reading order: this file accepts; [`encryption`] TLS or not; [`message`] bytes in, [`reply`] bytes out; [`startup`]
-//! who it is and [`scram`] proves it; [`connection`] the messages of a session and simple queries, [`extended`] prepared
-//! ones with their [`prepared`] statements and portals, [`prepare`] those prepared in SQL, [`cursors`] those of SQL, [`rows`] what all send, [`copy`]
-//! rows as text; [`split`] a text into statements,
-//! [`command`] those about the session itself and [`obey`] does them, [`transaction`] blocks of several statements, [`introspection`] one of asyncpg; [`types`],
-//! [`values`], [`arrays`] and [`numeric`] rows out, [`parameters`] values in; [`cancel`] by key.
+//! Reading order: this file accepts connections; [`encryption`] TLS negotiation; [`message`] decodes messages,
+//! [`reply`] encodes responses; [`startup`] and [`scram`] authentication; [`connection`] the messages of a session and
+//! simple queries, [`extended`] the extended protocol with [`prepared`] statements and portals; [`prepare`] PREPARE and
+//! EXECUTE in SQL, [`cursors`] cursors in SQL; [`rows`] result rows, [`copy`] COPY; [`split`] splits a text into
+//! statements;
+//! [`command`] parses session commands and [`obey`] executes them, [`transaction`] transaction blocks,
+//! [`introspection`] a query of asyncpg; [`types`], [`values`], [`arrays`] and [`numeric`] encode values,
+//! [`parameters`] decodes parameters; [`cancel`] cancel requests.
 //!
 //! Always: a client costs memory for one message of its own and a few batches of rows; bytes that are no message end
 //! its connection at most; rows are computed only as they are read.

@@ -42,7 +42,7 @@ enum Values<'a> {
     I16(&'a [i16]),
     I32(&'a [i32]),
     I64(&'a [i64]),
-    /// Numbers of objects, of 32 bits.
+    /// Object identifiers (OIDs) of 32 bits.
     Oid(&'a [i64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
@@ -89,7 +89,7 @@ fn wanted(pg_type: PgType, now: &DataType) -> Option<DataType> {
         pg_type::INT2 => DataType::Int16,
         pg_type::INT4 => DataType::Int32,
         pg_type::INT8 => DataType::Int64,
-        // Names of objects are sent as they are.
+        // Object names are sent unchanged.
         pg_type if pg_type.is_object() && now.is_integer() => DataType::Int64,
         pg_type::FLOAT4 => DataType::Float32,
         pg_type::FLOAT8 => DataType::Float64,

@@ -9,8 +9,8 @@
 //! The caller's thread commits; one thread reads and cuts, `threads` parse. Nobody waits for them when an import ends
 //! early: the input may never end.
 //!
-//! Reading order: [`options`] what is asked for; [`text`] bytes to UTF-8; [`plan`] what will be done; [`pieces`] cuts the
-//! text; [`pipeline`]; [`window`] bounds it.
+//! Reading order: [`options`] options; [`text`] bytes to UTF-8; [`plan`] the import plan; [`pieces`] splits the text
+//! into chunks; [`pipeline`]; [`window`] limits how far parsing runs ahead of commits.
 
 mod options;
 mod pieces;
