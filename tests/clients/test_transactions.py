@@ -420,7 +420,7 @@ def test_pipelines_are_one_transaction(server, filled):
             c.execute(f"DELETE FROM {filled} WHERE k = 1")
             seen = c.execute(f"SELECT k FROM {filled} ORDER BY k")
         assert seen.fetchall() == [(2,), (3,), (5,)] and keys(c, filled) == [2, 3, 5]
-        # A statement that commits by itself may be the only statement of a block.
+        # A statement that commits by itself may be the only statement of a pipeline.
         with c.pipeline():
             c.execute(f"ALTER TABLE {filled} SEAL")
 

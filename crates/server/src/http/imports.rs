@@ -76,7 +76,7 @@ pub struct AnswerColumn {
     #[serde(rename = "type")]
     pub type_name: String,
     pub errors: u64,
-    /// How values are written, where that is not the plain way, as the parameter `columns` takes it.
+    /// Notation of the values if it is not the default, in the syntax of the parameter `columns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
 }
@@ -206,8 +206,10 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// Parameters of a request that are no options of an import. The last are QuestDB's and mean nothing here: rows are
-/// durable when the answer comes, and need no limits of what is not committed.
+/// Request parameters that are not import options.
+///
+/// The last ones are QuestDB parameters without effect: rows are durable when the response is sent, so limits for
+/// uncommitted rows are not needed.
 const PARAMETERS: [&str; 16] = [
     "name",
     "fmt",
@@ -265,7 +267,7 @@ fn options(params: &Params, form: &Form, charset: Option<&str>) -> Result<Import
         }
         let option = OPTIONS.iter().find(|option| option.url_name() == name);
         let option = option.ok_or_else(|| invalid(format!("parameter {name} has no meaning for an import")))?;
-        // An empty list of texts for NULL is one; other parameters are not given when they are empty.
+        // An empty list of NULL strings is valid; other parameters count as missing if they are empty.
         if !value.is_empty() || name == "nulls" {
             option.set(&mut options, value).map_err(|e| invalid(format!("parameter {name}: {e}")))?;
         }
@@ -274,7 +276,7 @@ fn options(params: &Params, form: &Form, charset: Option<&str>) -> Result<Import
     options.known.formats.extend(form.schema.formats.iter().cloned());
     options.known.numbers.extend(form.schema.numbers.iter().cloned());
     if let (None, Some(charset)) = (options.text.encoding, charset) {
-        // UTF-8 is what clients say of any text.
+        // `charset=utf-8` is ignored: clients send this charset for every text.
         let named = Encoding::from_text(charset).map_err(invalid)?;
         options.text.encoding = named.filter(|encoding| *encoding != Encoding::Utf8);
     }
@@ -309,10 +311,10 @@ enum Rows {
     None,
 }
 
-/// Text that can be read again from its beginning.
+/// Text that can be read repeatedly from the beginning.
 enum Source {
     Plain(Bytes),
-    /// Bytes to be decompressed or decoded, and how many of the text are not rows.
+    /// Bytes to decompress or decode, and the number of bytes of the text before the rows.
     Coded(Bytes, TextOptions, usize),
 }
 

@@ -340,7 +340,7 @@ impl Session<'_> {
         let has_begun = self.has_begun();
         let response = match self.open_transaction() {
             None => self.run(self.shared.database.execute(text, options)).await?,
-            // A statement that commits by itself is permitted as the first statement of a block.
+            // A statement that commits by itself is permitted as the first statement of an implicit block.
             Some(transaction) if !has_begun => match self.run(transaction.execute(text, options.clone())).await? {
                 Err(error) if error.code == Some(SqlState::ACTIVE_SQL_TRANSACTION) && self.leave_fresh_block() => {
                     self.run(self.shared.database.execute(text, options)).await?
