@@ -1,9 +1,9 @@
 //! `EXISTS`, `IN`, `ANY` and `ALL`: the cases that the stock rules handle correctly, and the others.
 //!
 //! The stock rules turn a predicate that is a condition of WHERE into a semi or anti join, and a predicate inside such
-//! a condition into a mark join. The mark is true or false. That is correct for EXISTS, and for other predicates where
-//! NULL counts as false ([`Place::null_is_false`]). The anti join for NOT IN checks for NULL among all rows of the
-//! sub-query, and only if the comparison is between one column of each side.
+//! a condition into a mark join. Their mark is true or false, which is correct for EXISTS. The mark of IN can also be
+//! NULL, and their plan names a column twice where the item has an alias. The anti join for NOT IN checks for NULL among
+//! all rows of the sub-query, and only if the comparison is between one column of each side.
 
 use super::references::free;
 use super::{first_column, looks_at, simple};
@@ -113,21 +113,13 @@ pub(super) fn is_for_stock(expr: &Expr, schema: &DFSchemaRef, place: Place) -> R
         Expr::Exists(_) => place.node == Node::Filter && simple::has_rows(plan)?,
         // With references the predicate is planned as EXISTS ([`as_exists`]): a cast of the item hides the columns that
         // the stock rule adds beside it.
-        Expr::InSubquery(of) => !looks && is_in_for_stock(of, schema, place)?,
+        Expr::InSubquery(of) => {
+            // What is computed may turn out as a constant, of which the stock rules make joins without keys.
+            let is_condition = place.node == Node::Filter && place.is_conjunct;
+            !looks && is_condition && matches!(of.expr.as_ref(), Expr::Column(_))
+        }
         _ => false,
     })
-}
-
-fn is_in_for_stock(of: &InSubquery, schema: &DFSchemaRef, place: Place) -> Result<bool> {
-    // A computed value may be folded to a constant, for which the stock rules make joins without keys.
-    if place.node != Node::Filter || !matches!(of.expr.as_ref(), Expr::Column(_)) {
-        return Ok(false);
-    }
-    if place.is_conjunct || (place.null_is_false && !of.negated) {
-        return Ok(true);
-    }
-    let fields = of.subquery.subquery.schema().fields();
-    Ok(!of.expr.nullable(schema.as_ref())? && !fields.iter().any(|field| field.is_nullable()))
 }
 
 /// Normalizes a predicate on a sub-query.
