@@ -13,6 +13,7 @@ use datafusion::arrow::compute::{SortOptions, concat_batches, sort_to_indices, t
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::catalog::TableProvider;
+use datafusion::common::Result as DFResult;
 use datafusion::execution::context::SessionState;
 use datafusion::sql::sqlparser::ast::{
     self, Cte, Expr, ExprWithAlias, PivotValueSource, TableFactor, Value, VisitorMut, With,
@@ -144,7 +145,7 @@ impl Engine {
 
 /// One batch with the rows of all. The columns of a PIVOT have one order: that of the sub-query's ORDER BY, else
 /// ascending by value with NULL last.
-fn in_order(batches: Vec<RecordBatch>, is_ordered: bool) -> Result<Option<RecordBatch>> {
+fn in_order(batches: Vec<RecordBatch>, is_ordered: bool) -> DFResult<Option<RecordBatch>> {
     let Some(first) = batches.first() else { return Ok(None) };
     let all = concat_batches(&first.schema(), &batches)?;
     let [column] = all.columns() else { return Ok(Some(all)) };
