@@ -68,17 +68,18 @@ impl Engine {
     ) -> BoxFuture<'a, Result<()>> {
         async move {
             let mut in_scope = outer;
-            let own = ast.with.take();
-            if let Some(mut with) = own.clone() {
-                for cte in &mut with.cte_tables {
-                    self.resolve_pivots(scope, &mut cte.query, in_scope.clone()).await?;
-                    in_scope = joined(in_scope, With { cte_tables: vec![cte.clone()], ..with.clone() });
-                }
-                self.resolve_body(scope, ast, in_scope.as_ref()).await?;
-                ast.with = Some(with);
-                return Ok(());
+            let Some(mut with) = ast.with.take() else {
+                return self.resolve_body(scope, ast, in_scope.as_ref()).await;
+            };
+            let mut resolved = Vec::with_capacity(with.cte_tables.len());
+            for mut cte in std::mem::take(&mut with.cte_tables) {
+                self.resolve_pivots(scope, &mut cte.query, in_scope.clone()).await?;
+                in_scope = joined(in_scope, With { cte_tables: vec![cte.clone()], ..with.clone() });
+                resolved.push(cte);
             }
-            self.resolve_body(scope, ast, in_scope.as_ref()).await
+            self.resolve_body(scope, ast, in_scope.as_ref()).await?;
+            ast.with = Some(With { cte_tables: resolved, ..with });
+            Ok(())
         }
         .boxed()
     }
