@@ -20,19 +20,39 @@ pub enum Side<'a, N> {
 
 /// An integer type with overflow-checked arithmetic.
 pub trait Integer: ArrowNativeType {
-    #[must_use]
-    fn overflowing(self, sign: Sign, other: Self) -> (Self, bool);
+    /// Computes the results of `rows` rows. Values under a NULL are undefined.
+    ///
+    /// # Errors
+    /// Returns the operands of the first row that is not NULL and overflows.
+    fn calculated(
+        sign: Sign,
+        a: Side<'_, Self>,
+        b: Side<'_, Self>,
+        rows: usize,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<Vec<Self>, Outside<Self>>;
 }
 
+/// The operands of a row whose result overflows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outside<N>(pub N, pub N);
+
+// One function for each type, not one generic function: a generic one is compiled in the crate that calls it, which is
+// built with fewer optimizations.
 macro_rules! integers {
     ($($type:ty),*) => {$(
         impl Integer for $type {
-            #[inline(always)]
-            fn overflowing(self, sign: Sign, other: $type) -> ($type, bool) {
+            fn calculated(
+                sign: Sign,
+                a: Side<'_, $type>,
+                b: Side<'_, $type>,
+                rows: usize,
+                nulls: Option<&NullBuffer>,
+            ) -> Result<Vec<$type>, Outside<$type>> {
                 match sign {
-                    Sign::Plus => self.overflowing_add(other),
-                    Sign::Minus => self.overflowing_sub(other),
-                    Sign::Times => self.overflowing_mul(other),
+                    Sign::Plus => calculated(a, b, rows, nulls, |a, b| a.overflowing_add(b)),
+                    Sign::Minus => calculated(a, b, rows, nulls, |a, b| a.overflowing_sub(b)),
+                    Sign::Times => calculated(a, b, rows, nulls, |a, b| a.overflowing_mul(b)),
                 }
             }
         }
@@ -41,31 +61,19 @@ macro_rules! integers {
 
 integers!(i8, i16, i32, i64);
 
-/// The operands of a row whose result overflows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outside<N>(pub N, pub N);
-
-/// Computes the results of `rows` rows. Values under a NULL are undefined.
-///
-/// # Errors
-/// Returns the operands of the first row that is not NULL and overflows.
-pub fn calculated<N: Integer>(
-    sign: Sign,
+#[inline(always)]
+fn calculated<N: Copy>(
     a: Side<'_, N>,
     b: Side<'_, N>,
     rows: usize,
     nulls: Option<&NullBuffer>,
+    step: impl Fn(N, N) -> (N, bool) + Copy,
 ) -> Result<Vec<N>, Outside<N>> {
-    // The operator is chosen outside of the loop.
-    let (out, is_over) = match sign {
-        Sign::Plus => folded(a, b, rows, |a, b| a.overflowing(Sign::Plus, b)),
-        Sign::Minus => folded(a, b, rows, |a, b| a.overflowing(Sign::Minus, b)),
-        Sign::Times => folded(a, b, rows, |a, b| a.overflowing(Sign::Times, b)),
-    };
+    let (out, is_over) = folded(a, b, rows, step);
     if is_over {
         let (a, b) = (values(a, rows), values(b, rows));
         let is_there = |row: &usize| nulls.is_none_or(|nulls| nulls.is_valid(*row));
-        let over = (0..rows).filter(is_there).find(|row| a[*row].overflowing(sign, b[*row]).1);
+        let over = (0..rows).filter(is_there).find(|row| step(a[*row], b[*row]).1);
         if let Some(row) = over {
             return Err(Outside(a[row], b[row]));
         }
@@ -104,15 +112,15 @@ mod tests {
     #[test]
     fn the_first_row_outside_is_named() {
         let values = [1, i64::MAX, i64::MAX];
-        let found = calculated(Sign::Plus, Side::Many(&values), Side::One(1), 3, None);
+        let found = i64::calculated(Sign::Plus, Side::Many(&values), Side::One(1), 3, None);
         assert_eq!(found, Err(Outside(i64::MAX, 1)));
         let nulls = NullBuffer::from(vec![true, false, false]);
-        let found = calculated(Sign::Plus, Side::Many(&values), Side::One(1), 3, Some(&nulls)).map(|out| out[0]);
+        let found = i64::calculated(Sign::Plus, Side::Many(&values), Side::One(1), 3, Some(&nulls)).map(|out| out[0]);
         assert_eq!(found, Ok(2));
         assert_eq!(
-            calculated(Sign::Times, Side::One(46_341_i32), Side::Many(&[2, 3]), 2, None),
+            i32::calculated(Sign::Times, Side::One(46_341), Side::Many(&[2, 3]), 2, None),
             Ok(vec![92_682, 139_023])
         );
-        assert!(calculated(Sign::Minus, Side::One(-128_i8), Side::One(1), 1, None).is_err());
+        assert!(i8::calculated(Sign::Minus, Side::One(-128), Side::One(1), 1, None).is_err());
     }
 }

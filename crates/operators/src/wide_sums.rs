@@ -1,6 +1,7 @@
 //! Exact sums of integers and of decimals' digits, in more than 128 bits.
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Int64Type, UInt64Type, i256};
 
 /// A sum and the number of its values.
@@ -19,7 +20,14 @@ impl WideSum {
     fn add(&mut self, value: i128) {
         let (low, is_over) = self.low.overflowing_add(value);
         self.low = low;
-        self.wraps += if is_over { if value < 0 { -1 } else { 1 } } else { 0 };
+        if is_over {
+            self.wrap(value);
+        }
+    }
+
+    #[cold]
+    fn wrap(&mut self, value: i128) {
+        self.wraps += if value < 0 { -1 } else { 1 };
     }
 
     /// Creates a sum from a known value.
@@ -47,10 +55,41 @@ impl WideSum {
     /// Adds the values of an array, or subtracts them.
     pub fn add_all(&mut self, array: &ArrayRef, is_leaving: bool) {
         each_wide(array, |_, value| self.join(&WideSum::new(if is_leaving { value.wrapping_neg() } else { value }, 0)));
-        each(array, |_, value| self.add(if is_leaving { value.wrapping_neg() } else { value }));
+        match array.as_primitive_opt::<Int64Type>() {
+            Some(array) => {
+                let sum = sum_of(array);
+                self.add(if is_leaving { -sum } else { sum });
+            }
+            None => each(array, |_, value| self.add(if is_leaving { value.wrapping_neg() } else { value })),
+        }
         let count = (array.len() - array.null_count()) as i64;
         self.count += if is_leaving { -count } else { count };
     }
+}
+
+/// Sums integers exactly: their upper and lower halves apart, each in 64 bits, which the compiler vectorizes.
+fn sum_of(array: &Int64Array) -> i128 {
+    /// The sums of this many halves of 32 bits fit 64 bits.
+    const ROWS_MAX: usize = 1 << 16;
+    let mut sum = 0;
+    let mut from = 0;
+    for values in array.values().chunks(ROWS_MAX) {
+        let (mut high, mut low) = (0_i64, 0_u64);
+        let mut add = |value: i64| {
+            high += value >> 32;
+            low += u64::from(value as u32);
+        };
+        match array.nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => values.iter().for_each(|value| add(*value)),
+            Some(nulls) => {
+                let is_valid = |(row, value): (usize, &i64)| if nulls.is_valid(from + row) { *value } else { 0 };
+                values.iter().enumerate().map(is_valid).for_each(add);
+            }
+        }
+        sum += (i128::from(high) << 32) + i128::from(low);
+        from += values.len();
+    }
+    sum
 }
 
 /// Adds rows to the sums of their groups. `filter` is true for the rows to add.
@@ -88,23 +127,22 @@ fn each_wide(array: &ArrayRef, mut step: impl FnMut(usize, i256)) {
 
 /// Calls `step` with the values of a 64-bit integer or 128-bit decimal array that are not NULL.
 #[inline(always)]
-fn each(array: &ArrayRef, mut step: impl FnMut(usize, i128)) {
+fn each(array: &ArrayRef, step: impl FnMut(usize, i128)) {
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-    let is_there = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
     match array.data_type() {
-        DataType::Int64 => {
-            let values = array.as_primitive::<Int64Type>().values();
-            values.iter().enumerate().filter(|(row, _)| is_there(*row)).for_each(|(row, v)| step(row, i128::from(*v)));
-        }
-        DataType::UInt64 => {
-            let values = array.as_primitive::<UInt64Type>().values();
-            values.iter().enumerate().filter(|(row, _)| is_there(*row)).for_each(|(row, v)| step(row, i128::from(*v)));
-        }
-        DataType::Decimal128(..) => {
-            let values = array.as_primitive::<Decimal128Type>().values();
-            values.iter().enumerate().filter(|(row, _)| is_there(*row)).for_each(|(row, v)| step(row, *v));
-        }
+        DataType::Int64 => each_value(array.as_primitive::<Int64Type>().values(), nulls, step),
+        DataType::UInt64 => each_value(array.as_primitive::<UInt64Type>().values(), nulls, step),
+        DataType::Decimal128(..) => each_value(array.as_primitive::<Decimal128Type>().values(), nulls, step),
         _ => {}
+    }
+}
+
+#[inline(always)]
+fn each_value<N: Copy + Into<i128>>(values: &[N], nulls: Option<&NullBuffer>, mut step: impl FnMut(usize, i128)) {
+    let rows = values.iter().enumerate();
+    match nulls {
+        None => rows.for_each(|(row, value)| step(row, (*value).into())),
+        Some(nulls) => rows.filter(|(row, _)| nulls.is_valid(*row)).for_each(|(row, value)| step(row, (*value).into())),
     }
 }
 

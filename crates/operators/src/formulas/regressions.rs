@@ -86,9 +86,11 @@ fn add_one(state: &mut Numbers, values: &[f64]) {
 fn add_two(state: &mut Numbers, values: &[f64]) {
     let (y, x) = (values[0], values[1]);
     let (n, dy, dx) = (state[COUNT] + 1.0, y - state[MEAN], x - state[MEAN_X]);
+    // One division instead of two: it takes most of the time of a row.
+    let share = 1.0 / n;
     state[COUNT] = n;
-    state[MEAN] += dy / n;
-    state[MEAN_X] += dx / n;
+    state[MEAN] += dy * share;
+    state[MEAN_X] += dx * share;
     state[SQUARES] += dy * (y - state[MEAN]) + spread_of(y);
     state[SQUARES_X] += dx * (x - state[MEAN_X]) + spread_of(x);
     state[PRODUCTS] += dy * (x - state[MEAN_X]) + spread_of(y + x);

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use std::sync::{Arc, LazyLock};
-use tidalite_operators::checked::{self, Integer, Outside, Side, Sign};
+use tidalite_operators::checked::{Integer, Outside, Side, Sign};
 
 /// The operators and the names of their functions.
 const OPERATORS: [(Operator, &str); 3] =
@@ -191,7 +191,7 @@ where
         return Ok(Arc::new(PrimitiveArray::<T>::new_null(rows)));
     };
     let nulls = NullBuffer::union(a_nulls, b_nulls);
-    let out = checked::calculated(sign(operator), a, b, rows, nulls.as_ref()).map_err(|Outside(a, b)| {
+    let out = T::Native::calculated(sign(operator), a, b, rows, nulls.as_ref()).map_err(|Outside(a, b)| {
         let name = door::type_of(&T::DATA_TYPE).map_or_else(String::new, |own| own.to_string());
         Error::invalid(format!("value out of range: {a} {operator} {b} does not fit {name}"))
     })?;
