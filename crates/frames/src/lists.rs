@@ -5,6 +5,7 @@ use crate::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use tidalite_types::views::NULL_ELEMENT_BITS;
 
 /// How many dimensions a type of lists has, when its innermost values are numbers.
 pub(crate) fn dims(data_type: &DataType) -> Option<u8> {
@@ -60,14 +61,15 @@ fn flatten(
     if *extents[level].get_or_insert(len) != len {
         return Err("sub-arrays must have matching dimensions".to_owned());
     }
-    if list.null_count() > 0 {
-        return Err("an array may not hold NULL".to_owned());
-    }
     if level + 1 == extents.len() {
         check_exact(list)?;
         let doubles = cast(list, &DataType::Float64).map_err(|e| e.to_string())?;
-        numbers.extend_from_slice(doubles.as_primitive::<Float64Type>().values());
+        let null = f64::from_bits(NULL_ELEMENT_BITS);
+        numbers.extend(doubles.as_primitive::<Float64Type>().iter().map(|number| number.unwrap_or(null)));
         return Ok(());
+    }
+    if list.null_count() > 0 {
+        return Err("a sub-array of an array may not be NULL".to_owned());
     }
     (0..list.len()).try_for_each(|i| flatten(&child(list, i), level + 1, extents, numbers, room))
 }
@@ -77,10 +79,10 @@ fn check_exact(list: &ArrayRef) -> Result<(), String> {
     let rounded = |value: i128| value as f64 as i128 != value;
     let found = match list.data_type() {
         DataType::Int64 => {
-            list.as_primitive::<Int64Type>().values().iter().map(|v| i128::from(*v)).find(|v| rounded(*v))
+            list.as_primitive::<Int64Type>().iter().flatten().map(i128::from).find(|v| rounded(*v))
         }
         DataType::UInt64 => {
-            list.as_primitive::<UInt64Type>().values().iter().map(|v| i128::from(*v)).find(|v| rounded(*v))
+            list.as_primitive::<UInt64Type>().iter().flatten().map(i128::from).find(|v| rounded(*v))
         }
         _ => None,
     };

@@ -4,7 +4,10 @@
 //! else its first 4 bytes, buffer number (u32, always 0 here) and offset into the data (u32).
 //!
 //! A `DOUBLE[]…` value is the extents of its dimensions (u32 each, outermost first) and then the doubles in
-//! row-major order (8 bytes each), all little-endian.
+//! row-major order (8 bytes each), all little-endian. An element that is NULL is the NaN [`NULL_ELEMENT_BITS`].
+
+/// The bits of an array element that is NULL: a NaN, the one that R uses for NA.
+pub const NULL_ELEMENT_BITS: u64 = 0x7FF0_0000_0000_07A2;
 
 /// A view of at most this many bytes carries the value itself.
 pub const INLINE_BYTES: usize = 12;

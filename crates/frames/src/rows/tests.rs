@@ -7,6 +7,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{Float64Type, Int8Type, Int64Type, i256};
 use std::sync::Arc;
+use tidalite_types::views::NULL_ELEMENT_BITS;
 use tidalite_types::{Column, ColumnId, ColumnSchema, PartitionBy, Values};
 
 fn frame(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
@@ -132,9 +133,11 @@ fn lists_of_numbers_are_arrays() {
     let expected: Vec<u8> =
         [2_u32.to_le_bytes().to_vec(), 1.5_f64.to_le_bytes().to_vec(), 2.0_f64.to_le_bytes().to_vec()].concat();
     assert_eq!(views.get(0), expected);
-    let holes = ListArray::from_iter_primitive::<Float64Type, _, _>(vec![Some(vec![None])]);
-    let error = batch(&frame(vec![("a", Arc::new(holes))]), None, Symbols::Auto).unwrap_err();
-    assert_eq!(error.message, "column \"a\", row 0: an array may not hold NULL");
+    let holes = ListArray::from_iter_primitive::<Float64Type, _, _>(vec![Some(vec![Some(f64::NAN), None])]);
+    let (_, column) = only(Arc::new(holes));
+    let Values::Views(views) = column.values else { panic!("arrays are views") };
+    assert_eq!(views.get(0)[4..12], f64::NAN.to_le_bytes());
+    assert_eq!(views.get(0)[12..], NULL_ELEMENT_BITS.to_le_bytes());
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tidalite_storage::segment::TextRows;
 use tidalite_storage::{Block, BlockData};
 use tidalite_types::column_type::Physical;
-use tidalite_types::views::view_bytes;
+use tidalite_types::views::{NULL_ELEMENT_BITS, view_bytes};
 use tidalite_types::{Column, ColumnType, TimeUnit, Values, Views};
 
 use crate::{Error, Result};
@@ -266,7 +266,9 @@ fn doubles(views: &[u128], data: &[u8], nulls: Option<NullBuffer>, dims: u8) -> 
             Error::new(tidalite_types::ErrorKind::Corrupt, format!("row {row} of an array column is malformed"))
         })?;
     }
-    let mut array: ArrayRef = Arc::new(Float64Array::from(numbers));
+    let is_null = |number: &f64| number.to_bits() == NULL_ELEMENT_BITS;
+    let elements = numbers.iter().any(is_null).then(|| numbers.iter().map(|number| !is_null(number)).collect());
+    let mut array: ArrayRef = Arc::new(Float64Array::new(numbers.into(), elements));
     let mut data_type = DataType::Float64;
     for (level, offsets) in offsets.into_iter().enumerate().rev() {
         let nulls = if level == 0 { nulls.clone() } else { None };

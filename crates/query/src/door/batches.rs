@@ -16,6 +16,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use tidalite_types::column_type::Physical;
+use tidalite_types::views::NULL_ELEMENT_BITS;
 use tidalite_types::{Batch, BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
 /// A column that rows are written to.
@@ -448,12 +449,13 @@ fn flatten(
     if *extents[level].get_or_insert(len) != len {
         return Err("sub-arrays must have matching dimensions");
     }
-    if list.null_count() > 0 {
-        return Err("an array may not hold NULL");
-    }
     if level + 1 == extents.len() {
-        numbers.extend_from_slice(list.as_primitive::<Float64Type>().values());
+        let null = f64::from_bits(NULL_ELEMENT_BITS);
+        numbers.extend(list.as_primitive::<Float64Type>().iter().map(|number| number.unwrap_or(null)));
         return Ok(());
+    }
+    if list.null_count() > 0 {
+        return Err("a sub-array of an array may not be NULL");
     }
     (0..list.len()).try_for_each(|i| flatten(&list.as_list::<i32>().value(i), level + 1, extents, numbers))
 }
