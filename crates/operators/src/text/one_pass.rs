@@ -24,6 +24,8 @@ enum Part {
     Group(Set),
     /// Up to the end, which has to be on the same line.
     Rest,
+    /// Up to the end, over line breaks: `.*` of a pattern that begins with `(?s)`.
+    RestOfLines,
 }
 
 /// Bytes, of which the first eight are one number.
@@ -56,11 +58,12 @@ impl OnePass {
     /// `None` when the pattern is not understood.
     #[must_use]
     pub fn of(pattern: &str) -> Option<OnePass> {
-        let mut rest = pattern.strip_prefix('^')?.strip_suffix('$')?;
+        let has_lines = pattern.strip_prefix("(?s)");
+        let mut rest = has_lines.unwrap_or(pattern).strip_prefix('^')?.strip_suffix('$')?;
         let mut parts: Vec<Part> = Vec::new();
         while !rest.is_empty() {
             if rest == ".*" {
-                parts.push(Part::Rest);
+                parts.push(if has_lines.is_some() { Part::RestOfLines } else { Part::Rest });
                 break;
             }
             let (part, after) = next(rest)?;
@@ -107,6 +110,7 @@ impl OnePass {
                     (taken > 0).then_some(taken)
                 }
                 Part::Rest => memchr(b'\n', rest).is_none().then_some(rest.len()),
+                Part::RestOfLines => Some(rest.len()),
             };
             match taken {
                 Some(taken) => at += taken,
@@ -179,7 +183,7 @@ impl Part {
         match self {
             Part::Text(text) => text.bytes[0] == byte,
             // What follows it is not looked at.
-            Part::Maybe(..) | Part::Rest => true,
+            Part::Maybe(..) | Part::Rest | Part::RestOfLines => true,
             Part::Group(set) => set.has(byte),
         }
     }

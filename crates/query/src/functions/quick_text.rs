@@ -125,6 +125,7 @@ mod tests {
         let patterns = [
             host,
             r"^a?([^b]+)b.*$",
+            r"(?s)^a?([^b]+)b.*$",
             r"^(?:ab)?([ab]+)$",
             r"^x([a]+)b$",
             r"^a?a?([^/]+)/$",
@@ -157,6 +158,6 @@ mod tests {
                 }
             }
         }
-        assert!(known == 5 && matched > 300, "{known} patterns, {matched} matches");
+        assert!(known == 6 && matched > 300, "{known} patterns, {matched} matches");
     }
 }

@@ -41,6 +41,7 @@ mod ordered_aggregates;
 mod physical;
 mod pivot;
 mod recursive;
+mod regex;
 mod relations;
 mod sample_by;
 mod settled;

@@ -11,10 +11,12 @@
 //! - An order names nothing twice: `ORDER BY a, b, a` is `ORDER BY a, b`. The stock aggregates count on it. Those to which
 //!   no order matters have none.
 //! - Lists that leave no value leave NULL ([`lists`]).
+//! - `.` of a regular expression matches line breaks, too ([`regex`]).
 //! - Texts put together by `||` have a limit, as those of other functions have.
 
 use super::distinct_on::{self, each_once};
 use super::lists;
+use super::regex;
 use super::time_casts;
 use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
@@ -113,6 +115,9 @@ pub(super) fn settled_expr(expr: Expr) -> Result<Expr> {
 fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if let Some(compared) = time_casts::compared_anew(&expr, schema)? {
         return Ok(Transformed::yes(compared));
+    }
+    if let Some(flagged) = regex::with_flag(&expr, schema)? {
+        return Ok(Transformed::yes(flagged));
     }
     match expr {
         Expr::Cast(Cast { expr, field }) => match bytes_of_text(&expr, &field)? {
@@ -467,7 +472,7 @@ pub(super) fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-fn together(left: Expr, right: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+pub(super) fn together(left: Expr, right: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let are_texts = [&left, &right].iter().all(|side| side.get_type(schema).is_ok_and(|t| is_text(&t)));
     let whole = BinaryExpr::new(Box::new(left), Operator::StringConcat, Box::new(right));
     let Some(function) = scalar_named(text_times::TOGETHER).filter(|_| are_texts) else {
