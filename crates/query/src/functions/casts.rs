@@ -40,7 +40,8 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-fn is_own(from: &DataType, to: &DataType) -> bool {
+/// Returns true if a cast between two types is a call of ours.
+pub(crate) fn is_own(from: &DataType, to: &DataType) -> bool {
     let is_fraction = from.is_floating() || from.is_decimal();
     if from == to {
         return false;

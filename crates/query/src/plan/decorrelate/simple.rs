@@ -3,10 +3,13 @@
 
 use super::predicates::{has_subquery, keeps_one};
 use super::references::free;
-use datafusion::common::{Column, Result};
+use crate::functions::casts;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, Distinct, Expr, Filter, Join, LogicalPlan, Operator, Projection, Sort, Subquery, SubqueryAlias,
+    BinaryExpr, Distinct, Expr, ExprSchemable, Filter, Join, LogicalPlan, Operator, Projection, Sort, Subquery, SubqueryAlias,
 };
 
 /// Returns true if a sub-query is an aggregate of the rows equal to the outer row: one row each.
@@ -94,7 +97,7 @@ fn is_filtered(plan: &LogicalPlan, only_equal: bool) -> Result<bool> {
                 if has_subquery(part) {
                     return is_own(part, plan);
                 }
-                Ok(!part.contains_outer() || !only_equal || is_equality(part))
+                Ok(!part.contains_outer() || !only_equal || is_equality(part, input.schema())?)
             };
             for part in split_conjunction(predicate) {
                 if !is_allowed(part)? {
@@ -119,9 +122,27 @@ fn is_own(part: &Expr, plan: &LogicalPlan) -> Result<bool> {
 }
 
 /// Of a column, by which the stock rule then groups.
-fn is_equality(part: &Expr) -> bool {
-    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
+fn is_equality(part: &Expr, schema: &DFSchema) -> Result<bool> {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return Ok(false) };
     let is_outer = |side: &Expr| side.contains_outer() && side.column_refs().is_empty();
     let is_inner = |side: &Expr| matches!(side, Expr::Column(_));
-    (is_outer(left) && is_inner(right)) || (is_inner(left) && is_outer(right))
+    let (inner, outer) = if is_inner(left) { (left, right) } else { (right, left) };
+    if !is_inner(inner) || !is_outer(outer) {
+        return Ok(false);
+    }
+    Ok(stays_a_column(&inner.get_type(schema)?, &outer.get_type(schema)?))
+}
+
+/// Returns true if a column that is compared with another type is not hidden by a function call.
+///
+/// The stock rule knows columns and their casts, not the calls that replace some of the casts.
+fn stays_a_column(inner: &DataType, outer: &DataType) -> bool {
+    match comparison_coercion(inner, outer) {
+        Some(common) => !casts::is_own(inner, &common) && (!is_time(inner) || *inner == common),
+        None => true,
+    }
+}
+
+fn is_time(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Timestamp(..) | DataType::Date32)
 }
