@@ -88,7 +88,7 @@ def calculated(op, type_a, a, type_b, b):
     if op == "*":
         return shown(a * b, whole_a + whole_b, scale_a + scale_b)
     if op == "/":
-        scale = max(scale, 16)
+        scale = max(scale_a + 4, scale_b)
         return shown(half_up(a / b, scale), whole_a + scale_b, scale)
     if op == "%":
         return shown(a % b, max(min(whole_a, whole_b), 1), scale)

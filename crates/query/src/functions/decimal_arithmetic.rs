@@ -2,8 +2,8 @@
 //! two DECIMAL(38,18) of 100 or more.
 //!
 //! The result type holds every result exactly, up to 76 digits. Where 76 digits are too few, the scale is reduced, at
-//! least to that of both operands and [`SCALE_MIN`], and results are rounded, halves away from zero. Quotients have a
-//! scale of at least [`QUOTIENT_SCALE_MIN`]. Overflow is an error.
+//! least to that of both operands and [`SCALE_MIN`], and results are rounded, halves away from zero. Quotients have
+//! [`QUOTIENT_DIGITS`] digits more than the dividend, or the scale of the divisor if that is larger. Overflow is an error.
 
 use crate::Error;
 use crate::decimal::{self, Decimal, WIDE_DIGITS, arrow_decimal, as_decimal_type, decimal_type, divided};
@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 /// Minimum scale that a product keeps.
 const SCALE_MIN: i32 = 18;
-/// Minimum scale of a quotient, as PostgreSQL has for small numbers.
-const QUOTIENT_SCALE_MIN: i32 = 16;
+/// Digits of a quotient beyond the scale of the dividend, as in MySQL (`div_precision_increment`) and DataFusion.
+const QUOTIENT_DIGITS: i32 = 4;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Arithmetic {
@@ -55,7 +55,7 @@ fn result_type(operator: Operator, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> Da
             arrow_decimal(whole1 + whole2 + exact, exact.min((wide - whole1 - whole2).max(least)))
         }
         Operator::Divide => {
-            let scale = scale.max(QUOTIENT_SCALE_MIN);
+            let scale = (s1 + QUOTIENT_DIGITS).max(s2);
             arrow_decimal(whole1 + s2 + scale, scale)
         }
         Operator::Modulo => arrow_decimal(whole1.min(whole2).max(1) + scale, scale),
@@ -297,7 +297,12 @@ mod tests {
         let quotients = shown(Operator::Divide, &a, &b).expect("room");
         assert_eq!(
             quotients,
-            ["3.500000000000000000", "-3.500000000000000000", "0.333333333333333333", "0.666666666666666667"]
+            [
+                "3.5000000000000000000000",
+                "-3.5000000000000000000000",
+                "0.3333333333333333333333",
+                "0.6666666666666666666667"
+            ]
         );
         let rests = shown(Operator::Modulo, &a, &b).expect("room");
         assert_eq!(rests[..2], ["1.000000000000000000", "-1.000000000000000000"]);
