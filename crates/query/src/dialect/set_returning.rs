@@ -4,6 +4,7 @@
 //! `generate_subscripts` and `_pg_expandarray` become unnested lists.
 
 use super::{TidaliteDialect, relations};
+use super::laterals::columns_of;
 use super::sequences::call;
 use crate::functions::meta;
 use datafusion::sql::sqlparser::ast::{
@@ -111,7 +112,9 @@ fn as_query(factor: &mut TableFactor) {
     let TableFactor::Table { name, alias, args: Some(arguments), with_ordinality: false, .. } = factor else { return };
     let plain = name.to_string();
     let is_scalar = meta::names().any(|known| known == plain);
-    let is_series = plain == "generate_series" && !arguments.args.iter().all(is_constant);
+    // Series of columns are rewritten by `laterals`.
+    let is_series =
+        plain == "generate_series" && !arguments.args.iter().all(is_constant) && !arguments.args.iter().any(has_column);
     if plain.starts_with("__") || !is_series && (!is_scalar || meta::table_names().any(|known| known == plain)) {
         return;
     }
@@ -120,6 +123,7 @@ fn as_query(factor: &mut TableFactor) {
         _ => None,
     });
     let Some(exprs) = exprs.collect::<Option<Vec<_>>>() else { return };
+    let lateral = arguments.args.iter().any(has_column);
     let value = call(&plain, exprs);
     let value = if is_series { call("unnest", vec![value]) } else { value };
     let named = alias.take();
@@ -131,7 +135,11 @@ fn as_query(factor: &mut TableFactor) {
         select.projection = vec![SelectItem::ExprWithAlias { expr: value, alias: column }];
     }
     let alias = TableAlias { explicit: true, name: table, columns: Vec::new(), at: None };
-    *factor = TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None };
+    *factor = TableFactor::Derived { lateral, subquery, alias: Some(alias), sample: None };
+}
+
+fn has_column(arg: &FunctionArg) -> bool {
+    matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if !columns_of(expr).is_empty())
 }
 
 /// Returns true if the argument is constant, as a table function requires.

@@ -1,5 +1,6 @@
 //! VALUES whose column has text beside what says its type: `VALUES (TIMESTAMP '2024-01-01'), ('2024-01-02')`. As in
-//! PostgreSQL, a text in quotes is of the type that the others have.
+//! PostgreSQL, a text in quotes is of the type that the others have. NULL is, too: the planner wants one type with one
+//! mark in all rows.
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Ident, ObjectName, TimezoneInfo, TypedString, Value, Values,
@@ -13,7 +14,8 @@ pub(super) fn typed(values: &mut Values) {
         let is_finer = matches!(known, DataType::Timestamp(..)) && cells().any(|cell| text(cell).is_some_and(is_fine));
         let known = if is_finer { nanoseconds() } else { known };
         for row in &mut values.rows {
-            let Some(cell) = row.content.get_mut(at).filter(|cell| is_finer || text(cell).is_some()) else { continue };
+            let is_open = |cell: &&mut Expr| is_finer || text(cell).is_some() || is_null(cell);
+            let Some(cell) = row.content.get_mut(at).filter(is_open) else { continue };
             let expr = Box::new(std::mem::replace(cell, Expr::Value(Value::Null.into())));
             let (kind, data_type) = (CastKind::Cast, known.clone());
             *cell = Expr::Cast { kind, expr, data_type, array: false, format: None };
@@ -40,6 +42,10 @@ fn type_of(cell: &Expr) -> Option<DataType> {
         }
         _ => None,
     }
+}
+
+fn is_null(cell: &Expr) -> bool {
+    matches!(cell, Expr::Value(value) if value.value == Value::Null)
 }
 
 fn text(cell: &Expr) -> Option<&str> {
