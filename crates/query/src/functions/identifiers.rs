@@ -4,7 +4,7 @@ use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use crate::door::batches::{ipv4_bits, uuid_bytes};
 use datafusion::arrow::array::{
-    ArrayRef, AsArray, FixedSizeBinaryBuilder, StringViewArray, StringViewBuilder, UInt32Array,
+    Array, ArrayRef, AsArray, FixedSizeBinaryBuilder, StringViewArray, StringViewBuilder, UInt32Array,
 };
 use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::common::{DataFusionError, Result as DFResult};
@@ -30,7 +30,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         takes: "a UUID",
         kinds: &[Kind::Any],
         gives: Gives::Text,
-        call: |call| Ok(uuid_texts(call)),
+        call: |call| Ok(uuid_texts(&call.columns[0])),
         ..PLAIN
     },
     Scalar {
@@ -38,7 +38,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         takes: "an IPv4 address",
         kinds: &[Kind::Any],
         gives: Gives::Text,
-        call: |call| Ok(ipv4_texts(call)),
+        call: |call| Ok(ipv4_texts(&call.columns[0])),
         ..PLAIN
     },
     Scalar {
@@ -57,9 +57,10 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
 
 const OF_TEXT: Scalar = Scalar { takes: "a text", kinds: &[Kind::Text], ..PLAIN };
 
-fn uuid_texts(call: &Call) -> ArrayRef {
-    let values = call.columns[0].as_fixed_size_binary();
-    let (mut out, mut text) = (StringViewBuilder::with_capacity(call.rows), String::new());
+/// Returns the texts of UUIDs, 16 bytes each.
+pub(super) fn uuid_texts(column: &ArrayRef) -> ArrayRef {
+    let values = column.as_fixed_size_binary();
+    let (mut out, mut text) = (StringViewBuilder::with_capacity(column.len()), String::new());
     for value in values {
         let Some(value) = value else {
             out.append_null();
@@ -76,8 +77,9 @@ fn uuid_texts(call: &Call) -> ArrayRef {
     Arc::new(out.finish())
 }
 
-fn ipv4_texts(call: &Call) -> ArrayRef {
-    let values = call.columns[0].as_primitive::<UInt32Type>();
+/// Returns the texts of IPv4 addresses.
+pub(super) fn ipv4_texts(column: &ArrayRef) -> ArrayRef {
+    let values = column.as_primitive::<UInt32Type>();
     let texts = values.iter().map(|value| value.map(|bits| Ipv4Addr::from(bits).to_string()));
     Arc::new(texts.collect::<StringViewArray>())
 }

@@ -1,5 +1,6 @@
 //! JSON constructors: `json_build_object('a', 1, …)`, `json_build_array(…)` and `to_json(x)`, as in PostgreSQL.
 
+use super::identifiers;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
@@ -28,7 +29,11 @@ const OF_VALUES: Scalar = Scalar { kinds: &[Kind::Any], least: 0, is_variadic: t
 /// Converts the values of a column to JSON. `is_json` is true if its texts are JSON already.
 pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Value>> {
     let texts = |column: &ArrayRef| -> Result<Vec<Option<String>>> {
-        let texts = cast(column, &DataType::Utf8View)?;
+        let texts = match column.data_type() {
+            DataType::UInt32 => identifiers::ipv4_texts(column),
+            DataType::FixedSizeBinary(_) => identifiers::uuid_texts(column),
+            _ => cast(column, &DataType::Utf8View)?,
+        };
         Ok(texts.as_string_view().iter().map(|text| text.map(str::to_owned)).collect())
     };
     let string = |text: Option<String>| text.map_or(Value::Null, Value::String);
@@ -41,6 +46,7 @@ pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Value>> {
                 |v: f64| serde_json::Number::from_f64(v).map_or_else(|| Value::String(v.to_string()), Value::Number);
             wide.as_primitive::<Float64Type>().iter().map(|v| v.map_or(Value::Null, number)).collect()
         }
+        DataType::UInt32 => texts(column)?.into_iter().map(string).collect(),
         // The text of a number is a JSON number with all its digits.
         t if t.is_numeric() => texts(column)?.into_iter().map(number).collect::<Result<_>>()?,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json => {
