@@ -46,3 +46,4 @@ pub use parameters::Parameter;
 pub use pg_catalog::{Setting, settings};
 pub use statement::Statement;
 pub use tables::in_schema;
+pub use tidalite_sql::position_of_name;

@@ -41,6 +41,21 @@ pub use token::{Symbol, Token, TokenKind};
 
 use ast::Statement;
 
+/// Returns the byte offset of the first word, quoted name or text constant that is `name`, in any case.
+#[must_use]
+pub fn position_of_name(text: &str, name: &str) -> Option<usize> {
+    let is_named = |token: &&Token| {
+        let written = token.span.slice(text);
+        match token.kind {
+            TokenKind::Word(_) => written.eq_ignore_ascii_case(name),
+            TokenKind::QuotedName => written[1..written.len() - 1].replace("\"\"", "\"").eq_ignore_ascii_case(name),
+            TokenKind::String => written[1..written.len() - 1].replace("''", "'").eq_ignore_ascii_case(name),
+            _ => false,
+        }
+    };
+    lexer::tokens(text).ok()?.iter().find(is_named).map(|token| token.span.start as usize)
+}
+
 /// Parses one statement; trailing semicolons are allowed.
 ///
 /// # Errors

@@ -158,11 +158,16 @@ impl Database {
         Arc::new(Handle { core: self.inner.core.clone(), _open: Some(self.inner.clone()) })
     }
 
-    /// Finds what a statement asks for and answers, without running it. `types` are those known of its parameters,
-    /// in their order.
+    /// Finds the types of the parameters and of the result of a statement, without running it. `types` are the known
+    /// types of parameters, in their order. The timeout and a cancel request end it as they end the statement.
     #[must_use]
-    pub fn describe(&self, sql: &str, types: Vec<Option<PgType>>) -> BoxFuture<'static, Result<Described>> {
-        self.inner.sessions().describe(self.host(), sql, types)
+    pub fn describe(
+        &self,
+        sql: &str,
+        types: Vec<Option<PgType>>,
+        options: QueryOptions,
+    ) -> BoxFuture<'static, Result<Described>> {
+        self.inner.sessions().describe(self.host(), sql, types, options)
     }
 
     /// Commits one change of schema or content.

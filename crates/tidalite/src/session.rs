@@ -263,12 +263,14 @@ impl Sessions {
         .boxed()
     }
 
-    /// Finds what a statement asks for and answers, without running it. `types` are those known of its parameters.
+    /// Finds the types of the parameters and of the result of a statement, without running it. `types` are the known
+    /// types of parameters. The timeout and a cancel request end it as they end the statement.
     pub fn describe(
         &self,
         host: Arc<dyn Host>,
         sql: &str,
         types: Vec<Option<PgType>>,
+        options: QueryOptions,
     ) -> BoxFuture<'static, Result<Described>> {
         let engine = match &self.shared.engine {
             Ok(engine) => engine,
@@ -276,13 +278,14 @@ impl Sessions {
         };
         let frames = Vec::new().into();
         let shared = self.shared.clone();
-        let session = Session { shared, host, started: Instant::now(), frames, is_read_only: false, session: None };
+        let entry = self.shared.running.enter(sql, options.client);
+        let deadline = self.shared.deadlines.add(options.timeout.unwrap_or(self.shared.timeout), &entry.cancel);
+        let (is_read_only, session) = (options.is_read_only, options.session);
+        let session = Session { shared, host, started: Instant::now(), frames, is_read_only, session };
         let sql = sql.to_owned();
-        let cancel = CancelToken::new();
-        let deadline = self.shared.deadlines.add(self.shared.timeout, &cancel);
         let described = async move {
             let _deadline = deadline;
-            session.describe(&sql, types, &cancel).await
+            session.describe(&sql, types, &entry.cancel).await
         };
         let described = engine.spawn(described.boxed());
         async move { described.await? }.boxed()
@@ -718,9 +721,7 @@ fn placed(mut error: Error, sql: &str) -> Error {
     if error.position.is_none()
         && let Some(name) = error.message.split('"').nth(1).filter(|name| !name.is_empty())
     {
-        // Lower-casing may change lengths; then the place would be wrong and there is none.
-        let (text, name) = (sql.to_ascii_lowercase(), name.to_ascii_lowercase());
-        error.position = text.find(&name);
+        error.position = tidalite_query::position_of_name(sql, name);
     }
     error
 }

@@ -79,8 +79,13 @@ impl Transaction {
 
     /// Returns the parameters and the result columns of a statement, as [`Database::describe`] does.
     #[must_use]
-    pub fn describe(&self, sql: &str, types: Vec<Option<PgType>>) -> BoxFuture<'static, Result<Described>> {
-        self.sessions.describe(self.host.clone(), sql, types)
+    pub fn describe(
+        &self,
+        sql: &str,
+        types: Vec<Option<PgType>>,
+        options: QueryOptions,
+    ) -> BoxFuture<'static, Result<Described>> {
+        self.sessions.describe(self.host.clone(), sql, types, options)
     }
 
     /// The schema of a table as the transaction sees it.

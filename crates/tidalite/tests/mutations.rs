@@ -166,7 +166,7 @@ fn no_statement_panics_or_takes_long() {
     while seconds.map_or(seed - from < STATEMENTS, |seconds| started.elapsed() < seconds) {
         let sql = mutated(&all, &mut fastrand::Rng::with_seed(seed));
         let begun = Instant::now();
-        let described = runtime.block_on(database.describe(&sql, Vec::new()));
+        let described = runtime.block_on(database.describe(&sql, Vec::new(), QueryOptions::default()));
         assert!(begun.elapsed() < LONG, "MUTATE_FROM={seed} took {:?}:\n{sql}", begun.elapsed());
         match described {
             Ok(_) => good += 1,

@@ -274,7 +274,7 @@ async fn nested_bad_input_is_refused_at_once() {
             ] {
                 let start = std::time::Instant::now();
                 assert!(db.database.execute(&sql, QueryOptions::default()).await.is_err());
-                assert!(db.database.describe(&sql, Vec::new()).await.is_err());
+                assert!(db.database.describe(&sql, Vec::new(), QueryOptions::default()).await.is_err());
                 assert!(start.elapsed() < Duration::from_secs(2), "{opening} {count}: {:?}", start.elapsed());
             }
         }

@@ -229,7 +229,7 @@ impl Session<'_> {
     }
 
     /// Makes the changes that statements asked for by `set_config`.
-    fn take_settings(&mut self) {
+    pub(super) fn take_settings(&mut self) {
         for change in self.variables.context().take_changes() {
             match self.variables.set(&change.name, Some(&change.value)) {
                 Ok(Some((name, value))) => self.out.parameter(name, &value),
@@ -329,14 +329,7 @@ impl Session<'_> {
     pub(super) async fn start(&mut self, sql: &str, text: &str, parameters: Vec<Parameter>) -> Step<Response> {
         let started = Instant::now();
         self.take_settings();
-        let options = QueryOptions {
-            timeout: self.variables.timeout,
-            client: self.client.to_owned(),
-            parameters,
-            frames: Vec::new(),
-            is_read_only: self.is_read_only(),
-            session: Some(self.variables.context()),
-        };
+        let options = QueryOptions { parameters, ..self.options() };
         let has_begun = self.has_begun();
         let response = match self.open_transaction() {
             None => self.run(self.shared.database.execute(text, options)).await?,
@@ -351,6 +344,18 @@ impl Session<'_> {
         };
         self.shared.counters.queries.observe(started.elapsed());
         response.map_err(|error| reported(sql, &error).into())
+    }
+
+    /// Returns the options of a statement without parameters.
+    pub(super) fn options(&self) -> QueryOptions {
+        QueryOptions {
+            timeout: self.variables.timeout,
+            client: self.client.to_owned(),
+            parameters: Vec::new(),
+            frames: Vec::new(),
+            is_read_only: self.is_read_only(),
+            session: Some(self.variables.context()),
+        }
     }
 
     /// Waits for a statement, unless the client leaves.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite::copy::{Copy, CopyFormat, CopyWhat, Name, with_client};
 use tidalite::types::pg_type::{self, PgType};
 use tidalite::types::{ColumnSchema, TableSchema};
-use tidalite::{QueryOptions, Response, Result as Done, Rows};
+use tidalite::{Response, Result as Done, Rows};
 
 /// How rows are written.
 struct Style {
@@ -69,14 +69,7 @@ impl Session<'_> {
         let width = if columns.is_empty() { schema.columns.len() } else { columns.len() };
         let mut rows = (copy.format == Some(CopyFormat::Binary)).then(|| Incoming::new(sent_columns(&schema, columns)));
         let copy = if rows.is_some() { as_csv(copy) } else { copy };
-        let options = QueryOptions {
-            timeout: self.variables.timeout,
-            client: self.client.to_owned(),
-            parameters: Vec::new(),
-            frames: Vec::new(),
-            is_read_only: self.is_read_only(),
-            session: Some(self.variables.context()),
-        };
+        let options = self.options();
         let begun = match &transaction {
             Some(transaction) => transaction.copy_in(sql, copy, options),
             None => self.shared.database.copy_in(sql, copy, options),

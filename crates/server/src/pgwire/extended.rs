@@ -76,9 +76,11 @@ impl Session<'_> {
         }
         let types =
             prepared.oids.iter().map(|oid| pg_type::by_oid(*oid).filter(|of| *of != pg_type::UNKNOWN)).collect();
+        self.take_settings();
+        let options = self.options();
         let describing = match self.begun_transaction() {
-            Some(transaction) => transaction.describe(prepared.text(), types),
-            None => self.shared.database.describe(prepared.text(), types),
+            Some(transaction) => transaction.describe(prepared.text(), types, options),
+            None => self.shared.database.describe(prepared.text(), types, options),
         };
         let described = tokio::select! {
             biased;
