@@ -14,10 +14,28 @@ pub(crate) fn with_hint(error: Error, text: &str, tokens: &[Token]) -> Error {
     }
     let end = tokens.len() - 1;
     let at = tokens.iter().position(|t| t.span.start as usize >= error.position).unwrap_or(end);
+    if let Some(hint) = of_another_dialect(text, tokens, at) {
+        return error.with_hint(hint);
+    }
     let found = [at.checked_sub(1), Some(at)].into_iter().flatten().find_map(|at| misspelt(text, tokens, at));
     match found {
         Some((keyword, word)) => error.with_hint(format!("did you mean {keyword} instead of {word}?")),
         None => error,
+    }
+}
+
+/// Returns a hint for a form that other databases have and PostgreSQL does not.
+fn of_another_dialect(text: &str, tokens: &[Token], at: usize) -> Option<String> {
+    let word = |at: usize| tokens[at].span.slice(text);
+    let before = at.checked_sub(1).map(word).unwrap_or_default();
+    match (before.to_ascii_lowercase().as_str(), word(at).to_ascii_lowercase().as_str()) {
+        ("top", rows) if rows.starts_with(|c: char| c.is_ascii_digit()) => {
+            Some(format!("write LIMIT {rows} at the end of the query"))
+        }
+        (_, "isnot") => Some("write IS NOT".to_owned()),
+        (_, "=>") => Some("write >=".to_owned()),
+        (_, "=<") => Some("write <=".to_owned()),
+        _ => None,
     }
 }
 
@@ -99,6 +117,9 @@ mod tests {
             ("CREATE TABEL t (a INT)", "did you mean TABLE instead of TABEL?"),
             ("UPDATE t STE a = 1", "did you mean SET instead of STE?"),
             ("SELECT a FROM t JION u ON a = b", "did you mean JOIN instead of JION?"),
+            ("SELECT TOP 5 * FROM t", "write LIMIT 5 at the end of the query"),
+            ("SELECT a FROM t WHERE a ISNOT NULL", "write IS NOT"),
+            ("SELECT a FROM t WHERE a => 1", "write >="),
         ] {
             let error = crate::parse(text).expect_err(text);
             assert_eq!(error.hint.as_deref(), Some(hint), "{text}: {error}");

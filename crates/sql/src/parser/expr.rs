@@ -106,7 +106,11 @@ impl Parser<'_> {
     }
 
     /// Wraps `operand` in its prefix operators; each operator is one level of the tree.
+    ///
+    /// Each operator is its own inverse, or repeating it changes nothing. So at most two of a run are kept, and a run may
+    /// have any length.
     fn wrapped(&mut self, operand: Expr, operators: Vec<(UnaryOperator, Span)>) -> Result<Expr> {
+        let operators = shortened_runs(operators);
         if !operators.is_empty() {
             self.height = self.above(self.height + operators.len() - 1)?;
         }
@@ -159,4 +163,19 @@ impl Parser<'_> {
             _ => ExprKind::Field { operand, name: self.column_name()? },
         })
     }
+}
+
+/// Shortens each run of an operator to one or two, with the same result: an even run to two, an odd run to one.
+fn shortened_runs(operators: Vec<(UnaryOperator, Span)>) -> Vec<(UnaryOperator, Span)> {
+    let is_root = |op| matches!(op, UnaryOperator::SquareRoot | UnaryOperator::CubeRoot);
+    let mut out: Vec<(UnaryOperator, Span)> = Vec::new();
+    for (op, span) in operators {
+        let run = out.iter().rev().take_while(|(own, _)| *own == op).count();
+        if run == 2 && !is_root(op) {
+            out.pop();
+        } else {
+            out.push((op, span));
+        }
+    }
+    out
 }

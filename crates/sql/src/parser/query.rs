@@ -32,7 +32,13 @@ impl Parser<'_> {
     pub(super) fn query_tail(&mut self, first: Body, start: Span) -> Result<Query> {
         let first = self.set_terms(first, &[K::Intersect])?;
         let body = self.set_terms(first, &[K::Union, K::Except])?;
-        let order_by = if self.eat_all(&[K::Order, K::By]) { Some(self.order_by()?) } else { None };
+        let order_by = match self.eat(K::Order) {
+            true => {
+                self.expect(K::By)?;
+                Some(self.order_by()?)
+            }
+            false => None,
+        };
         let limit = self.limit()?;
         let locks = self.locks()?;
         Ok(Query { declare: Vec::new(), with: None, body, order_by, limit, locks, span: self.since(start) })

@@ -113,7 +113,8 @@ impl Parser<'_> {
         loop {
             if select.pivot.is_none() && self.keyword(0) == Some(K::Pivot) && self.is_symbol(1, Symbol::LeftParen) {
                 select.pivot = Some(Box::new(self.pivot_clause()?));
-            } else if select.group_by.is_none() && self.eat_all(&[K::Group, K::By]) {
+            } else if select.group_by.is_none() && self.eat(K::Group) {
+                self.expect(K::By)?;
                 select.group_by = Some(self.group_by()?);
             } else if select.sample_by.is_none() && self.sees_all(&[K::Sample, K::By]) {
                 select.sample_by = Some(Box::new(self.sample_by()?));

@@ -28,7 +28,8 @@ impl Parser<'_> {
 
     #[inline(never)]
     fn window_within(&mut self) -> Result<WindowSpec> {
-        let begins_clause = matches!((self.keyword(0), self.keyword(1)), (Some(K::Partition | K::Order), Some(K::By)))
+        let begins_clause = self.keyword(0) == Some(K::Order)
+            || (self.keyword(0), self.keyword(1)) == (Some(K::Partition), Some(K::By))
             || self.frame_units().is_some();
         let base = if self.is_column_name(0) && !begins_clause { Some(self.any_name()) } else { None };
         let mut spec =
@@ -36,7 +37,8 @@ impl Parser<'_> {
         if self.eat_all(&[K::Partition, K::By]) {
             spec.partition_by = self.list(Self::expr)?;
         }
-        if self.eat_all(&[K::Order, K::By]) {
+        if self.eat(K::Order) {
+            self.expect(K::By)?;
             spec.order_by = self.list(Self::order_item)?;
         }
         if let Some(units) = self.frame_units() {
