@@ -275,6 +275,11 @@ pub(crate) fn type_name(field: &Field) -> String {
         ) => {
             format!("{}[]", type_name(inner))
         }
+        (None, DataType::Struct(fields)) => {
+            let field = |field: &Arc<Field>| format!("{} {}", crate::names::quoted(field.name()), type_name(field));
+            format!("STRUCT({})", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        (None, DataType::Decimal256(precision, scale)) => format!("DECIMAL({precision},{scale})"),
         (None, other) => other.to_string().to_uppercase(),
     }
 }

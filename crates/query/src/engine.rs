@@ -869,7 +869,10 @@ fn placed_late(mut error: Error, words: &Words) -> Error {
     if error.position.is_none() {
         error.position = words.place_of_error(&error);
     }
-    error
+    match words.quoted_at(error.position) {
+        Some(written) => error.of_quoted_column(written),
+        None => error,
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What can go wrong between a statement's text and its rows.
 
 mod reworded;
+mod types;
 
 use crate::names::without_side;
 use datafusion::common::{DataFusionError, SchemaError};
@@ -79,6 +80,17 @@ impl Error {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Completes the error of a missing column whose name is in double quotes, as text constants are elsewhere.
+    #[must_use]
+    pub(crate) fn of_quoted_column(mut self, written: &str) -> Error {
+        let is_missing = self.kind == ErrorKind::NotFound && self.message.starts_with("column \"");
+        if is_missing && self.hint.is_none() {
+            self.message = format!("column \"{written}\" does not exist");
+            self.hint = Some(format!("text constants are in single quotes: '{written}'"));
+        }
         self
     }
 
@@ -234,14 +246,51 @@ fn from_plan(message: &str) -> Error {
     }
     if let Some(rest) = message.strip_prefix("Invalid function '") {
         let name = rest.split('\'').next().unwrap_or_default();
-        let mut error = Error::new(ErrorKind::NotFound, format!("function {name} does not exist"));
-        error.subject = Some(name.to_lowercase());
-        if let Some(near) = crate::names::nearest(name, crate::functions::meta::names()) {
-            error.hint = Some(format!("perhaps you meant {near}"));
-        }
-        return error;
+        return no_function(name);
     }
     Error::invalid(worded(message))
+}
+
+/// Names of functions in other databases, and their names here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("average", "avg"),
+    ("mean", "avg"),
+    ("std", "stddev"),
+    ("stdev", "stddev"),
+    ("len", "length"),
+    ("ifnull", "coalesce"),
+    ("isnull", "coalesce"),
+    ("iif", "switch"),
+    ("getdate", "now"),
+    ("date_add", "dateadd"),
+    ("date_diff", "datediff"),
+    ("datepart", "date_part"),
+    ("ucase", "upper"),
+    ("lcase", "lower"),
+    ("charindex", "strpos"),
+    ("group_concat", "string_agg"),
+    ("listagg", "string_agg"),
+    ("any", "first"),
+    ("argmax", "arg_max"),
+    ("argmin", "arg_min"),
+];
+
+fn no_function(name: &str) -> Error {
+    let folded = name.to_lowercase();
+    if crate::functions::meta::all().any(|(known, kind)| known == folded && kind == "window") {
+        let error = Error::invalid(format!("window function {folded} requires an OVER clause")).about(folded);
+        return error.with_code(SqlState::WRONG_OBJECT_TYPE);
+    }
+    let error = Error::new(ErrorKind::NotFound, format!("function {name} does not exist")).about(folded.clone());
+    let names = || crate::functions::meta::names();
+    let other = crate::names::nearest(&folded, OTHER_NAMES.iter().map(|(other, _)| *other));
+    let other = OTHER_NAMES.iter().find(|(known, _)| other == Some(*known)).map(|(_, own)| *own);
+    let is_other = OTHER_NAMES.iter().any(|(known, _)| *known == folded);
+    let near = if is_other { other } else { crate::names::nearest(&folded, names()).or(other) };
+    match near.filter(|near| names().any(|known| known == *near)) {
+        Some(near) => error.with_hint(format!("perhaps you meant {near}")),
+        None => error,
+    }
 }
 
 /// A message in the house's wording: one line, no prefix that names a library's stage, lower case, no full stop.
@@ -264,12 +313,13 @@ fn worded(message: &str) -> String {
     }
     let text = text.split("\nThis issue was likely caused by").next().unwrap_or_default();
     let text = text.trim_end_matches(|c: char| c == '.' || c.is_whitespace());
+    let text = types::in_sql(text);
     let mut chars = text.chars();
     match (chars.next(), chars.next()) {
         // An abbreviation such as SQL stays as it is.
         (Some(first), Some(second)) if first.is_uppercase() && !second.is_uppercase() => {
             first.to_lowercase().chain(text.chars().skip(1)).collect()
         }
-        _ => text.to_owned(),
+        _ => text,
     }
 }

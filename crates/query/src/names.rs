@@ -76,6 +76,12 @@ impl Words {
         (fold_name(word) == folded).then_some(word)
     }
 
+    /// Returns the name in double quotes that begins at a position.
+    pub(crate) fn quoted_at(&self, position: Option<usize>) -> Option<&str> {
+        let name = self.sql.get(position?..)?.strip_prefix('"')?;
+        name.find('"').map(|end| &name[..end])
+    }
+
     /// Where the folded word stands first, or a string, which is named by its text with a quote before it. Asked
     /// for errors only, and so read from the text again.
     pub(crate) fn place_of(&self, name: &str) -> Option<usize> {
@@ -99,8 +105,25 @@ impl Words {
         if text == "division by zero" {
             return self.place_of_division();
         }
+        if let Some(operands) = text.strip_prefix("operator does not exist: ") {
+            return operands.split(' ').nth(1).and_then(|operator| self.place_of_operator(operator));
+        }
         let clause = text.split(' ').next().filter(|w| w.len() > 2 && w.bytes().all(|b| b.is_ascii_uppercase()))?;
         self.place_of(&clause.to_lowercase())
+    }
+
+    /// Returns the position of an operator that the text has once.
+    fn place_of_operator(&self, operator: &str) -> Option<usize> {
+        let tokens = Tokenizer::new(&TidaliteDialect, &self.sql).tokenize_with_location().ok()?;
+        let is_same = |token: &Token| match token {
+            Token::SingleQuotedString(_) | Token::Whitespace(_) => false,
+            token => token.to_string().eq_ignore_ascii_case(operator),
+        };
+        let mut found = tokens.iter().filter(|token| is_same(&token.token));
+        match (found.next(), found.next()) {
+            (Some(only), None) => self.offset(only.span.start),
+            _ => None,
+        }
     }
 
     fn place_of_division(&self) -> Option<usize> {

@@ -197,7 +197,10 @@ fn not_found(path: &str) -> Error {
 }
 
 fn unreadable(url: &ListingTableUrl, error: Error) -> Error {
-    Error::new(error.kind(), format!("could not read {url}: {error}"))
+    // The stock text goes on about schemas.
+    let text = error.to_string();
+    let text = text.split(". Cannot infer schema").next().unwrap_or_default();
+    Error::new(error.kind(), format!("could not read {url}: {text}"))
 }
 
 fn refused(path: &str, error: &object_store::Error) -> Error {

@@ -132,8 +132,8 @@ impl Engine {
             }
             let is_ordered = query.ast.order_by.is_some();
             let mut values = Vec::with_capacity(rows);
-            for batch in &in_order(batches, is_ordered)? {
-                add(batch, &mut values)?;
+            if let Some(batch) = in_order(batches, is_ordered)? {
+                add(&batch, &mut values)?;
             }
             if values.is_empty() {
                 return Err(Error::invalid("the query for the values of a PIVOT gives none"));

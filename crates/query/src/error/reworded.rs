@@ -2,6 +2,7 @@
 //! what in the statement they are about.
 
 use super::Error;
+use super::types::{sql_type, sql_types};
 use tidalite_types::{ErrorKind, SqlState};
 
 const NO_FUNCTION: &str = "no function of that name takes such arguments; a cast may help";
@@ -13,7 +14,8 @@ pub(super) fn reworded(message: &str) -> Option<Error> {
     GROUPS.iter().find_map(|words| words(message))
 }
 
-const GROUPS: &[fn(&str) -> Option<Error>] = &[grouped, positions, casts, calls, operators, queries, patterns];
+const GROUPS: &[fn(&str) -> Option<Error>] = 
+    &[grouped, positions, casts, calls, operators, clauses, queries, patterns];
 
 fn about(message: String, subject: &str) -> Error {
     let mut error = Error::invalid(message);
@@ -33,6 +35,14 @@ fn last(name: &str) -> &str {
 }
 
 fn grouped(message: &str) -> Option<Error> {
+    if message.starts_with("HAVING clause references") {
+        let text = "columns in HAVING must appear in the GROUP BY clause or be used in an aggregate function";
+        return Some(about(text.to_owned(), "having").with_code(SqlState::GROUPING_ERROR));
+    }
+    if let Some(inner) = between(message, "calls cannot be nested: '", "(") {
+        let error = about("aggregate function calls cannot be nested".to_owned(), inner);
+        return Some(error.with_code(SqlState::GROUPING_ERROR));
+    }
     if message.contains("must appear in the GROUP BY clause") {
         let column = between(message, "column \"", "\"").or_else(|| between(message, "Column \"", "\""))?;
         let text =
@@ -61,6 +71,10 @@ fn casts(message: &str) -> Option<Error> {
         let (text, rest) = rest.split_once("' to value of ")?;
         let name = rest.split(" type").next()?;
         let error = about(format!("invalid input for type {}: \"{text}\"", sql_type(name)), &format!("'{text}"));
+        return Some(error.with_code(SqlState::INVALID_TEXT_REPRESENTATION));
+    }
+    if let Some(text) = between(message, "nvalid input syntax for type interval: \"", "\"") {
+        let error = about(format!("invalid input for type INTERVAL: \"{text}\""), &format!("'{text}"));
         return Some(error.with_code(SqlState::INVALID_TEXT_REPRESENTATION));
     }
     if let Some(rest) = message.split_once("an't cast value ").map(|(_, rest)| rest) {
@@ -176,6 +190,32 @@ fn operands(expr: &str) -> Option<String> {
     Some(format!("{}{sign}{}", sql_type(left), sql_type(right)))
 }
 
+/// Errors of LIMIT, OFFSET and WINDOW.
+fn clauses(message: &str) -> Option<Error> {
+    for clause in ["LIMIT", "OFFSET"] {
+        if let Some(found) = message.strip_prefix(&format!("Expected {clause} to be an integer or null, but got ")) {
+            let text = format!("argument of {clause} must be of type LONG, not {}", sql_type(found));
+            return Some(about(text, &clause.to_lowercase()).with_code(SqlState::DATATYPE_MISMATCH));
+        }
+    }
+    if message.starts_with("OFFSET must be >=0") {
+        return Some(about("OFFSET must not be negative".to_owned(), "offset"));
+    }
+    if let Some(name) = between(message, "he window ", " is not defined!") {
+        let error = about(format!("window \"{name}\" does not exist"), name);
+        return Some(error.with_code(SqlState::UNDEFINED_OBJECT));
+    }
+    if let Some(found) = message.strip_prefix("Unary operator 'NOT' requires a boolean expression, got ") {
+        let error = about(format!("argument of NOT must be of type BOOLEAN, not {}", sql_type(found)), "not");
+        return Some(error.with_code(SqlState::DATATYPE_MISMATCH));
+    }
+    if message.starts_with("Invalid escape character in LIKE expression") {
+        let error = about("invalid escape string".to_owned(), "escape");
+        return Some(error.with_hint("an escape string is empty or one character"));
+    }
+    None
+}
+
 fn queries(message: &str) -> Option<Error> {
     if message.contains("queries have different number of columns") {
         let what = message.split_whitespace().next().unwrap_or("UNION");
@@ -185,7 +225,7 @@ fn queries(message: &str) -> Option<Error> {
     if message.contains("he subquery should only return one column")
         || (message.contains("ource table contains") && message.contains("given as column alias"))
     {
-        return Some(Error::invalid("a sub-query has to give one column here").with_code(SqlState::SYNTAX_ERROR));
+        return Some(Error::invalid("subquery must return only one column").with_code(SqlState::SYNTAX_ERROR));
     }
     if message.contains("orrelated scalar subquery can only be used in") {
         let what = "a sub-query in ORDER BY can look only at outer columns that are selected";
@@ -212,6 +252,7 @@ fn patterns(message: &str) -> Option<Error> {
         let why = message.rsplit_once("error: ").map_or("it cannot be read", |(_, why)| why.trim());
         // The pattern stands on the lines between, moved to the right.
         let pattern = message.lines().nth(1).map(str::trim).unwrap_or_default();
+        let pattern = pattern.strip_prefix("(?s)").unwrap_or(pattern);
         let error = about(format!("invalid regular expression: {why}"), &format!("'{pattern}"));
         return Some(error.with_code(SqlState::INVALID_REGULAR_EXPRESSION));
     }
@@ -226,55 +267,6 @@ fn patterns(message: &str) -> Option<Error> {
     None
 }
 
-/// Types in a row, by commas that are not within one.
-fn sql_types(names: &str) -> String {
-    let (mut depth, mut from, mut out) = (0_i32, 0, Vec::new());
-    for (at, c) in names.char_indices() {
-        match c {
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth -= 1,
-            ',' if depth == 0 => {
-                out.push(sql_type(&names[from..at]));
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-    if from < names.len() {
-        out.push(sql_type(&names[from..]));
-    }
-    out.join(", ")
-}
-
-/// A type as the engine shows it by its name in SQL.
-fn sql_type(name: &str) -> String {
-    let name = name.trim().trim_end_matches('.');
-    let known = match name.split(['(', '<']).next().unwrap_or(name) {
-        "Utf8" | "Utf8View" | "LargeUtf8" | "String" => "VARCHAR",
-        "Boolean" => "BOOLEAN",
-        "Int8" => "BYTE",
-        "Int16" => "SHORT",
-        "Int32" => "INT",
-        "Int64" | "UInt64" => "LONG",
-        "UInt32" => "IPV4",
-        "Float32" => "FLOAT",
-        "Float64" => "DOUBLE",
-        "Timestamp" if name.contains("ns") => "TIMESTAMP_NS",
-        "Timestamp" => "TIMESTAMP",
-        "Date32" | "Date64" => "DATE",
-        "Time32" | "Time64" => "TIME",
-        "Interval" | "Duration" => "INTERVAL",
-        "List" | "LargeList" | "FixedSizeList" => "ARRAY",
-        "Decimal128" | "Decimal256" => "DECIMAL",
-        "FixedSizeBinary" => "UUID",
-        "Binary" | "BinaryView" | "LargeBinary" => "BINARY",
-        "Struct" => "RECORD",
-        "Null" => "NULL",
-        _ => return name.to_owned(),
-    };
-    known.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,12 +274,6 @@ mod tests {
     fn said(message: &str) -> (String, Option<String>) {
         let error = reworded(message).expect("it is known");
         (error.to_string(), error.subject)
-    }
-
-    #[test]
-    fn types_are_named_as_in_sql() {
-        assert_eq!(sql_types("Utf8, Decimal128(3, 2), List(Float64)"), "VARCHAR, DECIMAL, ARRAY");
-        assert_eq!(sql_type("Timestamp(µs)"), "TIMESTAMP");
     }
 
     #[test]

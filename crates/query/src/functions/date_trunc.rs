@@ -213,7 +213,7 @@ fn precision(name: &str) -> Result<Precision> {
     Precision::from_name(name).ok_or_else(|| {
         let mut error = Error::invalid(format!("unit \"{name}\" not recognized for a timestamp"))
             .with_hint("units are microseconds, milliseconds, second, minute, hour, day, week, month, quarter, year, decade, century and millennium");
-        error.subject = Some(name.to_owned());
+        error.subject = Some(format!("'{name}"));
         error.into()
     })
 }

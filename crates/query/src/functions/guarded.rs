@@ -9,7 +9,7 @@
 use super::byte_lengths::{are_bytes, lengths};
 use super::quick_text::{Quick, char_lengths_of, groups_of};
 use super::times;
-use crate::Error;
+use crate::{Error, door};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::kernels::cmp::eq;
 use datafusion::arrow::compute::{cast, nullif};
@@ -160,7 +160,9 @@ impl ScalarUDFImpl for Guarded {
                 return Err(Error::invalid("nullif takes two values").into());
             };
             let both = comparison_coercion(first, second);
-            let both = both.ok_or_else(|| Error::invalid(format!("nullif cannot compare {first} and {second}")))?;
+            let name = |of: &DataType| door::type_name(&Field::new("", of.clone(), true));
+            let refused = || Error::invalid(format!("nullif cannot compare {} and {}", name(first), name(second)));
+            let both = both.ok_or_else(refused)?;
             return Ok(vec![both; 2]);
         }
         if matches!(self.guard, Guard::Length(..)) {

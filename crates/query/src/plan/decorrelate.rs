@@ -436,7 +436,7 @@ fn first_column(plan: &LogicalPlan) -> DFResult<Column> {
     };
     match plan.schema().fields().len() {
         1 => Ok(column),
-        count => Err(Error::invalid(format!("a sub-query has to give one column here, not {count}")).into()),
+        count => Err(Error::invalid(format!("subquery must return only one column, not {count}")).into()),
     }
 }
 
