@@ -15,10 +15,12 @@ pub fn plainer(sql: &str) -> Option<String> {
     asks_types(sql).then(|| {
         "SELECT t.oid, 'pg_catalog' AS ns, t.typname AS name, 'b' AS kind, NULL AS basetype, \
          CASE WHEN t.typelem = 0 THEN NULL ELSE t.typelem END AS elemtype, t.typdelim AS elemdelim, \
-         NULL AS range_subtype, NULL AS attrtypoids, NULL AS attrnames, 0 AS depth, NULL AS basetype_name, \
+         NULL AS range_subtype, NULL AS attrtypoids, NULL AS attrnames, \
+         CASE WHEN t.oid = ANY($1::oid[]) THEN 0 ELSE 1 END AS depth, NULL AS basetype_name, \
          e.typname AS elemtype_name, NULL AS range_subtype_name \
          FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem \
-         WHERE $1 IS NOT NULL AND t.typtype = 'b' ORDER BY t.oid"
+         WHERE t.typtype = 'b' AND (t.oid = ANY($1::oid[]) \
+         OR t.oid IN (SELECT a.typelem FROM pg_catalog.pg_type a WHERE a.oid = ANY($1::oid[]))) ORDER BY depth DESC"
             .to_owned()
     })
 }
