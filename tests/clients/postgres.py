@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import psycopg
 from server import free_ports
 
 
@@ -41,10 +42,23 @@ class Postgres:
     def start(self):
         data = str(self.folder / "data")
         self.run("initdb", "-D", data, "-U", self.USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} -c fsync=off -c timezone=UTC"
+        settings = {
+            "port": self.port,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": self.folder,
+            "fsync": "off",
+            "full_page_writes": "off",
+            "jit": "off",
+            "statement_timeout": "20s",
+            "timezone": "UTC",
+        }
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         self.run("pg_ctl", "-D", data, "-l", str(self.folder / "log"), "-o", options, "-w", "start")
         self.run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", self.USER, self.DATABASE)
         return self
+
+    def connect(self):
+        return psycopg.connect(host="127.0.0.1", port=self.port, user=self.USER, dbname=self.DATABASE, autocommit=True)
 
     def stop(self):
         self.run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "stop")

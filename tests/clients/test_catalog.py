@@ -98,7 +98,7 @@ def sides(tmp_path_factory):
     referee = Postgres().start()
     own = Server(tmp_path_factory.mktemp("catalog")).start()
     try:
-        with psycopg.connect(host="127.0.0.1", port=referee.port, user=Postgres.USER, dbname=Postgres.DATABASE, autocommit=True) as connection:
+        with referee.connect() as connection:
             connection.execute(f"create role {ROLE} superuser login")
         yield Side(own.pg_port, ROLE, TABLES["tidalite"]), Side(referee.port, ROLE, TABLES["postgres"])
     finally:

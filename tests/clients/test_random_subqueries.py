@@ -14,9 +14,9 @@ import random
 import duckdb
 import psycopg
 import pytest
-import referee
+from postgres import Postgres, programs
 from random_subqueries import COLUMNS, Maker
-from server import SqlError, eventually
+from server import SqlError
 
 ROUND = 100
 SETTINGS = [{}, {"TIDALITE_QUERY_FAST_OPERATORS": "false"}]
@@ -96,15 +96,13 @@ class Engines:
 
 
 def test_random_subqueries_beside_postgres(servers):
-    if referee.programs() is None:
+    if programs() is None:
         pytest.skip("there is no PostgreSQL server here (initdb and postgres, package postgresql-15)")
     seed = int(os.environ.get("RANDOM_SEED") or dt.date.today().strftime("%Y%m%d"))
     count, path = int(os.environ.get("RANDOM_STATEMENTS") or 250), os.environ.get("RANDOM_FINDINGS")
-    postgres = referee.Postgres()
+    postgres = Postgres().start()
     try:
-        postgres.start()
         running = [servers(env={"TIDALITE_QUERY_TIMEOUT": "20s", **settings}).start() for settings in SETTINGS]
-        eventually(postgres.is_ready, 60, "PostgreSQL")
         findings, compared = [], 0
         engines = Engines(running, postgres)
         for at in range(0, count, ROUND):

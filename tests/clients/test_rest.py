@@ -149,7 +149,7 @@ def test_values_of_every_type(server, table):
     server.wait_count(table, 2)
     answer = server.exec(table)
     assert {c["name"]: c["type"] for c in answer["columns"]} == dict(
-        bo="BOOLEAN", by="BYTE", sh="SHORT", i="INT", l="LONG", f="FLOAT", d="DOUBLE", dt="DATE", ts="TIMESTAMP", tn="TIMESTAMP_NS", v="VARCHAR", sy="SYMBOL",
+        bo="BOOLEAN", by="BYTE", sh="SHORT", i="INT", l="LONG", f="DOUBLE", d="DOUBLE", dt="DATE", ts="TIMESTAMP", tn="TIMESTAMP_NS", v="VARCHAR", sy="SYMBOL",
         u="UUID", ip="IPv4", de="DECIMAL(10,3)")
     names = [c["name"] for c in answer["columns"]]
     first, second = (dict(zip(names, row)) for row in answer["dataset"])
