@@ -121,6 +121,11 @@ fn condition(rng: &mut Rng, depth: u32) -> String {
     }
 }
 
+/// An error without the values of the row that it names.
+fn kind_of(error: &str) -> &str {
+    ["division by zero", "out of range"].into_iter().find(|kind| error.contains(kind)).unwrap_or(error)
+}
+
 /// The same statements asked of both. `general` has its operators off.
 struct Both {
     fast: Database,
@@ -178,12 +183,14 @@ impl Both {
                         &general[..general.len().min(8)]
                     );
                 }
-                // Which of several rows is one of an error is not said.
-                (Err(fast), Err(general)) => assert_eq!(fast, general, "{sql}"),
+                // Any of the rows that cause an error may be named.
+                (Err(fast), Err(general)) => {
+                    assert_eq!(kind_of(&fast), kind_of(&general), "{sql}");
+                }
                 // A row that another condition leaves out is no error; general operators may look at it, and so does their
                 // planner at bounds.
                 (Ok(_), Err(error)) => {
-                    assert!(error.contains("division by zero") || error.contains("verflow"), "{sql}: {error}")
+                    assert!(error.contains("division by zero") || error.contains("out of range"), "{sql}: {error}")
                 }
                 (Err(error), Ok(_)) => panic!("{sql}: {error}\n{planned}"),
             }
@@ -270,9 +277,9 @@ async fn compiled_conditions_are_those_of_the_interpreter() {
     for filter in [
         "x * y + d - x > y * 0.5",
         "d * 0.5 + f * 2 - x * y < 10 AND y + d * 2 > x - 3 AND x * d <> y * d",
-        "(l * m - i) * 3 + s > m * 7",
+        "(i::long * s - b) * 3 + s > b::long * 7",
         "l::double / m + d > x - i",
-        "i * i - s * b >= l - 5 OR (x + d) * y = (d + x) * y",
+        "i::long * i - s::int * b >= i::long - 5 OR (x + d) * y = (d + x) * y",
         "floor(d) + ceil(x) > y * 2 - 1 AND NOT (abs(x - y) + d < 5)",
         "(x - y) * d IS NULL OR x - y + d * 2 < x * 2",
     ] {
