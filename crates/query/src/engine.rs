@@ -14,6 +14,7 @@ mod explain;
 mod files;
 mod globs;
 mod lifted;
+mod logical;
 mod near;
 mod operators;
 mod parquet_format;
@@ -26,6 +27,7 @@ mod written;
 pub use conflicts::Conflicting;
 pub use describe::Described;
 pub use lifted::{Lifted, lifted};
+pub use logical::FrontEndCounts;
 pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
@@ -35,7 +37,7 @@ use crate::scan::exec::ROWS_NEAR;
 use crate::scan::several::Compiles;
 use crate::scan::table::NativeTable;
 use crate::statement::{Name, Partitions, Query};
-use crate::tables::{CATALOG, QueryTables, SCHEMA, full_name};
+use crate::tables::{CATALOG, SCHEMA};
 use crate::{CancelToken, Catalog, Error, Result, dialect, door, plan};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
@@ -51,7 +53,6 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
-use datafusion::sql::parser::Statement as PlannerStatement;
 use datafusion::sql::sqlparser::ast;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -88,6 +89,8 @@ pub struct EngineConfig {
     pub compiles: bool,
     /// Whether materialized views answer queries on their bases, unless a statement says otherwise.
     pub uses_views: bool,
+    /// True if the binder plans the queries that it supports.
+    pub uses_binder: bool,
     /// Where spilled files go; `None` for the system's folder for temporary files.
     pub spill_folder: Option<PathBuf>,
 }
@@ -110,6 +113,8 @@ pub struct Engine {
     reads_files: bool,
     fast_operators: bool,
     uses_views: bool,
+    uses_binder: bool,
+    front_end: logical::Counts,
     definitions: answers::Definitions,
     plans: plans::Plans,
     /// What is done to operators after the stock rules.
@@ -220,6 +225,8 @@ impl Engine {
             reads_files: config.reads_files,
             fast_operators: config.fast_operators,
             uses_views: config.uses_views,
+            uses_binder: config.uses_binder,
+            front_end: logical::Counts::default(),
             definitions: answers::Definitions::default(),
             plans: plans::Plans::default(),
             last_rules: last_rules(config.fast_operators),
@@ -372,6 +379,7 @@ impl Engine {
             select.selection = Some(predicate.clone());
         }
         query.words = words.clone();
+        query.tree = None;
         let planned = self.plan(catalog, &query, &[("__partitions", table)], "", cancel).await?;
         let mut stream = self.start(planned, &query.words, cancel.clone())?.stream;
         let mut out = Vec::new();
@@ -432,68 +440,6 @@ impl Engine {
         }
         let physical = self.finished(stock, with_tables.config_options())?;
         Ok(Planned { config: state.config().clone(), logical_schema, is_about_system, physical })
-    }
-
-    /// The plan before it is optimised, the state that knows its tables, and what it names.
-    fn logical<'a>(
-        self: &'a Arc<Self>,
-        state: &'a SessionState,
-        catalog: &'a Arc<dyn Catalog>,
-        query: &'a Query,
-        own: &'a [(&'a str, Arc<dyn TableProvider>)],
-    ) -> BoxFuture<'a, Result<(LogicalPlan, SessionState, About)>> {
-        self.logical_unboxed(state, catalog, query, own).boxed()
-    }
-
-    async fn logical_unboxed(
-        self: &Arc<Self>,
-        state: &SessionState,
-        catalog: &Arc<dyn Catalog>,
-        query: &Query,
-        own: &[(&str, Arc<dyn TableProvider>)],
-    ) -> Result<(LogicalPlan, SessionState, About)> {
-        let mut query = query.clone();
-        self.pivots(state, catalog, &mut query, own).await?;
-        let files = self.files(state, &mut query.ast, 0).await?;
-        let taken = files.len();
-        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast)));
-        let tables = QueryTables::new(catalog.clone(), self.fast_operators);
-        let references = state.resolve_table_references(&statement)?;
-        let names: Vec<String> = references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let expanded = self.pin_with_views(state, &tables, &names)?;
-        self.check_size(&statement, &expanded)?;
-        for (name, table) in own {
-            tables.put(name, table.clone());
-        }
-        for (name, table) in files {
-            tables.put(&name, table);
-        }
-        let mut state = state.clone();
-        let excludes = expanded.iter().any(|view| functions::excluding::may_be_in(view.sql()))
-            || functions::excluding::may_be_in(&query.words.sql);
-        if let Some(cancel) = state.config().get_extension::<CancelToken>().filter(|_| excludes) {
-            functions::excluding::register(&mut state, &cancel)?;
-        }
-        state.register_catalog_list(Arc::new(tables.clone()));
-        let names_only_tables = taken == 0 && expanded.is_empty();
-        self.put_views(&state, &tables, expanded, taken).await?;
-        let now = state.execution_props().query_execution_start_time.unwrap_or_default();
-        let logical = again::planned(&state, statement, &query.words.sql).await?;
-        let is_immutable = plans::is_immutable(&logical)?;
-        let logical = plan::counted_in_units(plan::numbered_sets(logical)?)?;
-        let logical = plan::time_ranges(logical, now)?;
-        let logical = plan::exact_numbers(logical)?;
-        let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
-        let logical = plan::limits_in_time_order(plan::in_order_of_time(logical)?)?;
-        let logical = match query.tail {
-            Some(rows) => plan::last_rows(logical, rows)?,
-            None => plan::in_time_order(logical)?,
-        };
-        let (logical, is_bound) = plan::bound_functions(plan::same_fields(plan::shown(logical)?)?, catalog)?;
-        let logical = plan::decorrelated(logical)?;
-        let names_only_tables = names_only_tables && !is_bound && is_immutable;
-        Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
     }
 
     /// Settings for operators that need no more of a query than its token.
@@ -606,13 +552,6 @@ impl Caller {
             Caller::Other => ROWS_NEAR / 4,
         }
     }
-}
-
-/// What a query names.
-struct About {
-    names_any: bool,
-    /// Neither views nor files, nor functions of the session, of the clock or of chance.
-    names_only_tables: bool,
 }
 
 struct Planned {
@@ -888,6 +827,7 @@ mod tests {
             fast_operators: true,
             compiles: true,
             uses_views: false,
+            uses_binder: true,
             spill_folder: None,
         };
         let engine = Engine::new(&config).expect("threads start");

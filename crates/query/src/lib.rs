@@ -1,13 +1,14 @@
 //! SQL in, record batches out. The only crate that depends on DataFusion.
 //!
 //! Reading order: [`dialect`] parses text to a [`statement`]; [`names`] compares names without case; [`parameters`]
-//! binds values; [`catalog`] is the view of the database that a query gets; [`tables`] presents it as DataFusion's
+//! binds values; [`binder`] builds plans of syntax trees; [`catalog`] is the view of the database that a query gets; [`tables`] presents it as DataFusion's
 //! catalog, [`pg_catalog`] as PostgreSQL's; [`functions`] are our own; [`engine`] plans and runs; [`plan`] rewrites
 //! plans; [`calendar`] has strides, time zones and time intervals; [`exec`] has operators; [`scan`] reads tables,
 //! [`frame`] reads batches of the caller; [`export`] writes files; [`door`] converts columns to Arrow and back;
 //! [`cancel`], [`error`].
 #![forbid(unsafe_code)]
 
+mod binder;
 mod calendar;
 pub mod cancel;
 pub mod catalog;
@@ -36,7 +37,7 @@ pub use catalog::{
 pub use dialect::{parse, parse_bound, validate};
 pub use door::batches::{Target, to_batch};
 pub use engine::{
-    Bucketing, Conflicting, Described, Engine, EngineConfig, Lifted, MaterializedShape, OutputColumn, Part, PgColumn,
+    Bucketing, Conflicting, Described, Engine, EngineConfig, FrontEndCounts, Lifted, MaterializedShape, OutputColumn, Part, PgColumn,
     QueryResult, lifted, local_micros,
 };
 pub use error::{Error, Result};

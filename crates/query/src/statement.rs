@@ -1,5 +1,6 @@
 //! A statement as the parser understood it: what is to be done, nothing of how.
 
+use crate::binder::Tree;
 use crate::names::Words;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast;
@@ -153,6 +154,8 @@ pub struct Query {
     /// Only the last rows are wanted, so many.
     pub(crate) tail: Option<u64>,
     pub(crate) words: Arc<Words>,
+    /// The tree of the whole statement's query, for the binder; `None` for a part of another statement.
+    pub(crate) tree: Option<Arc<Tree>>,
 }
 
 impl Query {

@@ -56,6 +56,8 @@ pub struct DatabaseConfig {
     pub query_compiles: bool,
     /// Whether materialized views answer queries on their bases, unless a statement says otherwise.
     pub query_use_materialized_views: bool,
+    /// True if the binder plans the queries that it supports; else the rewrites of the first front end plan all.
+    pub query_binder: bool,
     /// For tests of slow disks: added to every sync of the log.
     pub sync_delay: Duration,
     /// While a sync of the log takes this long or longer, the next commits are written and synced meanwhile; `None` for
@@ -97,6 +99,7 @@ impl DatabaseConfig {
             query_fast_operators: true,
             query_compiles: true,
             query_use_materialized_views: false,
+            query_binder: false,
             sync_delay: Duration::ZERO,
             overlap_syncs_from: Some(Duration::from_millis(1)),
             has_background_jobs: true,

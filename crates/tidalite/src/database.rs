@@ -214,6 +214,12 @@ impl Database {
         self.inner.sessions().activity()
     }
 
+    /// Returns the numbers of queries that each SQL front end has planned.
+    #[must_use]
+    pub fn front_end_counts(&self) -> tidalite_query::FrontEndCounts {
+        self.inner.sessions().front_end_counts()
+    }
+
     /// Stops the statement of [`Activity::id`]; false when there is none.
     pub fn cancel(&self, id: u64) -> bool {
         self.inner.sessions().cancel(id)

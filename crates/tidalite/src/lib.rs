@@ -35,7 +35,7 @@ pub use metrics::Metrics;
 pub use session::{
     Activity, Described, Frame, OutputColumn, Parameter, PgColumn, QueryOptions, Response, Rows, SessionContext,
 };
-pub use tidalite_query::{Setting, SettingChange, TimeZone, settings};
+pub use tidalite_query::{FrontEndCounts, Setting, SettingChange, TimeZone, settings};
 pub use syntax::validate;
 pub use tidalite_ingest::line;
 pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};

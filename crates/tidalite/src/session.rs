@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
 use tidalite_query::{
-    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, Lifted, OverView, QueryResult, Statement, TableMetrics,
+    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, FrontEndCounts, Lifted, OverView, QueryResult, Statement, TableMetrics,
     ViewMetrics,
 };
 
@@ -215,6 +215,7 @@ impl Sessions {
             fast_operators: config.query_fast_operators,
             compiles: config.query_compiles,
             uses_views: config.query_use_materialized_views,
+            uses_binder: config.query_binder,
             spill_folder: None,
         };
         let engine = Engine::new(&engine).map_err(Error::from);
@@ -352,6 +353,10 @@ impl Sessions {
 
     pub fn activity(&self) -> Vec<Activity> {
         self.shared.running.list()
+    }
+
+    pub fn front_end_counts(&self) -> FrontEndCounts {
+        self.shared.engine.as_ref().map(|engine| engine.front_end_counts()).unwrap_or_default()
     }
 
     /// Stops a statement; false when there is none of the id.

@@ -50,6 +50,20 @@ pub(super) fn literals(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<
     Ok(out)
 }
 
+/// Returns the text of a geohash as it is written: `#u33d`, `#u33d/10`, `##1101`; `None` for another word.
+pub(crate) fn text_of(written: &str) -> Option<String> {
+    let (word, limit) = match written.split_once('/') {
+        Some((word, limit)) => (word, Some(limit)),
+        None => (written, None),
+    };
+    let (hash, all) = hash(&word.to_lowercase())?;
+    let bits = match limit {
+        Some(limit) => limit.parse().ok().filter(|bits| (1..=all).contains(bits))?,
+        None => all,
+    };
+    Some(geo::text(hash >> (all - bits), bits))
+}
+
 fn is_marked(word: &str, quote: Option<char>) -> bool {
     quote.is_none() && word.starts_with('#')
 }

@@ -63,7 +63,8 @@ pub(crate) use relations::{
     Pivot, Relation, Unpivot, all_columns, call, called, empty as empty_select, nest, query as query_of, relation,
     table, text, time_join, window_join,
 };
-pub(crate) use synonyms::AGGREGATE_NAMES;
+pub(crate) use geohashes::text_of as geohash_text;
+pub(crate) use synonyms::{AGGREGATE_NAMES, similar_to, with_backslashes};
 pub use syntax::validate;
 pub(crate) use timed::TIMED;
 pub(crate) use types::SqlTypes;
@@ -71,6 +72,7 @@ pub(crate) use using::{MergedJoin, merged_join};
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};
 
+use crate::binder::Tree;
 use crate::names::Words;
 use crate::parameters::{self, Parameter};
 use crate::statement::{Name, Query, Statement};
@@ -90,15 +92,36 @@ const DEPTH_MAX: usize = 200;
 
 /// Understands one statement; a semicolon may end it.
 pub fn parse(sql: &str) -> Result<Statement> {
-    let (tokens, words) = words_of(sql)?;
-    statement(tokens, words)
+    let tree = syntax::tree(sql)?;
+    let (tokens, words) = folded(sql)?;
+    Ok(with_tree(statement(tokens, words)?, tree, &[]))
 }
 
 /// As [`parse`], with values for `$1`, `$2`, …
 pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
-    let (tokens, words) = words_of(sql)?;
+    let tree = syntax::tree(sql)?;
+    let (tokens, words) = folded(sql)?;
     let tokens = parameters::bind(tokens, values, |token| words.offset(token.span.start))?;
-    statement(tokens, words)
+    Ok(with_tree(statement(tokens, words)?, tree, values))
+}
+
+/// Returns the statement with the tree of its query, if the statement is a query or explains one.
+fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, values: &[Parameter]) -> Statement {
+    use tidalite_sql::ast::Statement as Parsed;
+    let tree = match tree {
+        Parsed::Query(query) => *query,
+        Parsed::Explain(explain) => match explain.statement {
+            Parsed::Query(query) => *query,
+            _ => return statement,
+        },
+        _ => return statement,
+    };
+    let tree = Some(Arc::new(Tree { query: tree, values: values.to_vec() }));
+    match statement {
+        Statement::Query(query) => Statement::Query(Query { tree, ..query }),
+        Statement::Explain { query, is_analyze } => Statement::Explain { query: Query { tree, ..query }, is_analyze },
+        other => other,
+    }
 }
 
 /// Parses a statement without parameter values: once untyped, once with typed NULLs.
@@ -314,7 +337,7 @@ impl<'a> Input<'a> {
             error.position = error.position.or_else(|| self.words.place_of_error(&error));
             error
         })?;
-        Ok(Query { ast, tail, words: self.words.clone() })
+        Ok(Query { ast, tail, words: self.words.clone(), tree: None })
     }
 
     fn end(&mut self) -> Result<()> {

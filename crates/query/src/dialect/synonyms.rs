@@ -98,23 +98,28 @@ fn escaped(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
     let mut by = by.chars();
     let (Some(text), by, None) = (super::text(pattern), by.next(), by.next()) else { return };
     if by != Some('\\') {
-        let mut plain = String::with_capacity(text.len() + 4);
-        let mut chars = text.chars();
-        while let Some(c) = chars.next() {
-            match c {
-                c if Some(c) == by => match chars.next() {
-                    Some(next @ ('%' | '_' | '\\')) => plain.extend(['\\', next]),
-                    Some(next) => plain.push(next),
-                    // An escape with nothing behind it: as it is.
-                    None => plain.push(c),
-                },
-                '\\' => plain.push_str("\\\\"),
-                c => plain.push(c),
-            }
-        }
-        *pattern = Expr::Value(Value::SingleQuotedString(plain).into());
+        *pattern = Expr::Value(Value::SingleQuotedString(with_backslashes(&text, by)).into());
     }
     *escape = None;
+}
+
+/// Returns a pattern of LIKE whose escape character is the backslash; `None` for a pattern without one.
+pub(crate) fn with_backslashes(pattern: &str, escape: Option<char>) -> String {
+    let mut plain = String::with_capacity(pattern.len() + 4);
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            c if Some(c) == escape => match chars.next() {
+                Some(next @ ('%' | '_' | '\\')) => plain.extend(['\\', next]),
+                Some(next) => plain.push(next),
+                // An escape with nothing behind it: as it is.
+                None => plain.push(c),
+            },
+            '\\' => plain.push_str("\\\\"),
+            c => plain.push(c),
+        }
+    }
+    plain
 }
 
 /// `a IS DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`: the stock parser takes all that comes for the right
@@ -247,7 +252,7 @@ fn long_number(value: &ValueWithSpan) -> Option<Expr> {
 }
 
 /// The pattern of SIMILAR TO as a regular expression of all of a text.
-fn similar_to(pattern: &str, escape: Option<char>) -> String {
+pub(crate) fn similar_to(pattern: &str, escape: Option<char>) -> String {
     let mut regex = "(?s)^(?:".to_owned();
     let mut in_brackets = false;
     let mut chars = pattern.chars();

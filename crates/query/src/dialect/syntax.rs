@@ -10,14 +10,16 @@ use crate::{Error, Result};
 /// # Errors
 /// Fails if the text is not exactly one statement, or exceeds a limit of the parser.
 pub fn validate(sql: &str) -> Result<()> {
-    match tidalite_sql::parse(sql) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let refused = Error::invalid(error.to_string()).at(error.position);
-            Err(match error.hint {
-                Some(hint) => refused.with_hint(hint),
-                None => refused,
-            })
+    tree(sql).map(drop)
+}
+
+/// Returns the syntax tree of a statement.
+pub(super) fn tree(sql: &str) -> Result<tidalite_sql::ast::Statement> {
+    tidalite_sql::parse(sql).map_err(|error| {
+        let refused = Error::invalid(error.to_string()).at(error.position);
+        match error.hint {
+            Some(hint) => refused.with_hint(hint),
+            None => refused,
         }
-    }
+    })
 }

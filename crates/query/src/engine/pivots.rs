@@ -99,7 +99,7 @@ impl Engine {
                 Some(own) => joined(in_scope.cloned(), own),
                 None => in_scope.cloned(),
             };
-            let query = Query { ast: query, tail: None, words: scope.words.clone() };
+            let query = Query { ast: query, tail: None, words: scope.words.clone(), tree: None };
             answers.push(self.values(scope.state, scope.catalog, &query, scope.own).await?);
         }
         answers.reverse();

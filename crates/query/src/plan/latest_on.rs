@@ -47,8 +47,19 @@ pub(super) fn plan(
         return Err(Error::invalid("LATEST ON takes a timestamp and then PARTITION BY columns"));
     }
     let time = columns.remove(0);
-    time_named(&input, &time.name)?;
-    let node = LatestOnNode { input: scans_in_time_order(input)?, time, keys: columns };
+    latest_on(input, Some(time), columns)
+}
+
+/// Returns the plan of LATEST ON; without a time the rows are in the order of their designated timestamp.
+pub(crate) fn latest_on(input: LogicalPlan, time: Option<Column>, keys: Vec<Column>) -> Result<LogicalPlan> {
+    let time = match time {
+        Some(time) => {
+            time_named(&input, &time.name)?;
+            time
+        }
+        None => time_of(&input, "LATEST BY")?,
+    };
+    let node = LatestOnNode { input: scans_in_time_order(input)?, time, keys };
     Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
 }
 

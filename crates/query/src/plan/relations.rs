@@ -114,7 +114,8 @@ fn without_time(mut factor: TableFactor) -> (TableFactor, Option<String>) {
     (factor, time.and_then(|a| a.columns.first().map(|c| c.name.value.clone())))
 }
 
-fn with_time(plan: LogicalPlan, name: &str) -> Result<LogicalPlan> {
+/// Returns the plan with the designated timestamp that `TIMESTAMP(name)` states.
+pub(crate) fn with_time(plan: LogicalPlan, name: &str) -> Result<LogicalPlan> {
     let column = time_named(&plan, name)?;
     let columns = plan.schema().columns().into_iter().map(|c| {
         if c != column {
@@ -196,7 +197,7 @@ fn ordered_by(plan: &LogicalPlan) -> Option<Column> {
 }
 
 /// A sub-query, or joins in parentheses, with a name have each column once: the second `ts` of a join is `ts1`.
-fn with_distinct_names(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn with_distinct_names(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns = plan.schema().columns();
     let distinct: HashSet<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     if distinct.len() == columns.len() {

@@ -45,7 +45,68 @@ struct Clause {
     from: Option<i64>,
     to: Option<i64>,
     texts: [Option<String>; 3],
-    fills: Vec<ast::Expr>,
+    fills: Vec<FillValue>,
+}
+
+/// The clause as it is written, with its constants bound.
+pub(crate) struct SampleBy {
+    /// Such as `15m`.
+    pub stride: String,
+    pub from: Option<Expr>,
+    pub to: Option<Expr>,
+    /// True for ALIGN TO FIRST OBSERVATION.
+    pub is_first: bool,
+    pub zone: Option<String>,
+    pub offset: Option<String>,
+    pub fills: Vec<FillValue>,
+}
+
+/// The value of an aggregate in an empty bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FillValue {
+    None,
+    Null,
+    /// The value before, also of another aggregate.
+    Prev(Option<String>),
+    Linear,
+    /// The text of a constant.
+    Constant(String),
+    /// Anything else, as it is written.
+    Other(String),
+}
+
+/// Rows with the bucket of each, which are to be grouped.
+pub(crate) struct Sampling {
+    bucketed: LogicalPlan,
+    time: Column,
+    clause: Clause,
+}
+
+impl Sampling {
+    pub fn try_new(input: LogicalPlan, written: SampleBy, now: DateTime<Utc>) -> Result<Sampling> {
+        let time = time_of(&input, "SAMPLE BY")?;
+        let clause = Clause::try_new(written, &input, &time, now)?;
+        let input = clause.bounded(input, &time)?;
+        let bucketed = clause.bucketed(input, &time)?;
+        Ok(Sampling { bucketed, time, clause })
+    }
+
+    /// The rows that selected expressions are over.
+    pub fn rows(&self) -> &LogicalPlan {
+        &self.bucketed
+    }
+
+    /// Returns the plan of the groups; `items` are the selected expressions and the names they go by.
+    pub fn grouped(self, items: Vec<(Expr, Column)>, having: Option<Expr>) -> Result<LogicalPlan> {
+        let (items, names): (Vec<Expr>, Vec<Column>) = items.into_iter().unzip();
+        let of_bucket = |expr: Expr| of_bucket(expr, &self.time);
+        let items = items.into_iter().map(of_bucket).collect::<Result<Vec<_>>>()?;
+        let having = having.map(of_bucket).transpose()?;
+        if !find_window_exprs(items.iter().chain(&having)).is_empty() {
+            return Err(Error::invalid("window functions go around SAMPLE BY: SELECT … OVER () FROM (… SAMPLE BY …)"));
+        }
+        grouped(self.bucketed, &items, names, having, &self.clause)
+    }
 }
 
 pub(super) fn plan(
@@ -67,21 +128,49 @@ pub(super) fn plan(
         ..empty_select(&select)
     };
     let input = context.plan(derived(query_of(rows)))?;
-    let time = time_of(&input, "SAMPLE BY")?;
-    let clause = Clause::of(&arguments, &input, &time, now, context)?;
-    let input = clause.bounded(input, &time)?;
-    let bucketed = clause.bucketed(input, &time)?;
-    let (items, names) = items(select.projection, &bucketed, &time, context)?;
+    let sampling = Sampling::try_new(input, written(&arguments, context)?, now)?;
+    let items = items(select.projection, sampling.rows(), context)?;
     let having = match select.having {
-        Some(having) => {
-            Some(of_bucket(normalize_col(context.sql_to_expr(having, bucketed.schema())?, &bucketed)?, &time)?)
-        }
+        Some(having) => Some(normalize_col(context.sql_to_expr(having, sampling.rows().schema())?, sampling.rows())?),
         None => None,
     };
-    if !find_window_exprs(items.iter().chain(&having)).is_empty() {
-        return Err(Error::invalid("window functions go around SAMPLE BY: SELECT … OVER () FROM (… SAMPLE BY …)"));
+    sampling.grouped(items, having)
+}
+
+/// The clause from the arguments of the call that the dialect makes of it.
+fn written(arguments: &[ast::Expr], context: &mut dyn RelationPlannerContext) -> Result<SampleBy> {
+    let [length, from, to, kind, zone, offset, fills @ ..] = arguments else {
+        return Err(malformed());
+    };
+    let mut bound = |expr: &ast::Expr| match is_null(expr) {
+        true => Ok(None),
+        false => context.sql_to_expr(expr.clone(), &DFSchema::empty()).map(Some),
+    };
+    Ok(SampleBy {
+        stride: text(length).unwrap_or_default(),
+        from: bound(from)?,
+        to: bound(to)?,
+        is_first: text(kind).as_deref() == Some("first"),
+        zone: text(zone),
+        offset: text(offset),
+        fills: fills.iter().map(fill_value).collect(),
+    })
+}
+
+fn fill_value(expr: &ast::Expr) -> FillValue {
+    if is_null(expr) {
+        return FillValue::Null;
     }
-    grouped(bucketed, &items, names, having, &clause)
+    match word(expr).as_deref() {
+        Some("none") => return FillValue::None,
+        Some("prev") => return FillValue::Prev(None),
+        Some("linear") => return FillValue::Linear,
+        _ => {}
+    }
+    if let Some((_, arguments)) = crate::dialect::call(expr).filter(|(name, _)| name == "prev") {
+        return FillValue::Prev(Some(arguments.first().and_then(word).unwrap_or_default()));
+    }
+    constant_text(expr).map_or_else(|| FillValue::Other(expr.to_string()), FillValue::Constant)
 }
 
 /// The clause is written as a call of a function that only the dialect knows; users can write one, too.
@@ -112,16 +201,7 @@ pub(crate) fn fixed_buckets(arguments: &[ast::Expr], unit: TimeUnit) -> Result<B
 }
 
 impl Clause {
-    fn of(
-        arguments: &[ast::Expr],
-        input: &LogicalPlan,
-        time: &Column,
-        now: DateTime<Utc>,
-        context: &mut dyn RelationPlannerContext,
-    ) -> Result<Clause> {
-        let [length, from, to, kind, zone, offset, fills @ ..] = arguments else {
-            return Err(malformed());
-        };
+    fn try_new(written: SampleBy, input: &LogicalPlan, time: &Column, now: DateTime<Utc>) -> Result<Clause> {
         let field = input.schema().field_from_column(time)?;
         let unit = match field.data_type() {
             DataType::Timestamp(ArrowUnit::Millisecond, None) => TimeUnit::Millis,
@@ -129,13 +209,10 @@ impl Clause {
             DataType::Timestamp(ArrowUnit::Nanosecond, None) => TimeUnit::Nanos,
             other => return Err(Error::invalid(format!("SAMPLE BY takes a timestamp, not {other}"))),
         };
-        let texts = [text(length), text(offset), text(zone)];
+        let texts = [Some(written.stride), written.offset, written.zone];
         let zone = texts[2].as_deref().map_or(Ok(Zone::UTC), time_zone)?;
-        let mut at = |expr: &ast::Expr| -> Result<Option<i64>> {
-            if is_null(expr) {
-                return Ok(None);
-            }
-            let expr = context.sql_to_expr(expr.clone(), &DFSchema::empty())?;
+        let at = |expr: Option<Expr>| -> Result<Option<i64>> {
+            let Some(expr) = expr else { return Ok(None) };
             let expr = folded(typed_text(&Expr::Column(time.clone()), expr, input.schema())?, now);
             let Expr::Literal(value, _) = &expr else {
                 return Err(Error::invalid("FROM and TO of SAMPLE BY have to be constants"));
@@ -149,8 +226,8 @@ impl Clause {
             let seconds = zone.to_utc(local.div_euclid(per_second));
             Ok(seconds.checked_mul(per_second).and_then(|s| s.checked_add(local.rem_euclid(per_second))))
         };
-        let (from, to) = (at(from)?, at(to)?);
-        let is_first = text(kind).as_deref() == Some("first");
+        let (from, to) = (at(written.from)?, at(written.to)?);
+        let is_first = written.is_first;
         if is_first && (from.is_some() || to.is_some()) {
             return Err(Error::invalid("SAMPLE BY FROM and TO go with ALIGN TO CALENDAR only"));
         }
@@ -161,7 +238,7 @@ impl Clause {
             origin: from,
             unit,
         };
-        Ok(Clause { buckets, is_first, from, to, texts, fills: fills.to_vec() })
+        Ok(Clause { buckets, is_first, from, to, texts, fills: written.fills })
     }
 
     /// The rows of FROM … TO: what is outside is not read.
@@ -219,21 +296,25 @@ fn bucket() -> Expr {
 fn items(
     projection: Vec<SelectItem>,
     bucketed: &LogicalPlan,
-    time: &Column,
     context: &mut dyn RelationPlannerContext,
-) -> Result<(Vec<Expr>, Vec<Column>)> {
-    let (mut items, mut names) = (Vec::new(), Vec::new());
+) -> Result<Vec<(Expr, Column)>> {
+    let mut items = Vec::new();
     for item in projection {
         let (expr, alias) = match item {
             SelectItem::UnnamedExpr(expr) => (expr, None),
             SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.value)),
-            _ => return Err(Error::invalid("SAMPLE BY needs its columns named: * would group by all of them")),
+            _ => return Err(starred()),
         };
         let expr = normalize_col(context.sql_to_expr(expr, bucketed.schema())?, bucketed)?;
-        names.push(output_name(&expr, alias));
-        items.push(of_bucket(expr, time)?);
+        let name = output_name(&expr, alias);
+        items.push((expr, name));
     }
-    Ok((items, names))
+    Ok(items)
+}
+
+/// Returns the error for `*` beside SAMPLE BY.
+pub(crate) fn starred() -> Error {
+    Error::invalid("SAMPLE BY needs its columns named: * would group by all of them")
 }
 
 /// Outside of aggregates the time of a row is that of its bucket.
@@ -357,7 +438,7 @@ fn fills(
     names: &[Column],
 ) -> Result<Option<Vec<Fill>>> {
     let given = &clause.fills;
-    if given.is_empty() || given.iter().all(|e| word(e).as_deref() == Some("none")) {
+    if given.is_empty() || given.iter().all(|value| *value == FillValue::None) {
         return Ok(None);
     }
     if given.len() != 1 && given.len() != values {
@@ -371,36 +452,32 @@ fn fills(
         })
     };
     let fill = |i: usize| -> Result<Fill> {
-        let expr = if given.len() == 1 { &given[0] } else { &given[i] };
+        let given = if given.len() == 1 { &given[0] } else { &given[i] };
         let field = plan.schema().field(1 + keys + i);
-        if is_null(expr) {
-            return Ok(Fill::Null);
-        }
-        match word(expr).as_deref() {
-            Some("prev") => return Ok(Fill::Prev(i)),
-            Some("linear") if field.data_type().is_numeric() => return Ok(Fill::Linear),
-            Some("linear") => {
-                return Err(Error::invalid(format!(
-                    "FILL(LINEAR) needs numbers, and {} are not",
-                    crate::door::type_name(field)
-                )));
+        Ok(match given {
+            FillValue::Null => Fill::Null,
+            FillValue::Prev(None) => Fill::Prev(i),
+            FillValue::Linear if field.data_type().is_numeric() => Fill::Linear,
+            FillValue::Linear => {
+                let name = door::type_name(field);
+                return Err(Error::invalid(format!("FILL(LINEAR) needs numbers, and {name} are not")));
             }
-            Some("none") => return Err(Error::invalid("FILL(NONE) cannot be among other fills")),
-            _ => {}
-        }
-        if let Some((name, arguments)) = crate::dialect::call(expr).filter(|(name, _)| name == "prev") {
-            let other = arguments.first().and_then(word).and_then(|column| value_named(&column));
-            let Some(other) = other else {
-                return Err(Error::invalid(format!("FILL({name}(…)) takes the name of an aggregate")));
-            };
-            let same = plan.schema().field(1 + keys + other).data_type() == field.data_type();
-            return if same {
-                Ok(Fill::Prev(other))
-            } else {
-                Err(Error::invalid("FILL(PREV(…)) takes an aggregate of the same type"))
-            };
-        }
-        Ok(Fill::Constant(constant(expr, field.data_type())?))
+            FillValue::None => return Err(Error::invalid("FILL(NONE) cannot be among other fills")),
+            FillValue::Prev(Some(name)) => {
+                let Some(other) = value_named(name) else {
+                    return Err(Error::invalid("FILL(prev(…)) takes the name of an aggregate"));
+                };
+                if plan.schema().field(1 + keys + other).data_type() != field.data_type() {
+                    return Err(Error::invalid("FILL(PREV(…)) takes an aggregate of the same type"));
+                }
+                Fill::Prev(other)
+            }
+            FillValue::Constant(text) => Fill::Constant(constant(text, field.data_type())?),
+            FillValue::Other(written) => {
+                let message = format!("FILL takes NONE, NULL, PREV, LINEAR or a constant, not {written}");
+                return Err(Error::invalid(message));
+            }
+        })
     };
     (0..values).map(fill).collect::<Result<Vec<_>>>().map(Some)
 }
@@ -412,20 +489,23 @@ fn word(expr: &ast::Expr) -> Option<String> {
     }
 }
 
-fn constant(expr: &ast::Expr, data_type: &DataType) -> Result<ScalarValue> {
-    let refused = || Error::invalid(format!("FILL takes NONE, NULL, PREV, LINEAR or a constant, not {expr}"));
+/// Returns the text of a number, a string or a boolean.
+fn constant_text(expr: &ast::Expr) -> Option<String> {
     let (sign, value) = match expr {
         ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => ("-", expr.as_ref()),
         other => ("", other),
     };
-    let ast::Expr::Value(value) = value else { return Err(refused()) };
-    let text = match &value.value {
-        ast::Value::Number(text, _) => format!("{sign}{text}"),
-        ast::Value::SingleQuotedString(text) => text.clone(),
-        ast::Value::Boolean(b) => b.to_string(),
-        _ => return Err(refused()),
-    };
-    let fits = ScalarValue::Utf8(Some(text.clone())).cast_to(data_type);
+    let ast::Expr::Value(value) = value else { return None };
+    match &value.value {
+        ast::Value::Number(text, _) => Some(format!("{sign}{text}")),
+        ast::Value::SingleQuotedString(text) => Some(text.clone()),
+        ast::Value::Boolean(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+fn constant(text: &str, data_type: &DataType) -> Result<ScalarValue> {
+    let fits = ScalarValue::Utf8(Some(text.to_owned())).cast_to(data_type);
     fits.ok()
         .filter(|v| !v.is_null())
         .ok_or_else(|| Error::invalid(format!("FILL value {text} does not fit an aggregate of another type")))

@@ -70,17 +70,45 @@ pub(super) fn plan(mut joins: TableWithJoins, context: &mut dyn RelationPlannerC
         "splice" => Kind::Splice,
         _ => Kind::Asof,
     };
-    let tolerance = tolerance_of(&tolerance, kind)?;
     let left = left_of(joins, context)?;
     let right = context.plan(join.relation)?;
-    let name = format!("{kind:?} JOIN").to_uppercase();
-    let times =
-        (time_of(&left, &format!("the left side of {name}"))?, time_of(&right, &format!("the right side of {name}"))?);
-    let (keys, of_right) = keys(constraint, &left, &right, &name, context)?;
-    let right = filtered(right, of_right)?;
-    let (left, right) = (scans_in_time_order(left)?, scans_in_time_order(right)?);
-    let node = TimeJoinNode::new(left, right, times, keys, TimeJoinSpec { kind, tolerance })?;
-    Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    let join = TimeJoin::try_new(left, right, kind, &tolerance)?;
+    let (keys, of_right) = keys(constraint, &join.left, &join.right, &kind.name(), context)?;
+    join.on(keys, of_right)
+}
+
+impl Kind {
+    /// Returns the name of the join in SQL.
+    pub(crate) fn name(self) -> String {
+        format!("{self:?} JOIN").to_uppercase()
+    }
+}
+
+/// A join by time whose keys are not known yet.
+pub(crate) struct TimeJoin {
+    pub left: LogicalPlan,
+    pub right: LogicalPlan,
+    times: (Column, Column),
+    spec: TimeJoinSpec,
+}
+
+impl TimeJoin {
+    /// `tolerance` is empty if there is none.
+    pub fn try_new(left: LogicalPlan, right: LogicalPlan, kind: Kind, tolerance: &str) -> Result<TimeJoin> {
+        let spec = TimeJoinSpec { kind, tolerance: tolerance_of(tolerance, kind)? };
+        let name = kind.name();
+        let of_left = time_of(&left, &format!("the left side of {name}"))?;
+        let of_right = time_of(&right, &format!("the right side of {name}"))?;
+        Ok(TimeJoin { left, right, times: (of_left, of_right), spec })
+    }
+
+    /// Returns the plan of the join; `of_right` is a condition of the right rows alone.
+    pub fn on(self, keys: Pairs, of_right: Option<Expr>) -> Result<LogicalPlan> {
+        let right = filtered(self.right, of_right)?;
+        let (left, right) = (scans_in_time_order(self.left)?, scans_in_time_order(right)?);
+        let node = TimeJoinNode::new(left, right, self.times, keys, self.spec)?;
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    }
 }
 
 fn tolerance_of(text: &str, kind: Kind) -> Result<Option<Stride>> {
@@ -98,7 +126,7 @@ fn tolerance_of(text: &str, kind: Kind) -> Result<Option<Stride>> {
 }
 
 /// Pairs of columns, one of each side.
-type Pairs = Vec<(Column, Column)>;
+pub(crate) type Pairs = Vec<(Column, Column)>;
 
 /// Pairs of columns that have to be equal, and can be; and what is asked of the right rows alone.
 pub(super) fn keys(
@@ -114,7 +142,7 @@ pub(super) fn keys(
 }
 
 /// Refuses two columns whose types have nothing in common.
-pub(super) fn check_comparable((l, left): (&Column, &LogicalPlan), (r, right): (&Column, &LogicalPlan)) -> Result<()> {
+pub(crate) fn check_comparable((l, left): (&Column, &LogicalPlan), (r, right): (&Column, &LogicalPlan)) -> Result<()> {
     let types = (left.schema().field_from_column(l)?.data_type(), right.schema().field_from_column(r)?.data_type());
     match comparison_coercion(types.0, types.1) {
         Some(_) => Ok(()),
@@ -136,10 +164,6 @@ fn written_keys(
     name: &str,
     context: &mut dyn RelationPlannerContext,
 ) -> Result<(Pairs, Option<Expr>)> {
-    let refused = || {
-        Error::invalid(format!("{name} ON takes equalities of columns of its two sides"))
-            .with_hint("write ON (key) or ON (t.a = u.a AND t.b = u.b), and conditions of the right side alone")
-    };
     match constraint {
         JoinConstraint::None => Ok((Vec::new(), None)),
         JoinConstraint::Natural => Err(Error::invalid(format!("NATURAL {name} is not supported"))),
@@ -147,46 +171,65 @@ fn written_keys(
             .iter()
             .map(|name| {
                 let name = name.0.last().and_then(|p| p.as_ident()).map(|i| i.value.clone()).unwrap_or_default();
-                let find = |plan: &LogicalPlan| plan.schema().columns_with_unqualified_name(&name).first().cloned();
-                match (find(left), find(right)) {
-                    (Some(l), Some(r)) => Ok((l, r)),
-                    _ => {
-                        let mut error = Error::new(
-                            tidalite_types::ErrorKind::NotFound,
-                            format!("column \"{name}\" specified in ON clause does not exist on both sides"),
-                        );
-                        error.subject = Some(name);
-                        Err(error)
-                    }
-                }
+                key_named(&name, left, right)
             })
             .collect::<Result<Pairs>>()
             .map(|keys| (keys, None)),
         JoinConstraint::On(condition) => {
             let both = left.schema().join(right.schema())?;
             let condition = context.sql_to_expr(condition, &both)?;
-            let (mut keys, mut of_right) = (Vec::new(), Vec::new());
-            for part in split_conjunction(&condition) {
-                if is_of_right(part, left, right) {
-                    of_right.push(part.clone());
-                    continue;
-                }
-                let Expr::BinaryExpr(BinaryExpr { left: a, op: Operator::Eq, right: b }) = part else {
-                    return Err(refused());
-                };
-                let on = |expr: &Expr, plan: &LogicalPlan| match normalize_col(expr.clone(), plan) {
-                    Ok(Expr::Column(column)) if plan.schema().maybe_index_of_column(&column).is_some() => Some(column),
-                    _ => None,
-                };
-                let pair = match (on(a, left), on(b, right)) {
-                    (Some(l), Some(r)) => Some((l, r)),
-                    _ => on(b, left).zip(on(a, right)),
-                };
-                keys.push(pair.ok_or_else(refused)?);
-            }
-            Ok((keys, of_right.into_iter().reduce(Expr::and)))
+            keys_of_condition(&condition, left, right, name)
         }
     }
+}
+
+/// Returns the columns of a name of both sides.
+pub(crate) fn key_named(name: &str, left: &LogicalPlan, right: &LogicalPlan) -> Result<(Column, Column)> {
+    let find = |plan: &LogicalPlan| plan.schema().columns_with_unqualified_name(name).first().cloned();
+    match (find(left), find(right)) {
+        (Some(l), Some(r)) => Ok((l, r)),
+        _ => {
+            let mut error = Error::new(
+                tidalite_types::ErrorKind::NotFound,
+                format!("column \"{name}\" specified in ON clause does not exist on both sides"),
+            );
+            error.subject = Some(name.to_owned());
+            Err(error)
+        }
+    }
+}
+
+/// Splits a condition into pairs of columns that have to be equal, and what is asked of the right rows alone.
+pub(crate) fn keys_of_condition(
+    condition: &Expr,
+    left: &LogicalPlan,
+    right: &LogicalPlan,
+    name: &str,
+) -> Result<(Pairs, Option<Expr>)> {
+    let refused = || {
+        Error::invalid(format!("{name} ON takes equalities of columns of its two sides"))
+            .with_hint("write ON (key) or ON (t.a = u.a AND t.b = u.b), and conditions of the right side alone")
+    };
+    let (mut keys, mut of_right) = (Vec::new(), Vec::new());
+    for part in split_conjunction(condition) {
+        if is_of_right(part, left, right) {
+            of_right.push(part.clone());
+            continue;
+        }
+        let Expr::BinaryExpr(BinaryExpr { left: a, op: Operator::Eq, right: b }) = part else {
+            return Err(refused());
+        };
+        let on = |expr: &Expr, plan: &LogicalPlan| match normalize_col(expr.clone(), plan) {
+            Ok(Expr::Column(column)) if plan.schema().maybe_index_of_column(&column).is_some() => Some(column),
+            _ => None,
+        };
+        let pair = match (on(a, left), on(b, right)) {
+            (Some(l), Some(r)) => Some((l, r)),
+            _ => on(b, left).zip(on(a, right)),
+        };
+        keys.push(pair.ok_or_else(refused)?);
+    }
+    Ok((keys, of_right.into_iter().reduce(Expr::and)))
 }
 
 fn is_of_right(part: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> bool {

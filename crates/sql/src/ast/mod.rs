@@ -4,7 +4,7 @@
 //! of the statement; code that compares names folds the case.
 //!
 //! Reading order: [`name`] and [`types`]; [`expr`] and [`function`]; [`query`], [`select`], [`relation`],
-//! [`time_series`], [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`].
+//! [`time_series`], [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`]; [`walk`].
 
 pub mod admin;
 pub mod copy;
@@ -22,6 +22,7 @@ pub mod table;
 pub mod time_series;
 pub mod types;
 pub mod view;
+pub mod walk;
 
 pub use admin::{Admin, Backup, CheckTarget, Explain, Show};
 pub use copy::{Copy, CopyDirection, CopyOption, CopySource, CopyTarget};
@@ -34,7 +35,7 @@ pub use expr::{
     Quantifier, Subscript, UnaryOperator, WhenThen,
 };
 pub use function::{
-    FrameBound, FrameExclusion, FrameUnits, FunctionArg, FunctionCall, NullTreatment, Over, SpecialCall, TrimSide,
+    FrameBound, FrameExclusion, FrameOffset, FrameUnits, FunctionArg, FunctionCall, NullTreatment, Over, SpecialCall, TrimSide,
     WindowFrame, WindowSpec,
 };
 pub use name::{Ident, ObjectName, Quote};

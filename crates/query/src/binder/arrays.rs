@@ -1,0 +1,121 @@
+//! Arrays, rows, subscripts and parts of structs.
+
+use super::names::folded;
+use super::operators::text;
+use super::scope::Place;
+use super::{Binder, Result, unsupported};
+use crate::functions::array_part;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::planner::{PlannerResult, RawFieldAccessExpr};
+use datafusion::logical_expr::{Expr, GetFieldAccess, lit};
+use tidalite_sql::Span;
+use tidalite_sql::ast::{self, ExprKind, Ident, Literal, Subscript};
+
+/// The end of a slice without an upper bound: no array is longer.
+const LAST: i64 = i32::MAX as i64;
+
+impl Binder<'_> {
+    /// Binds `ARRAY[a, b]`.
+    pub(super) fn array(&self, items: &[ast::Expr], place: Place) -> Result<Expr> {
+        let items = self.exprs(items, place)?;
+        self.array_of(items, place.scope.schema.as_ref())
+    }
+
+    pub(super) fn array_of(&self, items: Vec<Expr>, schema: &datafusion::common::DFSchema) -> Result<Expr> {
+        let mut items = items;
+        for planner in self.state.expr_planners() {
+            match planner.plan_array_literal(items, schema)? {
+                PlannerResult::Planned(expr) => return Ok(expr),
+                PlannerResult::Original(original) => items = original,
+            }
+        }
+        unsupported("array", Span::default())
+    }
+
+    /// Binds `(a, b)` as a struct.
+    pub(super) fn row(&self, values: &[ast::Expr], place: Place, span: Span) -> Result<Expr> {
+        let is_plain = |value: &ast::Expr| matches!(value.kind, ExprKind::Column(_) | ExprKind::Literal(_));
+        if !values.first().is_some_and(is_plain) {
+            return unsupported("row", span);
+        }
+        let mut values = self.exprs(values, place)?;
+        for planner in self.state.expr_planners() {
+            match planner.plan_struct_literal(values, false)? {
+                PlannerResult::Planned(expr) => return Ok(expr),
+                PlannerResult::Original(original) => values = original,
+            }
+        }
+        unsupported("row", span)
+    }
+
+    /// Binds `x[1]`, `x[1:2, 3]`, `x['part']`.
+    pub(super) fn subscripts(&self, operand: &ast::Expr, subscripts: &[Subscript], place: Place) -> Result<Expr> {
+        let is_slice = |subscript: &Subscript| matches!(subscript, Subscript::Slice { .. });
+        let mut value = self.expr(operand, place)?;
+        for (at, subscript) in subscripts.iter().enumerate() {
+            // A slice before another subscript keeps the dimension.
+            if is_slice(subscript) && at + 1 < subscripts.len() {
+                return self.part(value, &subscripts[at..], place);
+            }
+            value = self.subscript(value, subscript, place)?;
+        }
+        Ok(value)
+    }
+
+    fn subscript(&self, value: Expr, subscript: &Subscript, place: Place) -> Result<Expr> {
+        let access = match subscript {
+            Subscript::Index(index) => match &index.kind {
+                ExprKind::Literal(Literal::Text(name)) => {
+                    GetFieldAccess::NamedStructField { name: ScalarValue::from(name.clone()) }
+                }
+                _ => GetFieldAccess::ListIndex { key: Box::new(self.expr(index, place)?) },
+            },
+            Subscript::Slice { lower, upper, stride } => {
+                let (start, stop) = self.bounds(lower.as_deref(), upper.as_deref(), place)?;
+                let stride = stride.as_deref().map(|stride| self.expr(stride, place)).transpose()?;
+                let stride = Box::new(stride.unwrap_or_else(|| lit(1_i64)));
+                GetFieldAccess::ListRange { start: Box::new(start), stop: Box::new(stop), stride }
+            }
+        };
+        let mut raw = RawFieldAccessExpr { expr: value, field_access: access };
+        for planner in self.state.expr_planners() {
+            match planner.plan_field_access(raw, &place.scope.schema)? {
+                PlannerResult::Planned(expr) => return Ok(expr),
+                PlannerResult::Original(original) => raw = original,
+            }
+        }
+        unsupported("subscript", Span::default())
+    }
+
+    fn bounds(&self, lower: Option<&ast::Expr>, upper: Option<&ast::Expr>, place: Place) -> Result<(Expr, Expr)> {
+        let lower = lower.map(|lower| self.expr(lower, place)).transpose()?;
+        let upper = upper.map(|upper| self.expr(upper, place)).transpose()?;
+        Ok((lower.unwrap_or_else(|| lit(1_i64)), upper.unwrap_or_else(|| lit(LAST))))
+    }
+
+    /// Binds subscripts of several dimensions that begin with a slice.
+    fn part(&self, value: Expr, subscripts: &[Subscript], place: Place) -> Result<Expr> {
+        let (mut kinds, mut places) = (String::new(), Vec::new());
+        for subscript in subscripts {
+            match subscript {
+                Subscript::Index(index) => {
+                    kinds.push(array_part::INDEX);
+                    places.push(self.expr(index, place)?);
+                }
+                Subscript::Slice { lower, upper, .. } => {
+                    kinds.push(array_part::SLICE);
+                    let (start, stop) = self.bounds(lower.as_deref(), upper.as_deref(), place)?;
+                    places.extend([start, stop]);
+                }
+            }
+        }
+        let args = [value, text(kinds)].into_iter().chain(places).collect();
+        self.scalar_call(array_part::NAME, args)
+    }
+
+    /// Binds `(x).name`.
+    pub(super) fn field(&self, operand: &ast::Expr, name: &Ident, place: Place) -> Result<Expr> {
+        let value = self.expr(operand, place)?;
+        self.scalar_call("get_field", vec![value, text(folded(name))])
+    }
+}

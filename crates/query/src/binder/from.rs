@@ -1,0 +1,309 @@
+//! FROM: tables, sub-queries, table functions, and their aliases.
+
+use super::names::{folded, folded_parts, table_reference};
+use super::scope::{Env, Place, Scope, Source};
+use super::select::empty_scope;
+use super::with::with_columns;
+use super::{Binder, Result, unsupported};
+use crate::functions::{FILES, meta, random, series};
+use crate::tables::{CATALOG, SCHEMA};
+use crate::{Error, pg_catalog, plan};
+use datafusion::catalog::TableFunctionArgs;
+use datafusion::common::{DFSchema, Spans, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::builder::subquery_alias;
+use datafusion::logical_expr::expr::Unnest;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Subquery, SubqueryAlias};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use std::sync::Arc;
+use tidalite_sql::ast::walk::{self, Visitor};
+use tidalite_sql::ast::{
+    self, Alias, ExprKind, FunctionArg, FunctionCall, Ident, ObjectName, Quote, Relation, RelationKind, TableRef,
+};
+use tidalite_types::ErrorKind;
+
+/// Table functions whose alias also names their column, as in PostgreSQL.
+const SERIES: [&str; 2] = ["generate_series", "range"];
+
+impl Binder<'_> {
+    /// Binds the items of FROM; no items are one row without columns.
+    pub(super) fn from(&self, from: &[TableRef], env: &Env) -> Result<Source> {
+        let Some((first, rest)) = from.split_first() else {
+            return Ok(Source { plan: LogicalPlanBuilder::empty(true).build()?, columns: Vec::new() });
+        };
+        let mut left = self.table_ref(first, env, None)?;
+        for table in rest {
+            let right = self.table_ref(table, env, Some(&left))?;
+            left = self.cross_joined(left, right)?;
+        }
+        Ok(left)
+    }
+
+    /// Binds a relation and its joins; `before` are the items of FROM that LATERAL relations see, too.
+    pub(super) fn table_ref(&self, table: &TableRef, env: &Env, before: Option<&Source>) -> Result<Source> {
+        let mut left = self.relation(&table.relation, env, before)?;
+        for join in &table.joins {
+            let visible = if is_lateral(&join.relation) { Some(visible(before, &left)?) } else { None };
+            let right = self.relation(&join.relation, env, visible.as_ref())?;
+            left = self.joined(left, right, join, env)?;
+        }
+        Ok(left)
+    }
+
+    /// Binds one relation; a LATERAL relation sees the columns of `before`.
+    fn relation(&self, relation: &Relation, env: &Env, before: Option<&Source>) -> Result<Source> {
+        if let Some(sample) = &relation.sample {
+            return Err(Error::invalid("TABLESAMPLE is not supported").at(sample.method.span.start as usize).into());
+        }
+        let before = before.filter(|_| is_lateral(relation));
+        let source = match before {
+            Some(before) => {
+                let scope = before.scope(env.outer);
+                self.lateral(relation, &env.within(&scope))?
+            }
+            None => self.plain(relation, env)?,
+        };
+        match &relation.timestamp {
+            Some(time) => {
+                let plan = plan::with_time(source.plan, &folded(time));
+                let plan = plan.map_err(|error| error.at(time.span.start as usize))?;
+                Ok(Source { plan, columns: source.columns })
+            }
+            None => Ok(source),
+        }
+    }
+
+    /// Binds a relation that sees columns of relations before it: they are outer columns within it.
+    fn lateral(&self, relation: &Relation, env: &Env) -> Result<Source> {
+        let source = self.plain(relation, env)?;
+        let outer_ref_columns = source.plan.all_out_ref_exprs();
+        if outer_ref_columns.is_empty() {
+            return Ok(source);
+        }
+        let wrapped = |subquery| LogicalPlan::Subquery(Subquery { subquery, outer_ref_columns, spans: Spans::new() });
+        let plan = match source.plan {
+            LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => subquery_alias(wrapped(input), alias)?,
+            plan => wrapped(Arc::new(plan)),
+        };
+        Ok(Source { plan, columns: source.columns })
+    }
+
+    fn plain(&self, relation: &Relation, env: &Env) -> Result<Source> {
+        let alias = relation.alias.as_ref();
+        match &relation.kind {
+            RelationKind::Table { name } => self.named_table(name, alias, env),
+            RelationKind::Query { query, .. } => {
+                let plan = self.query(query, env)?;
+                let is_named = alias.is_some_and(|alias| alias.columns.is_empty());
+                let plan = if is_named { plan::with_distinct_names(plan)? } else { plan };
+                Ok(Source::of_plan(aliased(plan, alias)?))
+            }
+            RelationKind::Nested(inner) => {
+                let source = self.table_ref(inner, env, None)?;
+                match alias {
+                    None => Ok(source),
+                    Some(_) => named_join(source, alias),
+                }
+            }
+            RelationKind::Function { call, with_ordinality, .. } => {
+                if *with_ordinality {
+                    return unsupported("WITH ORDINALITY", relation.span);
+                }
+                self.table_function(call, alias, env)
+            }
+            RelationKind::Variable(_) => unsupported("variable in FROM", relation.span),
+            RelationKind::Pivot { .. } => unsupported("PIVOT", relation.span),
+            RelationKind::Unpivot { .. } => unsupported("UNPIVOT", relation.span),
+        }
+    }
+
+    /// Binds the name of a WITH query, a table or a view.
+    fn named_table(&self, name: &ObjectName, alias: Option<&Alias>, env: &Env) -> Result<Source> {
+        if name.parts.iter().any(|part| part.quote == Some(Quote::Single)) {
+            return unsupported("file in FROM", name.span);
+        }
+        let parts = folded_parts(name);
+        let Some(reference) = table_reference(&parts) else { return unsupported("name of four parts", name.span) };
+        let plan = match (env.plan_named(&parts[0]), self.tables.get(&reference)) {
+            (Some(cte), _) if parts.len() == 1 => cte.clone(),
+            (_, Some(source)) => LogicalPlanBuilder::scan(reference, source.clone(), None)?.build()?,
+            _ => return Err(self.unknown_table(name, &reference).into()),
+        };
+        Ok(Source::of_plan(aliased(plan, alias)?))
+    }
+
+    fn unknown_table(&self, name: &ObjectName, reference: &TableReference) -> Error {
+        let is_of_system = |schema: &str| [pg_catalog::PG_CATALOG, pg_catalog::INFORMATION_SCHEMA].contains(&schema);
+        let span = name.span.start as usize;
+        match reference.schema() {
+            Some(schema) if schema != SCHEMA && schema != CATALOG && !is_of_system(schema) => {
+                let error = Error::new(ErrorKind::NotFound, format!("schema \"{schema}\" does not exist"));
+                error.about(schema).at(span)
+            }
+            _ => Error::table_not_found(reference.table()).at(span),
+        }
+    }
+
+    /// Binds a call of a table function, whose arguments are constants.
+    fn table_function(&self, call: &FunctionCall, alias: Option<&Alias>, env: &Env) -> Result<Source> {
+        let parts = folded_parts(&call.name);
+        let [name] = parts.as_slice() else { return unsupported("schema of a table function", call.name.span) };
+        let args = arguments(call)?;
+        if FILES.contains(&name.as_str()) {
+            return unsupported("file in FROM", call.name.span);
+        }
+        if args.iter().any(|arg| has_columns(arg)) {
+            return unsupported("table function of columns", call.name.span);
+        }
+        if name == series::LONG_SEQUENCE && args.len() > 1 {
+            return unsupported("long_sequence with seeds", call.name.span);
+        }
+        let scope = empty_scope(None);
+        let bound = args.iter().map(|arg| self.expr(arg, Place::new(&scope, env))).collect::<Result<Vec<_>>>()?;
+        if name == "unnest" {
+            return unnested_rows(bound, alias);
+        }
+        let Some(function) = self.state.table_functions().get(name) else {
+            return self.scalar_in_from(call, name, bound, alias);
+        };
+        let bound = self.simplified(bound)?;
+        let table = function.create_table_provider_with_args(TableFunctionArgs::new(&bound, self.state))?;
+        let scan = LogicalPlanBuilder::scan(TableReference::bare(format!("{name}()")), provider_as_source(table), None);
+        let plan = scan?.build()?;
+        if let Some(alias) = alias.filter(|alias| alias.columns.is_empty() && SERIES.contains(&name.as_str())) {
+            let plan = with_columns(plan, std::slice::from_ref(&alias.name))?;
+            return Ok(Source::of_plan(LogicalPlanBuilder::from(plan).alias(folded(&alias.name))?.build()?));
+        }
+        let mut source = Source::of_plan(aliased(plan, alias)?);
+        if alias.is_none() {
+            source.columns.iter_mut().for_each(|c| c.relation = Some(TableReference::bare(name.as_str())));
+        }
+        Ok(source)
+    }
+
+    /// Binds a scalar function in FROM: one row of one column.
+    fn scalar_in_from(
+        &self,
+        call: &FunctionCall,
+        name: &str,
+        args: Vec<Expr>,
+        alias: Option<&Alias>,
+    ) -> Result<Source> {
+        let is_scalar = self.state.scalar_functions().contains_key(name) && meta::names().any(|known| known == name);
+        if !is_scalar || random::NAMES.contains(&name) {
+            let error = Error::new(ErrorKind::NotFound, format!("table function {name} does not exist")).about(name);
+            let error = error.at(call.name.span.start as usize);
+            return Err(match crate::names::nearest(name, meta::table_names()) {
+                Some(near) => error.with_hint(format!("perhaps you meant {near}")).into(),
+                None => error.into(),
+            });
+        }
+        let value = self.scalar_call(name, args)?;
+        let table = alias.map_or_else(|| name.to_owned(), |alias| folded(&alias.name));
+        let column = alias.and_then(|alias| alias.columns.first()).map_or_else(|| table.clone(), |c| folded(&c.name));
+        let row = LogicalPlanBuilder::empty(true).project(vec![value.alias(column)])?;
+        Ok(Source::of_plan(row.alias(table)?.build()?))
+    }
+
+    /// Evaluates constant arguments of a table function.
+    fn simplified(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
+        let context = SimplifyContext::builder()
+            .with_config_options(Arc::clone(self.state.config_options()))
+            .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let schema = DFSchema::empty();
+        let one = |arg| Ok(simplifier.simplify(simplifier.coerce(arg, &schema)?)?);
+        args.into_iter().map(one).collect()
+    }
+}
+
+/// Returns the rows of arrays, side by side.
+fn unnested_rows(arrays: Vec<Expr>, alias: Option<&Alias>) -> Result<Source> {
+    let input = LogicalPlanBuilder::empty(true).build()?;
+    let table = alias.map_or_else(|| "unnest".to_owned(), |alias| folded(&alias.name));
+    let columns = arrays.into_iter().enumerate().map(|(at, array)| {
+        let name = match at {
+            0 => table.clone(),
+            at => format!("{table}{at}"),
+        };
+        Expr::Unnest(Unnest::new(array)).alias(name)
+    });
+    let (input, columns) = super::distinct::unnested(input, columns.collect())?;
+    let plan = LogicalPlanBuilder::from(input).project(columns)?.build()?;
+    match alias {
+        Some(_) => Ok(Source::of_plan(aliased(plan, alias)?)),
+        None => Ok(Source::of_plan(LogicalPlanBuilder::from(plan).alias(table)?.build()?)),
+    }
+}
+
+/// Returns true if a relation may see relations before it.
+fn is_lateral(relation: &Relation) -> bool {
+    matches!(
+        relation.kind,
+        RelationKind::Query { lateral: true, .. } | RelationKind::Function { lateral: true, .. }
+    )
+}
+
+/// Returns the columns that a LATERAL relation sees: of `left`, and of the items of FROM before.
+fn visible(before: Option<&Source>, left: &Source) -> Result<Source> {
+    let columns = before.iter().flat_map(|before| &before.columns).chain(&left.columns).cloned().collect();
+    let plan = match before {
+        Some(before) => LogicalPlanBuilder::from(before.plan.clone()).cross_join(left.plan.clone())?.build()?,
+        None => left.plan.clone(),
+    };
+    Ok(Source { plan, columns })
+}
+
+/// Gives a plan its alias, and its columns theirs.
+fn aliased(plan: LogicalPlan, alias: Option<&Alias>) -> Result<LogicalPlan> {
+    let Some(alias) = alias else { return Ok(plan) };
+    if let Some(typed) = alias.columns.iter().find(|column| column.data_type.is_some()) {
+        return unsupported("type of a column of an alias", typed.name.span);
+    }
+    let names: Vec<Ident> = alias.columns.iter().map(|column| column.name.clone()).collect();
+    let plan = with_columns(plan, &names)?;
+    Ok(LogicalPlanBuilder::from(plan).alias(folded(&alias.name))?.build()?)
+}
+
+/// Names joins in parentheses: their columns are those that can be named without a table.
+fn named_join(source: Source, alias: Option<&Alias>) -> Result<Source> {
+    let columns = source.columns.iter().filter(|column| column.visibility.is_bare());
+    let columns: Vec<Expr> = columns
+        .map(|column| match &column.value {
+            Expr::Column(_) => column.value.clone(),
+            value => value.clone().alias_qualified(column.relation.clone(), &column.name),
+        })
+        .collect();
+    let plan = LogicalPlanBuilder::from(source.plan).project(columns)?.build()?;
+    Ok(Source::of_plan(aliased(plan::with_distinct_names(plan)?, alias)?))
+}
+
+fn arguments(call: &FunctionCall) -> Result<Vec<&ast::Expr>> {
+    let arg = |arg| match arg {
+        &FunctionArg::Expr(ref expr) => Ok(expr),
+        _ => unsupported("argument of a table function", call.name.span),
+    };
+    call.args.iter().map(arg).collect()
+}
+
+fn has_columns(expr: &ast::Expr) -> bool {
+    struct Finder(bool);
+    impl Visitor for Finder {
+        fn expr(&mut self, expr: &ast::Expr) -> bool {
+            self.0 |= matches!(expr.kind, ExprKind::Column(_));
+            !self.0
+        }
+    }
+    let mut finder = Finder(false);
+    walk::expr(expr, &mut finder);
+    finder.0
+}
+
+/// Returns the scope of ON: the columns of both sides.
+pub(super) fn scope_of_both<'p>(left: &Source, right: &Source, env: &Env<'p>) -> Result<Scope<'p>> {
+    let schema = Arc::new(left.plan.schema().join(right.plan.schema())?);
+    let columns = left.columns.iter().chain(&right.columns).cloned().collect();
+    Ok(Scope { schema, columns, outer: env.outer })
+}

@@ -1,0 +1,450 @@
+//! Calls of scalar functions and aggregates.
+
+use super::names::{folded, folded_parts, table_reference};
+use super::operators::text;
+use super::order::sort_key;
+use super::scope::Place;
+use super::{BindError, Binder, Result, unsupported};
+use crate::dialect::set_returning;
+use crate::functions::{meta, sequence};
+use crate::names::nearest;
+use crate::{Error, pg_catalog};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::arguments::{ArgumentName, resolve_function_arguments};
+use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment, ScalarFunction, Unnest};
+use datafusion::logical_expr::planner::{PlannerResult, RawAggregateExpr};
+use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, Signature, SortExpr, cast, lit};
+use std::sync::Arc;
+use tidalite_sql::ast::{self, BinaryOperator, FunctionArg, FunctionCall, Ident, OrderItem, SpecialCall, TrimSide};
+use tidalite_sql::{Span, ast::ObjectName};
+use tidalite_types::ErrorKind;
+
+/// Aggregates that take their value from WITHIN GROUP.
+const ORDERED_SETS: &[&str] =
+    &["percentile_cont", "quantile_cont", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
+const MAKE_INTERVAL: &[&str] = &["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
+/// Arguments with their names, if they are named.
+pub(super) struct Arguments {
+    pub values: Vec<Expr>,
+    names: Vec<Option<ArgumentName>>,
+}
+
+impl Arguments {
+    fn positional(values: Vec<Expr>) -> Arguments {
+        let names = values.iter().map(|_| None).collect();
+        Arguments { values, names }
+    }
+
+    /// Returns the arguments in the order of the parameters.
+    pub fn resolved(self, name: &str, signature: &Signature) -> Result<Vec<Expr>> {
+        if self.names.iter().all(Option::is_none) {
+            return Ok(self.values);
+        }
+        match &signature.parameter_names {
+            Some(parameters) => Ok(resolve_function_arguments(parameters, self.values, self.names)?),
+            None => Err(Error::invalid(format!("function {name} does not take named arguments")).about(name).into()),
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a call.
+    pub(super) fn function(&self, call: &FunctionCall, place: Place, span: Span) -> Result<Expr> {
+        let parts = folded_parts(&call.name);
+        let name = match parts.as_slice() {
+            [name] => name.as_str(),
+            [schema, name] if schema == pg_catalog::PG_CATALOG => name.as_str(),
+            [schema, name] if schema == pg_catalog::INFORMATION_SCHEMA && name == "_pg_expandarray" => name.as_str(),
+            _ => return unsupported("schema of a function", span),
+        };
+        if call.limit.is_some() {
+            return unsupported("LIMIT of arguments", span);
+        }
+        if let Some(rows) = self.rows_of_call(name, call, place, span)? {
+            return Ok(rows);
+        }
+        if sequence::NAMES.contains(&name) {
+            return unsupported("sequence of timestamps", span);
+        }
+        if let Some(expr) = self.rewritten(name, call, place, span)? {
+            return Ok(expr);
+        }
+        self.named_function(name, call, place, span)
+    }
+
+    /// Binds calls that return a row for each element of an array.
+    fn rows_of_call(&self, name: &str, call: &FunctionCall, place: Place, span: Span) -> Result<Option<Expr>> {
+        let inner = match name {
+            "unnest" => None,
+            "generate_subscripts" => Some(set_returning::SUBSCRIPTS),
+            "_pg_expandarray" => Some(set_returning::EXPANDED),
+            _ => return Ok(None),
+        };
+        let args = self.arguments(&call.args, place)?.values;
+        let list = match (inner, <[Expr; 1]>::try_from(args)) {
+            (Some(inner), Ok([one])) => self.scalar_call(inner, vec![one])?,
+            (Some(inner), Err(args)) => self.scalar_call(inner, args)?,
+            (None, Ok([one])) => one,
+            (None, Err(_)) => return unsupported("unnest of several arrays", span),
+        };
+        match list.get_type(&place.scope.schema)? {
+            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
+                Ok(Some(Expr::Unnest(Unnest::new(list))))
+            }
+            _ => unsupported("unnest of another type", span),
+        }
+    }
+
+    /// Binds calls that stand for other expressions.
+    fn rewritten(&self, name: &str, call: &FunctionCall, place: Place, span: Span) -> Result<Option<Expr>> {
+        if call.over.is_some() {
+            return Ok(None);
+        }
+        Ok(match (name, call.args.as_slice()) {
+            ("mod", [FunctionArg::Expr(left), FunctionArg::Expr(right)]) => {
+                let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
+                Some(self.operator(BinaryOperator::Modulo, left, right, &place.scope.schema, span)?)
+            }
+            ("percentile_disc", [FunctionArg::Expr(share)]) if call.within_group.len() == 1 => {
+                Some(self.percentile(share, &call.within_group[0], call.filter.as_ref(), place, span)?)
+            }
+            ("age", [FunctionArg::Expr(time)]) => {
+                let now = self.scalar_call("now", Vec::new())?;
+                let today = self.scalar_call("date_trunc", vec![text("day"), now])?;
+                Some(self.scalar_call("age", vec![today, self.expr(time, place)?])?)
+            }
+            ("make_interval", args) if args.iter().any(|arg| matches!(arg, FunctionArg::Named { .. })) => {
+                Some(self.make_interval(args, place, span)?)
+            }
+            ("mode", []) if call.within_group.len() == 1 => {
+                let value = self.expr(&call.within_group[0].expr, place.within_call())?;
+                Some(self.aggregate_of("mode", vec![value], call.filter.as_ref(), Vec::new(), place)?)
+            }
+            _ => None,
+        })
+    }
+
+    /// Binds a call of a function that has the name.
+    pub(super) fn named_function(&self, name: &str, call: &FunctionCall, place: Place, span: Span) -> Result<Expr> {
+        // The third argument of QuestDB is a precision.
+        let is_shortened = name == "approx_percentile" && call.args.len() > 2;
+        let shortened = is_shortened.then(|| FunctionCall { args: call.args[..2].to_vec(), ..call.clone() });
+        let call = shortened.as_ref().unwrap_or(call);
+        let (name, is_distinct) = synonym(name, call.distinct);
+        if name == "map" || name == "make_map" {
+            return unsupported("MAP", span);
+        }
+        if let Some(function) = self.state.scalar_functions().get(name).filter(|_| !name.starts_with("__")) {
+            let arguments = self.arguments(&call.args, place)?;
+            let args = arguments.resolved(name, function.signature())?;
+            return Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), args)));
+        }
+        if let Some(over) = &call.over {
+            return self.window(name, is_distinct, call, over, place, span);
+        }
+        match self.state.aggregate_functions().get(name) {
+            Some(function) => self.aggregate(name, function.clone(), is_distinct, call, place, span),
+            None => Err(unknown_function(name, call.name.span)),
+        }
+    }
+
+    pub(super) fn arguments(&self, args: &[FunctionArg], place: Place) -> Result<Arguments> {
+        let mut arguments = Arguments { values: Vec::with_capacity(args.len()), names: Vec::with_capacity(args.len()) };
+        for arg in args {
+            let (value, name) = match arg {
+                FunctionArg::Expr(expr) => (self.expr(expr, place)?, None),
+                FunctionArg::Named { name, value } => (self.expr(value, place)?, Some(argument_name(name))),
+                FunctionArg::Wildcard(of) => (all_columns(of.as_ref(), place)?, None),
+                FunctionArg::Query(query) => return unsupported("query as an argument", query.span),
+            };
+            arguments.values.push(value);
+            arguments.names.push(name);
+        }
+        Ok(arguments)
+    }
+
+    fn aggregate(
+        &self,
+        name: &str,
+        function: Arc<AggregateUDF>,
+        distinct: bool,
+        call: &FunctionCall,
+        place: Place,
+        span: Span,
+    ) -> Result<Expr> {
+        let null_treatment = null_treatment(call.nulls);
+        if null_treatment.is_some() && !function.supports_null_handling_clause() {
+            let error = Error::invalid(format!("{name} does not take IGNORE NULLS or RESPECT NULLS"));
+            return Err(error.about(name).at(span.start as usize).into());
+        }
+        let inner = place.within_call();
+        let mut arguments = self.arguments(&call.args, inner)?;
+        let is_set = function.supports_within_group_clause() || ORDERED_SETS.contains(&name);
+        let mut keys = call.order_by.as_slice();
+        if !call.within_group.is_empty() {
+            if !is_set {
+                return unsupported("WITHIN GROUP of another aggregate", span);
+            }
+            keys = &call.within_group;
+        } else if is_set && !keys.is_empty() && arguments.values.len() >= 2 {
+            // `quantile_cont(x, 0.5 ORDER BY x)`.
+            arguments.values.remove(0);
+            arguments.names.remove(0);
+        }
+        let order_by = self.inner_order(keys, inner)?;
+        if is_set && let Some(key) = order_by.first() {
+            if order_by.len() > 1 {
+                return unsupported("WITHIN GROUP of several keys", span);
+            }
+            arguments.values.insert(0, key.expr.clone());
+            arguments.names.insert(0, None);
+        }
+        let filter = call.filter.as_ref().map(|filter| self.expr(filter, inner)).transpose()?.map(Box::new);
+        let args = arguments.resolved(name, function.signature())?;
+        let raw = RawAggregateExpr { func: function, args, distinct, filter, order_by, null_treatment };
+        let planned = self.planned_aggregate(raw)?;
+        check_level(&planned, name, span)?;
+        Ok(planned)
+    }
+
+    /// Binds an aggregate of plain arguments.
+    fn aggregate_of(
+        &self,
+        name: &str,
+        args: Vec<Expr>,
+        filter: Option<&ast::Expr>,
+        order_by: Vec<SortExpr>,
+        place: Place,
+    ) -> Result<Expr> {
+        let Some(function) = self.state.aggregate_functions().get(name).cloned() else {
+            return Err(Error::internal(format!("aggregate {name} is not registered")).into());
+        };
+        let filter = filter.map(|filter| self.expr(filter, place.within_call())).transpose()?.map(Box::new);
+        let raw =
+            RawAggregateExpr { func: function, args, distinct: false, filter, order_by, null_treatment: None };
+        self.planned_aggregate(raw)
+    }
+
+    fn planned_aggregate(&self, raw: RawAggregateExpr) -> Result<Expr> {
+        let mut raw = raw;
+        for planner in self.state.expr_planners() {
+            match planner.plan_aggregate(raw)? {
+                PlannerResult::Planned(expr) => return Ok(expr.unalias_nested().data),
+                PlannerResult::Original(original) => raw = original,
+            }
+        }
+        let RawAggregateExpr { func, args, distinct, filter, order_by, null_treatment } = raw;
+        Ok(Expr::AggregateFunction(AggregateFunction::new_udf(func, args, distinct, filter, order_by, null_treatment)))
+    }
+
+    /// Binds ORDER BY within a call or a window, where a number is a constant.
+    pub(super) fn inner_order(&self, items: &[OrderItem], place: Place) -> Result<Vec<SortExpr>> {
+        items.iter().map(|item| Ok(sort_key(item, self.expr(&item.expr, place)?))).collect()
+    }
+
+    /// The first value in order that at least `share` of all values do not exceed.
+    fn percentile(
+        &self,
+        share: &ast::Expr,
+        key: &OrderItem,
+        filter: Option<&ast::Expr>,
+        place: Place,
+        span: Span,
+    ) -> Result<Expr> {
+        let inner = place.within_call();
+        let (value, schema) = (self.expr(&key.expr, inner)?, &place.scope.schema);
+        let share = self.expr(share, inner)?;
+        let count = self.aggregate_of("count", vec![value.clone()], filter, Vec::new(), place)?;
+        let Some(array_agg) = self.state.aggregate_functions().get("array_agg").cloned() else {
+            return Err(Error::internal("aggregate array_agg is not registered").into());
+        };
+        let is_known = value.clone().is_not_null();
+        let condition = match filter {
+            Some(filter) => is_known.and(self.expr(filter, inner)?),
+            None => is_known,
+        };
+        let order_by = vec![sort_key(key, value.clone())];
+        let filter = Some(Box::new(condition));
+        let raw = RawAggregateExpr {
+            func: array_agg,
+            args: vec![value],
+            distinct: false,
+            filter,
+            order_by,
+            null_treatment: None,
+        };
+        let values = self.planned_aggregate(raw)?;
+        let position = self.operator(BinaryOperator::Multiply, share, count, schema, span)?;
+        let position = cast(self.scalar_call("ceil", vec![position])?, DataType::Int64);
+        let position = self.scalar_call("greatest", vec![position, lit(1_i64)])?;
+        self.scalar_call("array_element", vec![values, position])
+    }
+
+    /// Binds `make_interval(days => 1)`; parameters that are left out are 0.
+    fn make_interval(&self, args: &[FunctionArg], place: Place, span: Span) -> Result<Expr> {
+        let mut values: Vec<Option<Expr>> = vec![None; MAKE_INTERVAL.len()];
+        for (at, arg) in args.iter().enumerate() {
+            let (found, value) = match arg {
+                FunctionArg::Named { name, value } => {
+                    (MAKE_INTERVAL.iter().position(|own| folded(name) == *own), value)
+                }
+                FunctionArg::Expr(value) => (Some(at), value),
+                _ => return unsupported("argument of make_interval", span),
+            };
+            let value = self.expr(value, place)?;
+            match found.and_then(|found| values.get_mut(found)) {
+                Some(slot) if slot.is_none() => *slot = Some(value),
+                _ => return unsupported("argument of make_interval", span),
+            }
+        }
+        let values = values.into_iter().map(|value| value.unwrap_or_else(|| lit(0_i64))).collect();
+        self.scalar_call("make_interval", values)
+    }
+
+    /// Binds a call whose arguments are separated by keywords.
+    pub(super) fn special(&self, call: &SpecialCall, place: Place, span: Span) -> Result<Expr> {
+        let bind = |expr: &ast::Expr| self.expr(expr, place);
+        match call {
+            SpecialCall::Extract { field, operand } => {
+                self.scalar_call("date_part", vec![text(folded(field)), bind(operand)?])
+            }
+            SpecialCall::Position { part, operand } => {
+                let args = vec![bind(operand)?, bind(part)?];
+                self.by_planners(args, span, |planner, args| planner.plan_position(args))
+            }
+            SpecialCall::Substring { operand, from, length } => {
+                let from = from.as_ref().map_or_else(|| Ok(lit(1_i64)), bind)?;
+                let length = length.as_ref().map(bind).transpose()?;
+                let args = [bind(operand)?, from].into_iter().chain(length).collect();
+                self.by_planners(args, span, |planner, args| planner.plan_substring(args))
+            }
+            SpecialCall::Overlay { operand, part, from, length } => {
+                let args = [bind(operand)?, bind(part)?, bind(from)?];
+                let args = args.into_iter().chain(length.as_ref().map(bind).transpose()?).collect();
+                self.by_planners(args, span, |planner, args| planner.plan_overlay(args))
+            }
+            SpecialCall::Trim { side, chars, operand } => {
+                let name = match side {
+                    TrimSide::Both => "btrim",
+                    TrimSide::Leading => "ltrim",
+                    TrimSide::Trailing => "rtrim",
+                };
+                let args = std::iter::once(bind(operand)?).chain(chars.as_ref().map(bind).transpose()?).collect();
+                self.scalar_call(name, args)
+            }
+            SpecialCall::Round { .. } => unsupported("rounding of a time to a unit", span),
+            SpecialCall::Keyword(name) => {
+                let call = FunctionCall {
+                    name: ObjectName { parts: vec![name.clone()], span: name.span },
+                    distinct: false,
+                    args: Vec::new(),
+                    order_by: Vec::new(),
+                    limit: None,
+                    nulls: None,
+                    within_group: Vec::new(),
+                    filter: None,
+                    over: None,
+                };
+                self.named_function(&folded(name), &call, place, span)
+            }
+        }
+    }
+
+    fn by_planners(
+        &self,
+        args: Vec<Expr>,
+        span: Span,
+        plan: impl Fn(
+            &dyn datafusion::logical_expr::planner::ExprPlanner,
+            Vec<Expr>,
+        ) -> datafusion::common::Result<PlannerResult<Vec<Expr>>>,
+    ) -> Result<Expr> {
+        let mut args = args;
+        for planner in self.state.expr_planners() {
+            match plan(planner.as_ref(), args)? {
+                PlannerResult::Planned(expr) => return Ok(expr),
+                PlannerResult::Original(original) => args = original,
+            }
+        }
+        unsupported("call with keywords", span)
+    }
+}
+
+fn argument_name(name: &Ident) -> ArgumentName {
+    ArgumentName { value: folded(name), is_quoted: name.quote.is_some() }
+}
+
+/// Returns the argument `*` or `t.*`.
+fn all_columns(of: Option<&ObjectName>, place: Place) -> Result<Expr> {
+    let qualifier = match of {
+        None => None,
+        Some(name) => match table_reference(&folded_parts(name)).filter(|table| place.scope.has_table(table)) {
+            Some(table) => Some(table),
+            None => return unsupported("t.* of another table", name.span),
+        },
+    };
+    #[expect(deprecated, reason = "the aggregate planner of DataFusion takes `*` in this form")]
+    Ok(Expr::Wildcard { qualifier, options: Box::default() })
+}
+
+pub(super) fn null_treatment(nulls: Option<ast::NullTreatment>) -> Option<NullTreatment> {
+    nulls.map(|nulls| match nulls {
+        ast::NullTreatment::Ignore => NullTreatment::IgnoreNulls,
+        ast::NullTreatment::Respect => NullTreatment::RespectNulls,
+    })
+}
+
+/// Returns the function that a name stands for, and whether its arguments are distinct.
+fn synonym(name: &str, is_distinct: bool) -> (&str, bool) {
+    let own = match name {
+        "count_distinct" => return ("count", true),
+        "string_distinct_agg" => return ("string_agg", true),
+        "approx_count_distinct" => "approx_distinct",
+        "variance" => "var_samp",
+        "every" => "bool_and",
+        "approx_percentile" => "approx_percentile_cont",
+        "to_lowercase" => "lower",
+        "to_uppercase" => "upper",
+        "ceiling" => "ceil",
+        "clock_timestamp" | "statement_timestamp" | "transaction_timestamp" | "localtimestamp" => "now",
+        "gen_random_uuid" => "uuid",
+        "regexp_matches" => "regexp_match",
+        "min_by" => "arg_min",
+        "max_by" => "arg_max",
+        "sign" => "signum",
+        other => other,
+    };
+    (own, is_distinct)
+}
+
+/// Refuses an aggregate of outer columns alone, which would belong to an outer query.
+fn check_level(expr: &Expr, name: &str, span: Span) -> Result<()> {
+    let (mut has_own, mut has_outer) = (false, false);
+    expr.apply(|expr| {
+        has_own |= matches!(expr, Expr::Column(_));
+        has_outer |= matches!(expr, Expr::OuterReferenceColumn(..));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if has_own || !has_outer {
+        return Ok(());
+    }
+    let error = Error::invalid("aggregates of outer columns alone are not supported").about(name);
+    let error = error.with_hint("compute them in a sub-query in FROM: FROM (SELECT max(n) AS m …) a");
+    Err(error.at(span.start as usize).into())
+}
+
+pub(super) fn unknown_function(name: &str, span: Span) -> BindError {
+    let error = Error::new(ErrorKind::NotFound, format!("function {name} does not exist")).about(name);
+    let error = error.at(span.start as usize);
+    match nearest(name, meta::names()) {
+        Some(near) => error.with_hint(format!("perhaps you meant {near}")).into(),
+        None => error.into(),
+    }
+}
+
+/// Returns arguments without names.
+pub(super) fn unnamed(values: Vec<Expr>) -> Arguments {
+    Arguments::positional(values)
+}

@@ -1,0 +1,175 @@
+//! Joins: ON, and USING and NATURAL with their merged columns.
+
+use super::from::scope_of_both;
+use super::names::folded;
+use super::scope::{Env, Place, ScopeColumn, Source, Visibility};
+use super::{Binder, Result, unsupported};
+use crate::Error;
+use datafusion::common::{JoinConstraint, JoinType, NullEquality};
+use datafusion::functions::expr_fn::coalesce;
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
+use datafusion::logical_expr::utils::can_hash;
+use datafusion::logical_expr::{Expr, ExprSchemable, Join as JoinNode, LogicalPlan, LogicalPlanBuilder, lit};
+use std::sync::Arc;
+use tidalite_sql::Span;
+use tidalite_sql::ast::{Join, JoinCondition, JoinKind, JoinSide};
+use tidalite_types::ErrorKind;
+
+/// A column of USING: its values on both sides.
+struct Key {
+    left: usize,
+    right: usize,
+}
+
+impl Binder<'_> {
+    pub(super) fn cross_joined(&self, left: Source, right: Source) -> Result<Source> {
+        let columns = left.columns.into_iter().chain(right.columns).collect();
+        Ok(Source { plan: LogicalPlanBuilder::from(left.plan).cross_join(right.plan)?.build()?, columns })
+    }
+
+    pub(super) fn joined(&self, left: Source, right: Source, join: &Join, env: &Env) -> Result<Source> {
+        let span = join.relation.span;
+        let join_type = match &join.kind {
+            JoinKind::Cross => return self.cross_joined(left, right),
+            JoinKind::Inner => JoinType::Inner,
+            JoinKind::Left => JoinType::Left,
+            JoinKind::Right => JoinType::Right,
+            JoinKind::Full => JoinType::Full,
+            JoinKind::Semi(JoinSide::Left) => JoinType::LeftSemi,
+            JoinKind::Semi(JoinSide::Right) => JoinType::RightSemi,
+            JoinKind::Anti(JoinSide::Left) => JoinType::LeftAnti,
+            JoinKind::Anti(JoinSide::Right) => JoinType::RightAnti,
+            JoinKind::Asof(by_time) => {
+                return self.joined_by_time(left, right, (by_time, &join.condition), env, span);
+            }
+            JoinKind::Window(_) => return unsupported("WINDOW JOIN", span),
+            JoinKind::Horizon(_) => return unsupported("HORIZON JOIN", span),
+        };
+        let condition = match &join.condition {
+            JoinCondition::None => None,
+            JoinCondition::On(condition) => {
+                let scope = scope_of_both(&left, &right, env)?;
+                Some(self.condition(condition, Place::new(&scope, env))?)
+            }
+            JoinCondition::Natural => {
+                let keys = common(&left, &right);
+                if keys.is_empty() && join_type == JoinType::Inner {
+                    return self.cross_joined(left, right);
+                }
+                return joined_using(left, right, join_type, &keys);
+            }
+            JoinCondition::Using(names) => {
+                let names = names.iter().map(|name| (folded(name), name.span));
+                let keys = names.map(|(name, span)| key(&name, span, &left, &right)).collect::<Result<Vec<_>>>()?;
+                return joined_using(left, right, join_type, &keys);
+            }
+        };
+        let columns = kept(join_type, left.columns, right.columns);
+        let plan = LogicalPlanBuilder::from(left.plan).join_on(right.plan, join_type, condition)?.build()?;
+        Ok(Source { plan, columns })
+    }
+}
+
+/// Returns the columns of a join.
+fn kept(join_type: JoinType, left: Vec<ScopeColumn>, right: Vec<ScopeColumn>) -> Vec<ScopeColumn> {
+    match join_type {
+        JoinType::LeftSemi | JoinType::LeftAnti => left,
+        JoinType::RightSemi | JoinType::RightAnti => right,
+        _ => left.into_iter().chain(right).collect(),
+    }
+}
+
+/// Returns the columns that both sides have, in the order of the left side.
+fn common(left: &Source, right: &Source) -> Vec<Key> {
+    let mut keys: Vec<Key> = Vec::new();
+    for (at, column) in left.columns.iter().enumerate().filter(|(_, column)| column.visibility.is_bare()) {
+        let is_same = |other: &ScopeColumn| other.visibility.is_bare() && other.name == column.name;
+        let is_known = keys.iter().any(|key| left.columns[key.left].name == column.name);
+        if let Some(other) = right.columns.iter().position(is_same).filter(|_| !is_known) {
+            keys.push(Key { left: at, right: other });
+        }
+    }
+    keys
+}
+
+fn key(name: &str, span: Span, left: &Source, right: &Source) -> Result<Key> {
+    let only = |source: &Source, side: &str| -> Result<usize> {
+        let is_named = |column: &ScopeColumn| column.visibility.is_bare() && column.name == name;
+        let mut found = source.columns.iter().enumerate().filter(|(_, column)| is_named(column)).map(|(at, _)| at);
+        let error = match (found.next(), found.next()) {
+            (Some(at), None) => return Ok(at),
+            (None, _) => {
+                let message = format!("column \"{name}\" of USING does not exist on the {side} side");
+                Error::new(ErrorKind::NotFound, message)
+            }
+            _ => Error::invalid(format!(
+                "column \"{name}\" of the join is in more than one table of the {side} side"
+            )),
+        };
+        Err(error.about(name).at(span.start as usize).into())
+    };
+    Ok(Key { left: only(left, "left")?, right: only(right, "right")? })
+}
+
+/// Joins by columns; a pair of columns is one column of the result.
+fn joined_using(left: Source, right: Source, join_type: JoinType, keys: &[Key]) -> Result<Source> {
+    let (left_schema, right_schema) = (left.plan.schema().clone(), right.plan.schema().clone());
+    let (mut on, mut compared) = (Vec::new(), Vec::new());
+    for key in keys {
+        let (l, r) = (left.columns[key.left].value.clone(), right.columns[key.right].value.clone());
+        let (l_type, r_type) = (l.get_type(&left_schema)?, r.get_type(&right_schema)?);
+        if comparison_coercion(&l_type, &r_type).is_none() {
+            let message = format!("\"{}\" and \"{}\" cannot be compared", l.schema_name(), r.schema_name());
+            return Err(Error::invalid(message).into());
+        }
+        if can_hash(&l_type) { on.push((l, r)) } else { compared.push(l.eq(r)) }
+    }
+    let condition = compared.into_iter().reduce(Expr::and);
+    // Without keys each row matches each row.
+    let condition = condition.or_else(|| on.is_empty().then(|| lit(true)));
+    let (constraint, nulls) = (JoinConstraint::On, NullEquality::NullEqualsNothing);
+    let (left_plan, right_plan) = (Arc::new(left.plan.clone()), Arc::new(right.plan.clone()));
+    let join = JoinNode::try_new(left_plan, right_plan, on, condition, join_type, constraint, nulls, false)?;
+    let columns = merged(&left, &right, keys, &join)?;
+    Ok(Source { plan: LogicalPlan::Join(join), columns })
+}
+
+fn merged(left: &Source, right: &Source, keys: &[Key], join: &JoinNode) -> Result<Vec<ScopeColumn>> {
+    let mut of_left = Vec::new();
+    for (at, column) in left.columns.iter().enumerate() {
+        match (keys.iter().find(|key| key.left == at), join.join_type) {
+            (Some(key), JoinType::Right | JoinType::Full) => {
+                let value = merged_value(column, &right.columns[key.right], join)?;
+                of_left.push(ScopeColumn { value, visibility: Visibility::Merged, ..column.clone() });
+                if column.visibility.is_of_table() {
+                    of_left.push(ScopeColumn { visibility: Visibility::Side, ..column.clone() });
+                }
+            }
+            _ => of_left.push(column.clone()),
+        }
+    }
+    let is_key = |at: usize| keys.iter().any(|key| key.right == at);
+    let of_right = right.columns.iter().enumerate().filter_map(|(at, column)| match is_key(at) {
+        false => Some(column.clone()),
+        true if join.join_type == JoinType::RightSemi || join.join_type == JoinType::RightAnti => Some(column.clone()),
+        true if column.visibility.is_of_table() => {
+            Some(ScopeColumn { visibility: Visibility::Side, ..column.clone() })
+        }
+        true => None,
+    });
+    Ok(kept(join.join_type, of_left, of_right.collect()))
+}
+
+/// Returns the value of a merged column: of RIGHT joins the right one, of FULL joins the one that is there.
+fn merged_value(left: &ScopeColumn, right: &ScopeColumn, join: &JoinNode) -> Result<Expr> {
+    let (l, r) = (left.value.clone(), right.value.clone());
+    if join.join_type == JoinType::Right {
+        return Ok(r);
+    }
+    let (own, other) = (l.get_type(&join.schema)?, r.get_type(&join.schema)?);
+    if own == other {
+        return Ok(coalesce(vec![l, r]));
+    }
+    let both = comparison_coercion(&own, &other).unwrap_or(own);
+    Ok(coalesce(vec![l.cast_to(&both, &join.schema)?, r.cast_to(&both, &join.schema)?]))
+}

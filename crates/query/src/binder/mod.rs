@@ -1,0 +1,106 @@
+//! The binder: resolves the names of a syntax tree in scopes and builds the logical plan.
+//!
+//! In: a query of [`tidalite_sql`], the tables that the query names ([`tables`]), the functions of a session. Out: the
+//! plan before optimization. The binder does not print SQL and does not parse text.
+//!
+//! Reading order: [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`]; [`select`] with
+//! [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`]; [`time_series`]; [`expr`] with [`literals`],
+//! [`operators`], [`predicates`], [`arrays`], [`functions`], [`subqueries`] and [`types`]; [`parameters`]; [`labels`].
+
+mod aggregate;
+mod arrays;
+mod distinct;
+mod expr;
+mod from;
+mod functions;
+mod items;
+mod joins;
+mod labels;
+mod literals;
+mod names;
+mod operators;
+mod order;
+mod parameters;
+mod predicates;
+mod query;
+mod scope;
+mod select;
+mod setops;
+mod subqueries;
+pub(crate) mod tables;
+mod time_series;
+mod types;
+mod values;
+mod window;
+mod with;
+
+use crate::{Error, Parameter};
+use datafusion::common::DataFusionError;
+use datafusion::execution::context::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use scope::Env;
+use tables::Tables;
+use tidalite_sql::{Span, ast};
+
+/// A query as the parser of [`tidalite_sql`] read it, with values for its parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    pub query: ast::Query,
+    /// The values of `$1`, `$2`, ….
+    pub values: Vec<Parameter>,
+}
+
+/// The reason why a query was not bound.
+#[derive(Clone, Debug)]
+pub(crate) enum BindError {
+    /// A form that the binder does not know yet.
+    Unsupported(Unsupported),
+    /// An error of the statement.
+    Invalid(Box<Error>),
+}
+
+/// A form that the binder does not know yet, and its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unsupported {
+    pub feature: &'static str,
+    pub span: Span,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, BindError>;
+
+impl From<Error> for BindError {
+    fn from(error: Error) -> BindError {
+        BindError::Invalid(Box::new(error))
+    }
+}
+
+impl From<DataFusionError> for BindError {
+    fn from(error: DataFusionError) -> BindError {
+        Error::from(error).into()
+    }
+}
+
+/// Returns the error for a form that the binder does not know yet.
+fn unsupported<T>(feature: &'static str, span: Span) -> Result<T> {
+    Err(BindError::Unsupported(Unsupported { feature, span }))
+}
+
+/// Binds one query.
+struct Binder<'a> {
+    state: &'a SessionState,
+    tables: &'a Tables,
+    /// The text of the statement, from which columns take their names.
+    text: &'a str,
+    values: &'a [Parameter],
+}
+
+/// Builds the plan of a query.
+///
+/// A negative LIMIT of the query itself, without OFFSET, is not part of the plan: the caller takes the last rows.
+///
+/// # Errors
+/// The query is not valid, or has a form that the binder does not know yet.
+pub(crate) fn bind(state: &SessionState, tables: &Tables, text: &str, tree: &Tree) -> Result<LogicalPlan> {
+    let binder = Binder { state, tables, text, values: &tree.values };
+    binder.statement(&tree.query, &Env::default())
+}

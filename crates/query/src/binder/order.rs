@@ -1,0 +1,176 @@
+//! ORDER BY and LIMIT.
+
+use super::names::folded;
+use super::scope::{Env, Place, Scope};
+use super::{Binder, Result, unsupported};
+use crate::Error;
+use datafusion::common::{Column, DFSchema};
+use datafusion::logical_expr::{Expr, SortExpr, lit};
+use std::sync::Arc;
+use tidalite_sql::Span;
+use tidalite_sql::ast::{self, ExprKind, Limit, Literal, OrderItem, Query, UnaryOperator};
+use tidalite_types::SqlState;
+
+/// The rows that LIMIT, OFFSET and FETCH leave.
+pub(super) enum LimitRows {
+    All,
+    Range {
+        skip: Option<Expr>,
+        fetch: Option<Expr>,
+    },
+    /// The last rows: LIMIT -n without OFFSET.
+    Last,
+}
+
+impl LimitRows {
+    /// Returns the rows with a negative LIMIT as a negative number, which the plan turns round.
+    pub fn into_range(self, query: &Query) -> Result<LimitRows> {
+        let LimitRows::Last = self else { return Ok(self) };
+        match query.limit.as_deref() {
+            Some(Limit::Count { count: Some(count), .. }) => match negative(count) {
+                Some(rows) => Ok(LimitRows::Range { skip: None, fetch: Some(from_end(rows)) }),
+                None => Ok(LimitRows::All),
+            },
+            _ => Ok(LimitRows::All),
+        }
+    }
+}
+
+/// Returns the LIMIT of so many rows counted from the end.
+fn from_end(rows: u64) -> Expr {
+    lit(i64::try_from(rows).map_or(i64::MIN, |rows| -rows))
+}
+
+impl Binder<'_> {
+    /// Binds LIMIT, OFFSET and FETCH.
+    pub(super) fn limit(&self, query: &Query, env: &Env) -> Result<LimitRows> {
+        let rows = |expr: &ast::Expr| self.count(expr, env);
+        Ok(match query.limit.as_deref() {
+            None | Some(Limit::Count { count: None, offset: None }) => LimitRows::All,
+            Some(Limit::Count { count, offset }) => {
+                let is_negative = count.as_ref().is_some_and(|count| negative(count).is_some());
+                if is_negative && offset.is_some() {
+                    return Err(Error::invalid("LIMIT -n is supported only without OFFSET")
+                        .with_hint("LIMIT -n, -m leaves out the last m")
+                        .at(query.span.start as usize)
+                        .into());
+                }
+                if is_negative {
+                    return Ok(LimitRows::Last);
+                }
+                LimitRows::Range {
+                    skip: offset.as_ref().map(rows).transpose()?,
+                    fetch: count.as_ref().map(rows).transpose()?,
+                }
+            }
+            Some(Limit::Range { lo, hi }) => range(lo, hi)?,
+            Some(Limit::Fetch { percent: true, .. } | Limit::Fetch { with_ties: true, .. }) => {
+                return unsupported("FETCH with PERCENT or WITH TIES", query.span);
+            }
+            Some(Limit::Fetch { count, offset, .. }) => LimitRows::Range {
+                skip: offset.as_ref().map(rows).transpose()?,
+                fetch: Some(count.as_ref().map_or_else(|| Ok(lit(1_i64)), rows)?),
+            },
+        })
+    }
+
+    /// Binds a number of rows, which names no column.
+    fn count(&self, expr: &ast::Expr, env: &Env) -> Result<Expr> {
+        let scope = Scope { schema: Arc::new(DFSchema::empty()), columns: Vec::new(), outer: None };
+        self.expr(expr, Place::new(&scope, env))
+    }
+
+    /// Binds the keys of ORDER BY; `output` are the selected expressions, by position and name.
+    pub(super) fn sort_keys(&self, items: &[OrderItem], output: &[Expr], place: Place) -> Result<Vec<SortExpr>> {
+        items.iter().map(|item| Ok(sort_key(item, self.sort_value(&item.expr, output, place)?))).collect()
+    }
+
+    fn sort_value(&self, expr: &ast::Expr, output: &[Expr], place: Place) -> Result<Expr> {
+        if let Some(position) = position(expr) {
+            let found = position.checked_sub(1).and_then(|at| output.get(at));
+            return match found {
+                Some(value) => Ok(output_column(value)),
+                None => Err(out_of_list("ORDER BY", position, expr.span).into()),
+            };
+        }
+        if let ExprKind::Column(name) = &expr.kind
+            && let [only] = name.parts.as_slice()
+        {
+            let name = folded(only);
+            // The first of several columns of the name, as of `a.k, b.k`, unless one is computed under the name.
+            let named = || output.iter().map(output_column).filter(|column| name_of(column) == Some(&name));
+            let is_own = |column: &Expr| matches!(column, Expr::Column(column) if column.relation.is_none());
+            let mut several = named();
+            match (named().find(is_own), several.next(), several.next()) {
+                (Some(own), ..) => return Ok(own),
+                (None, Some(column), None) => return Ok(column),
+                _ => {}
+            }
+        }
+        self.expr(expr, place)
+    }
+}
+
+/// Returns the column that an expression of the SELECT list is in the output.
+pub(super) fn output_column(expr: &Expr) -> Expr {
+    let (relation, name) = expr.qualified_name();
+    Expr::Column(Column::new(relation, name))
+}
+
+fn name_of(expr: &Expr) -> Option<&String> {
+    match expr {
+        Expr::Column(column) => Some(&column.name),
+        _ => None,
+    }
+}
+
+/// Returns the sort key for a value; NULL values come last in ascending order and first in descending order.
+pub(super) fn sort_key(item: &OrderItem, value: Expr) -> SortExpr {
+    let is_ascending = item.descending != Some(true);
+    SortExpr::new(value, is_ascending, item.nulls_first.unwrap_or(!is_ascending))
+}
+
+/// Returns the error for a position that the SELECT list does not have.
+pub(super) fn out_of_list(clause: &str, position: usize, span: Span) -> Error {
+    Error::invalid(format!("{clause} position {position} is not in select list"))
+        .about(position.to_string())
+        .with_code(SqlState::INVALID_COLUMN_REFERENCE)
+        .at(span.start as usize)
+}
+
+/// Returns the position that an unsigned integer states.
+pub(super) fn position(expr: &ast::Expr) -> Option<usize> {
+    match &expr.kind {
+        ExprKind::Literal(Literal::Number(digits)) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+fn negative(expr: &ast::Expr) -> Option<u64> {
+    match &expr.kind {
+        ExprKind::Unary { op: UnaryOperator::Minus, operand } => integer(operand),
+        _ => None,
+    }
+}
+
+fn integer(expr: &ast::Expr) -> Option<u64> {
+    match &expr.kind {
+        ExprKind::Literal(Literal::Number(digits)) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+/// `LIMIT lo, hi`: the rows after `lo` up to `hi`, both counted from the start or both from the end.
+fn range(lo: &ast::Expr, hi: &ast::Expr) -> Result<LimitRows> {
+    let number = |rows: u64| lit(i64::try_from(rows).unwrap_or(i64::MAX));
+    let (fetch, skip) = match (integer(lo), integer(hi), negative(lo), negative(hi)) {
+        (Some(lo), Some(hi), ..) => (number(hi.saturating_sub(lo)), lo),
+        (.., Some(from), Some(to)) if from > to => (from_end(from - to), to),
+        (.., Some(_), Some(_)) => (number(0), 0),
+        _ => {
+            let message = "LIMIT lo, hi takes two numbers, both from the start or both from the end";
+            return Err(Error::invalid(message).at(lo.span.start as usize).into());
+        }
+    };
+    Ok(LimitRows::Range { skip: Some(number(skip)), fetch: Some(fetch) })
+}

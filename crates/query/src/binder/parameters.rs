@@ -1,0 +1,75 @@
+//! Values of parameters, as constants.
+
+use super::operators::text;
+use super::{Binder, Result, unsupported};
+use crate::{Error, Parameter, door};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::{Expr, lit};
+use tidalite_sql::Span;
+use tidalite_types::ErrorKind;
+
+impl Binder<'_> {
+    /// Returns the value of `$number`.
+    pub(super) fn value_of(&self, number: u32, span: Span) -> Result<&Parameter> {
+        let at = (number as usize).checked_sub(1);
+        at.and_then(|at| self.values.get(at)).ok_or_else(|| {
+            let error = Error::new(ErrorKind::NotFound, format!("there is no parameter ${number}"));
+            error.at(span.start as usize).into()
+        })
+    }
+
+    pub(super) fn parameter(&self, number: u32, span: Span) -> Result<Expr> {
+        self.constant(self.value_of(number, span)?, span)
+    }
+
+    /// Returns a parameter as items of IN: a list stands for its items.
+    pub(super) fn parameter_items(&self, number: u32, span: Span) -> Result<Vec<Expr>> {
+        match self.value_of(number, span)? {
+            Parameter::List(items) => items.iter().map(|item| self.constant(item, span)).collect(),
+            value => Ok(vec![self.constant(value, span)?]),
+        }
+    }
+
+    pub(super) fn constant(&self, value: &Parameter, span: Span) -> Result<Expr> {
+        Ok(match value {
+            Parameter::Null => Expr::Literal(ScalarValue::Null, None),
+            Parameter::Boolean(value) => lit(*value),
+            Parameter::Long(value) => lit(*value),
+            Parameter::Double(value) if value.is_finite() && value.is_sign_positive() => {
+                return self.number(&format!("{value:?}"), false, span);
+            }
+            Parameter::Double(value) => lit(*value),
+            Parameter::Decimal(digits) => return self.decimal_parameter(digits, span),
+            Parameter::Text(value) => text(value.as_str()),
+            Parameter::Bytes(value) => lit(value.clone()),
+            Parameter::Typed(value, column_type) => {
+                let field = door::field("", *column_type, true);
+                Expr::Cast(Cast::new_from_field(Box::new(text(value.as_str())), field))
+            }
+            Parameter::Of(..) => return unsupported("parameter of a type that no column has", span),
+            Parameter::List(items) => {
+                let items = items.iter().map(|item| self.constant(item, span)).collect::<Result<Vec<_>>>()?;
+                return self.array_of(items, &DFSchema::empty());
+            }
+        })
+    }
+
+    /// Returns a decimal with as many digits as it has, or a double that keeps them.
+    fn decimal_parameter(&self, digits: &str, span: Span) -> Result<Expr> {
+        const DOUBLE_DIGITS: usize = 15;
+        const DECIMAL_DIGITS: usize = 38;
+        let unsigned = digits.trim_start_matches(['-', '+']);
+        if let Some((whole, fraction)) = unsigned.split_once('.') {
+            let count = whole.len() + fraction.len();
+            if (DOUBLE_DIGITS + 1..=DECIMAL_DIGITS).contains(&count)
+                && let (Ok(precision), Ok(scale)) = (u8::try_from(count), i8::try_from(fraction.len()))
+            {
+                let decimal = DataType::Decimal128(precision, scale);
+                return Ok(Expr::Cast(Cast::new(Box::new(text(digits)), decimal)));
+            }
+        }
+        self.number(unsigned, digits.starts_with('-'), span)
+    }
+}

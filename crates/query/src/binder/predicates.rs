@@ -1,0 +1,212 @@
+//! Predicates: IN, LIKE, IS, ANY and ALL.
+
+use super::operators::{comparison, text};
+use super::scope::Place;
+use super::{Binder, Result, unsupported};
+use crate::dialect::INTERVAL;
+use crate::Parameter;
+use datafusion::common::ScalarValue;
+use datafusion::functions_nested::expr_fn::{array_has, array_max, array_min, array_position, cardinality};
+use datafusion::logical_expr::expr::{InList, Like};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator, lit, when};
+use tidalite_sql::Span;
+use tidalite_sql::ast::{self, BinaryOperator, ExprKind, IsTest, LikeKind, Literal, QuantifiedSet, Quantifier};
+
+/// The function whose call as the set of IN is an interval of time.
+const RANGES: &[&str] = &["today", "yesterday", "tomorrow", "interval"];
+
+impl Binder<'_> {
+    /// Binds the items of IN; a list as the value of a parameter stands for its items.
+    pub(super) fn in_items(&self, list: &[ast::Expr], place: Place) -> Result<Vec<Expr>> {
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            match &item.kind {
+                ExprKind::Parameter(number) => items.extend(self.parameter_items(*number, item.span)?),
+                _ => items.push(self.expr(item, place)?),
+            }
+        }
+        Ok(items)
+    }
+
+    /// Binds `ts IN '2024'`: an interval of time.
+    pub(super) fn in_value(&self, operand: &ast::Expr, set: &ast::Expr, negated: bool, place: Place) -> Result<Expr> {
+        let is_interval = match &set.kind {
+            ExprKind::Literal(Literal::Text(_)) | ExprKind::Parameter(_) => true,
+            ExprKind::Function(call) => match super::names::folded_parts(&call.name).as_slice() {
+                [name] => RANGES.contains(&name.as_str()),
+                _ => false,
+            },
+            _ => false,
+        };
+        if !is_interval {
+            return unsupported("IN without parentheses", set.span);
+        }
+        let interval = self.scalar_call(INTERVAL, vec![self.expr(set, place)?])?;
+        Ok(Expr::InList(InList::new(Box::new(self.expr(operand, place)?), vec![interval], negated)))
+    }
+
+    /// Binds LIKE, ILIKE and SIMILAR TO.
+    pub(super) fn like(&self, expr: &ast::Expr, place: Place) -> Result<Expr> {
+        let ExprKind::Like { operand, negated, kind, quantifier: None, pattern, escape } = &expr.kind else {
+            return unsupported("LIKE ANY or ALL", expr.span);
+        };
+        let escape = match escape.as_deref().map(|escape| &escape.kind) {
+            None => None,
+            Some(ExprKind::Literal(Literal::Text(text))) => {
+                let mut chars = text.chars();
+                match (chars.next(), chars.next()) {
+                    (first, None) => Some(first),
+                    _ => return unsupported("ESCAPE of several characters", expr.span),
+                }
+            }
+            Some(_) => return unsupported("ESCAPE of another kind", expr.span),
+        };
+        let value = self.expr(operand, place)?;
+        if *kind == LikeKind::Similar {
+            let ExprKind::Literal(Literal::Text(pattern)) = &pattern.kind else {
+                return unsupported("SIMILAR TO of a computed pattern", expr.span);
+            };
+            let regex = text(crate::dialect::similar_to(pattern, escape.unwrap_or(Some('\\'))));
+            let op = if *negated { BinaryOperator::RegexNotMatch } else { BinaryOperator::RegexMatch };
+            return self.operator(op, value, regex, &place.scope.schema, expr.span);
+        }
+        let is_insensitive = match kind {
+            LikeKind::Like => false,
+            LikeKind::Ilike => true,
+            _ => return unsupported("REGEXP", expr.span),
+        };
+        let pattern = match (escape, &pattern.kind) {
+            (None | Some(Some('\\')), _) => self.expr(pattern, place)?,
+            (Some(escape), ExprKind::Literal(Literal::Text(pattern))) => {
+                text(crate::dialect::with_backslashes(pattern, escape))
+            }
+            _ => return unsupported("ESCAPE of a computed pattern", expr.span),
+        };
+        Ok(Expr::Like(Like::new(*negated, Box::new(value), Box::new(pattern), None, is_insensitive)))
+    }
+
+    /// Binds `x IS [NOT] …`.
+    pub(super) fn is(
+        &self,
+        operand: &ast::Expr,
+        test: &IsTest,
+        negated: bool,
+        place: Place,
+        span: Span,
+    ) -> Result<Expr> {
+        let value = Box::new(self.expr(operand, place)?);
+        Ok(match (test, negated) {
+            (IsTest::Null, false) => Expr::IsNull(value),
+            (IsTest::Null, true) => Expr::IsNotNull(value),
+            (IsTest::True, false) => Expr::IsTrue(value),
+            (IsTest::True, true) => Expr::IsNotTrue(value),
+            (IsTest::False, false) => Expr::IsFalse(value),
+            (IsTest::False, true) => Expr::IsNotFalse(value),
+            (IsTest::Unknown, false) => Expr::IsUnknown(value),
+            (IsTest::Unknown, true) => Expr::IsNotUnknown(value),
+            (IsTest::DistinctFrom(other), negated) => {
+                let op = if negated { Operator::IsNotDistinctFrom } else { Operator::IsDistinctFrom };
+                Expr::BinaryExpr(BinaryExpr::new(value, op, Box::new(self.expr(other, place)?)))
+            }
+            (IsTest::Normalized | IsTest::Json, _) => return unsupported("IS NORMALIZED or JSON", span),
+        })
+    }
+
+    /// Binds `x = ANY (…)` and `x > ALL (…)`.
+    pub(super) fn quantified(
+        &self,
+        left: &ast::Expr,
+        op: BinaryOperator,
+        quantifier: Quantifier,
+        set: &QuantifiedSet,
+        place: Place,
+        span: Span,
+    ) -> Result<Expr> {
+        let values = match set {
+            QuantifiedSet::Query(query) => return self.compared_query(left, op, quantifier, query, place),
+            QuantifiedSet::Values(values) => values,
+        };
+        let [set] = values.as_slice() else { return unsupported("ANY or ALL of several values", span) };
+        let is_list = matches!(
+            (quantifier, op),
+            (Quantifier::Any, BinaryOperator::Equal) | (Quantifier::All, BinaryOperator::NotEqual)
+        );
+        if is_list && let Some(items) = self.items_of(set, place)? {
+            let negated = quantifier == Quantifier::All;
+            if items.is_empty() {
+                return Ok(lit(negated));
+            }
+            return Ok(Expr::InList(InList::new(Box::new(self.expr(left, place)?), items, negated)));
+        }
+        let (left, set) = (self.expr(left, place)?, self.expr(set, place)?);
+        let op = comparison(op)?;
+        match quantifier {
+            Quantifier::Any => Ok(any(left, op, set)?),
+            Quantifier::All => Ok(all(left, op, set)?),
+        }
+    }
+
+    /// Returns the items of an array that is written as a constructor, or as a constant string.
+    fn items_of(&self, set: &ast::Expr, place: Place) -> Result<Option<Vec<Expr>>> {
+        match &set.kind {
+            ExprKind::Array(items) => self.exprs(items, place).map(Some),
+            ExprKind::Literal(Literal::Text(text)) => Ok(items_of_text(text)),
+            ExprKind::Parameter(number) => match self.value_of(*number, set.span)? {
+                Parameter::List(items) => items.iter().map(|item| self.constant(item, set.span)).collect::<Result<_>>().map(Some),
+                Parameter::Text(text) => Ok(items_of_text(text)),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Returns the items of PostgreSQL's text of an array, as which clients send lists.
+fn items_of_text(written: &str) -> Option<Vec<Expr>> {
+    let list = Parameter::list_of_text(written, &|item| Some(Parameter::Text(item.to_owned())))?;
+    let Parameter::List(items) = list else { return None };
+    let value = |item| match item {
+        Parameter::Text(item) => Some(text(item)),
+        Parameter::Null => Some(Expr::Literal(ScalarValue::Null, None)),
+        _ => None,
+    };
+    items.into_iter().map(value).collect()
+}
+
+fn compared(left: Expr, op: Operator, right: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+}
+
+/// `left op ANY (array)`: NULL for a NULL array, false for one without values.
+fn any(left: Expr, op: Operator, array: Expr) -> datafusion::common::Result<Expr> {
+    let (min, max) = (array_min(array.clone()), array_max(array.clone()));
+    let (bound, is_true) = match op {
+        Operator::Eq => return Ok(array_has(array, left)),
+        Operator::Gt => (min.clone(), min.lt(left)),
+        Operator::GtEq => (min.clone(), min.lt_eq(left)),
+        Operator::Lt => (max.clone(), max.gt(left)),
+        Operator::LtEq => (max.clone(), max.gt_eq(left)),
+        _ => (max.clone(), min.not_eq(left.clone()).or(max.not_eq(left))),
+    };
+    when(bound.is_not_null(), is_true).when(array.is_not_null(), lit(false)).otherwise(lit(ScalarValue::Boolean(None)))
+}
+
+/// `left op ALL (array)`: true for an array without elements.
+fn all(left: Expr, op: Operator, array: Expr) -> datafusion::common::Result<Expr> {
+    let (min, max) = (array_min(array.clone()), array_max(array.clone()));
+    let not = |expr: Expr| Expr::Not(Box::new(expr));
+    let is_false = match op {
+        Operator::Eq => not(min.eq(left.clone()).and(max.eq(left.clone()))),
+        Operator::Gt | Operator::GtEq => not(compared(left.clone(), op, max)),
+        Operator::Lt | Operator::LtEq => not(compared(left.clone(), op, min)),
+        _ => array_has(array.clone(), left.clone()),
+    };
+    let null = lit(ScalarValue::Boolean(None));
+    let has_null = array_position(array.clone(), lit(ScalarValue::Null), lit(1_i64)).is_not_null();
+    when(array.clone().is_null(), null.clone())
+        .when(cardinality(array).eq(lit(0_u64)), lit(true))
+        .when(left.is_null(), null.clone())
+        .when(is_false, lit(false))
+        .when(has_null, null)
+        .otherwise(lit(true))
+}

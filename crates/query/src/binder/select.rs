@@ -1,0 +1,188 @@
+//! SELECT: its clauses are bound in the order FROM, WHERE, list, ORDER BY, GROUP BY, HAVING, QUALIFY, and planned in the
+//! order of evaluation.
+
+use super::aggregate::{Rebase, grouped};
+use super::order::output_column;
+use super::scope::{Aliases, Env, Place, Scope, Source};
+use super::{Binder, Result, unsupported};
+use crate::Error;
+use datafusion::common::{Column, DFSchema};
+use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use std::sync::Arc;
+use tidalite_sql::ast::{self, Distinct, OrderBy, Projection, Select, SelectItem};
+use tidalite_types::SqlState;
+
+/// The expressions of the clauses of a SELECT, over the columns of FROM.
+pub(super) struct Clauses {
+    /// The SELECT list, each with its name.
+    pub items: Vec<Expr>,
+    /// GROUP BY; `None` if there is no such clause.
+    pub groups: Option<Vec<Expr>>,
+    pub having: Option<Expr>,
+    pub qualify: Option<Expr>,
+    pub order: Vec<SortExpr>,
+    /// DISTINCT ON.
+    pub on: Vec<Expr>,
+}
+
+impl Clauses {
+    /// Returns all expressions but those of GROUP BY.
+    pub fn all(&self) -> impl Iterator<Item = &Expr> {
+        let order = self.order.iter().map(|key| &key.expr);
+        self.items.iter().chain(&self.having).chain(&self.qualify).chain(order).chain(&self.on)
+    }
+
+    /// Replaces expressions by the columns that compute them.
+    pub fn rebased(self, rebase: &Rebase) -> Result<Clauses> {
+        let all = |exprs: Vec<Expr>| exprs.into_iter().map(|expr| rebase.apply(expr)).collect::<Result<Vec<_>>>();
+        let one = |expr: Option<Expr>| expr.map(|expr| rebase.apply(expr)).transpose();
+        let order = self.order.into_iter().map(|key| Ok(key.with_expr(rebase.apply(key.expr.clone())?)));
+        Ok(Clauses {
+            items: all(self.items)?,
+            groups: self.groups,
+            having: one(self.having)?,
+            qualify: one(self.qualify)?,
+            order: order.collect::<Result<Vec<_>>>()?,
+            on: all(self.on)?,
+        })
+    }
+}
+
+impl Binder<'_> {
+    pub(super) fn select(&self, select: &Select, order: Option<&OrderBy>, env: &Env) -> Result<LogicalPlan> {
+        if select.pivot.is_some() {
+            return unsupported("PIVOT", select.span);
+        }
+        let source = self.from(&select.from, env)?;
+        let scope = source.scope(env.outer);
+        let place = Place { windows: &select.windows, ..Place::new(&scope, env) };
+        let input = match &select.selection {
+            Some(condition) => self.filtered(source.plan, condition, place)?,
+            None => source.plan,
+        };
+        let input = match &select.latest_on {
+            Some(clause) => self.latest_on(input, clause, place)?,
+            None => input,
+        };
+        if let Some(clause) = &select.sample_by {
+            let source = Source { plan: input, columns: scope.columns };
+            return self.sampled(select, clause, source, order, env);
+        }
+        let clauses = self.clauses(select, order, place)?;
+        computed(input, clauses, select.distinct.as_ref())
+    }
+
+    /// Binds WHERE.
+    fn filtered(&self, plan: LogicalPlan, condition: &ast::Expr, place: Place) -> Result<LogicalPlan> {
+        let bound = self.condition(condition, place)?;
+        if !find_aggregate_exprs(std::iter::once(&bound)).is_empty() {
+            let error = Error::invalid("aggregate functions are not allowed in WHERE").with_hint("use HAVING");
+            let error = error.with_code(SqlState::GROUPING_ERROR);
+            return Err(error.at(condition.span.start as usize).into());
+        }
+        Ok(LogicalPlan::Filter(Filter::try_new(bound, Arc::new(plan))?))
+    }
+
+    fn clauses(&self, select: &Select, order: Option<&OrderBy>, place: Place) -> Result<Clauses> {
+        let items = self.items(select, place)?;
+        let own = aliases(&items);
+        let with_aliases = |come_first| Place { aliases: Aliases { list: &own, come_first }, ..place };
+        let groups = match &select.group_by {
+            Some(clause) => Some(self.groups(clause, &items, with_aliases(false))?),
+            None => implied_groups(select, &items),
+        };
+        let having = select.having.as_ref().map(|having| self.expr(having, with_aliases(true))).transpose()?;
+        let qualify = select.qualify.as_ref().map(|qualify| self.expr(qualify, with_aliases(true))).transpose()?;
+        let on = self.distinct_on(select.distinct.as_ref(), &own, place)?;
+        let order = self.select_order(order, &items, place)?;
+        Ok(Clauses { items, groups, having, qualify, order, on })
+    }
+
+    /// Binds ORDER BY over the SELECT list and the columns of FROM.
+    fn select_order(&self, order: Option<&OrderBy>, items: &[Expr], place: Place) -> Result<Vec<SortExpr>> {
+        let column = |name: String| (name.clone(), Expr::Column(Column::new_unqualified(name)));
+        let output: Vec<(String, Expr)> = aliases(items).into_iter().map(|(name, _)| column(name)).collect();
+        let place = Place { aliases: Aliases { list: &output, come_first: false }, ..place };
+        match order {
+            None => Ok(Vec::new()),
+            Some(OrderBy::Items(keys)) => self.sort_keys(keys, items, place),
+            Some(OrderBy::All { descending, nulls_first }) => {
+                let is_ascending = *descending != Some(true);
+                let key = |item| SortExpr::new(output_column(item), is_ascending, nulls_first.unwrap_or(!is_ascending));
+                Ok(items.iter().map(key).collect())
+            }
+        }
+    }
+}
+
+/// Returns the names that the list gives, each with its expression.
+pub(super) fn aliases(items: &[Expr]) -> Vec<(String, Expr)> {
+    let alias = |item: &Expr| match item {
+        Expr::Alias(alias) => Some((alias.name.clone(), (*alias.expr).clone())),
+        _ => None,
+    };
+    items.iter().filter_map(alias).collect()
+}
+
+/// Groups by every selected expression that has a column and no aggregate, if another has an aggregate.
+fn implied_groups(select: &Select, items: &[Expr]) -> Option<Vec<Expr>> {
+    let Projection::Items(list) = &select.projection else { return None };
+    let has_star = list.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
+    if has_star || select.from.is_empty() {
+        return None;
+    }
+    let has_aggregate = |item: &&Expr| !find_aggregate_exprs(std::iter::once(*item)).is_empty();
+    if !items.iter().any(|item| has_aggregate(&item)) {
+        return None;
+    }
+    let is_key = |item: &&Expr| {
+        !has_aggregate(item) && find_window_exprs(std::iter::once(*item)).is_empty() && !item.column_refs().is_empty()
+    };
+    let keys: Vec<Expr> = items.iter().filter(is_key).map(|item| item.clone().unalias()).collect();
+    (!keys.is_empty()).then_some(keys)
+}
+
+/// Plans the clauses of a SELECT over its rows.
+fn computed(input: LogicalPlan, clauses: Clauses, distinct: Option<&Distinct>) -> Result<LogicalPlan> {
+    let mut aggregates = find_aggregate_exprs(clauses.all());
+    aggregates.dedup();
+    let is_grouped = clauses.groups.is_some() || !aggregates.is_empty();
+    let (plan, clauses) = match is_grouped {
+        true => grouped(input, clauses, aggregates)?,
+        false if clauses.having.is_some() => {
+            let error = Error::invalid("HAVING needs GROUP BY or an aggregate function").about("having");
+            return Err(error.with_code(SqlState::GROUPING_ERROR).into());
+        }
+        false => (input, clauses),
+    };
+    let plan = match &clauses.having {
+        Some(having) => LogicalPlanBuilder::from(plan).having(having.clone())?.build()?,
+        None => plan,
+    };
+    let windows = find_window_exprs(clauses.all());
+    let has_windows = !windows.is_empty();
+    let (plan, clauses) = if has_windows { windowed(plan, clauses, windows)? } else { (plan, clauses) };
+    let plan = match &clauses.qualify {
+        Some(_) if !has_windows => {
+            let message = "QUALIFY clause requires window functions in the SELECT list or QUALIFY clause";
+            return Err(Error::invalid(message).about("qualify").into());
+        }
+        Some(qualify) => LogicalPlanBuilder::from(plan).filter(qualify.clone())?.build()?,
+        None => plan,
+    };
+    super::distinct::projected(plan, clauses, distinct, is_grouped || has_windows)
+}
+
+/// Plans window functions.
+fn windowed(plan: LogicalPlan, clauses: Clauses, windows: Vec<Expr>) -> Result<(LogicalPlan, Clauses)> {
+    let plan = LogicalPlanBuilder::window_plan(plan, windows.clone())?;
+    let rebase = Rebase::new(windows.iter().map(|window| (window.clone(), window.clone())), &plan)?;
+    let clauses = clauses.rebased(&rebase)?;
+    Ok((plan, clauses))
+}
+
+/// Returns a scope without columns.
+pub(super) fn empty_scope<'p>(outer: Option<&'p Scope<'p>>) -> Scope<'p> {
+    Scope { schema: Arc::new(DFSchema::empty()), columns: Vec::new(), outer }
+}

@@ -1,0 +1,131 @@
+//! Sub-queries in expressions: EXISTS, IN, ANY, ALL and scalar sub-queries.
+
+use super::operators::comparison;
+use super::scope::Place;
+use super::{Binder, Result};
+use crate::Error;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{ExprSchema, ScalarValue, Spans};
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit, when};
+use std::sync::Arc;
+use tidalite_sql::ast::{self, BinaryOperator, ExprKind, Quantifier, Query};
+use tidalite_types::SqlState;
+
+impl Binder<'_> {
+    /// Binds a query that may name the columns of `place`.
+    fn subquery(&self, query: &Query, place: Place) -> Result<Subquery> {
+        let plan = self.query(query, &place.env.within(place.scope))?;
+        let outer_ref_columns = plan.all_out_ref_exprs();
+        Ok(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() })
+    }
+
+    fn single_column(&self, query: &Query, place: Place) -> Result<Subquery> {
+        let subquery = self.subquery(query, place)?;
+        if subquery.subquery.schema().fields().len() > 1 {
+            let error = Error::invalid("a sub-query has to give one column here").with_code(SqlState::SYNTAX_ERROR);
+            return Err(error.at(query.span.start as usize).into());
+        }
+        Ok(subquery)
+    }
+
+    pub(super) fn exists(&self, query: &Query, negated: bool, place: Place) -> Result<Expr> {
+        Ok(Expr::Exists(Exists { subquery: self.subquery(query, place)?, negated }))
+    }
+
+    pub(super) fn scalar_query(&self, query: &Query, place: Place) -> Result<Expr> {
+        Ok(Expr::ScalarSubquery(self.single_column(query, place)?))
+    }
+
+    pub(super) fn in_query(&self, operand: &ast::Expr, query: &Query, negated: bool, place: Place) -> Result<Expr> {
+        if let ExprKind::Row(values) = &operand.kind {
+            return self.row_in(values, query, negated, place);
+        }
+        let subquery = self.single_column(query, place)?;
+        Ok(Expr::InSubquery(InSubquery::new(Box::new(self.expr(operand, place)?), subquery, negated)))
+    }
+
+    /// Binds `(x, y) IN (SELECT a, b …)`: true if a row is equal, else NULL if a row may be equal.
+    fn row_in(&self, values: &[ast::Expr], query: &Query, negated: bool, place: Place) -> Result<Expr> {
+        let (rows, equal) = self.rows_and_equality(values, query, place)?;
+        let found = exists(&rows, equal.clone(), false)?;
+        let may_be = exists(&rows, equal.is_null(), false)?;
+        let null = lit(ScalarValue::Boolean(None));
+        Ok(when(found, lit(!negated)).when(may_be, null).otherwise(lit(negated))?)
+    }
+
+    /// Binds `(x, y) IN (SELECT a, b …)` where NULL counts as false.
+    pub(super) fn row_condition(
+        &self,
+        values: &[ast::Expr],
+        query: &Query,
+        negated: bool,
+        place: Place,
+    ) -> Result<Expr> {
+        let (rows, equal) = self.rows_and_equality(values, query, place)?;
+        let hit = if negated { Expr::IsNotFalse(Box::new(equal)) } else { equal };
+        exists(&rows, hit, negated)
+    }
+
+    /// Returns the rows of a query, and the condition that a row is equal to the values.
+    fn rows_and_equality(
+        &self,
+        values: &[ast::Expr],
+        query: &Query,
+        place: Place,
+    ) -> Result<(LogicalPlan, Expr)> {
+        let plan = self.query(query, &place.env.within(place.scope))?;
+        let columns = plan.schema().columns();
+        if columns.len() != values.len() {
+            let message = format!("the sub-query has {} columns, the row has {}", columns.len(), values.len());
+            return Err(Error::invalid(message).at(query.span.start as usize).into());
+        }
+        let names = (0..columns.len()).map(|at| format!("value{at}"));
+        let named: Vec<Expr> =
+            columns.into_iter().zip(names).map(|(column, name)| Expr::Column(column).alias(name)).collect();
+        let rows = LogicalPlanBuilder::from(plan).project(named)?.alias("row_values")?.build()?;
+        let own = rows.schema().columns();
+        let mut equal = Vec::with_capacity(values.len());
+        for (column, value) in own.into_iter().zip(values) {
+            let value = outer(self.expr(value, place)?, place)?;
+            equal.push(Expr::Column(column).eq(value));
+        }
+        let equal = equal.into_iter().reduce(Expr::and);
+        equal.map(|equal| (rows, equal)).ok_or_else(|| Error::invalid("a row without values").into())
+    }
+
+    pub(super) fn compared_query(
+        &self,
+        left: &ast::Expr,
+        op: BinaryOperator,
+        quantifier: Quantifier,
+        query: &Query,
+        place: Place,
+    ) -> Result<Expr> {
+        let subquery = self.single_column(query, place)?;
+        let quantifier = match quantifier {
+            Quantifier::Any => SetQuantifier::Any,
+            Quantifier::All => SetQuantifier::All,
+        };
+        let left = Box::new(self.expr(left, place)?);
+        Ok(Expr::SetComparison(SetComparison::new(left, subquery, comparison(op)?, quantifier)))
+    }
+}
+
+/// Returns EXISTS of the rows for which `hit` is true.
+fn exists(rows: &LogicalPlan, hit: Expr, negated: bool) -> Result<Expr> {
+    let hits = LogicalPlanBuilder::from(rows.clone()).filter(hit)?.project(vec![lit(1_i64)])?.build()?;
+    let outer_ref_columns = hits.all_out_ref_exprs();
+    let subquery = Subquery { subquery: Arc::new(hits), outer_ref_columns, spans: Spans::new() };
+    Ok(Expr::Exists(Exists { subquery, negated }))
+}
+
+/// Returns an expression of a query as an expression within a sub-query.
+fn outer(expr: Expr, place: Place) -> Result<Expr> {
+    let done = expr.transform_up(|expr| {
+        let Expr::Column(column) = expr else { return Ok(Transformed::no(expr)) };
+        let field = place.scope.schema.field_from_column(&column)?.clone();
+        Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
+    });
+    Ok(done.data()?)
+}

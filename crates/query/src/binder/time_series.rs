@@ -1,0 +1,252 @@
+//! SAMPLE BY, LATEST ON and joins by time.
+
+use super::from::scope_of_both;
+use super::names::folded;
+use super::order::output_column;
+use super::scope::{Aliases, Env, Place, Scope, Source};
+use super::select::aliases;
+use super::{Binder, Result, unsupported};
+use crate::plan::{self, FillValue, Kind, Sampling, TimeJoin};
+use crate::{Error, Parameter};
+use datafusion::common::Column;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use tidalite_sql::Span;
+use tidalite_sql::ast::{
+    self, Alignment, AsofJoin, AsofKind, Duration, DurationUnit, ExprKind, Fill, JoinCondition, LatestOn, Literal,
+    Offset, OrderBy, OrderItem, Projection, SampleBy, Select, SelectItem, UnaryOperator,
+};
+
+impl Binder<'_> {
+    /// Binds LATEST ON over the rows of FROM and WHERE.
+    pub(super) fn latest_on(&self, input: LogicalPlan, clause: &LatestOn, place: Place) -> Result<LogicalPlan> {
+        let column = |expr: &ast::Expr| match self.expr(expr, place)? {
+            Expr::Column(column) => Ok(column),
+            _ => Err(Error::invalid("LATEST ON and its PARTITION BY take columns")
+                .with_hint("compute other keys in a sub-query: SELECT * FROM (SELECT …) LATEST ON …")
+                .at(expr.span.start as usize)
+                .into()),
+        };
+        let time = clause.timestamp.as_ref().map(column).transpose()?;
+        let keys = clause.keys.iter().map(column).collect::<Result<Vec<_>>>()?;
+        Ok(plan::latest_on(input, time, keys)?)
+    }
+
+    /// Binds a SELECT with SAMPLE BY; `source` are its rows, filtered.
+    pub(super) fn sampled(
+        &self,
+        select: &Select,
+        clause: &SampleBy,
+        source: Source,
+        order: Option<&OrderBy>,
+        env: &Env,
+    ) -> Result<LogicalPlan> {
+        check(select, clause)?;
+        let now = self.state.execution_props().query_execution_start_time.unwrap_or_default();
+        let sampling = Sampling::try_new(source.plan, self.clause(clause, env)?, now)?;
+        let scope = Scope { schema: sampling.rows().schema().clone(), columns: source.columns, outer: env.outer };
+        let place = Place { windows: &select.windows, ..Place::new(&scope, env) };
+        let items = self.items(select, place)?;
+        let own = aliases(&items);
+        let place = Place { aliases: Aliases { list: &own, come_first: true }, ..place };
+        let having = select.having.as_ref().map(|having| self.expr(having, place)).transpose()?;
+        let named = items.into_iter().map(|item| {
+            let (relation, name) = item.qualified_name();
+            (item.unalias(), Column::new(relation, name))
+        });
+        let plan = sampling.grouped(named.collect(), having)?;
+        self.sampled_order(plan, select, order, env)
+    }
+
+    /// Sorts the groups of SAMPLE BY: by their columns, or by expressions that are selected.
+    fn sampled_order(
+        &self,
+        plan: LogicalPlan,
+        select: &Select,
+        order: Option<&OrderBy>,
+        env: &Env,
+    ) -> Result<LogicalPlan> {
+        let Some(OrderBy::Items(keys)) = order else { return Ok(plan) };
+        let keys = {
+            let scope = Scope::of_plan(&plan, env.outer);
+            let output: Vec<Expr> = scope.columns.iter().map(|column| column.value.clone()).collect();
+            let place = Place::new(&scope, env);
+            let key = |item: &OrderItem| match self.selected_at(&item.expr, select).and_then(|at| output.get(at)) {
+                Some(column) => Ok(super::order::sort_key(item, output_column(column))),
+                None => {
+                    let mut keys = self.sort_keys(std::slice::from_ref(item), &output, place)?;
+                    keys.pop().ok_or_else(|| Error::internal("a key of ORDER BY is missing").into())
+                }
+            };
+            keys.iter().map(key).collect::<Result<Vec<SortExpr>>>()?
+        };
+        Ok(LogicalPlanBuilder::from(plan).sort(keys)?.build()?)
+    }
+
+    /// Returns the position of the selected call that is the same as `expr`.
+    fn selected_at(&self, expr: &ast::Expr, select: &Select) -> Option<usize> {
+        let Projection::Items(items) = &select.projection else { return None };
+        if !matches!(expr.kind, ExprKind::Function(_)) {
+            return None;
+        }
+        let written = self.written(expr.span);
+        items.iter().position(|item| match item {
+            SelectItem::Expr { expr, .. } => self.written(expr.span) == written,
+            SelectItem::Wildcard(_) => false,
+        })
+    }
+
+    fn clause(&self, clause: &SampleBy, env: &Env) -> Result<plan::SampleBy> {
+        let scope = super::select::empty_scope(None);
+        let bound = |expr: &Option<ast::Expr>| -> Result<Option<Expr>> {
+            let Some(expr) = expr else { return Ok(None) };
+            let value = self.expr(expr, Place::new(&scope, env))?;
+            Ok(Some(value).filter(|value| !matches!(value, Expr::Literal(value, _) if value.is_null())))
+        };
+        let (zone, offset) = match &clause.align {
+            Some(Alignment::Calendar { zone, offset }) => (self.constant_text(zone)?, self.constant_text(offset)?),
+            _ => (None, None),
+        };
+        let fills = match &clause.fill {
+            Some(Fill { values }) => values.iter().map(|value| self.fill(value)).collect::<Result<Vec<_>>>()?,
+            None => Vec::new(),
+        };
+        Ok(plan::SampleBy {
+            stride: stride(&clause.stride)?,
+            from: bound(&clause.from)?,
+            to: bound(&clause.to)?,
+            is_first: clause.align == Some(Alignment::FirstObservation),
+            zone,
+            offset,
+            fills,
+        })
+    }
+
+    /// Returns a constant string.
+    fn constant_text(&self, expr: &Option<ast::Expr>) -> Result<Option<String>> {
+        let Some(expr) = expr else { return Ok(None) };
+        match &expr.kind {
+            ExprKind::Literal(Literal::Text(text)) => Ok(Some(text.clone())),
+            ExprKind::Parameter(number) => match self.value_of(*number, expr.span)? {
+                Parameter::Text(text) => Ok(Some(text.clone())),
+                _ => unsupported("constant of SAMPLE BY", expr.span),
+            },
+            _ => unsupported("constant of SAMPLE BY", expr.span),
+        }
+    }
+
+    fn fill(&self, value: &ast::FillValue) -> Result<FillValue> {
+        Ok(match value {
+            ast::FillValue::None => FillValue::None,
+            ast::FillValue::Null => FillValue::Null,
+            ast::FillValue::Prev(of) => FillValue::Prev(of.as_ref().map(folded)),
+            ast::FillValue::Linear => FillValue::Linear,
+            ast::FillValue::Constant(expr) => match constant(expr) {
+                Some(text) => FillValue::Constant(text),
+                None => FillValue::Other(self.written(expr.span)),
+            },
+        })
+    }
+
+    /// Joins by time: ASOF, LT and SPLICE JOIN.
+    pub(super) fn joined_by_time(
+        &self,
+        left: Source,
+        right: Source,
+        (join, condition): (&AsofJoin, &JoinCondition),
+        env: &Env,
+        span: Span,
+    ) -> Result<Source> {
+        if join.keeps_left.is_some() {
+            return unsupported("ASOF LEFT or INNER JOIN", span);
+        }
+        let kind = match join.kind {
+            AsofKind::Asof => Kind::Asof,
+            AsofKind::Lt => Kind::Lt,
+            AsofKind::Splice => Kind::Splice,
+        };
+        let tolerance = join.tolerance.as_ref().map(duration_text).unwrap_or_default();
+        let scope = scope_of_both(&left, &right, env)?;
+        let columns = scope.columns.clone();
+        let join = TimeJoin::try_new(left.plan, right.plan, kind, &tolerance)?;
+        let (keys, of_right) = match condition {
+            JoinCondition::None => (Vec::new(), None),
+            JoinCondition::Natural => {
+                let error = Error::invalid(format!("NATURAL {} is not supported", kind.name()));
+                return Err(error.at(span.start as usize).into());
+            }
+            JoinCondition::Using(names) => {
+                let key = |name| plan::key_named(&folded(name), &join.left, &join.right);
+                (names.iter().map(key).collect::<crate::Result<Vec<_>>>()?, None)
+            }
+            JoinCondition::On(condition) => {
+                let bound = self.expr(condition, Place::new(&scope, env))?;
+                plan::keys_of_condition(&bound, &join.left, &join.right, &kind.name())?
+            }
+        };
+        for (l, r) in &keys {
+            plan::check_comparable((l, &join.left), (r, &join.right))?;
+        }
+        Ok(Source { plan: join.on(keys, of_right)?, columns })
+    }
+}
+
+fn check(select: &Select, clause: &SampleBy) -> Result<()> {
+    let refused = |message: &str| Err(Error::invalid(message).at(clause.span.start as usize).into());
+    if select.from.is_empty() {
+        return refused("SAMPLE BY needs a table to sample");
+    }
+    if select.group_by.is_some() {
+        return refused("SAMPLE BY groups by every column selected: leave GROUP BY out");
+    }
+    if select.distinct.is_some() || select.qualify.is_some() {
+        return refused("DISTINCT and QUALIFY go around SAMPLE BY: SELECT DISTINCT … FROM (… SAMPLE BY …)");
+    }
+    let has_star = match &select.projection {
+        Projection::Items(items) => items.iter().any(|item| matches!(item, SelectItem::Wildcard(_))),
+        Projection::Implicit => true,
+    };
+    if has_star {
+        return Err(plan::starred().at(clause.span.start as usize).into());
+    }
+    Ok(())
+}
+
+/// Returns the length of a bucket as text, such as `15m`.
+fn stride(stride: &Offset) -> Result<String> {
+    let Offset::Duration(duration) = stride else { return unsupported("computed length of SAMPLE BY", Span::default()) };
+    if duration.count.parse::<i64>().is_ok_and(|count| count < 1) {
+        let error = Error::invalid("SAMPLE BY takes a length of at least one unit");
+        return Err(error.at(duration.span.start as usize).into());
+    }
+    Ok(duration_text(duration))
+}
+
+fn duration_text(duration: &Duration) -> String {
+    let letter = match duration.unit {
+        DurationUnit::Nanosecond => 'n',
+        DurationUnit::Microsecond => 'U',
+        DurationUnit::Millisecond => 'T',
+        DurationUnit::Second => 's',
+        DurationUnit::Minute => 'm',
+        DurationUnit::Hour => 'h',
+        DurationUnit::Day => 'd',
+        DurationUnit::Week => 'w',
+        DurationUnit::Month => 'M',
+        DurationUnit::Year => 'y',
+    };
+    format!("{}{letter}", duration.count)
+}
+
+/// Returns the text of a number, a string or a boolean.
+fn constant(expr: &ast::Expr) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Unary { op: UnaryOperator::Minus, operand } => match &operand.kind {
+            ExprKind::Literal(Literal::Number(digits)) => Some(format!("-{digits}")),
+            _ => None,
+        },
+        ExprKind::Literal(Literal::Number(digits)) => Some(digits.clone()),
+        ExprKind::Literal(Literal::Text(text)) => Some(text.clone()),
+        ExprKind::Literal(Literal::Boolean(value)) => Some(value.to_string()),
+        _ => None,
+    }
+}

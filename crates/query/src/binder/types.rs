@@ -1,0 +1,148 @@
+//! Type names of casts.
+
+use super::names::folded;
+use super::{Binder, Result, unsupported};
+use crate::functions::geo;
+use crate::{Error, door};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit as ArrowUnit};
+use datafusion::common::datatype::FieldExt;
+use std::sync::Arc;
+use tidalite_sql::ast::{TypeArg, TypeName};
+use tidalite_types::pg_type::{self, PgType};
+use tidalite_types::{ColumnType, ErrorKind, TimeUnit};
+
+/// Bits of a character of a geohash.
+const CHARACTER_BITS: u32 = 5;
+/// Digits of DECIMAL without parentheses.
+const DECIMAL_DEFAULT: (u8, i8) = (38, 10);
+const DECIMAL_DIGITS: u8 = 38;
+const LONG_DECIMAL_DIGITS: u8 = 76;
+
+impl Binder<'_> {
+    /// Returns the field that a cast to a type gives.
+    pub(super) fn type_field(&self, written: &TypeName) -> Result<FieldRef> {
+        let name = plain_name(written);
+        let Some((own, mut field)) = field(&name, written)? else {
+            let error = Error::new(ErrorKind::NotFound, format!("type \"{name}\" does not exist"));
+            return Err(error.about(name).at(written.span.start as usize).into());
+        };
+        for length in &written.dimensions {
+            if length.is_some() {
+                return unsupported("length of an array type", written.span);
+            }
+            let list = if own { door::array_field(&field).map(Arc::new) } else { None };
+            field = list.unwrap_or_else(|| field.into_list());
+        }
+        Ok(field)
+    }
+}
+
+/// Returns the name without the schema of the catalog.
+fn plain_name(written: &TypeName) -> String {
+    let parts: Vec<String> = written.name.parts.iter().map(folded).collect();
+    match parts.as_slice() {
+        [schema, name] if schema == crate::pg_catalog::PG_CATALOG => name.clone(),
+        parts => parts.join("."),
+    }
+}
+
+/// Returns the numbers in parentheses.
+fn numbers(written: &TypeName) -> Option<Vec<u64>> {
+    let number = |arg: &TypeArg| match arg {
+        TypeArg::Number { digits, unit: None } => digits.parse().ok(),
+        _ => None,
+    };
+    written.args.iter().map(number).collect()
+}
+
+/// Returns the field of a type without its dimensions, and whether the type is described by a column type.
+fn field(name: &str, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
+    let Some(numbers) = numbers(written) else { return unsupported("argument of a type", written.span) };
+    let plain = |data_type| Ok(Some((false, Arc::new(Field::new("", data_type, true)) as FieldRef)));
+    let column = |column_type| Ok(Some((true, door::field("", column_type, true))));
+    match (name, numbers.as_slice()) {
+        ("boolean" | "bool", []) => plain(DataType::Boolean),
+        ("tinyint", []) => plain(DataType::Int8),
+        ("smallint" | "int2", []) => plain(DataType::Int16),
+        ("int" | "integer" | "int4", []) => plain(DataType::Int32),
+        ("bigint" | "int8", []) => plain(DataType::Int64),
+        ("real" | "float4", []) => plain(DataType::Float32),
+        ("double" | "double precision" | "float8", []) => plain(DataType::Float64),
+        ("float", []) => column(ColumnType::Double),
+        ("float", [1..=24]) => column(ColumnType::Float),
+        ("float", [25..=53]) => column(ColumnType::Double),
+        ("varchar", [] | [_]) | ("text", []) | ("char", [] | [_]) | ("string", []) => plain(DataType::Utf8View),
+        ("date", []) => plain(DataType::Date32),
+        ("time", []) if written.with_time_zone != Some(true) => plain(DataType::Time64(ArrowUnit::Nanosecond)),
+        ("interval", []) => plain(DataType::Interval(IntervalUnit::MonthDayNano)),
+        ("decimal" | "numeric", numbers) => match decimal(numbers) {
+            Some(decimal) => plain(decimal),
+            None => unsupported("digits of a decimal", written.span),
+        },
+        ("timestamp" | "timestamptz", numbers) => {
+            let has_zone = name == "timestamptz" || written.with_time_zone == Some(true);
+            timestamp(numbers, has_zone, written)
+        }
+        ("uuid", []) => column(ColumnType::Uuid),
+        ("json" | "jsonb", []) => column(ColumnType::Json),
+        ("binary" | "bytea", []) => column(ColumnType::Binary),
+        ("regclass", []) => Ok(Some((true, Arc::new(door::pg_field("", pg_type::REGCLASS))))),
+        (name, []) => match of_catalog(name) {
+            Some(of) => Ok(Some((true, Arc::new(door::pg_field("", of))))),
+            None => Ok(ColumnType::from_sql_name(name).map(|found| (true, door::field("", found, true)))),
+        },
+        _ => unsupported("argument of a type", written.span),
+    }
+}
+
+fn timestamp(numbers: &[u64], has_zone: bool, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
+    let unit = match numbers {
+        [] | [0..=2 | 4..=6] => TimeUnit::Micros,
+        [3] => TimeUnit::Millis,
+        [7..=9] => TimeUnit::Nanos,
+        _ => return unsupported("digits of a timestamp", written.span),
+    };
+    let field = match (has_zone, unit) {
+        (true, TimeUnit::Micros) => Arc::new(door::of_instants(door::pg_field("", pg_type::TIMESTAMPTZ))),
+        _ => door::field("", ColumnType::Timestamp(unit), true),
+    };
+    Ok(Some((true, field)))
+}
+
+fn decimal(numbers: &[u64]) -> Option<DataType> {
+    let (precision, scale) = match numbers {
+        [] => DECIMAL_DEFAULT,
+        [precision] => (u8::try_from(*precision).ok()?, 0),
+        [precision, scale] => (u8::try_from(*precision).ok()?, i8::try_from(*scale).ok()?),
+        _ => return None,
+    };
+    if !(1..=LONG_DECIMAL_DIGITS).contains(&precision) || scale.unsigned_abs() > precision {
+        return None;
+    }
+    Some(match precision {
+        ..=DECIMAL_DIGITS => DataType::Decimal128(precision, scale),
+        _ => DataType::Decimal256(precision, scale),
+    })
+}
+
+/// Returns a type of catalog columns that no user table can have.
+fn of_catalog(name: &str) -> Option<PgType> {
+    let found = pg_type::TYPES.iter().find(|of| of.name == name)?;
+    let is_text = matches!(*found, pg_type::NAME | pg_type::CHAR | pg_type::BPCHAR | pg_type::UNKNOWN);
+    (found.is_object() || is_text || *found == pg_type::TIMESTAMPTZ).then_some(*found)
+}
+
+/// Returns the bits of `GEOHASH(4c)` and `GEOHASH(20b)`.
+pub(super) fn geohash_bits(written: &TypeName) -> Option<u32> {
+    if plain_name(written) != "geohash" {
+        return None;
+    }
+    let [TypeArg::Number { digits, unit: Some(unit) }] = written.args.as_slice() else { return None };
+    let of_each = match unit.value.as_str() {
+        "c" | "C" => CHARACTER_BITS,
+        "b" | "B" => 1,
+        _ => return None,
+    };
+    let bits = digits.parse::<u32>().ok()?.checked_mul(of_each)?;
+    (1..=geo::BITS_MAX).contains(&bits).then_some(bits)
+}

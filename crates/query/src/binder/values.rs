@@ -1,0 +1,80 @@
+//! VALUES.
+
+use super::names::folded_parts;
+use super::scope::{Env, Place, Scope};
+use super::{Binder, Result};
+use crate::door;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use std::sync::Arc;
+use tidalite_sql::ast::{self, ExprKind, Literal};
+use tidalite_types::{ColumnType, TimeUnit};
+
+/// Digits of a second that a timestamp in microseconds has.
+const MICROS_DIGITS: usize = 6;
+
+impl Binder<'_> {
+    pub(super) fn rows_of_values(&self, rows: &[Vec<ast::Expr>], env: &Env) -> Result<LogicalPlan> {
+        let scope = Scope { schema: Arc::new(DFSchema::empty()), columns: Vec::new(), outer: env.outer };
+        let place = Place::new(&scope, env);
+        let mut values = rows
+            .iter()
+            .map(|row| row.iter().map(|cell| self.expr(cell, place)).collect::<Result<Vec<_>>>())
+            .collect::<Result<Vec<_>>>()?;
+        let width = rows.iter().map(Vec::len).max().unwrap_or_default();
+        for column in 0..width {
+            self.type_column(rows, &mut values, column)?;
+        }
+        Ok(LogicalPlanBuilder::values(values)?.build()?)
+    }
+
+    /// Casts the strings of a column to the type that another of its cells states, as PostgreSQL does.
+    fn type_column(&self, rows: &[Vec<ast::Expr>], values: &mut [Vec<Expr>], column: usize) -> Result<()> {
+        let mut known = None;
+        for cell in rows.iter().filter_map(|row| row.get(column)) {
+            known = self.stated_type(cell)?;
+            if known.is_some() {
+                break;
+            }
+        }
+        let Some(known) = known else { return Ok(()) };
+        let is_time = matches!(known.data_type(), DataType::Timestamp(..));
+        let mut cells = rows.iter().filter_map(|row| row.get(column));
+        let is_finer = is_time && cells.any(|cell| text(cell).is_some_and(has_nanoseconds));
+        let known = if is_finer { door::field("", ColumnType::Timestamp(TimeUnit::Nanos), true) } else { known };
+        for (row, bound) in rows.iter().zip(values) {
+            let is_cast = row.get(column).is_some_and(|cell| is_finer || text(cell).is_some());
+            if let Some(value) = bound.get_mut(column).filter(|_| is_cast) {
+                let inner = std::mem::replace(value, Expr::Literal(datafusion::common::ScalarValue::Null, None));
+                *value = Expr::Cast(Cast::new_from_field(Box::new(inner), known.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the type that a cell states: a typed string, a cast or a clock function.
+    fn stated_type(&self, cell: &ast::Expr) -> Result<Option<FieldRef>> {
+        Ok(match &cell.kind {
+            ExprKind::Typed { data_type, .. } | ExprKind::Cast { data_type, .. } => Some(self.type_field(data_type)?),
+            ExprKind::Function(call) if folded_parts(&call.name) == ["now"] => {
+                Some(door::field("", ColumnType::Timestamp(TimeUnit::Micros), true))
+            }
+            _ => None,
+        })
+    }
+}
+
+fn text(cell: &ast::Expr) -> Option<&str> {
+    match &cell.kind {
+        ExprKind::Literal(Literal::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns true if a time has more digits of a second than microseconds.
+fn has_nanoseconds(text: &str) -> bool {
+    let fraction = text.rsplit_once('.').map_or("", |(_, fraction)| fraction);
+    fraction.bytes().take_while(u8::is_ascii_digit).count() > MICROS_DIGITS
+}

@@ -1,0 +1,286 @@
+//! Window functions: OVER, named windows, frames.
+
+use super::functions::{null_treatment, unknown_function};
+use super::literals::interval_value;
+use super::names::folded;
+use super::scope::Place;
+use super::{Binder, Result, unsupported};
+use crate::Error;
+use crate::functions::excluding;
+use datafusion::common::{Dependency, ScalarValue};
+use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
+use datafusion::logical_expr::{
+    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit,
+};
+use tidalite_sql::Span;
+use tidalite_sql::ast::{
+    self, Duration, DurationUnit, ExprKind, FrameBound, FrameExclusion, FrameOffset, FrameUnits, FunctionCall, Ident,
+    Literal, OrderItem, Over, WindowSpec,
+};
+use tidalite_types::{Interval, SqlState};
+
+/// Functions that no frame affects.
+const WITHOUT_FRAME: &[&str] =
+    &["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"];
+/// Functions that are both aggregates and window functions.
+const BY_POSITION: &[&str] = &["first_value", "last_value", "nth_value"];
+
+/// A window with the clauses of the windows that it extends.
+struct Window<'w> {
+    partition_by: &'w [ast::Expr],
+    order_by: &'w [OrderItem],
+    frame: Option<&'w ast::WindowFrame>,
+}
+
+impl Binder<'_> {
+    pub(super) fn window(
+        &self,
+        name: &str,
+        distinct: bool,
+        call: &FunctionCall,
+        over: &Over,
+        place: Place,
+        span: Span,
+    ) -> Result<Expr> {
+        if !call.order_by.is_empty() || !call.within_group.is_empty() {
+            return unsupported("ORDER BY in a window function", span);
+        }
+        let window = window_of(over, place)?;
+        let inner = place.within_call();
+        let is_key = |key: &&ast::Expr| !matches!(key.kind, ExprKind::Literal(_));
+        let keys = window.partition_by.iter().filter(is_key);
+        let partition_by = keys.map(|key| self.expr(key, inner)).collect::<Result<Vec<_>>>()?;
+        let mut order_by = self.inner_order(window.order_by, inner)?;
+        let frame = self.frame(window.frame, &mut order_by, place)?;
+        let mut args = self.arguments(&call.args, inner)?;
+        let mut filter = call.filter.as_ref().map(|filter| self.expr(filter, inner)).transpose()?.map(Box::new);
+        let (mut name, mut distinct) = (name.to_owned(), distinct);
+        let exclusion = window.frame.and_then(excluded).filter(|_| !WITHOUT_FRAME.contains(&name.as_str()));
+        if let Some(what) = exclusion {
+            let own = self.excluding(&name, args.values, &order_by, filter.take(), distinct)?;
+            args = super::functions::unnamed(own);
+            name = excluding::name(what, &name);
+            distinct = false;
+        }
+        let Some(func_def) = self.window_function(&name) else {
+            return Err(unknown_function(&name, call.name.span));
+        };
+        let signature = match &func_def {
+            WindowFunctionDefinition::AggregateUDF(function) => function.signature(),
+            WindowFunctionDefinition::WindowUDF(function) => function.signature(),
+        };
+        let args = args.resolved(&name, signature)?;
+        let null_treatment = null_treatment(call.nulls);
+        self.planned_window(RawWindowExpr {
+            func_def,
+            args,
+            partition_by,
+            order_by,
+            window_frame: frame,
+            filter,
+            null_treatment,
+            distinct,
+        })
+    }
+
+    fn planned_window(&self, raw: RawWindowExpr) -> Result<Expr> {
+        let mut raw = raw;
+        for planner in self.state.expr_planners() {
+            match planner.plan_window(raw)? {
+                PlannerResult::Planned(expr) => return Ok(expr.unalias_nested().data),
+                PlannerResult::Original(original) => raw = original,
+            }
+        }
+        let RawWindowExpr {
+            func_def,
+            args,
+            partition_by,
+            order_by,
+            window_frame,
+            filter,
+            null_treatment,
+            distinct,
+        } = raw;
+        let params =
+            WindowFunctionParams { args, partition_by, order_by, window_frame, filter, null_treatment, distinct };
+        Ok(Expr::WindowFunction(Box::new(WindowFunction { fun: func_def, params })))
+    }
+
+    /// Returns the aggregate or window function of a name.
+    fn window_function(&self, name: &str) -> Option<WindowFunctionDefinition> {
+        let aggregate = self.state.aggregate_functions().get(name);
+        if let Some(function) = aggregate.filter(|function| !BY_POSITION.contains(&function.name())) {
+            return Some(WindowFunctionDefinition::AggregateUDF(function.clone()));
+        }
+        self.state.window_functions().get(name).cloned().map(WindowFunctionDefinition::WindowUDF)
+    }
+
+    /// Returns the arguments of a function over frames that exclude rows: the keys of the order, the filter, DISTINCT,
+    /// and the arguments of the aggregate.
+    fn excluding(
+        &self,
+        name: &str,
+        args: Vec<Expr>,
+        order_by: &[SortExpr],
+        filter: Option<Box<Expr>>,
+        distinct: bool,
+    ) -> Result<Vec<Expr>> {
+        let keys: Vec<Expr> = order_by.iter().map(|key| key.expr.clone()).collect();
+        let peers = match keys.is_empty() {
+            true => Expr::Literal(ScalarValue::Null, None),
+            false => self.scalar_call("struct", keys)?,
+        };
+        #[expect(deprecated, reason = "`*` is an argument in this form")]
+        let plain = |arg| if matches!(arg, Expr::Wildcard { .. }) { lit(1_i64) } else { arg };
+        let mut args: Vec<Expr> = args.into_iter().map(plain).collect();
+        if args.is_empty() && name == "count" {
+            args.push(lit(1_i64));
+        }
+        let condition = filter.map_or_else(|| lit(true), |filter| *filter);
+        Ok([peers, condition, lit(distinct)].into_iter().chain(args).collect())
+    }
+
+    fn frame(
+        &self,
+        written: Option<&ast::WindowFrame>,
+        order_by: &mut Vec<SortExpr>,
+        place: Place,
+    ) -> Result<WindowFrame> {
+        let Some(written) = written else {
+            return Ok(WindowFrame::new(is_strict(order_by, place)));
+        };
+        let units = match written.units {
+            FrameUnits::Rows => WindowFrameUnits::Rows,
+            FrameUnits::Range => WindowFrameUnits::Range,
+            FrameUnits::Groups => WindowFrameUnits::Groups,
+            FrameUnits::Cumulative => return unsupported("CUMULATIVE", Span::default()),
+        };
+        let start = bound(&written.start, units)?;
+        let end = match &written.end {
+            None => WindowFrameBound::CurrentRow,
+            Some(_) if ends_before_current(written) => WindowFrameBound::Preceding(ScalarValue::UInt64(Some(1))),
+            Some(end) => bound(end, units)?,
+        };
+        let starts_last = matches!(&start, WindowFrameBound::Following(value) if value.is_null());
+        if starts_last || matches!(&end, WindowFrameBound::Preceding(value) if value.is_null()) {
+            return unsupported("frame that is empty", Span::default());
+        }
+        let frame = WindowFrame::new_bounds(units, start, end);
+        frame.regularize_order_bys(order_by)?;
+        Ok(frame)
+    }
+}
+
+/// Returns the window of a call, with what it takes from the windows that it names.
+fn window_of<'p>(over: &'p Over, place: Place<'p>) -> Result<Window<'p>> {
+    let mut spec = match over {
+        Over::Name(name) => named(name, place)?,
+        Over::Spec(spec) => spec,
+    };
+    let mut window = Window { partition_by: &spec.partition_by, order_by: &spec.order_by, frame: spec.frame.as_ref() };
+    // A window that extends itself is visited as often as there are windows.
+    for _ in 0..place.windows.len() {
+        let Some(base) = &spec.base else { break };
+        spec = named(base, place)?;
+        if window.partition_by.is_empty() {
+            window.partition_by = &spec.partition_by;
+        }
+        if window.order_by.is_empty() {
+            window.order_by = &spec.order_by;
+        }
+        window.frame = window.frame.or(spec.frame.as_ref());
+    }
+    Ok(window)
+}
+
+fn named<'p>(name: &Ident, place: Place<'p>) -> Result<&'p WindowSpec> {
+    let own = folded(name);
+    let found = place.windows.iter().find(|window| folded(&window.name) == own);
+    found.map(|window| &window.spec).ok_or_else(|| {
+        let error = Error::invalid(format!("window \"{own}\" does not exist")).about(own);
+        error.with_code(SqlState::UNDEFINED_OBJECT).at(name.span.start as usize).into()
+    })
+}
+
+/// Returns true if no two rows can be peers, false if they can be, `None` without an order.
+fn is_strict(order_by: &[SortExpr], place: Place) -> Option<bool> {
+    let first = order_by.first()?;
+    let Expr::Column(column) = &first.expr else { return Some(false) };
+    let Ok(at) = place.scope.schema.index_of_column(column) else { return Some(false) };
+    let dependencies = place.scope.schema.functional_dependencies();
+    Some(dependencies.iter().any(|of| of.source_indices == vec![at] && of.mode == Dependency::Single))
+}
+
+/// Returns the rows that a frame excludes.
+fn excluded(frame: &ast::WindowFrame) -> Option<&'static str> {
+    match frame.exclusion? {
+        FrameExclusion::NoOthers => None,
+        FrameExclusion::CurrentRow if ends_before_current(frame) => None,
+        FrameExclusion::CurrentRow => Some("current_row"),
+        FrameExclusion::Group => Some("group"),
+        FrameExclusion::Ties => Some("ties"),
+    }
+}
+
+/// Returns true for `ROWS … AND CURRENT ROW EXCLUDE CURRENT ROW`, which ends with the row before.
+fn ends_before_current(frame: &ast::WindowFrame) -> bool {
+    frame.units == FrameUnits::Rows
+        && frame.exclusion == Some(FrameExclusion::CurrentRow)
+        && frame.end == Some(FrameBound::CurrentRow)
+}
+
+fn bound(bound: &FrameBound, units: WindowFrameUnits) -> Result<WindowFrameBound> {
+    let unbounded = ScalarValue::UInt64(None);
+    Ok(match bound {
+        FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+        FrameBound::Preceding(None) => WindowFrameBound::Preceding(unbounded),
+        FrameBound::Following(None) => WindowFrameBound::Following(unbounded),
+        FrameBound::Preceding(Some(offset)) => WindowFrameBound::Preceding(distance(offset, units)?),
+        FrameBound::Following(Some(offset)) => WindowFrameBound::Following(distance(offset, units)?),
+    })
+}
+
+fn distance(offset: &FrameOffset, units: WindowFrameUnits) -> Result<ScalarValue> {
+    let span = match offset {
+        FrameOffset::Expr(expr) => expr.span,
+        FrameOffset::Duration(duration) => duration.span,
+    };
+    let Some(text) = distance_text(offset) else { return unsupported("distance of a frame", span) };
+    if units == WindowFrameUnits::Range {
+        return Ok(ScalarValue::Utf8(Some(text)));
+    }
+    match text.parse() {
+        Ok(rows) => Ok(ScalarValue::UInt64(Some(rows))),
+        Err(_) => unsupported("distance of a frame", span),
+    }
+}
+
+fn distance_text(offset: &FrameOffset) -> Option<String> {
+    let interval = match offset {
+        FrameOffset::Duration(duration) => interval_of(duration)?,
+        FrameOffset::Expr(expr) => match &expr.kind {
+            ExprKind::Literal(Literal::Number(digits)) => return Some(digits.clone()),
+            ExprKind::Interval(interval) => interval_value(interval)?,
+            _ => return None,
+        },
+    };
+    let Interval { months, days, nanos } = interval;
+    Some(format!("{months} months {days} days {nanos} nanoseconds"))
+}
+
+fn interval_of(duration: &Duration) -> Option<Interval> {
+    let unit = match duration.unit {
+        DurationUnit::Nanosecond => "nanoseconds",
+        DurationUnit::Microsecond => "microseconds",
+        DurationUnit::Millisecond => "milliseconds",
+        DurationUnit::Second => "seconds",
+        DurationUnit::Minute => "minutes",
+        DurationUnit::Hour => "hours",
+        DurationUnit::Day => "days",
+        DurationUnit::Week => "weeks",
+        DurationUnit::Month => "months",
+        DurationUnit::Year => "years",
+    };
+    Interval::parse(&format!("{} {unit}", duration.count), None).ok()
+}

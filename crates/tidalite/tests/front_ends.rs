@@ -1,0 +1,195 @@
+//! Runs every statement of `tests/slt` on two databases: one plans queries by the rewrites of the first front end, the
+//! other by the binder where it supports them. Values, column names and types have to be the same.
+//!
+//! `SLT=part of a name` runs some files only; `FRONT_ENDS=1` prints the forms that the binder does not support.
+
+use arrow::array::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use futures::StreamExt;
+use sqllogictest::{DBOutput, DefaultColumnType, Runner};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tidalite::{Database, DatabaseConfig, Error, FrontEndCounts, QueryOptions, Response};
+
+/// Queries of `tests/slt` that the binder plans, at least: its coverage must not fall.
+const BOUND_MIN: u64 = 1;
+
+/// The result of a statement: names and types of columns, and rows.
+#[derive(Clone, Debug, PartialEq)]
+struct Answer {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Answer {
+    fn sorted(&self) -> Answer {
+        let mut sorted = self.clone();
+        sorted.rows.sort();
+        sorted
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    queries: u64,
+    reordered: u64,
+    by_chance: u64,
+    differences: Vec<String>,
+    counts: Vec<FrontEndCounts>,
+}
+
+/// Two databases with the same content.
+struct Both {
+    file: String,
+    rewrites: Database,
+    binder: Database,
+    report: Arc<Mutex<Report>>,
+    _folders: [tempfile::TempDir; 2],
+}
+
+fn open(query_binder: bool) -> (Database, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut config = DatabaseConfig::new(folder.path());
+    config.durability = tidalite::config::Durability::Os;
+    config.has_background_jobs = false;
+    config.query_threads = 2;
+    config.query_binder = query_binder;
+    (Database::open(config).expect("an empty folder opens"), folder)
+}
+
+impl Both {
+    fn open(file: String, report: Arc<Mutex<Report>>) -> Both {
+        let ((rewrites, first), (binder, second)) = (open(false), open(true));
+        Both { file, rewrites, binder, report, _folders: [first, second] }
+    }
+}
+
+async fn answer(database: &Database, sql: &str) -> Result<Answer, Error> {
+    match database.execute(sql, QueryOptions::default()).await? {
+        Response::Done { rows, .. } => Ok(Answer { columns: Vec::new(), rows: vec![vec![rows.to_string()]] }),
+        Response::Rows(mut answer) => {
+            let mut rows = Vec::new();
+            while let Some(batch) = answer.stream.next().await {
+                rows.extend(texts(&batch?));
+            }
+            let columns = answer.columns.iter().map(|c| format!("{} {} {:?}", c.name, c.type_name, c.pg));
+            Ok(Answer { columns: columns.collect(), rows })
+        }
+    }
+}
+
+fn texts(batch: &RecordBatch) -> Vec<Vec<String>> {
+    let options = FormatOptions::default().with_null("NULL");
+    let formatters: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|c| ArrayFormatter::try_new(c.as_ref(), &options).expect("every type has a text"))
+        .collect();
+    let text = |row: usize, column: usize| formatters[column].value(row).to_string();
+    (0..batch.num_rows()).map(|row| (0..batch.num_columns()).map(|column| text(row, column)).collect()).collect()
+}
+
+#[async_trait::async_trait]
+impl sqllogictest::AsyncDB for Both {
+    type Error = Error;
+    type ColumnType = DefaultColumnType;
+
+    async fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        let first = answer(&self.rewrites, sql).await;
+        let second = answer(&self.binder, sql).await;
+        let difference = match (&first, &second) {
+            (Ok(first), Ok(second)) if first == second => None,
+            (Ok(first), Ok(second)) if first.sorted() == second.sorted() => {
+                self.report.lock().expect("no panic").reordered += 1;
+                None
+            }
+            (Err(_), Err(_)) => None,
+            // EXPLAIN shows the plan, which may differ.
+            (Ok(_), Ok(_)) if sql.trim_start().to_lowercase().starts_with("explain") => None,
+            (Ok(before), Ok(_)) => match answer(&self.rewrites, sql).await {
+                Ok(again) if again.sorted() == before.sorted() => Some(format!("{first:?}\n{second:?}")),
+                _ => {
+                    self.report.lock().expect("no panic").by_chance += 1;
+                    None
+                }
+            },
+            _ => Some(format!("{first:?}\n{second:?}")),
+        };
+        let mut report = self.report.lock().expect("no panic");
+        report.queries += 1;
+        if let Some(difference) = difference {
+            report.differences.push(format!("{}: {sql}\n{difference}", self.file));
+        }
+        drop(report);
+        let rows = first?;
+        if rows.columns.is_empty() {
+            return Ok(DBOutput::StatementComplete(rows.rows[0][0].parse().unwrap_or_default()));
+        }
+        let types = vec![DefaultColumnType::Any; rows.columns.len()];
+        Ok(DBOutput::Rows { types, rows: rows.rows })
+    }
+
+    async fn shutdown(&mut self) {
+        self.report.lock().expect("no panic").counts.push(self.binder.front_end_counts());
+    }
+}
+
+fn files() -> Vec<PathBuf> {
+    let wanted = std::env::var("SLT").unwrap_or_default();
+    let entries = std::fs::read_dir("../../tests/slt").expect("the folder of tests").map(|e| e.expect("an entry").path());
+    let mut files: Vec<_> = entries
+        .filter(|p| p.extension().is_some_and(|e| e == "slt") && p.to_string_lossy().contains(&wanted))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Runs the statements of a file, whatever they return: [`slt`] compares results with the file.
+async fn run(file: &Path, report: &Arc<Mutex<Report>>) {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let records = sqllogictest::parse_file::<DefaultColumnType>(file).expect("the file parses");
+    let mut runner = Runner::new(|| {
+        let (name, report) = (name.clone(), report.clone());
+        async move { Ok(Both::open(name, report)) }
+    });
+    for record in records {
+        let _ = runner.run_async(record).await;
+    }
+    let _ = runner.shutdown_async().await;
+}
+
+#[test]
+fn front_ends_agree() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let report = Arc::new(Mutex::new(Report::default()));
+    for file in files() {
+        runtime.block_on(run(&file, &report));
+    }
+    let report = report.lock().expect("no panic");
+    let mut all = FrontEndCounts::default();
+    for counts in &report.counts {
+        all.bound += counts.bound;
+        all.refused += counts.refused;
+        for (feature, count) in &counts.unsupported {
+            *all.unsupported.entry(feature).or_default() += count;
+        }
+    }
+    let mut unsupported: Vec<_> = all.unsupported.iter().collect();
+    unsupported.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let total: u64 = all.unsupported.values().sum();
+    if std::env::var_os("FRONT_ENDS").is_some() {
+        println!(
+            "{} statements: {} bound, {} refused, {total} unsupported, {} different, {} reordered, {} by chance",
+            report.queries,
+            all.bound,
+            all.refused,
+            report.differences.len(),
+            report.reordered,
+            report.by_chance
+        );
+        unsupported.iter().for_each(|(feature, count)| println!("{count:6} {feature}"));
+    }
+    assert!(report.differences.is_empty(), "{}", report.differences.join("\n\n"));
+    let is_all = std::env::var_os("SLT").is_none();
+    assert!(!is_all || all.bound >= BOUND_MIN, "the binder planned only {} queries", all.bound);
+}
