@@ -372,14 +372,11 @@ impl Engine {
         let rows =
             RecordBatch::try_new(schema.clone(), vec![times, values]).map_err(|e| Error::internal(e.to_string()))?;
         let table: Arc<dyn TableProvider> = Arc::new(MemTable::try_new(schema, vec![vec![rows]])?);
-        let crate::Statement::Query(mut query) = dialect::parse("SELECT __start FROM __partitions WHERE true")? else {
-            return Err(Error::internal("a query of our own did not parse as one"));
-        };
+        let mut query = dialect::parse_template("SELECT __start FROM __partitions WHERE true")?;
         if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
             select.selection = Some(predicate.clone());
         }
         query.words = words.clone();
-        query.tree = None;
         let planned = self.plan(catalog, &query, &[("__partitions", table)], "", cancel).await?;
         let mut stream = self.start(planned, &query.words, cancel.clone())?.stream;
         let mut out = Vec::new();

@@ -72,7 +72,7 @@ async fn answer(database: &Database, sql: &str) -> Result<Answer, Error> {
             while let Some(batch) = answer.stream.next().await {
                 rows.extend(texts(&batch?));
             }
-            let columns = answer.columns.iter().map(|c| format!("{} {} {:?}", c.name, c.type_name, c.pg));
+            let columns = answer.columns.iter().map(|c| format!("{} {} {:?}", c.name, c.type_name, c.pg.pg_type));
             Ok(Answer { columns: columns.collect(), rows })
         }
     }

@@ -127,7 +127,10 @@ pub(super) fn grouped(
     aggregates: Vec<Expr>,
 ) -> Result<(LogicalPlan, Clauses)> {
     let groups = clauses.groups.clone().unwrap_or_default();
-    let mut names = HashMap::new();
+    // Names of columns are taken.
+    let columns = groups.iter().filter(|group| matches!(group, Expr::Column(_)));
+    let mut names: HashMap<String, Expr> =
+        columns.map(|column| (column.schema_name().to_string(), column.clone())).collect();
     let groups: Vec<Expr> = groups.into_iter().map(|group| named_apart(group, &mut names)).collect();
     let named: Vec<Expr> = aggregates.into_iter().map(|aggregate| named_apart(aggregate, &mut names)).collect();
     let options = LogicalPlanBuilderOptions::new().with_add_implicit_group_by_exprs(true);

@@ -1,5 +1,6 @@
 //! The last steps of a SELECT: projection, DISTINCT and DISTINCT ON, ORDER BY.
 
+use super::order::output_column;
 use super::select::Clauses;
 use super::{Result, unsupported};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -7,12 +8,11 @@ use datafusion::common::{Column, UnnestOptions};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
 use tidalite_sql::{Span, ast};
 
-/// Plans the SELECT list over rows that are grouped and windowed; `is_computed` if they are.
+/// Plans the SELECT list over rows that are grouped and windowed.
 pub(super) fn projected(
     input: LogicalPlan,
     clauses: Clauses,
     distinct: Option<&ast::Distinct>,
-    is_computed: bool,
 ) -> Result<LogicalPlan> {
     let elsewhere = clauses.having.iter().chain(&clauses.qualify).chain(&clauses.on).chain(clauses.groups.iter().flatten());
     if elsewhere.chain(clauses.order.iter().map(|key| &key.expr)).any(has_unnest) {
@@ -21,6 +21,7 @@ pub(super) fn projected(
     let Clauses { items, order, on, .. } = clauses;
     let (input, items) = unnested(input, items)?;
     let (plan, order) = match distinct {
+        None if hides_column(&items, &order) => return sorted_by_hidden(input, items, order),
         None => (LogicalPlanBuilder::from(input).project(items)?.build()?, order),
         Some(ast::Distinct::Rows) => {
             (LogicalPlanBuilder::from(input).project(items)?.distinct()?.build()?, order)
@@ -28,11 +29,42 @@ pub(super) fn projected(
         Some(ast::Distinct::On(_)) => {
             // The rows of the input are sorted, which have no SELECT alias.
             let order = order.into_iter().map(|key| of_input(key, &items)).collect();
-            let _ = is_computed;
             (LogicalPlanBuilder::from(input).distinct_on(on, items, None)?.build()?, order)
         }
     };
     sorted(plan, order)
+}
+
+/// Plans the list and ORDER BY of keys that are not selected, one of which has the name of a selected column.
+///
+/// The keys are computed beside the list and left out after the sort.
+fn sorted_by_hidden(input: LogicalPlan, items: Vec<Expr>, order: Vec<SortExpr>) -> Result<LogicalPlan> {
+    let output: Vec<Expr> = items.iter().map(output_column).collect();
+    let mut columns = items;
+    let mut keys = Vec::with_capacity(order.len());
+    for key in order {
+        let known = columns.iter().find(|item| item.clone().clone().unalias() == key.expr).map(output_column);
+        let column = match known {
+            Some(column) => column,
+            None if output.contains(&key.expr) => key.expr.clone(),
+            None => {
+                let name = format!("order {}", keys.len() + 1);
+                columns.push(key.expr.clone().alias(&name));
+                Expr::Column(Column::new_unqualified(name))
+            }
+        };
+        keys.push(key.with_expr(column));
+    }
+    Ok(LogicalPlanBuilder::from(input).project(columns)?.sort(keys)?.project(output)?.build()?)
+}
+
+/// Returns true if a key names a column of the input that has the name of a selected expression.
+fn hides_column(items: &[Expr], order: &[SortExpr]) -> bool {
+    let is_hidden = |column: &Column| {
+        items.iter().any(|item| matches!(item, Expr::Alias(alias) if alias.name == column.name))
+            && column.relation.is_some()
+    };
+    order.iter().any(|key| key.expr.column_refs().into_iter().any(is_hidden))
 }
 
 fn has_unnest(expr: &Expr) -> bool {

@@ -96,6 +96,11 @@ impl Binder<'_> {
         Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, args)))
     }
 
+    /// Returns the text between two operands.
+    fn between_spans(&self, left: Span, right: Span) -> &str {
+        self.text.get(left.end as usize..right.start as usize).unwrap_or_default()
+    }
+
     fn between(
         &self,
         (operand, low, high): (&ast::Expr, &ast::Expr, &ast::Expr),
@@ -186,14 +191,21 @@ impl Binder<'_> {
         // Additions in a row are nested to the left, thousands of levels deep.
         let mut chain = vec![(op, right, span)];
         let mut first = left;
+        super::operators::check_precedence(op, [left, right])?;
         while let ExprKind::Binary { left, op, right } = &first.kind
             && !matches!(op, BinaryOperator::Arrow | BinaryOperator::LongArrow)
         {
+            super::operators::check_precedence(*op, [left, right])?;
             chain.push((*op, right, first.span));
             first = left;
         }
         let mut value = self.expr(first, place)?;
+        let mut left_span = first.span;
         for (op, right, span) in chain.into_iter().rev() {
+            if op == BinaryOperator::Power && self.between_spans(left_span, right.span).contains("**") {
+                return unsupported("power by **", span);
+            }
+            left_span = span;
             let right = self.expr(right, place)?;
             value = self.operator(op, value, right, &place.scope.schema, span)?;
         }

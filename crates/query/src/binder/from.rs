@@ -5,7 +5,7 @@ use super::scope::{Env, Place, Scope, Source};
 use super::select::empty_scope;
 use super::with::with_columns;
 use super::{Binder, Result, unsupported};
-use crate::functions::{FILES, meta, random, series};
+use crate::functions::{FILES, meta, random};
 use crate::tables::{CATALOG, SCHEMA};
 use crate::{Error, pg_catalog, plan};
 use datafusion::catalog::TableFunctionArgs;
@@ -153,16 +153,17 @@ impl Binder<'_> {
         if FILES.contains(&name.as_str()) {
             return unsupported("file in FROM", call.name.span);
         }
-        if args.iter().any(|arg| has_columns(arg)) {
+        let has_columns = args.iter().any(|arg| has_columns(arg));
+        if has_columns && !is_of_rows(name) {
             return unsupported("table function of columns", call.name.span);
         }
-        if name == series::LONG_SEQUENCE && args.len() > 1 {
-            return unsupported("long_sequence with seeds", call.name.span);
-        }
-        let scope = empty_scope(None);
+        let scope = empty_scope(env.outer.filter(|_| has_columns));
         let bound = args.iter().map(|arg| self.expr(arg, Place::new(&scope, env))).collect::<Result<Vec<_>>>()?;
         if name == "unnest" {
-            return unnested_rows(bound, alias);
+            return unnested_rows(bound, alias, "unnest");
+        }
+        if has_columns {
+            return unnested_rows(vec![self.scalar_call(name, bound)?], alias, name);
         }
         let Some(function) = self.state.table_functions().get(name) else {
             return self.scalar_in_from(call, name, bound, alias);
@@ -220,9 +221,9 @@ impl Binder<'_> {
 }
 
 /// Returns the rows of arrays, side by side.
-fn unnested_rows(arrays: Vec<Expr>, alias: Option<&Alias>) -> Result<Source> {
+fn unnested_rows(arrays: Vec<Expr>, alias: Option<&Alias>, name: &str) -> Result<Source> {
     let input = LogicalPlanBuilder::empty(true).build()?;
-    let table = alias.map_or_else(|| "unnest".to_owned(), |alias| folded(&alias.name));
+    let table = alias.map_or_else(|| name.to_owned(), |alias| folded(&alias.name));
     let columns = arrays.into_iter().enumerate().map(|(at, array)| {
         let name = match at {
             0 => table.clone(),
@@ -240,10 +241,20 @@ fn unnested_rows(arrays: Vec<Expr>, alias: Option<&Alias>) -> Result<Source> {
 
 /// Returns true if a relation may see relations before it.
 fn is_lateral(relation: &Relation) -> bool {
-    matches!(
-        relation.kind,
-        RelationKind::Query { lateral: true, .. } | RelationKind::Function { lateral: true, .. }
-    )
+    match &relation.kind {
+        RelationKind::Query { lateral, .. } => *lateral,
+        RelationKind::Function { lateral, call, .. } => {
+            let is_named = matches!(folded_parts(&call.name).as_slice(), [name] if is_of_rows(name));
+            let of_columns = |arg: &FunctionArg| matches!(arg, FunctionArg::Expr(expr) if has_columns(expr));
+            *lateral || is_named && call.args.iter().any(of_columns)
+        }
+        _ => false,
+    }
+}
+
+/// Returns true for a function that makes rows of each row before it.
+fn is_of_rows(name: &str) -> bool {
+    name == "unnest" || SERIES.contains(&name)
 }
 
 /// Returns the columns that a LATERAL relation sees: of `left`, and of the items of FROM before.

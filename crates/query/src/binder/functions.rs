@@ -5,8 +5,8 @@ use super::operators::text;
 use super::order::sort_key;
 use super::scope::Place;
 use super::{BindError, Binder, Result, unsupported};
-use crate::dialect::set_returning;
-use crate::functions::{meta, sequence};
+use crate::dialect::{RANGE, set_returning};
+use crate::functions::meta;
 use crate::names::nearest;
 use crate::{Error, pg_catalog};
 use datafusion::arrow::datatypes::DataType;
@@ -64,9 +64,6 @@ impl Binder<'_> {
         }
         if let Some(rows) = self.rows_of_call(name, call, place, span)? {
             return Ok(rows);
-        }
-        if sequence::NAMES.contains(&name) {
-            return unsupported("sequence of timestamps", span);
         }
         if let Some(expr) = self.rewritten(name, call, place, span)? {
             return Ok(expr);
@@ -136,9 +133,12 @@ impl Binder<'_> {
         if name == "map" || name == "make_map" {
             return unsupported("MAP", span);
         }
-        if let Some(function) = self.state.scalar_functions().get(name).filter(|_| !name.starts_with("__")) {
+        if let Some(function) = self.state.scalar_functions().get(name).filter(|_| !is_internal(name) || name == RANGE) {
             let arguments = self.arguments(&call.args, place)?;
             let args = arguments.resolved(name, function.signature())?;
+            if let Some(value) = self.of_sequence(name, &args, place, span)? {
+                return Ok(value);
+            }
             return Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), args)));
         }
         if let Some(over) = &call.over {
@@ -372,6 +372,11 @@ impl Binder<'_> {
     }
 }
 
+/// Returns true for a function that no statement can name.
+fn is_internal(name: &str) -> bool {
+    name.starts_with("__")
+}
+
 fn argument_name(name: &Ident) -> ArgumentName {
     ArgumentName { value: folded(name), is_quoted: name.quote.is_some() }
 }
@@ -414,6 +419,7 @@ fn synonym(name: &str, is_distinct: bool) -> (&str, bool) {
         "min_by" => "arg_min",
         "max_by" => "arg_max",
         "sign" => "signum",
+        "interval" => RANGE,
         other => other,
     };
     (own, is_distinct)

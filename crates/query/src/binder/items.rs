@@ -7,7 +7,7 @@ use crate::Error;
 use datafusion::common::TableReference;
 use datafusion::logical_expr::Expr;
 use std::collections::{HashMap, HashSet};
-use tidalite_sql::ast::{self, ExprKind, ObjectName, Projection, Select, SelectItem, Wildcard, WildcardChange};
+use tidalite_sql::ast::{ExprKind, ObjectName, Projection, Select, SelectItem, Wildcard, WildcardChange};
 use tidalite_types::{ErrorKind, SqlState};
 
 /// An item of the list, and the origin of its name.
@@ -30,16 +30,21 @@ enum Label {
 impl Binder<'_> {
     /// Binds the list; each expression has a name, and no name occurs twice.
     pub(super) fn items(&self, select: &Select, place: Place) -> Result<Vec<Expr>> {
+        self.items_of(select, place, place)
+    }
+
+    /// Binds the list; `stars` has the columns of `*`.
+    pub(super) fn items_of(&self, select: &Select, place: Place, stars: Place) -> Result<Vec<Expr>> {
         let mut items = Vec::new();
         let Projection::Items(list) = &select.projection else {
             let all = Wildcard { of: None, changes: Vec::new(), span: select.span };
-            self.wildcard(&all, place, &mut items)?;
+            self.wildcard(&all, stars, &mut items)?;
             return Ok(named(items));
         };
         let mut aliases: Vec<(String, Expr)> = Vec::new();
         for item in list {
             match item {
-                SelectItem::Wildcard(wildcard) => self.wildcard(wildcard, place, &mut items)?,
+                SelectItem::Wildcard(wildcard) => self.wildcard(wildcard, stars, &mut items)?,
                 SelectItem::Expr { expr, alias } => {
                     let place = Place { aliases: Aliases { list: &aliases, come_first: false }, ..place };
                     let bound = self.expr(expr, place)?;

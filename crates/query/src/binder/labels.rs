@@ -25,7 +25,17 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// Keywords that are followed by parentheses without a space.
-const CALLED: &[&str] = &["array", "cast", "try_cast"];
+const CALLED: &[&str] = &["all", "any", "array", "cast", "some", "try_cast"];
+
+/// Type names that are printed in upper case.
+const TYPES: &[&str] = &[
+    "bigint", "binary", "bool", "boolean", "bytea", "char", "date", "decimal", "double", "float", "float4", "float8", "int",
+    "int2", "int4", "int8", "integer", "interval", "json", "jsonb", "numeric", "precision", "real", "regclass", "smallint",
+    "string", "text", "time", "timestamp", "timestamptz", "tinyint", "uuid", "varchar", "with", "without", "zone",
+];
+
+/// Units after an interval, which are printed in upper case.
+const UNITS: &[&str] = &["year", "month", "day", "hour", "minute", "second", "to"];
 
 impl Binder<'_> {
     /// Returns the name of a computed column.
@@ -54,7 +64,8 @@ impl Binder<'_> {
                 "exists".to_owned()
             }
             ExprKind::Subquery(_) => OTHER.to_owned(),
-            _ => self.short_text(expr.span),
+            ExprKind::Row(_) => self.short_text(expr.span),
+            _ => self.short_text(without_parentheses(self.text, expr.span)),
         }
     }
 
@@ -67,52 +78,12 @@ impl Binder<'_> {
     pub(super) fn written(&self, span: Span) -> String {
         let slice = span.slice(self.text);
         let Ok(tokens) = lexer::tokens(slice) else { return slice.to_owned() };
-        let mut out = String::with_capacity(slice.len() + 8);
-        let mut last = Last::Start;
-        let mut types_follow = false;
-        for (at, token) in tokens.iter().enumerate() {
-            let is_type = types_follow || next_is_text(&tokens, at);
-            let (text, kind) = self.piece(*token, slice, last, is_type);
-            if kind == Last::End {
-                break;
-            }
-            if needs_space(last, kind, &text) {
-                out.push(' ');
-            }
-            out.push_str(&text);
-            types_follow = text == "AS" || text == "::" || types_follow && kind == Last::Word;
-            last = kind;
+        let mut writer = Writer::default();
+        for at in 0..tokens.len().saturating_sub(1) {
+            let is_typed_text = matches!(tokens[at + 1].kind, TokenKind::String);
+            writer.token(tokens[at], tokens[at].span.slice(slice), is_typed_text, self);
         }
-        out
-    }
-
-    fn piece(&self, token: Token, slice: &str, last: Last, is_type: bool) -> (String, Last) {
-        let written = token.span.slice(slice);
-        match token.kind {
-            TokenKind::End => (String::new(), Last::End),
-            TokenKind::Word(_) => {
-                let name = fold_name(written);
-                if KEYWORDS.contains(&name.as_str()) && last != Last::Glue {
-                    let kind = if CALLED.contains(&name.as_str()) { Last::Word } else { Last::Keyword };
-                    return (name.to_uppercase(), kind);
-                }
-                (if is_type { name.to_uppercase() } else { name }, Last::Word)
-            }
-            TokenKind::QuotedName | TokenKind::BacktickName | TokenKind::UnicodeName => {
-                (fold_name(written), Last::Word)
-            }
-            TokenKind::Parameter => (self.parameter_text(written), Last::Value),
-            TokenKind::Symbol(symbol) => match symbol {
-                Symbol::LeftParen | Symbol::LeftBracket | Symbol::LeftBrace => (written.to_owned(), Last::Open),
-                Symbol::RightParen | Symbol::RightBracket | Symbol::RightBrace => (written.to_owned(), Last::Close),
-                Symbol::Comma => (written.to_owned(), Last::Comma),
-                Symbol::Period | Symbol::DoubleColon | Symbol::Colon => (written.to_owned(), Last::Glue),
-                Symbol::NotEqualC => ("<>".to_owned(), Last::Operator),
-                _ if last.begins_operand() => (written.to_owned(), Last::Prefix),
-                _ => (written.to_owned(), Last::Operator),
-            },
-            _ => (written.to_owned(), Last::Value),
-        }
+        writer.out
     }
 
     /// Returns the constant that stands for `$1`.
@@ -130,9 +101,97 @@ impl Binder<'_> {
     }
 }
 
+/// Writes tokens with the usual spacing.
+#[derive(Default)]
+struct Writer {
+    out: String,
+    last: Last,
+    /// A type name follows, as after `::`.
+    is_type: bool,
+    /// Open parentheses of a type, such as those of `DECIMAL(10,2)`.
+    type_depth: usize,
+    /// The unit of an interval may follow.
+    is_interval: bool,
+    /// Open brackets: true for a subscript whose current dimension is a slice.
+    brackets: Vec<Option<bool>>,
+}
+
+impl Writer {
+    fn token(&mut self, token: Token, written: &str, is_typed_text: bool, binder: &Binder) {
+        let (text, kind) = match token.kind {
+            TokenKind::Word(_) => self.word(written, is_typed_text),
+            TokenKind::QuotedName | TokenKind::BacktickName | TokenKind::UnicodeName => (fold_name(written), Last::Word),
+            TokenKind::Parameter => (binder.parameter_text(written), Last::Value),
+            TokenKind::Symbol(symbol) => self.symbol(symbol, written),
+            _ => (written.to_owned(), Last::Value),
+        };
+        let is_within_type = self.type_depth > 0 || self.is_type && kind == Last::Open;
+        if !is_within_type && needs_space(self.last, kind, &text) {
+            self.out.push(' ');
+        }
+        self.out.push_str(&text);
+        match kind {
+            Last::Open if is_within_type => self.type_depth += 1,
+            Last::Close if self.type_depth > 0 => self.type_depth -= 1,
+            _ => {}
+        }
+        self.is_type = text == "AS" || text == "::" || self.is_type && (kind == Last::Word || self.type_depth > 0);
+        self.is_interval = text == "INTERVAL" || self.is_interval && kind != Last::Operator && kind != Last::Comma;
+        self.last = kind;
+    }
+
+    fn word(&self, written: &str, is_typed_text: bool) -> (String, Last) {
+        let name = fold_name(written);
+        if self.is_interval && self.last != Last::Keyword && UNITS.contains(&name.as_str()) {
+            return (name.to_uppercase(), Last::Word);
+        }
+        if KEYWORDS.contains(&name.as_str()) && self.last != Last::Glue {
+            let kind = if CALLED.contains(&name.as_str()) { Last::Word } else { Last::Keyword };
+            return (name.to_uppercase(), kind);
+        }
+        let is_type = (self.is_type || is_typed_text) && TYPES.contains(&name.as_str());
+        (if is_type { name.to_uppercase() } else { name }, Last::Word)
+    }
+
+    fn symbol(&mut self, symbol: Symbol, written: &str) -> (String, Last) {
+        let plain = |kind| (written.to_owned(), kind);
+        match symbol {
+            Symbol::LeftBracket => {
+                let is_subscript = matches!(self.last, Last::Word | Last::Close) && !self.out.ends_with("ARRAY");
+                self.brackets.push(is_subscript.then_some(false));
+                plain(Last::Open)
+            }
+            Symbol::LeftParen | Symbol::LeftBrace => {
+                self.brackets.push(None);
+                plain(Last::Open)
+            }
+            Symbol::RightParen | Symbol::RightBracket | Symbol::RightBrace => {
+                self.brackets.pop();
+                plain(Last::Close)
+            }
+            Symbol::Comma => {
+                let was_slice = self.brackets.last_mut().and_then(Option::as_mut).map(std::mem::take);
+                // The next dimension of an element is a subscript of its own.
+                if was_slice == Some(false) { ("][".to_owned(), Last::Glue) } else { plain(Last::Comma) }
+            }
+            Symbol::Colon => {
+                if let Some(Some(is_slice)) = self.brackets.last_mut() {
+                    *is_slice = true;
+                }
+                plain(Last::Glue)
+            }
+            Symbol::Period | Symbol::DoubleColon => plain(Last::Glue),
+            Symbol::NotEqualC => ("<>".to_owned(), Last::Operator),
+            _ if self.last.begins_operand() => plain(Last::Prefix),
+            _ => plain(Last::Operator),
+        }
+    }
+}
+
 /// The kind of the last token.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Last {
+    #[default]
     Start,
     Open,
     Close,
@@ -145,17 +204,12 @@ enum Last {
     Keyword,
     Word,
     Value,
-    End,
 }
 
 impl Last {
     fn begins_operand(self) -> bool {
         matches!(self, Last::Start | Last::Open | Last::Comma | Last::Operator | Last::Prefix | Last::Keyword)
     }
-}
-
-fn next_is_text(tokens: &[Token], at: usize) -> bool {
-    matches!(tokens.get(at + 1).map(|token| token.kind), Some(TokenKind::String))
 }
 
 fn needs_space(last: Last, kind: Last, text: &str) -> bool {
@@ -165,5 +219,29 @@ fn needs_space(last: Last, kind: Last, text: &str) -> bool {
         (Last::Word, Last::Open) => false,
         (Last::Close | Last::Value, Last::Open) => text != "[",
         _ => true,
+    }
+}
+
+/// Returns the span without parentheses around all of it.
+fn without_parentheses(text: &str, span: Span) -> Span {
+    let mut span = span;
+    loop {
+        let slice = span.slice(text);
+        let Ok(tokens) = lexer::tokens(slice) else { return span };
+        let [first, .., last, _] = tokens.as_slice() else { return span };
+        let mut depth = 0_i32;
+        let closes = tokens.iter().position(|token| {
+            match token.kind {
+                TokenKind::Symbol(Symbol::LeftParen) => depth += 1,
+                TokenKind::Symbol(Symbol::RightParen) => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        let is_around = first.kind == TokenKind::Symbol(Symbol::LeftParen) && closes == Some(tokens.len() - 2);
+        if !is_around || tokens.len() < 4 {
+            return span;
+        }
+        span = Span { start: span.start + first.span.end, end: span.start + last.span.start };
     }
 }

@@ -4,7 +4,7 @@
 //! plan before optimization. The binder does not print SQL and does not parse text.
 //!
 //! Reading order: [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`]; [`select`] with
-//! [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`]; [`time_series`]; [`expr`] with [`literals`],
+//! [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`]; [`time_series`], [`window_join`], [`sequences`]; [`expr`] with [`literals`],
 //! [`operators`], [`predicates`], [`arrays`], [`functions`], [`subqueries`] and [`types`]; [`parameters`]; [`labels`].
 
 mod aggregate;
@@ -25,6 +25,7 @@ mod predicates;
 mod query;
 mod scope;
 mod select;
+mod sequences;
 mod setops;
 mod subqueries;
 pub(crate) mod tables;
@@ -32,6 +33,7 @@ mod time_series;
 mod types;
 mod values;
 mod window;
+mod window_join;
 mod with;
 
 use crate::{Error, Parameter};

@@ -41,10 +41,10 @@ pub(super) fn table_reference(parts: &[String]) -> Option<TableReference> {
     }
 }
 
-/// Adds the place to an error that has none.
-pub(super) fn at(error: BindError, span: Span) -> BindError {
+/// Adds a hint to an error that has none.
+pub(super) fn with_hint(error: BindError, hint: &str) -> BindError {
     match error {
-        BindError::Invalid(error) => BindError::Invalid(Box::new(error.at(span.start as usize))),
+        BindError::Invalid(error) if error.hint.is_none() => BindError::Invalid(Box::new(error.with_hint(hint))),
         other => other,
     }
 }

@@ -79,18 +79,15 @@ impl Binder<'_> {
             }
         }
         let RawBinaryExpr { left, right, .. } = raw;
-        match own {
-            Some(own) => Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), own, Box::new(right)))),
-            None => self.scalar_call("power", vec![left, right]),
-        }
+        Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), own, Box::new(right))))
     }
 }
 
-/// Returns the operator under which DataFusion's expression planners know it, and the operator of the plan; `None` for a
-/// power, which is a function.
-fn operator(op: BinaryOperator) -> Option<(PlannerOperator, Option<Operator>)> {
-    let (planner_op, own) = match op {
-        BinaryOperator::Power => return Some((PlannerOperator::PGExp, None)),
+/// Returns the operator under which DataFusion's expression planners know it, and the operator of the plan.
+fn operator(op: BinaryOperator) -> Option<(PlannerOperator, Operator)> {
+    Some(match op {
+        // As in QuestDB.
+        BinaryOperator::Power => (PlannerOperator::BitwiseXor, Operator::BitwiseXor),
         BinaryOperator::Add => (PlannerOperator::Plus, Operator::Plus),
         BinaryOperator::Subtract => (PlannerOperator::Minus, Operator::Minus),
         BinaryOperator::Multiply => (PlannerOperator::Multiply, Operator::Multiply),
@@ -122,8 +119,31 @@ fn operator(op: BinaryOperator) -> Option<(PlannerOperator, Option<Operator>)> {
         BinaryOperator::NotLikeMatch => (PlannerOperator::PGNotLikeMatch, Operator::NotLikeMatch),
         BinaryOperator::NotLikeMatchInsensitive => (PlannerOperator::PGNotILikeMatch, Operator::NotILikeMatch),
         _ => return None,
+    })
+}
+
+/// Refuses operators whose precedence in QuestDB differs from PostgreSQL's, next to each other without parentheses.
+pub(super) fn check_precedence(op: BinaryOperator, operands: [&ast::Expr; 2]) -> Result<()> {
+    let is_of_bits = |op: BinaryOperator| {
+        matches!(
+            op,
+            BinaryOperator::BitAnd
+                | BinaryOperator::BitOr
+                | BinaryOperator::BitXor
+                | BinaryOperator::Power
+                | BinaryOperator::ShiftLeft
+                | BinaryOperator::ShiftRight
+        )
     };
-    Some((planner_op, Some(own)))
+    for operand in operands {
+        let ExprKind::Binary { left, op: inner, .. } = &operand.kind else { continue };
+        let is_bare = operand.span.start == left.span.start;
+        let has_power = op == BinaryOperator::Power || *inner == BinaryOperator::Power;
+        if is_bare && *inner != op && (has_power || is_of_bits(op) && is_of_bits(*inner)) {
+            return unsupported("operators of bits without parentheses", operand.span);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the operator of a comparison.

@@ -131,7 +131,7 @@ impl Binder<'_> {
             (quantifier, op),
             (Quantifier::Any, BinaryOperator::Equal) | (Quantifier::All, BinaryOperator::NotEqual)
         );
-        if is_list && let Some(items) = self.items_of(set, place)? {
+        if is_list && let Some(items) = self.array_items(set, place)? {
             let negated = quantifier == Quantifier::All;
             if items.is_empty() {
                 return Ok(lit(negated));
@@ -147,7 +147,7 @@ impl Binder<'_> {
     }
 
     /// Returns the items of an array that is written as a constructor, or as a constant string.
-    fn items_of(&self, set: &ast::Expr, place: Place) -> Result<Option<Vec<Expr>>> {
+    fn array_items(&self, set: &ast::Expr, place: Place) -> Result<Option<Vec<Expr>>> {
         match &set.kind {
             ExprKind::Array(items) => self.exprs(items, place).map(Some),
             ExprKind::Literal(Literal::Text(text)) => Ok(items_of_text(text)),

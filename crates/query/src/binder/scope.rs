@@ -1,5 +1,6 @@
 //! Scopes: the columns that an expression may name, and where names of outer queries are looked up.
 
+use super::sequences::Sequence;
 use datafusion::common::{Column, DFSchemaRef, TableReference};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use std::rc::Rc;
@@ -171,11 +172,13 @@ pub(super) struct Place<'p> {
     pub env: &'p Env<'p>,
     pub aliases: Aliases<'p>,
     pub windows: &'p [NamedWindow],
+    /// The `long_sequence` that random values of the place belong to.
+    pub sequence: Option<&'p Sequence>,
 }
 
 impl<'p> Place<'p> {
     pub fn new(scope: &'p Scope<'p>, env: &'p Env<'p>) -> Place<'p> {
-        Place { scope, env, aliases: Aliases { list: &[], come_first: false }, windows: &[] }
+        Place { scope, env, aliases: Aliases { list: &[], come_first: false }, windows: &[], sequence: None }
     }
 
     /// Returns the place of the arguments of an aggregate or window function: columns precede aliases there.

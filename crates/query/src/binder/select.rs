@@ -4,9 +4,10 @@
 use super::aggregate::{Rebase, grouped};
 use super::order::output_column;
 use super::scope::{Aliases, Env, Place, Scope, Source};
+use super::window_join::has_window_join;
 use super::{Binder, Result, unsupported};
 use crate::Error;
-use datafusion::common::{Column, DFSchema};
+use datafusion::common::DFSchema;
 use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, SortExpr};
 use std::sync::Arc;
@@ -54,9 +55,19 @@ impl Binder<'_> {
         if select.pivot.is_some() {
             return unsupported("PIVOT", select.span);
         }
+        if has_window_join(select) {
+            return self.window_joins(select, order, env);
+        }
         let source = self.from(&select.from, env)?;
         let scope = source.scope(env.outer);
         let place = Place { windows: &select.windows, ..Place::new(&scope, env) };
+        let sequence = self.sequence(select, place)?;
+        let place = Place { sequence: sequence.as_ref(), ..place };
+        // Random values are numbered in the list first.
+        let items = match select.sample_by {
+            None => Some(self.items(select, place)?),
+            Some(_) => None,
+        };
         let input = match &select.selection {
             Some(condition) => self.filtered(source.plan, condition, place)?,
             None => source.plan,
@@ -65,11 +76,11 @@ impl Binder<'_> {
             Some(clause) => self.latest_on(input, clause, place)?,
             None => input,
         };
-        if let Some(clause) = &select.sample_by {
+        if let (Some(clause), None) = (&select.sample_by, &items) {
             let source = Source { plan: input, columns: scope.columns };
             return self.sampled(select, clause, source, order, env);
         }
-        let clauses = self.clauses(select, order, place)?;
+        let clauses = self.clauses(select, items.unwrap_or_default(), order, place)?;
         computed(input, clauses, select.distinct.as_ref())
     }
 
@@ -84,8 +95,7 @@ impl Binder<'_> {
         Ok(LogicalPlan::Filter(Filter::try_new(bound, Arc::new(plan))?))
     }
 
-    fn clauses(&self, select: &Select, order: Option<&OrderBy>, place: Place) -> Result<Clauses> {
-        let items = self.items(select, place)?;
+    fn clauses(&self, select: &Select, items: Vec<Expr>, order: Option<&OrderBy>, place: Place) -> Result<Clauses> {
         let own = aliases(&items);
         let with_aliases = |come_first| Place { aliases: Aliases { list: &own, come_first }, ..place };
         let groups = match &select.group_by {
@@ -101,8 +111,7 @@ impl Binder<'_> {
 
     /// Binds ORDER BY over the SELECT list and the columns of FROM.
     fn select_order(&self, order: Option<&OrderBy>, items: &[Expr], place: Place) -> Result<Vec<SortExpr>> {
-        let column = |name: String| (name.clone(), Expr::Column(Column::new_unqualified(name)));
-        let output: Vec<(String, Expr)> = aliases(items).into_iter().map(|(name, _)| column(name)).collect();
+        let output = aliases(items);
         let place = Place { aliases: Aliases { list: &output, come_first: false }, ..place };
         match order {
             None => Ok(Vec::new()),
@@ -171,7 +180,7 @@ fn computed(input: LogicalPlan, clauses: Clauses, distinct: Option<&Distinct>) -
         Some(qualify) => LogicalPlanBuilder::from(plan).filter(qualify.clone())?.build()?,
         None => plan,
     };
-    super::distinct::projected(plan, clauses, distinct, is_grouped || has_windows)
+    super::distinct::projected(plan, clauses, distinct)
 }
 
 /// Plans window functions.

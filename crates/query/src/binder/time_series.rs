@@ -58,7 +58,7 @@ impl Binder<'_> {
     }
 
     /// Sorts the groups of SAMPLE BY: by their columns, or by expressions that are selected.
-    fn sampled_order(
+    pub(super) fn sampled_order(
         &self,
         plan: LogicalPlan,
         select: &Select,
@@ -222,7 +222,12 @@ fn stride(stride: &Offset) -> Result<String> {
 }
 
 fn duration_text(duration: &Duration) -> String {
-    let letter = match duration.unit {
+    format!("{}{}", duration.count, unit_letter(duration.unit))
+}
+
+/// Returns the letter of a unit.
+pub(super) fn unit_letter(unit: DurationUnit) -> char {
+    match unit {
         DurationUnit::Nanosecond => 'n',
         DurationUnit::Microsecond => 'U',
         DurationUnit::Millisecond => 'T',
@@ -233,8 +238,7 @@ fn duration_text(duration: &Duration) -> String {
         DurationUnit::Week => 'w',
         DurationUnit::Month => 'M',
         DurationUnit::Year => 'y',
-    };
-    format!("{}{letter}", duration.count)
+    }
 }
 
 /// Returns the text of a number, a string or a boolean.

@@ -3,9 +3,10 @@
 use super::names::folded_parts;
 use super::scope::{Env, Place, Scope};
 use super::{Binder, Result};
-use crate::door;
+use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::DFSchema;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use std::sync::Arc;
@@ -27,7 +28,12 @@ impl Binder<'_> {
         for column in 0..width {
             self.type_column(rows, &mut values, column)?;
         }
-        Ok(LogicalPlanBuilder::values(values)?.build()?)
+        let is_outer = |value: &Expr| value.exists(|expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..))));
+        let mut has_outer = false;
+        for value in values.iter().flatten() {
+            has_outer |= is_outer(value)?;
+        }
+        if has_outer { union_of(values) } else { Ok(LogicalPlanBuilder::values(values)?.build()?) }
     }
 
     /// Casts the strings of a column to the type that another of its cells states, as PostgreSQL does.
@@ -64,6 +70,20 @@ impl Binder<'_> {
             _ => None,
         })
     }
+}
+
+/// Returns rows of outer columns, which VALUES cannot have.
+fn union_of(rows: Vec<Vec<Expr>>) -> Result<LogicalPlan> {
+    let mut plan: Option<LogicalPlan> = None;
+    for row in rows {
+        let named = row.into_iter().enumerate().map(|(at, value)| value.alias(format!("column{}", at + 1)));
+        let row = LogicalPlanBuilder::empty(true).project(named.collect::<Vec<_>>())?.build()?;
+        plan = Some(match plan {
+            Some(before) => LogicalPlanBuilder::from(before).union(row)?.build()?,
+            None => row,
+        });
+    }
+    plan.ok_or_else(|| Error::internal("VALUES without rows").into())
 }
 
 fn text(cell: &ast::Expr) -> Option<&str> {

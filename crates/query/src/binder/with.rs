@@ -6,7 +6,7 @@ use super::{Binder, Result, unsupported};
 use crate::Error;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::cte_worktable::CteWorkTable;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
 use std::collections::HashSet;

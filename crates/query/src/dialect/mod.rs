@@ -97,6 +97,15 @@ pub fn parse(sql: &str) -> Result<Statement> {
     Ok(with_tree(statement(tokens, words)?, tree, &[]))
 }
 
+/// Understands a query of our own, which the caller changes before it is planned.
+pub(crate) fn parse_template(sql: &str) -> Result<Query> {
+    let (tokens, words) = folded(sql)?;
+    match statement(tokens, words)? {
+        Statement::Query(query) => Ok(query),
+        _ => Err(Error::internal("a query of our own did not parse as one")),
+    }
+}
+
 /// As [`parse`], with values for `$1`, `$2`, …
 pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
     let tree = syntax::tree(sql)?;

@@ -316,10 +316,7 @@ impl Input<'_> {
 
 /// A query of our own making.
 pub(super) fn sub_query(sql: &str) -> Result<Query> {
-    match super::parse(sql)? {
-        Statement::Query(query) => Ok(query),
-        _ => Err(Error::internal("a query of our own did not parse as one")),
-    }
+    super::parse_template(sql)
 }
 
 pub(super) fn quoted(name: &str) -> String {

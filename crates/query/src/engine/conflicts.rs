@@ -137,8 +137,5 @@ fn becoming(rows: &Conflicting, conflict: &OnConflict) -> Result<Query> {
 }
 
 fn parsed(sql: &str) -> Result<Query> {
-    match dialect::parse(sql)? {
-        Statement::Query(query) => Ok(query),
-        _ => Err(Error::internal("a query of our own did not parse as one")),
-    }
+    dialect::parse_template(sql)
 }

@@ -109,7 +109,7 @@ pub(crate) use time_join::{
 };
 pub(crate) use time_order::in_time_order;
 pub(crate) use totals::TotalsOfBlocks;
-pub(crate) use window_join::{WindowJoinColumns, WindowJoinSpec};
+pub(crate) use window_join::{Bound, WindowJoinColumns, WindowJoinSpec, WindowJoins, behind};
 pub(crate) use window_keys::keys_as_columns;
 
 use datafusion::common::{Column, Result as DFResult};

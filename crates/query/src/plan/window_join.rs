@@ -7,7 +7,7 @@
 use super::ordered_aggregates::is_by_time;
 use super::output_name;
 use super::relations::{left_of, time_of};
-use super::time_join::{filtered, keys};
+use super::time_join::{Pairs, filtered, keys};
 use super::time_order::scans_in_time_order;
 use crate::calendar::Unit;
 use crate::dialect::window_join;
@@ -85,35 +85,100 @@ pub(super) fn plan(select: Select, context: &mut dyn RelationPlannerContext) -> 
     let Some(mut tables) = from.pop() else { return Err(Error::internal("a WINDOW JOIN of nothing")) };
     let at = tables.joins.iter().position(|join| window_join(join).is_some()).unwrap_or(tables.joins.len());
     let joins = tables.joins.split_off(at);
-    let left = left_side(tables, selection, context)?;
-    let time = time_of(&left, "the left side of WINDOW JOIN")?;
-    let windows = joins.into_iter().map(|join| window(join, &left, &time, context)).collect::<Result<Vec<_>>>()?;
-    let mut both = left.schema().as_ref().clone();
-    for window in &windows {
-        both = both.join(window.right.schema())?;
+    let mut windows = WindowJoins::try_new(left_side(tables, selection, context)?)?;
+    for join in joins {
+        window(join, &mut windows, context)?;
     }
-    let (items, names) = items(projection, left.schema(), &both, context)?;
-    if !find_window_exprs(&items).is_empty() {
-        return Err(Error::invalid("window functions go around WINDOW JOIN: SELECT … OVER () FROM (… WINDOW JOIN …)"));
+    let both = windows.schema()?;
+    let items = items(projection, windows.left.schema(), &both, context)?;
+    windows.planned(items)
+}
+
+/// WINDOW JOINs in a row over one left side.
+pub(crate) struct WindowJoins {
+    left: LogicalPlan,
+    time: Column,
+    windows: Vec<Window>,
+}
+
+/// A bound of a window: a number of units after the time of the left row.
+pub(crate) struct Bound {
+    pub length: Expr,
+    /// The letter of the unit; empty for the unit of the timestamps.
+    pub unit: String,
+}
+
+impl WindowJoins {
+    pub fn try_new(left: LogicalPlan) -> Result<WindowJoins> {
+        let time = time_of(&left, "the left side of WINDOW JOIN")?;
+        Ok(WindowJoins { left, time, windows: Vec::new() })
     }
-    let aggregates = find_aggregate_exprs(&items);
-    let mut of = vec![Vec::new(); windows.len()];
-    for aggregate in &aggregates {
-        of[window_of(aggregate, &windows)?].push(aggregate.clone());
+
+    pub fn left(&self) -> &LogicalPlan {
+        &self.left
     }
-    let mut needed: Vec<Column> = left.schema().columns();
-    needed.retain(|column| {
-        *column == time
-            || items.iter().any(|e| e.column_refs().contains(column))
-            || windows.iter().any(|w| w.needs(column))
-    });
-    let (mut plan, mut known) = (scans_in_time_order(left)?, Vec::new());
-    for (number, (window, own)) in windows.into_iter().zip(of).enumerate() {
-        (plan, known) = joined(plan, window, number, own, &needed, known)?;
+
+    /// Adds a join; `of_right` is a condition of the right rows alone.
+    pub fn add(
+        &mut self,
+        right: LogicalPlan,
+        (keys, of_right): (Pairs, Option<Expr>),
+        bounds: [Bound; 2],
+        includes_prevailing: bool,
+    ) -> Result<()> {
+        let right_time = time_of(&right, "the right side of WINDOW JOIN")?;
+        let right = filtered(right, of_right)?;
+        let native = match self.left.schema().field_from_column(&self.time)?.data_type() {
+            DataType::Timestamp(ArrowUnit::Millisecond, _) => 1_000_000,
+            DataType::Timestamp(ArrowUnit::Microsecond, _) => 1_000,
+            _ => 1,
+        };
+        let length = |bound: &Bound| Unit::of(&bound.unit).and_then(Unit::nanos);
+        let nanos = |bound: &Bound| length(bound).map_or(native, |nanos| i64::try_from(nanos).unwrap_or(i64::MAX));
+        let units = bounds.each_ref().map(nanos);
+        let bounds = bounds.map(|bound| cast(bound.length, DataType::Int64));
+        let right = scans_in_time_order(right)?;
+        let spec = WindowJoinSpec { units, includes_prevailing };
+        self.windows.push(Window { right, times: (self.time.clone(), right_time), keys, bounds, spec });
+        Ok(())
     }
-    let outputs = items.into_iter().zip(names).map(|(item, name)| output(item, name, &known, &plan));
-    let outputs = outputs.collect::<Result<Vec<_>>>()?;
-    Ok(LogicalPlanBuilder::from(plan).project(outputs)?.build()?)
+
+    /// Returns the columns of all sides.
+    pub fn schema(&self) -> Result<DFSchema> {
+        let mut both = self.left.schema().as_ref().clone();
+        for window in &self.windows {
+            both = both.join(window.right.schema())?;
+        }
+        Ok(both)
+    }
+
+    /// Returns the plan; `items` are the selected expressions and the names they go by.
+    pub fn planned(self, items: Vec<(Expr, Column)>) -> Result<LogicalPlan> {
+        let WindowJoins { left, time, windows } = self;
+        let (items, names): (Vec<Expr>, Vec<Column>) = items.into_iter().unzip();
+        if !find_window_exprs(&items).is_empty() {
+            let message = "window functions go around WINDOW JOIN: SELECT … OVER () FROM (… WINDOW JOIN …)";
+            return Err(Error::invalid(message));
+        }
+        let aggregates = find_aggregate_exprs(&items);
+        let mut of = vec![Vec::new(); windows.len()];
+        for aggregate in &aggregates {
+            of[window_of(aggregate, &windows)?].push(aggregate.clone());
+        }
+        let mut needed: Vec<Column> = left.schema().columns();
+        needed.retain(|column| {
+            *column == time
+                || items.iter().any(|e| e.column_refs().contains(column))
+                || windows.iter().any(|w| w.needs(column))
+        });
+        let (mut plan, mut known) = (scans_in_time_order(left)?, Vec::new());
+        for (number, (window, own)) in windows.into_iter().zip(of).enumerate() {
+            (plan, known) = joined(plan, window, number, own, &needed, known)?;
+        }
+        let outputs = items.into_iter().zip(names).map(|(item, name)| output(item, name, &known, &plan));
+        let outputs = outputs.collect::<Result<Vec<_>>>()?;
+        Ok(LogicalPlanBuilder::from(plan).project(outputs)?.build()?)
+    }
 }
 
 fn refuse_other_clauses(select: &Select) -> Result<()> {
@@ -146,42 +211,27 @@ fn left_side(
     Ok(LogicalPlanBuilder::from(left).filter(condition)?.build()?)
 }
 
-fn window(
-    join: ast::Join,
-    left: &LogicalPlan,
-    time: &Column,
-    context: &mut dyn RelationPlannerContext,
-) -> Result<Window> {
-    let Some((bounds, includes_prevailing)) = window_join(&join) else {
-        return Err(Error::invalid("another join behind WINDOW JOIN is not supported")
-            .with_hint("put the WINDOW JOIN in parentheses, or the other join before it"));
-    };
+fn window(join: ast::Join, windows: &mut WindowJoins, context: &mut dyn RelationPlannerContext) -> Result<()> {
+    let Some((bounds, includes_prevailing)) = window_join(&join) else { return Err(behind()) };
     let right = context.plan(join.relation)?;
-    let right_time = time_of(&right, "the right side of WINDOW JOIN")?;
+    time_of(&right, "the right side of WINDOW JOIN")?;
     let constraint = match join.join_operator {
         JoinOperator::AsOf { constraint, .. } => constraint,
         _ => JoinConstraint::None,
     };
-    let (keys, of_right) = keys(constraint, left, &right, "WINDOW JOIN", context)?;
-    let right = filtered(right, of_right)?;
-    let native = match left.schema().field_from_column(time)?.data_type() {
-        DataType::Timestamp(ArrowUnit::Millisecond, _) => 1_000_000,
-        DataType::Timestamp(ArrowUnit::Microsecond, _) => 1_000,
-        _ => 1,
-    };
-    let mut units = [native; 2];
-    let mut lengths = Vec::new();
-    for ((length, unit), nanos) in bounds.into_iter().zip(&mut units) {
-        if let Some(length) = Unit::of(&unit).and_then(Unit::nanos) {
-            *nanos = i64::try_from(length).unwrap_or(i64::MAX);
-        }
-        let length = context.sql_to_expr(length, left.schema())?;
-        lengths.push(cast(length, DataType::Int64));
-    }
-    let bounds = <[Expr; 2]>::try_from(lengths).map_err(|_| Error::internal("a window has two bounds"))?;
-    let right = scans_in_time_order(right)?;
-    let spec = WindowJoinSpec { units, includes_prevailing };
-    Ok(Window { right, times: (time.clone(), right_time), keys, bounds, spec })
+    let keys = keys(constraint, &windows.left, &right, "WINDOW JOIN", context)?;
+    let left = windows.left.schema().clone();
+    let [lower, upper] = bounds.map(|(length, unit)| {
+        let length = context.sql_to_expr(length, &left)?;
+        Ok::<_, Error>(Bound { length, unit })
+    });
+    windows.add(right, keys, [lower?, upper?], includes_prevailing)
+}
+
+/// Returns the error for another join after a WINDOW JOIN.
+pub(crate) fn behind() -> Error {
+    Error::invalid("another join behind WINDOW JOIN is not supported")
+        .with_hint("put the WINDOW JOIN in parentheses, or the other join before it")
 }
 
 impl Window {
@@ -196,8 +246,8 @@ fn items(
     left: &DFSchema,
     both: &DFSchema,
     context: &mut dyn RelationPlannerContext,
-) -> Result<(Vec<Expr>, Vec<Column>)> {
-    let (mut items, mut names) = (Vec::new(), Vec::new());
+) -> Result<Vec<(Expr, Column)>> {
+    let mut items = Vec::new();
     for item in projection {
         let (expr, alias) = match item {
             SelectItem::UnnamedExpr(expr) => (expr, None),
@@ -215,16 +265,15 @@ fn items(
                 if columns.is_empty() {
                     return Err(Error::invalid("only aggregates of the right side of a WINDOW JOIN can be selected"));
                 }
-                items.extend(columns.iter().cloned().map(Expr::Column));
-                names.extend(columns);
+                items.extend(columns.into_iter().map(|column| (Expr::Column(column.clone()), column)));
                 continue;
             }
         };
         let expr = context.sql_to_expr(expr, both)?;
-        names.push(output_name(&expr, alias));
-        items.push(expr);
+        let name = output_name(&expr, alias);
+        items.push((expr, name));
     }
-    Ok((items, names))
+    Ok(items)
 }
 
 /// The join that an aggregate is over.
