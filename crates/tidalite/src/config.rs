@@ -99,7 +99,7 @@ impl DatabaseConfig {
             query_fast_operators: true,
             query_compiles: true,
             query_use_materialized_views: false,
-            query_binder: false,
+            query_binder: true,
             sync_delay: Duration::ZERO,
             overlap_syncs_from: Some(Duration::from_millis(1)),
             has_background_jobs: true,

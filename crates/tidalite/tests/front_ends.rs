@@ -12,7 +12,18 @@ use std::sync::{Arc, Mutex};
 use tidalite::{Database, DatabaseConfig, Error, FrontEndCounts, QueryOptions, Response};
 
 /// Queries of `tests/slt` that the binder plans, at least: its coverage must not fall.
-const BOUND_MIN: u64 = 1;
+const BOUND_MIN: u64 = 1_700;
+
+/// Statements whose results differ on purpose: a part of their text, and the reason.
+const DIFFERENT: &[(&str, &str)] = &[
+    ("order by n + 1 limit 1", "a name in an expression of ORDER BY is a column of FROM, as in PostgreSQL"),
+    ("generate_series(1, a.n) g(x)", "a table function may name columns of relations before it"),
+    ("ip <<= '10.1.2.3'", "the column is named as it is written, not `<@`"),
+    ("'10.0.0.0/8' <<= '10.0.0.0/8'", "the column is named as it is written, not `<@`"),
+    ("#u33d/10", "a geohash is named as it is written, not as a string"),
+    ("AS GEOHASH(2c)", "the type is named as it is written, not `geohash(2, c)`"),
+    ("(x, y) IN (SELECT a, b - 3 FROM q)", "the column is named as it is written, without an alias in the sub-query"),
+];
 
 /// The result of a statement: names and types of columns, and rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +128,8 @@ impl sqllogictest::AsyncDB for Both {
         };
         let mut report = self.report.lock().expect("no panic");
         report.queries += 1;
-        if let Some(difference) = difference {
+        let is_known = DIFFERENT.iter().any(|(part, _)| sql.contains(part));
+        if let Some(difference) = difference.filter(|_| !is_known) {
             report.differences.push(format!("{}: {sql}\n{difference}", self.file));
         }
         drop(report);
@@ -192,4 +204,50 @@ fn front_ends_agree() {
     assert!(report.differences.is_empty(), "{}", report.differences.join("\n\n"));
     let is_all = std::env::var_os("SLT").is_none();
     assert!(!is_all || all.bound >= BOUND_MIN, "the binder planned only {} queries", all.bound);
+}
+
+/// Errors in names have the place of the name and, for a similar name, a hint.
+#[test]
+fn errors_in_names_have_places() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (database, _folder) = open(true);
+    let create = "CREATE TABLE trades (ts TIMESTAMP, symbol SYMBOL, price DOUBLE) TIMESTAMP(ts) PARTITION BY DAY";
+    runtime.block_on(answer(&database, create)).expect("a table");
+    // ^ marks the place.
+    for (marked, message, hint) in [
+        ("SELECT ts, ^prise FROM trades", "column \"prise\" does not exist", Some("perhaps you meant \"price\"")),
+        ("SELECT t.^nothing FROM trades t", "column \"nothing\" does not exist", None),
+        ("SELECT ^tradse.price FROM trades", "missing FROM-clause entry for table \"tradse\"", Some("perhaps you meant \"trades\"")),
+        ("SELECT ^price FROM trades a, trades b", "column reference \"price\" is ambiguous", None),
+        ("SELECT 1 FROM trades a WHERE EXISTS (SELECT 1 FROM trades b WHERE b.^prce = a.price)", "column \"prce\" does not exist", Some("perhaps you meant \"price\"")),
+        ("SELECT ^roundd(price) FROM trades", "function roundd does not exist", Some("perhaps you meant round")),
+        ("SELECT * FROM ^trade", "table \"trade\" does not exist", Some("perhaps you meant \"trades\"")),
+        ("SELECT price::^nubmer FROM trades", "type \"nubmer\" does not exist", None),
+        ("SELECT price FROM trades ORDER BY ^2", "ORDER BY position 2 is not in select list", None),
+        ("SELECT sum(price) OVER ^w FROM trades", "window \"w\" does not exist", None),
+    ] {
+        let sql = marked.replace('^', "");
+        let error = runtime.block_on(answer(&database, &sql)).expect_err(&sql);
+        assert_eq!(error.to_string(), message, "{sql}");
+        assert_eq!((error.position, error.hint.as_deref()), (marked.find('^'), hint), "{sql}");
+    }
+}
+
+/// Names that the scopes of the binder resolve, and the rewrites did not.
+#[test]
+fn scopes_resolve_names() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (database, _folder) = open(true);
+    for (sql, expected) in [
+        ("SELECT 2 AS a, a + 1 AS b, b * a AS c", "2 3 6"),
+        ("WITH x AS (SELECT 1 AS n) SELECT n, (WITH x AS (SELECT n + 1 AS n FROM x) SELECT n FROM x) AS m FROM x", "1 2"),
+        ("SELECT c, a.c, b.c FROM (VALUES (1)) a(c) FULL JOIN (VALUES (2)) b(c) USING (c) ORDER BY c", "1 1 NULL, 2 NULL 2"),
+        ("SELECT g, i FROM generate_series(1, 2) g, generate_series(1, g) i ORDER BY 1, 2", "1 1, 2 1, 2 2"),
+        ("SELECT k, sum(v) AS v FROM (VALUES ('a', 1), ('a', 2)) t(k, v) GROUP BY k HAVING sum(v) > 2", "a 3"),
+        ("SELECT -n AS n FROM (VALUES (1), (2)) t(n) ORDER BY n + 0", "-1, -2"),
+    ] {
+        let answer = runtime.block_on(answer(&database, sql)).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let rows: Vec<String> = answer.rows.iter().map(|row| row.join(" ")).collect();
+        assert_eq!(rows.join(", "), expected, "{sql}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Runs every file of `tests/slt` against a database in process, in three worlds: rows left in staging, rows merged
 //! into segments after every statement, and rows staged with fast operators off. `SLT_COMPLETE=1` writes what came out into the files, for a human to
-//! read; `SLT=part of a name` runs some files only.
+//! read; `SLT=part of a name` runs some files only; `SLT_REWRITES=1` plans without the binder.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::UInt32Type;
@@ -31,6 +31,7 @@ impl World {
         // What EXPLAIN says must not depend on the machine.
         config.query_threads = 2;
         config.query_fast_operators = name != "general";
+        config.query_binder = std::env::var_os("SLT_REWRITES").is_none();
         World { name, database: Database::open(config).expect("an empty folder opens"), _folder: folder }
     }
 }

@@ -43,7 +43,7 @@ fn sorted_by_hidden(input: LogicalPlan, items: Vec<Expr>, order: Vec<SortExpr>) 
     let mut columns = items;
     let mut keys = Vec::with_capacity(order.len());
     for key in order {
-        let known = columns.iter().find(|item| item.clone().clone().unalias() == key.expr).map(output_column);
+        let known = columns.iter().find(|item| Expr::clone(item).unalias() == key.expr).map(output_column);
         let column = match known {
             Some(column) => column,
             None if output.contains(&key.expr) => key.expr.clone(),

@@ -6,8 +6,9 @@ use super::select::empty_scope;
 use super::with::with_columns;
 use super::{Binder, Result, unsupported};
 use crate::functions::{FILES, meta, random};
-use crate::tables::{CATALOG, SCHEMA};
-use crate::{Error, pg_catalog, plan};
+use crate::pg_catalog::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::tables::SCHEMA;
+use crate::{Error, plan};
 use datafusion::catalog::TableFunctionArgs;
 use datafusion::common::{DFSchema, Spans, TableReference};
 use datafusion::datasource::provider_as_source;
@@ -134,14 +135,15 @@ impl Binder<'_> {
     }
 
     fn unknown_table(&self, name: &ObjectName, reference: &TableReference) -> Error {
-        let is_of_system = |schema: &str| [pg_catalog::PG_CATALOG, pg_catalog::INFORMATION_SCHEMA].contains(&schema);
         let span = name.span.start as usize;
-        match reference.schema() {
-            Some(schema) if schema != SCHEMA && schema != CATALOG && !is_of_system(schema) => {
+        let is_own = |schema: &str| ![SCHEMA, PG_CATALOG, INFORMATION_SCHEMA].contains(&schema);
+        match reference.schema().filter(|schema| is_own(schema)) {
+            Some(schema) if self.state.schema_for_ref(reference.clone()).is_err() => {
                 let error = Error::new(ErrorKind::NotFound, format!("schema \"{schema}\" does not exist"));
                 error.about(schema).at(span)
             }
-            _ => Error::table_not_found(reference.table()).at(span),
+            Some(schema) => Error::table_not_found(&format!("{schema}.{}", reference.table())).at(span),
+            None => Error::table_not_found(reference.table()).at(span),
         }
     }
 

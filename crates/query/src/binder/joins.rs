@@ -46,7 +46,11 @@ impl Binder<'_> {
             JoinKind::Horizon(_) => return unsupported("HORIZON JOIN", span),
         };
         let condition = match &join.condition {
-            JoinCondition::None => None,
+            JoinCondition::None => match &join.kind {
+                JoinKind::Semi(_) => return Err(without_condition("SEMI", span).into()),
+                JoinKind::Anti(_) => return Err(without_condition("ANTI", span).into()),
+                _ => None,
+            },
             JoinCondition::On(condition) => {
                 let scope = scope_of_both(&left, &right, env)?;
                 Some(self.condition(condition, Place::new(&scope, env))?)
@@ -68,6 +72,11 @@ impl Binder<'_> {
         let plan = LogicalPlanBuilder::from(left.plan).join_on(right.plan, join_type, condition)?.build()?;
         Ok(Source { plan, columns })
     }
+}
+
+fn without_condition(kind: &str, span: Span) -> Error {
+    let error = Error::invalid(format!("{kind} JOIN is not supported without a condition"));
+    error.with_hint(format!("write {kind} JOIN … ON, or WHERE EXISTS (…)")).at(span.start as usize)
 }
 
 /// Returns the columns of a join.

@@ -24,6 +24,9 @@ const KEYWORDS: &[&str] = &[
     "where", "within", "xor", "zone",
 ];
 
+/// The comma between two subscripts, as it is printed.
+const NEXT_DIMENSION: &str = "][";
+
 /// Keywords that are followed by parentheses without a space.
 const CALLED: &[&str] = &["all", "any", "array", "cast", "some", "try_cast"];
 
@@ -55,7 +58,7 @@ impl Binder<'_> {
             },
             ExprKind::Column(name) => name.parts.last().map(folded).unwrap_or_default(),
             ExprKind::Cast { operand, data_type, .. } => match operand.kind {
-                ExprKind::Literal(_) | ExprKind::Parameter(_) => self.written(data_type.span).to_lowercase(),
+                ExprKind::Literal(_) | ExprKind::Parameter(_) => self.type_text(data_type.span).to_lowercase(),
                 _ => self.label(operand),
             },
             ExprKind::Case { .. } => "case".to_owned(),
@@ -76,9 +79,16 @@ impl Binder<'_> {
 
     /// Returns the text of a span in the usual spacing.
     pub(super) fn written(&self, span: Span) -> String {
+        self.text_by(Writer::default(), span)
+    }
+
+    fn type_text(&self, span: Span) -> String {
+        self.text_by(Writer { is_type: true, ..Writer::default() }, span)
+    }
+
+    fn text_by(&self, mut writer: Writer, span: Span) -> String {
         let slice = span.slice(self.text);
         let Ok(tokens) = lexer::tokens(slice) else { return slice.to_owned() };
-        let mut writer = Writer::default();
         for at in 0..tokens.len().saturating_sub(1) {
             let is_typed_text = matches!(tokens[at + 1].kind, TokenKind::String);
             writer.token(tokens[at], tokens[at].span.slice(slice), is_typed_text, self);
@@ -172,7 +182,7 @@ impl Writer {
             Symbol::Comma => {
                 let was_slice = self.brackets.last_mut().and_then(Option::as_mut).map(std::mem::take);
                 // The next dimension of an element is a subscript of its own.
-                if was_slice == Some(false) { ("][".to_owned(), Last::Glue) } else { plain(Last::Comma) }
+                if was_slice == Some(false) { (NEXT_DIMENSION.to_owned(), Last::Open) } else { plain(Last::Comma) }
             }
             Symbol::Colon => {
                 if let Some(Some(is_slice)) = self.brackets.last_mut() {
@@ -217,7 +227,7 @@ fn needs_space(last: Last, kind: Last, text: &str) -> bool {
         (Last::Start | Last::Open | Last::Glue | Last::Prefix, _) => false,
         (_, Last::Close | Last::Comma | Last::Glue) => false,
         (Last::Word, Last::Open) => false,
-        (Last::Close | Last::Value, Last::Open) => text != "[",
+        (Last::Close | Last::Value, Last::Open) => text != "[" && text != NEXT_DIMENSION,
         _ => true,
     }
 }

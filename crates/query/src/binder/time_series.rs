@@ -45,7 +45,9 @@ impl Binder<'_> {
         let sampling = Sampling::try_new(source.plan, self.clause(clause, env)?, now)?;
         let scope = Scope { schema: sampling.rows().schema().clone(), columns: source.columns, outer: env.outer };
         let place = Place { windows: &select.windows, ..Place::new(&scope, env) };
-        let items = self.items(select, place)?;
+        let mut items = self.items(select, place)?;
+        let width = items.len();
+        items.extend(self.hidden_time(order, &items, sampling.time(), place)?);
         let own = aliases(&items);
         let place = Place { aliases: Aliases { list: &own, come_first: true }, ..place };
         let having = select.having.as_ref().map(|having| self.expr(having, place)).transpose()?;
@@ -54,7 +56,34 @@ impl Binder<'_> {
             (item.unalias(), Column::new(relation, name))
         });
         let plan = sampling.grouped(named.collect(), having)?;
-        self.sampled_order(plan, select, order, env)
+        let plan = self.sampled_order(plan, select, order, env)?;
+        let mut columns = plan.schema().columns();
+        if columns.len() == width {
+            return Ok(plan);
+        }
+        columns.truncate(width);
+        let columns: Vec<Expr> = columns.into_iter().map(Expr::Column).collect();
+        Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+    }
+
+    /// Returns the time as an item for ORDER BY, if the time is a key and not selected.
+    fn hidden_time(
+        &self,
+        order: Option<&OrderBy>,
+        items: &[Expr],
+        time: &Column,
+        place: Place,
+    ) -> Result<Option<Expr>> {
+        let Some(OrderBy::Items(keys)) = order else { return Ok(None) };
+        for key in keys {
+            let ExprKind::Column(name) = &key.expr.kind else { continue };
+            let [only] = name.parts.as_slice() else { continue };
+            let is_selected = items.iter().any(|item| item.qualified_name().1 == folded(only));
+            if !is_selected && matches!(place.scope.find(&folded(only)), super::scope::Found::One(found) if found.value == Expr::Column(time.clone())) {
+                return Ok(Some(Expr::Column(time.clone()).alias(folded(only))));
+            }
+        }
+        Ok(None)
     }
 
     /// Sorts the groups of SAMPLE BY: by their columns, or by expressions that are selected.

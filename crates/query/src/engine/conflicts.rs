@@ -5,7 +5,7 @@ use crate::dialect::{self, EXCLUDED};
 use crate::scan::read::ADDRESS;
 use crate::scan::table::NativeTable;
 use crate::statement::{OnConflict, Query};
-use crate::{CancelToken, Catalog, Error, QueryResult, Result, Statement};
+use crate::{CancelToken, Catalog, Error, QueryResult, Result};
 use datafusion::catalog::TableProvider;
 use datafusion::sql::sqlparser::ast;
 use futures::FutureExt;

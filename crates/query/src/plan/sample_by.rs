@@ -96,6 +96,11 @@ impl Sampling {
         &self.bucketed
     }
 
+    /// The column of the time.
+    pub fn time(&self) -> &Column {
+        &self.time
+    }
+
     /// Returns the plan of the groups; `items` are the selected expressions and the names they go by.
     pub fn grouped(self, items: Vec<(Expr, Column)>, having: Option<Expr>) -> Result<LogicalPlan> {
         let (items, names): (Vec<Expr>, Vec<Column>) = items.into_iter().unzip();

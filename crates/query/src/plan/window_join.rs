@@ -114,10 +114,6 @@ impl WindowJoins {
         Ok(WindowJoins { left, time, windows: Vec::new() })
     }
 
-    pub fn left(&self) -> &LogicalPlan {
-        &self.left
-    }
-
     /// Adds a join; `of_right` is a condition of the right rows alone.
     pub fn add(
         &mut self,
