@@ -18,6 +18,7 @@ const BOUND_MIN: u64 = 1_700;
 const DIFFERENT: &[(&str, &str)] = &[
     ("order by n + 1 limit 1", "a name in an expression of ORDER BY is a column of FROM, as in PostgreSQL"),
     ("generate_series(1, a.n) g(x)", "a table function may name columns of relations before it"),
+    ("FILL(LINEAR) ORDER BY ts", "SAMPLE BY may be ordered by the time that is not selected"),
     ("ip <<= '10.1.2.3'", "the column is named as it is written, not `<@`"),
     ("'10.0.0.0/8' <<= '10.0.0.0/8'", "the column is named as it is written, not `<@`"),
     ("#u33d/10", "a geohash is named as it is written, not as a string"),
@@ -45,6 +46,8 @@ struct Report {
     queries: u64,
     reordered: u64,
     by_chance: u64,
+    /// Errors whose texts differ.
+    reworded: Vec<String>,
     differences: Vec<String>,
     counts: Vec<FrontEndCounts>,
 }
@@ -114,7 +117,13 @@ impl sqllogictest::AsyncDB for Both {
                 self.report.lock().expect("no panic").reordered += 1;
                 None
             }
-            (Err(_), Err(_)) => None,
+            (Err(first), Err(second)) => {
+                if first.to_string() != second.to_string() {
+                    let texts = format!("{}: {sql}\n  {first}\n  {second}", self.file);
+                    self.report.lock().expect("no panic").reworded.push(texts);
+                }
+                None
+            }
             // EXPLAIN shows the plan, which may differ.
             (Ok(_), Ok(_)) if sql.trim_start().to_lowercase().starts_with("explain") => None,
             (Ok(before), Ok(_)) => match answer(&self.rewrites, sql).await {
@@ -199,6 +208,7 @@ fn front_ends_agree() {
             report.reordered,
             report.by_chance
         );
+        report.reworded.iter().for_each(|texts| println!("{texts}"));
         unsupported.iter().for_each(|(feature, count)| println!("{count:6} {feature}"));
     }
     assert!(report.differences.is_empty(), "{}", report.differences.join("\n\n"));

@@ -107,6 +107,10 @@ impl Binder<'_> {
             ("percentile_disc", [FunctionArg::Expr(share)]) if call.within_group.len() == 1 => {
                 Some(self.percentile(share, &call.within_group[0], call.filter.as_ref(), place, span)?)
             }
+            ("substring" | "substr", [_]) => {
+                let error = Error::invalid("substring takes where to begin, and how many characters");
+                return Err(error.at(span.start as usize).into());
+            }
             ("age", [FunctionArg::Expr(time)]) => {
                 let now = self.scalar_call("now", Vec::new())?;
                 let today = self.scalar_call("date_trunc", vec![text("day"), now])?;
