@@ -157,7 +157,8 @@ impl sqllogictest::AsyncDB for Both {
 
 fn files() -> Vec<PathBuf> {
     let wanted = std::env::var("SLT").unwrap_or_default();
-    let entries = std::fs::read_dir("../../tests/slt").expect("the folder of tests").map(|e| e.expect("an entry").path());
+    let entries =
+        std::fs::read_dir("../../tests/slt").expect("the folder of tests").map(|e| e.expect("an entry").path());
     let mut files: Vec<_> = entries
         .filter(|p| p.extension().is_some_and(|e| e == "slt") && p.to_string_lossy().contains(&wanted))
         .collect();
@@ -227,9 +228,17 @@ fn errors_in_names_have_places() {
     for (marked, message, hint) in [
         ("SELECT ts, ^prise FROM trades", "column \"prise\" does not exist", Some("perhaps you meant \"price\"")),
         ("SELECT t.^nothing FROM trades t", "column \"nothing\" does not exist", None),
-        ("SELECT ^tradse.price FROM trades", "missing FROM-clause entry for table \"tradse\"", Some("perhaps you meant \"trades\"")),
+        (
+            "SELECT ^tradse.price FROM trades",
+            "missing FROM-clause entry for table \"tradse\"",
+            Some("perhaps you meant \"trades\""),
+        ),
         ("SELECT ^price FROM trades a, trades b", "column reference \"price\" is ambiguous", None),
-        ("SELECT 1 FROM trades a WHERE EXISTS (SELECT 1 FROM trades b WHERE b.^prce = a.price)", "column \"prce\" does not exist", Some("perhaps you meant \"price\"")),
+        (
+            "SELECT 1 FROM trades a WHERE EXISTS (SELECT 1 FROM trades b WHERE b.^prce = a.price)",
+            "column \"prce\" does not exist",
+            Some("perhaps you meant \"price\""),
+        ),
         ("SELECT ^roundd(price) FROM trades", "function roundd does not exist", Some("perhaps you meant round")),
         ("SELECT * FROM ^trade", "table \"trade\" does not exist", Some("perhaps you meant \"trades\"")),
         ("SELECT price::^nubmer FROM trades", "type \"nubmer\" does not exist", None),
@@ -250,8 +259,14 @@ fn scopes_resolve_names() {
     let (database, _folder) = open(true);
     for (sql, expected) in [
         ("SELECT 2 AS a, a + 1 AS b, b * a AS c", "2 3 6"),
-        ("WITH x AS (SELECT 1 AS n) SELECT n, (WITH x AS (SELECT n + 1 AS n FROM x) SELECT n FROM x) AS m FROM x", "1 2"),
-        ("SELECT c, a.c, b.c FROM (VALUES (1)) a(c) FULL JOIN (VALUES (2)) b(c) USING (c) ORDER BY c", "1 1 NULL, 2 NULL 2"),
+        (
+            "WITH x AS (SELECT 1 AS n) SELECT n, (WITH x AS (SELECT n + 1 AS n FROM x) SELECT n FROM x) AS m FROM x",
+            "1 2",
+        ),
+        (
+            "SELECT c, a.c, b.c FROM (VALUES (1)) a(c) FULL JOIN (VALUES (2)) b(c) USING (c) ORDER BY c",
+            "1 1 NULL, 2 NULL 2",
+        ),
         ("SELECT g, i FROM generate_series(1, 2) g, generate_series(1, g) i ORDER BY 1, 2", "1 1, 2 1, 2 2"),
         ("SELECT k, sum(v) AS v FROM (VALUES ('a', 1), ('a', 2)) t(k, v) GROUP BY k HAVING sum(v) > 2", "a 3"),
         ("SELECT -n AS n FROM (VALUES (1), (2)) t(n) ORDER BY n + 0", "-1, -2"),

@@ -121,11 +121,7 @@ impl Rebase {
 }
 
 /// Plans groups and aggregates, and rebases the other clauses on them.
-pub(super) fn grouped(
-    input: LogicalPlan,
-    clauses: Clauses,
-    aggregates: Vec<Expr>,
-) -> Result<(LogicalPlan, Clauses)> {
+pub(super) fn grouped(input: LogicalPlan, clauses: Clauses, aggregates: Vec<Expr>) -> Result<(LogicalPlan, Clauses)> {
     let groups = clauses.groups.clone().unwrap_or_default();
     // Names of columns are taken.
     let columns = groups.iter().filter(|group| matches!(group, Expr::Column(_)));

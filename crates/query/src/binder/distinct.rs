@@ -9,12 +9,9 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, 
 use tidalite_sql::{Span, ast};
 
 /// Plans the SELECT list over rows that are grouped and windowed.
-pub(super) fn projected(
-    input: LogicalPlan,
-    clauses: Clauses,
-    distinct: Option<&ast::Distinct>,
-) -> Result<LogicalPlan> {
-    let elsewhere = clauses.having.iter().chain(&clauses.qualify).chain(&clauses.on).chain(clauses.groups.iter().flatten());
+pub(super) fn projected(input: LogicalPlan, clauses: Clauses, distinct: Option<&ast::Distinct>) -> Result<LogicalPlan> {
+    let elsewhere =
+        clauses.having.iter().chain(&clauses.qualify).chain(&clauses.on).chain(clauses.groups.iter().flatten());
     if elsewhere.chain(clauses.order.iter().map(|key| &key.expr)).any(has_unnest) {
         return unsupported("unnest in another clause than the SELECT list", Span::default());
     }
@@ -23,9 +20,7 @@ pub(super) fn projected(
     let (plan, order) = match distinct {
         None if hides_column(&items, &order) => return sorted_by_hidden(input, items, order),
         None => (LogicalPlanBuilder::from(input).project(items)?.build()?, order),
-        Some(ast::Distinct::Rows) => {
-            (LogicalPlanBuilder::from(input).project(items)?.distinct()?.build()?, order)
-        }
+        Some(ast::Distinct::Rows) => (LogicalPlanBuilder::from(input).project(items)?.distinct()?.build()?, order),
         Some(ast::Distinct::On(_)) => {
             // The rows of the input are sorted, which have no SELECT alias.
             let order = order.into_iter().map(|key| of_input(key, &items)).collect();
@@ -79,7 +74,8 @@ pub(super) fn unnested(input: LogicalPlan, items: Vec<Expr>) -> Result<(LogicalP
     for item in items {
         let done = item.transform_up(|expr| {
             let Expr::Unnest(unnest) = &expr else { return Ok(Transformed::no(expr)) };
-            is_nested |= unnest.expr.column_refs().iter().any(|column| arrays.iter().any(|(_, name)| *name == column.name));
+            is_nested |=
+                unnest.expr.column_refs().iter().any(|column| arrays.iter().any(|(_, name)| *name == column.name));
             let array = (*unnest.expr).clone();
             let known = arrays.iter().position(|(known, _)| *known == array);
             let at = known.unwrap_or_else(|| {

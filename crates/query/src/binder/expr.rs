@@ -3,10 +3,10 @@
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::functions::zones::AT_TIME_ZONE;
+use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, Case, Cast, InList, ScalarFunction, TryCast};
 use datafusion::logical_expr::{Expr, ExprSchemable};
-use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, BinaryOperator, CastKind, ExprKind, TypeName, WhenThen};
 

@@ -137,7 +137,8 @@ impl Binder<'_> {
         if name == "map" || name == "make_map" {
             return unsupported("MAP", span);
         }
-        if let Some(function) = self.state.scalar_functions().get(name).filter(|_| !is_internal(name) || name == RANGE) {
+        if let Some(function) = self.state.scalar_functions().get(name).filter(|_| !is_internal(name) || name == RANGE)
+        {
             let arguments = self.arguments(&call.args, place)?;
             let args = arguments.resolved(name, function.signature())?;
             if let Some(value) = self.of_sequence(name, &args, place, span)? {
@@ -226,8 +227,7 @@ impl Binder<'_> {
             return Err(Error::internal(format!("aggregate {name} is not registered")).into());
         };
         let filter = filter.map(|filter| self.expr(filter, place.within_call())).transpose()?.map(Box::new);
-        let raw =
-            RawAggregateExpr { func: function, args, distinct: false, filter, order_by, null_treatment: None };
+        let raw = RawAggregateExpr { func: function, args, distinct: false, filter, order_by, null_treatment: None };
         self.planned_aggregate(raw)
     }
 

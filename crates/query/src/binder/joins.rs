@@ -111,9 +111,7 @@ fn key(name: &str, span: Span, left: &Source, right: &Source) -> Result<Key> {
                 let message = format!("column \"{name}\" of USING does not exist on the {side} side");
                 Error::new(ErrorKind::NotFound, message)
             }
-            _ => Error::invalid(format!(
-                "column \"{name}\" of the join is in more than one table of the {side} side"
-            )),
+            _ => Error::invalid(format!("column \"{name}\" of the join is in more than one table of the {side} side")),
         };
         Err(error.about(name).at(span.start as usize).into())
     };
@@ -161,9 +159,7 @@ fn merged(left: &Source, right: &Source, keys: &[Key], join: &JoinNode) -> Resul
     let of_right = right.columns.iter().enumerate().filter_map(|(at, column)| match is_key(at) {
         false => Some(column.clone()),
         true if join.join_type == JoinType::RightSemi || join.join_type == JoinType::RightAnti => Some(column.clone()),
-        true if column.visibility.is_of_table() => {
-            Some(ScopeColumn { visibility: Visibility::Side, ..column.clone() })
-        }
+        true if column.visibility.is_of_table() => Some(ScopeColumn { visibility: Visibility::Side, ..column.clone() }),
         true => None,
     });
     Ok(kept(join.join_type, of_left, of_right.collect()))

@@ -3,9 +3,13 @@
 //! In: a query of [`tidalite_sql`], the tables that the query names ([`tables`]), the functions of a session. Out: the
 //! plan before optimization. The binder does not print SQL and does not parse text.
 //!
-//! Reading order: [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`]; [`select`] with
-//! [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`]; [`time_series`], [`window_join`], [`sequences`]; [`expr`] with [`literals`],
-//! [`operators`], [`predicates`], [`arrays`], [`functions`], [`subqueries`] and [`types`]; [`parameters`]; [`labels`].
+//! Reading order:
+//!
+//! - [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`].
+//! - [`select`] with [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`].
+//! - Tidalite's clauses: [`time_series`], [`window_join`], [`sequences`].
+//! - [`expr`] with [`literals`], [`operators`], [`predicates`], [`arrays`], [`functions`], [`subqueries`], [`types`] and
+//!   [`parameters`]; [`labels`] names columns.
 
 mod aggregate;
 mod arrays;

@@ -6,13 +6,15 @@ use crate::Error;
 use crate::names::nearest;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ExprSchema, TableReference};
-use datafusion::logical_expr::{Expr, lit};
 use datafusion::logical_expr::planner::PlannerResult;
+use datafusion::logical_expr::{Expr, lit};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{Ident, ObjectName};
 use tidalite_types::schema::fold_name;
 use tidalite_types::{ErrorKind, SqlState};
 
+/// The function that is called without parentheses and is not a keyword of the syntax tree.
+const USER: &str = "user";
 /// Parts of a table name: catalog, schema, table.
 const TABLE_PARTS_MAX: usize = 3;
 
@@ -34,9 +36,7 @@ pub(super) fn table_reference(parts: &[String]) -> Option<TableReference> {
     match parts {
         [table] => Some(TableReference::bare(table.as_str())),
         [schema, table] => Some(TableReference::partial(schema.as_str(), table.as_str())),
-        [catalog, schema, table] => {
-            Some(TableReference::full(catalog.as_str(), schema.as_str(), table.as_str()))
-        }
+        [catalog, schema, table] => Some(TableReference::full(catalog.as_str(), schema.as_str(), table.as_str())),
         _ => None,
     }
 }
@@ -102,6 +102,10 @@ impl Binder<'_> {
                 }
                 Found::None => {}
             }
+        }
+        // A function without parentheses, as in PostgreSQL.
+        if folded == USER && name.quote.is_none() {
+            return self.scalar_call(USER, Vec::new());
         }
         Err(unknown_column(&folded, name.span, place.scope))
     }

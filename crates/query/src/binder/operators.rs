@@ -54,10 +54,8 @@ impl Binder<'_> {
         }
         let value = self.expr(operand, place)?;
         let data_type = value.get_type(&place.scope.schema)?;
-        let has_sign = data_type.is_null()
-            || is_signed_numeric(&data_type)
-            || is_interval(&data_type)
-            || is_timestamp(&data_type);
+        let has_sign =
+            data_type.is_null() || is_signed_numeric(&data_type) || is_interval(&data_type) || is_timestamp(&data_type);
         if has_sign { Ok(Expr::Negative(Box::new(value))) } else { unsupported("minus of another type", span) }
     }
 

@@ -3,8 +3,8 @@
 use super::operators::{comparison, text};
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
-use crate::dialect::INTERVAL;
 use crate::Parameter;
+use crate::dialect::INTERVAL;
 use datafusion::common::ScalarValue;
 use datafusion::functions_nested::expr_fn::{array_has, array_max, array_min, array_position, cardinality};
 use datafusion::logical_expr::expr::{InList, Like};
@@ -152,7 +152,9 @@ impl Binder<'_> {
             ExprKind::Array(items) => self.exprs(items, place).map(Some),
             ExprKind::Literal(Literal::Text(text)) => Ok(items_of_text(text)),
             ExprKind::Parameter(number) => match self.value_of(*number, set.span)? {
-                Parameter::List(items) => items.iter().map(|item| self.constant(item, set.span)).collect::<Result<_>>().map(Some),
+                Parameter::List(items) => {
+                    items.iter().map(|item| self.constant(item, set.span)).collect::<Result<_>>().map(Some)
+                }
                 Parameter::Text(text) => Ok(items_of_text(text)),
                 _ => Ok(None),
             },

@@ -1,5 +1,4 @@
-//! SELECT: its clauses are bound in the order FROM, WHERE, list, ORDER BY, GROUP BY, HAVING, QUALIFY, and planned in the
-//! order of evaluation.
+//! SELECT: the expressions of its clauses are bound over the columns of FROM, and planned in the order of evaluation.
 
 use super::aggregate::{Rebase, grouped};
 use super::order::output_column;

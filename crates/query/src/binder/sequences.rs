@@ -6,15 +6,15 @@ use super::scope::Place;
 use super::{Binder, Result};
 use crate::Error;
 use crate::functions::{random, sequence, series};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
     Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit,
 };
 use std::cell::Cell;
-use tidalite_sql::ast::{BinaryOperator, FunctionArg, RelationKind, Select};
 use tidalite_sql::Span;
+use tidalite_sql::ast::{BinaryOperator, FunctionArg, RelationKind, Select};
 
 /// The call of `long_sequence` in FROM.
 pub(super) struct Sequence {
@@ -28,9 +28,10 @@ pub(super) struct Sequence {
 impl Binder<'_> {
     /// Returns the first `long_sequence` of FROM.
     pub(super) fn sequence(&self, select: &Select, place: Place) -> Result<Option<Sequence>> {
-        let relations = select.from.iter().flat_map(|table| {
-            std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation))
-        });
+        let relations = select
+            .from
+            .iter()
+            .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
         for relation in relations {
             let RelationKind::Function { call, .. } = &relation.kind else { continue };
             if super::names::folded_parts(&call.name) != [series::LONG_SEQUENCE] {
@@ -60,7 +61,9 @@ impl Binder<'_> {
             own.calls.set(own.calls.get() + 1);
             let number = lit(i64::try_from(own.calls.get()).unwrap_or(i64::MAX));
             let seeded = [first, second, number, own.x.clone(), text(name)];
-            return self.scalar_call(random::SEEDED, seeded.into_iter().chain(args.iter().cloned()).collect()).map(Some);
+            return self
+                .scalar_call(random::SEEDED, seeded.into_iter().chain(args.iter().cloned()).collect())
+                .map(Some);
         }
         let [start, step] = args else { return Ok(None) };
         if !sequence::NAMES.contains(&name) {

@@ -28,7 +28,12 @@ impl Binder<'_> {
     }
 
     /// Combines two plans as a term says.
-    pub(super) fn set_operations_of(&self, left: LogicalPlan, right: LogicalPlan, term: &SetTerm) -> Result<LogicalPlan> {
+    pub(super) fn set_operations_of(
+        &self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        term: &SetTerm,
+    ) -> Result<LogicalPlan> {
         combined(left, right, term)
     }
 }

@@ -68,12 +68,7 @@ impl Binder<'_> {
     }
 
     /// Returns the rows of a query, and the condition that a row is equal to the values.
-    fn rows_and_equality(
-        &self,
-        values: &[ast::Expr],
-        query: &Query,
-        place: Place,
-    ) -> Result<(LogicalPlan, Expr)> {
+    fn rows_and_equality(&self, values: &[ast::Expr], query: &Query, place: Place) -> Result<(LogicalPlan, Expr)> {
         let plan = self.query(query, &place.env.within(place.scope))?;
         let columns = plan.schema().columns();
         if columns.len() != values.len() {

@@ -3,7 +3,7 @@
 use super::from::scope_of_both;
 use super::names::folded;
 use super::order::output_column;
-use super::scope::{Aliases, Env, Place, Scope, Source};
+use super::scope::{Aliases, Env, Found, Place, Scope, Source};
 use super::select::aliases;
 use super::{Binder, Result, unsupported};
 use crate::plan::{self, FillValue, Kind, Sampling, TimeJoin};
@@ -79,7 +79,9 @@ impl Binder<'_> {
             let ExprKind::Column(name) = &key.expr.kind else { continue };
             let [only] = name.parts.as_slice() else { continue };
             let is_selected = items.iter().any(|item| item.qualified_name().1 == folded(only));
-            if !is_selected && matches!(place.scope.find(&folded(only)), super::scope::Found::One(found) if found.value == Expr::Column(time.clone())) {
+            let found = place.scope.find(&folded(only));
+            let is_time = matches!(found, Found::One(column) if column.value == Expr::Column(time.clone()));
+            if !is_selected && is_time {
                 return Ok(Some(Expr::Column(time.clone()).alias(folded(only))));
             }
         }
@@ -242,7 +244,9 @@ fn check(select: &Select, clause: &SampleBy) -> Result<()> {
 
 /// Returns the length of a bucket as text, such as `15m`.
 fn stride(stride: &Offset) -> Result<String> {
-    let Offset::Duration(duration) = stride else { return unsupported("computed length of SAMPLE BY", Span::default()) };
+    let Offset::Duration(duration) = stride else {
+        return unsupported("computed length of SAMPLE BY", Span::default());
+    };
     if duration.count.parse::<i64>().is_ok_and(|count| count < 1) {
         let error = Error::invalid("SAMPLE BY takes a length of at least one unit");
         return Err(error.at(duration.span.start as usize).into());

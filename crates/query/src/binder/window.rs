@@ -92,16 +92,8 @@ impl Binder<'_> {
                 PlannerResult::Original(original) => raw = original,
             }
         }
-        let RawWindowExpr {
-            func_def,
-            args,
-            partition_by,
-            order_by,
-            window_frame,
-            filter,
-            null_treatment,
-            distinct,
-        } = raw;
+        let RawWindowExpr { func_def, args, partition_by, order_by, window_frame, filter, null_treatment, distinct } =
+            raw;
         let params =
             WindowFunctionParams { args, partition_by, order_by, window_frame, filter, null_treatment, distinct };
         Ok(Expr::WindowFunction(Box::new(WindowFunction { fun: func_def, params })))

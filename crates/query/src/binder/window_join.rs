@@ -9,9 +9,7 @@ use crate::plan::{self, Bound, WindowJoins};
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use std::sync::Arc;
-use tidalite_sql::ast::{
-    JoinCondition, JoinKind, Join, Offset, OrderBy, Select, TableRef, WindowBound, WindowJoin,
-};
+use tidalite_sql::ast::{Join, JoinCondition, JoinKind, Offset, OrderBy, Select, TableRef, WindowBound, WindowJoin};
 
 /// The name of the clause in error texts.
 const NAME: &str = "WINDOW JOIN";
