@@ -1,4 +1,5 @@
-//! Compensated sums `ksum` (Kahan) and `nsum` (Neumaier), `geomean`, `weighted_avg`, `vwap`, `skewness`, `kurtosis`.
+//! Compensated sums `ksum` (Kahan) and `nsum` (Neumaier), `geomean`, `weighted_avg`, `vwap`, `weighted_stddev_…`,
+//! `skewness`, `kurtosis`.
 
 use super::{Formula, Numbers};
 
@@ -56,6 +57,7 @@ pub static FORMULAS: &[Formula] = &[
     Formula { name: "vwap", ..WEIGHTED },
     Formula {
         name: "skewness",
+        aliases: &["skewness_samp"],
         value: |s| {
             let (n, spread) = (s[0], s[2] / s[0]);
             let value = (n * (n - 1.0)).sqrt() / (n - 2.0) * (s[3] / n) / spread.powf(1.5);
@@ -65,6 +67,7 @@ pub static FORMULAS: &[Formula] = &[
     },
     Formula {
         name: "kurtosis",
+        aliases: &["kurtosis_samp"],
         value: |s| {
             let n = s[0];
             let value = (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * excess(s) + 6.0);
@@ -73,7 +76,66 @@ pub static FORMULAS: &[Formula] = &[
         ..MOMENTS
     },
     Formula { name: "kurtosis_pop", value: |s| (s[0] > 1.0 && s[2] > 0.0).then(|| excess(s)), ..MOMENTS },
+    Formula {
+        name: "skewness_pop",
+        value: |s| (s[0] > 1.0 && s[2] > 0.0).then(|| s[3] / s[0] / (s[2] / s[0]).powf(1.5)),
+        ..MOMENTS
+    },
+    // Reliability weights: the unbiased divisor is Σw - Σw² / Σw.
+    Formula {
+        name: "weighted_stddev_rel",
+        aliases: &["weighted_stddev"],
+        value: |s| deviation(s, s[WEIGHTS] - s[SQUARED_WEIGHTS] / s[WEIGHTS]),
+        ..WEIGHTED_SPREAD
+    },
+    // Frequency weights: each row stands for `weight` rows.
+    Formula { name: "weighted_stddev_freq", value: |s| deviation(s, s[WEIGHTS] - 1.0), ..WEIGHTED_SPREAD },
 ];
+
+/// Positions in the state of weighted values: rows, sum of weights, mean, weighted sum of squared differences from the
+/// mean, sum of squared weights.
+const ROWS: usize = 0;
+const WEIGHTS: usize = 1;
+const MEAN: usize = 2;
+const SPREAD: usize = 3;
+const SQUARED_WEIGHTS: usize = 4;
+
+const WEIGHTED_SPREAD: Formula = Formula {
+    name: "",
+    aliases: &[],
+    arguments: 2,
+    add_rows: None,
+    add: |s, v| {
+        if v[1] != 0.0 {
+            spreads_merged(s, &[1.0, v[1], v[0], 0.0, v[1] * v[1], 0.0]);
+        }
+    },
+    merge: spreads_merged,
+    value: |_| None,
+};
+
+/// Merges weighted spreads by the formula of Chan, Golub and LeVeque.
+fn spreads_merged(a: &mut Numbers, b: &Numbers) {
+    if b[ROWS] == 0.0 {
+        return;
+    }
+    if a[ROWS] == 0.0 {
+        *a = *b;
+        return;
+    }
+    let (weights, delta) = (a[WEIGHTS] + b[WEIGHTS], b[MEAN] - a[MEAN]);
+    a[ROWS] += b[ROWS];
+    a[SPREAD] += b[SPREAD] + delta * delta * (a[WEIGHTS] * b[WEIGHTS] / weights);
+    a[MEAN] += delta * (b[WEIGHTS] / weights);
+    a[WEIGHTS] = weights;
+    a[SQUARED_WEIGHTS] += b[SQUARED_WEIGHTS];
+}
+
+/// Returns the deviation for a divisor; `None` for fewer than two rows and divisors that are not positive.
+fn deviation(s: &Numbers, divisor: f64) -> Option<f64> {
+    let is_defined = s[ROWS] > 1.0 && s[WEIGHTS] > 0.0 && divisor > 0.0;
+    is_defined.then(|| (s[SPREAD] / divisor).sqrt()).filter(|value| !value.is_nan())
+}
 
 const WEIGHTED: Formula = Formula {
     name: "weighted_avg",
@@ -192,5 +254,49 @@ mod tests {
             }
         }
         assert_eq!(folded("skewness", &[1.0, 1.0, 1.0], 1), None);
+    }
+
+    /// The example of QuestDB's documentation.
+    #[test]
+    fn moments_of_a_sample_and_of_a_population() {
+        let values = [-10.0, -20.0, 100.0, 1000.0, 1000.0];
+        let expected = [
+            ("kurtosis", -3.289_971_233_898_511),
+            ("kurtosis_pop", -1.822_492_808_474_628),
+            ("skewness", 0.574_511_614_753_355_4),
+            ("skewness_pop", 0.385_394_107_335_502_17),
+        ];
+        for (name, expected) in expected {
+            let found = folded(name, &values, 2).expect("enough values");
+            assert!((found - expected).abs() < 1e-12, "{name}: {found} {expected}");
+        }
+    }
+
+    fn weighted(name: &str, rows: &[[f64; 2]], at: usize) -> Option<f64> {
+        let of = FORMULAS.iter().find(|f| f.name == name).expect("a formula");
+        let mut parts = [[0.0; NUMBERS]; 2];
+        for (part, rows) in parts.iter_mut().zip([&rows[..at], &rows[at..]]) {
+            rows.iter().for_each(|row| (of.add)(part, row));
+        }
+        let [mut whole, other] = parts;
+        (of.merge)(&mut whole, &other);
+        (of.value)(&whole)
+    }
+
+    /// Expected values by definition: values 1, 2, 4 with weights 1, 2, 1 have Σw = 4, Σwx = 9, Σwx² = 25, Σw² = 6.
+    #[test]
+    fn weighted_deviations() {
+        let rows = [[1.0, 1.0], [2.0, 2.0], [99.0, 0.0], [4.0, 1.0]];
+        let spread = 25.0 - 81.0 / 4.0;
+        for at in 0..=4 {
+            for (name, divisor) in [("weighted_stddev_rel", 4.0 - 6.0 / 4.0), ("weighted_stddev_freq", 3.0)] {
+                let found = weighted(name, &rows, at).expect("a value");
+                assert!((found - (spread / divisor as f64).sqrt()).abs() < 1e-12, "{name} {at}: {found}");
+            }
+        }
+        // One row, a sum of weights of 1, and a negative one.
+        assert_eq!(weighted("weighted_stddev_rel", &rows[..1], 1), None);
+        assert_eq!(weighted("weighted_stddev_freq", &[[1.0, 0.5], [2.0, 0.5]], 1), None);
+        assert_eq!(weighted("weighted_stddev_rel", &[[1.0, -2.0], [2.0, 1.0]], 1), None);
     }
 }
