@@ -1,4 +1,4 @@
-//! Arrays of doubles: element by element `+ - * /` ([`super::element_wise`]), running sums, counts, places.
+//! Arrays of doubles: element by element `+ - * /` ([`super::element_wise`]), running sums, counts, positions.
 //!
 //! Operators on arrays come here from [`crate::plan::Operators`].
 
@@ -70,15 +70,6 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         least: 2,
         gives: Gives::Int,
         call: insertion_point,
-        ..PLAIN
-    },
-    Scalar {
-        name: "shift",
-        takes: "an array, how far, and what to fill up with",
-        kinds: &[Kind::Array, Kind::Long, Kind::Double],
-        least: 2,
-        gives: Gives::Like(0),
-        call: shift,
         ..PLAIN
     },
 ];
@@ -164,27 +155,6 @@ fn cum_sum(call: &Call) -> Result<ArrayRef> {
         for value in values {
             sum += value.unwrap_or(0.0);
             *value = Some(sum);
-        }
-    })
-}
-
-fn shift(call: &Call) -> Result<ArrayRef> {
-    if super::element_wise::dimensions(call.columns[0].data_type()) > 1 {
-        return Err(Error::invalid("shift takes an array of one dimension").into());
-    }
-    let distances = call.columns[1].as_primitive::<datafusion::arrow::datatypes::Int64Type>();
-    let fills = call.columns.get(2).map(|c| c.as_primitive::<Float64Type>());
-    mapped(call, |row, values| {
-        let fill = fills.filter(|f| f.is_valid(row)).map(|f| f.value(row));
-        let distance = if distances.is_valid(row) { distances.value(row) } else { 0 };
-        let count = usize::try_from(distance.unsigned_abs()).unwrap_or(usize::MAX).min(values.len());
-        if distance >= 0 {
-            values.rotate_right(count);
-            values[..count].fill(fill);
-        } else {
-            let kept = values.len() - count;
-            values.rotate_left(count);
-            values[kept..].fill(fill);
         }
     })
 }

@@ -51,6 +51,15 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         call: is_leap_year,
         ..PLAIN
     },
+    // A NULL is no last day: QuestDB's answer is false.
+    Scalar {
+        name: "is_end_of_month",
+        takes: "a timestamp",
+        kinds: &[Kind::Time],
+        gives: Gives::Boolean,
+        call: is_end_of_month,
+        ..PLAIN
+    },
     Scalar {
         name: "datediff",
         takes: "a unit and two timestamps",
@@ -73,6 +82,16 @@ fn is_leap_year(call: &Call) -> Result<ArrayRef> {
     let values = times::ticks(&call.columns[0])?;
     let is_leap = values.iter().map(|ts| ts.map(|ts| days_in(Civil::of(ts, unit).year, 2) == 29));
     Ok(Arc::new(is_leap.collect::<BooleanArray>()))
+}
+
+fn is_end_of_month(call: &Call) -> Result<ArrayRef> {
+    let unit = times::unit(call.columns[0].data_type())?;
+    let values = times::ticks(&call.columns[0])?;
+    let is_last = |ts: i64| {
+        let time = Civil::of(ts, unit);
+        i64::from(time.day) == days_in(time.year, time.month)
+    };
+    Ok(Arc::new(values.iter().map(|ts| Some(ts.is_some_and(is_last))).collect::<BooleanArray>()))
 }
 
 fn days_in(year: i64, month: u32) -> i64 {

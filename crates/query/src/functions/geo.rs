@@ -72,7 +72,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-fn each<T>(call: &Call, of: fn(&[f64]) -> T) -> impl Iterator<Item = Option<T>> {
+pub(super) fn each<T>(call: &Call, of: fn(&[f64]) -> T) -> impl Iterator<Item = Option<T>> {
     let columns: Vec<_> = call.columns.iter().map(|c| c.as_primitive::<Float64Type>().clone()).collect();
     (0..call.rows).map(move |row| {
         let values: Option<Vec<f64>> = columns.iter().map(|c| c.is_valid(row).then(|| c.value(row))).collect();

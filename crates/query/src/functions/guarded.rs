@@ -27,7 +27,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// What one call may give, for a batch of rows.
-const BYTES_MAX: u128 = 256 << 20;
+pub(super) const BYTES_MAX: u128 = 256 << 20;
 
 /// What is worked out once and kept as a constant.
 const FOLDED_BYTES_MAX: u128 = 16 << 10;

@@ -1,9 +1,10 @@
-//! `today()`, `yesterday()`, `tomorrow()`, `interval(lo, hi)`: stretches of time. After IN they become ranges
+//! `today([zone])`, `yesterday([zone])`, `tomorrow([zone])`, `interval(lo, hi)`: stretches of time. After IN they become ranges
 //! ([`crate::plan::time_ranges`]); elsewhere `interval_start(x)` and `interval_end(x)` take them apart.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::times;
-use crate::calendar::interval;
+use super::timestamp_floor::time_zone;
+use crate::calendar::{Zone, interval};
 use crate::door;
 use chrono::{DateTime, Utc};
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, StringViewArray, StructArray};
@@ -11,7 +12,9 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+};
 use std::sync::Arc;
 use tidalite_types::TimeUnit;
 
@@ -82,11 +85,32 @@ fn intervals(first: &ArrayRef, second: &ArrayRef) -> Result<StructArray> {
     Ok(StructArray::try_new(fields(), vec![of(i64::min)?, of(i64::max)?], None)?)
 }
 
-/// The day so many days from the one of `now`.
-fn day(now: DateTime<Utc>, days: i64) -> Result<ScalarValue> {
-    let (lo, hi) = interval::day(now.timestamp_micros(), days, TimeUnit::Micros);
+/// Returns the day of a zone that is `days` after the one of `now`.
+fn day(now: DateTime<Utc>, days: i64, zone: Zone) -> Result<ScalarValue> {
+    let local = now.timestamp().saturating_add(zone.offset(now.timestamp()));
+    let start = |days: i64| {
+        let (start, _) = interval::day(local.saturating_mul(SECOND), days, TimeUnit::Micros);
+        zone.to_utc(start.div_euclid(SECOND)).saturating_mul(SECOND)
+    };
+    let (lo, hi) = (start(days), start(days + 1) - 1);
     let [lo, hi] = [lo, hi].map(|ts| ScalarValue::TimestampMicrosecond(Some(ts), None).to_array());
     Ok(ScalarValue::Struct(Arc::new(intervals(&lo?, &hi?)?)))
+}
+
+/// Microseconds of a second.
+const SECOND: i64 = 1_000_000;
+
+/// Returns the zone that a constant names, UTC without arguments; `None` for arguments that are no constants.
+fn zone_of(args: &[Expr]) -> Result<Option<Zone>> {
+    let text = match args {
+        [] => return Ok(Some(Zone::UTC)),
+        [Expr::Literal(value, _)] => value,
+        _ => return Ok(None),
+    };
+    match text.try_as_str().flatten() {
+        Some(text) => Ok(Some(time_zone(text)?)),
+        None => Err(crate::Error::invalid("a time zone is a text such as 'Europe/London'").into()),
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -100,7 +124,7 @@ impl IntervalWord {
         [(crate::dialect::INTERVAL, 1), ("today", 0), ("yesterday", 0), ("tomorrow", 0), (crate::dialect::RANGE, 2)]
             .map(|(name, count)| {
                 let signature = match count {
-                    0 => Signature::nullary(Volatility::Stable),
+                    0 => Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::String(1)], Volatility::Stable),
                     2 => Signature::user_defined(Volatility::Stable),
                     count => Signature::any(count, Volatility::Stable),
                 };
@@ -137,9 +161,9 @@ impl ScalarUDFImpl for IntervalWord {
             "tomorrow" => 1,
             _ => return Ok(ExprSimplifyResult::Original(args)),
         };
-        Ok(match info.query_execution_start_time() {
-            Some(now) => ExprSimplifyResult::Simplified(Expr::Literal(day(now, days)?, None)),
-            None => ExprSimplifyResult::Original(args),
+        Ok(match (info.query_execution_start_time(), zone_of(&args)?) {
+            (Some(now), Some(zone)) => ExprSimplifyResult::Simplified(Expr::Literal(day(now, days, zone)?, None)),
+            _ => ExprSimplifyResult::Original(args),
         })
     }
 
@@ -150,5 +174,24 @@ impl ScalarUDFImpl for IntervalWord {
         let rows = args.number_rows;
         let array = intervals(&first.to_array(rows)?, &second.to_array(rows)?)?;
         Ok(ColumnarValue::Array(Arc::new(array)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On 2024-10-27 clocks in London are set back: the day has 25 hours.
+    #[test]
+    fn days_of_a_zone() {
+        let now = DateTime::<Utc>::from_timestamp(1_730_030_400, 0).expect("2024-10-27T12:00Z");
+        let london = Zone::parse("Europe/London").expect("a zone");
+        let hours = |zone, days| {
+            let ScalarValue::Struct(found) = day(now, days, zone).expect("a day") else { panic!("no interval") };
+            let [lo, hi] = [0, 1].map(|n| times::ticks(found.column(n)).expect("times").value(0));
+            ((lo - now.timestamp_micros()) / 3_600_000_000, (hi + 1 - lo) / 3_600_000_000)
+        };
+        assert_eq!(hours(Zone::UTC, 0), (-12, 24));
+        assert_eq!([hours(london, -1), hours(london, 0), hours(london, 1)], [(-37, 24), (-13, 25), (12, 24)]);
     }
 }

@@ -27,6 +27,7 @@ static ALL: LazyLock<BTreeSet<(String, &'static str)>> = LazyLock::new(|| {
         add(f.name(), f.aliases(), "window");
     }
     let ours = system::FUNCTIONS.iter().map(|(name, _)| *name);
+    let ours = ours.chain([super::postgres::sleep::SLEEP]);
     ours.chain(series::NAMES.iter().copied()).chain(super::FILES).for_each(|name| add(name, &[], "table"));
     all
 });

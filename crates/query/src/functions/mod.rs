@@ -2,18 +2,24 @@
 //! text and places, made-up data, and what clients of PostgreSQL ask. [`scalar`] is what most scalars share.
 
 pub(crate) mod adjusted;
+mod administration;
+pub(crate) mod array_elements;
 pub(crate) mod array_part;
 mod arrays;
 mod byte_lengths;
 mod calendar_times;
 pub(crate) mod casts;
+pub(crate) mod charts;
 pub(crate) mod checked;
 mod civil;
 mod date_part;
 mod date_trunc;
 mod dateadd;
 pub(crate) mod decimal_arithmetic;
+mod directed_rounding;
 mod element_wise;
+pub(crate) mod ema;
+mod encodings;
 pub(crate) mod excluding;
 mod finance;
 pub(crate) mod floats;
@@ -21,12 +27,15 @@ mod formulas;
 pub(crate) mod geo;
 pub(crate) mod guarded;
 pub(crate) mod identifiers;
+mod inner_arrays;
 mod interval_words;
 pub(crate) mod ipv4;
+pub(crate) mod is_ordered;
 pub(crate) mod json;
 pub(crate) mod json_agg;
 mod json_build;
 pub(crate) mod lengths;
+mod matrices;
 pub(crate) mod meta;
 mod mode;
 mod now;
@@ -41,16 +50,19 @@ pub(crate) mod postgres;
 mod quick_text;
 pub(crate) mod random;
 mod ranks;
+mod regions;
 mod rounding;
 pub(crate) mod same_name;
 mod scalar;
 pub(crate) mod sequence;
 pub(crate) mod series;
+mod shapes;
 pub(crate) mod shifts;
 mod signed;
 mod sliding_parts;
 mod storage;
 mod sums;
+mod switch;
 mod system;
 pub(crate) mod text_times;
 pub(crate) mod time_casts;
@@ -58,7 +70,9 @@ mod times;
 pub(crate) mod timestamp_floor;
 mod to_char;
 mod to_timestamp;
+mod type_of;
 mod views;
+mod width_bucket;
 pub(crate) mod zones;
 
 pub(crate) use arrays::operator as array_operator;
@@ -81,7 +95,8 @@ use std::sync::{Arc, LazyLock};
 pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     let intervals = interval_words::IntervalWord::all().map(ScalarUDF::new_from_impl);
     let others = [
-        ScalarUDF::new_from_impl(now::Now::new()),
+        ScalarUDF::new_from_impl(switch::Switch::new()),
+        ScalarUDF::new_from_impl(type_of::TypeOf::new()),
         ScalarUDF::new_from_impl(array_part::ArrayPart::new()),
         ScalarUDF::new_from_impl(same_name::As::new()),
         ScalarUDF::new_from_impl(dateadd::DateAdd::new()),
@@ -100,6 +115,13 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         json_build::FUNCTIONS,
         lengths::FUNCTIONS,
         arrays::FUNCTIONS,
+        inner_arrays::FUNCTIONS,
+        matrices::FUNCTIONS,
+        encodings::FUNCTIONS,
+        charts::FUNCTIONS,
+        directed_rounding::FUNCTIONS,
+        width_bucket::FUNCTIONS,
+        regions::FUNCTIONS,
         finance::FUNCTIONS,
         geo::FUNCTIONS,
         identifiers::FUNCTIONS,
@@ -115,7 +137,8 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     let plain = tables.into_iter().flatten().map(scalar::udf);
     let times = date_trunc::functions().into_iter();
     let times = times.chain(to_timestamp::ToTime::all().map(ScalarUDF::new_from_impl));
-    let all = intervals.into_iter().chain(others).chain(times).chain(postgres::functions()).chain(random::functions());
+    let nows = now::Now::all().map(ScalarUDF::new_from_impl);
+    let all = intervals.into_iter().chain(others).chain(nows).chain(times).chain(postgres::functions()).chain(random::functions());
     let all = all.chain(plain).chain(guarded::functions()).chain(rounding::functions()).chain(signed::functions());
     all.map(Arc::new).collect()
 }
@@ -145,6 +168,11 @@ pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let paths = paths::Path::all().into_iter().map(AggregateUDF::new_from_impl);
     let all = picks.into_iter().chain(formulas::functions()).chain(paths);
     let all = all.chain(adjusted::Adjusted::all().into_iter().map(AggregateUDF::new_from_impl));
+    let all = all.chain(array_elements::Elements::all().map(AggregateUDF::new_from_impl));
+    let all = all.chain([
+        AggregateUDF::new_from_impl(charts::Sparkline::new()),
+        AggregateUDF::new_from_impl(is_ordered::IsOrdered::new()),
+    ]);
     let all = all.chain(json_agg::JsonAgg::all().map(AggregateUDF::new_from_impl));
     let all = all.chain([AggregateUDF::new_from_impl(mode::Mode::new())]).map(Arc::new);
     all.chain([nth_value::nth_value()]).collect()
@@ -163,6 +191,7 @@ pub(crate) fn register_tables(state: &mut SessionState, catalog: &Arc<dyn Catalo
     for (name, make) in system::FUNCTIONS {
         state.register_udtf(name, Arc::new(system::SystemTable { name, catalog: catalog.clone(), make: *make }));
     }
+    state.register_udtf(postgres::sleep::SLEEP, Arc::new(postgres::sleep::SleepTable));
     for name in series::NAMES {
         state.register_udtf(name, Arc::new(series::Series { name }));
     }

@@ -1,5 +1,7 @@
-//! `now()`: the instant the statement began, as a TIMESTAMP. The stock one has nanoseconds, and comparisons with
-//! microseconds would be made after a cast.
+//! `now()` and `now_ns()`: the instant the statement began, as a TIMESTAMP and as a TIMESTAMP_NS.
+//!
+//! The stock function has nanoseconds, and comparisons with microseconds would need a cast. `systimestamp()` and
+//! `systimestamp_ns()` are aliases: QuestDB reads the clock for each row there.
 
 use crate::door;
 use chrono::{DateTime, Utc};
@@ -13,20 +15,37 @@ use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Now {
+    is_nanos: bool,
     signature: Signature,
     aliases: Vec<String>,
 }
 
 impl Now {
-    pub fn new() -> Now {
-        let aliases = ["current_timestamp", "systimestamp", "sysdate"].map(str::to_owned).to_vec();
-        Now { signature: Signature::nullary(Volatility::Stable), aliases }
+    pub fn all() -> [Now; 2] {
+        let of = |is_nanos, aliases: &[&str]| Now {
+            is_nanos,
+            signature: Signature::nullary(Volatility::Stable),
+            aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        };
+        [of(false, &["current_timestamp", "systimestamp", "sysdate"]), of(true, &["systimestamp_ns"])]
+    }
+
+    fn value(&self, now: DateTime<Utc>) -> ScalarValue {
+        match self.is_nanos {
+            // Nanoseconds of years past 2262 do not fit.
+            true => ScalarValue::TimestampNanosecond(now.timestamp_nanos_opt(), None),
+            false => ScalarValue::TimestampMicrosecond(Some(now.timestamp_micros()), None),
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        DataType::Timestamp(if self.is_nanos { TimeUnit::Nanosecond } else { TimeUnit::Microsecond }, None)
     }
 }
 
 impl ScalarUDFImpl for Now {
     fn name(&self) -> &'static str {
-        "now"
+        if self.is_nanos { "now_ns" } else { "now" }
     }
 
     fn aliases(&self) -> &[String] {
@@ -38,11 +57,11 @@ impl ScalarUDFImpl for Now {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Timestamp(TimeUnit::Microsecond, None))
+        Ok(self.data_type())
     }
 
     fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
-        let field = Field::new(self.name(), DataType::Timestamp(TimeUnit::Microsecond, None), true);
+        let field = Field::new(self.name(), self.data_type(), true);
         Ok(Arc::new(door::of_instants(field)))
     }
 
@@ -50,7 +69,7 @@ impl ScalarUDFImpl for Now {
         Ok(match info.query_execution_start_time() {
             Some(now) => {
                 let metadata = Some(door::instant_metadata().into());
-                ExprSimplifyResult::Simplified(Expr::Literal(value(now), metadata))
+                ExprSimplifyResult::Simplified(Expr::Literal(self.value(now), metadata))
             }
             None => ExprSimplifyResult::Original(args),
         })
@@ -59,8 +78,4 @@ impl ScalarUDFImpl for Now {
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Err(crate::Error::internal("now() was not replaced by the time").into())
     }
-}
-
-fn value(now: DateTime<Utc>) -> ScalarValue {
-    ScalarValue::TimestampMicrosecond(Some(now.timestamp_micros()), None)
 }

@@ -12,7 +12,7 @@ use datafusion::arrow::array::{
     Int8Array, Int16Array, Int32Array, Int64Array, StringViewArray, UInt32Array,
 };
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type, TimeUnit as ArrowUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
@@ -44,11 +44,19 @@ pub(crate) const NAMES: &[&str] = &[
     "rnd_varchar",
     "rnd_symbol",
     "rnd_uuid4",
+    "gen_random_uuid",
     "rnd_ipv4",
     "rnd_geohash",
     "rnd_bin",
     "rnd_double_array",
+    "rnd_decimal",
+    "rnd_symbol_weighted",
+    "rnd_symbol_zipf",
+    "timestamp_shuffle",
 ];
+
+mod arrays;
+mod weighted;
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let own = NAMES.iter().map(|name| Random { name, is_seeded: false });
@@ -87,12 +95,36 @@ fn type_of(name: &str) -> ColumnType {
         "rnd_date" => ColumnType::Timestamp(TimeUnit::Millis),
         "rnd_timestamp" => ColumnType::Timestamp(TimeUnit::Micros),
         "rnd_timestamp_ns" => ColumnType::Timestamp(TimeUnit::Nanos),
-        "rnd_symbol" => ColumnType::Symbol,
-        "rnd_uuid4" => ColumnType::Uuid,
+        "rnd_symbol" | "rnd_symbol_weighted" | "rnd_symbol_zipf" => ColumnType::Symbol,
+        "rnd_uuid4" | "gen_random_uuid" => ColumnType::Uuid,
         "rnd_ipv4" => ColumnType::Ipv4,
         "rnd_bin" => ColumnType::Binary,
         "rnd_double_array" => ColumnType::DoubleArray { dims: 1 },
         _ => ColumnType::Varchar,
+    }
+}
+
+/// Returns the type of a call; for some functions it depends on the arguments.
+fn type_of_call(name: &str, constants: &[Option<&ScalarValue>], fields: &[FieldRef]) -> Result<ColumnType> {
+    let integer = |n: usize| match constants.get(n).copied().flatten().map(|value| value.cast_to(&DataType::Int64)) {
+        Some(Ok(ScalarValue::Int64(value))) => value,
+        _ => None,
+    };
+    match name {
+        "rnd_decimal" => {
+            let (precision, scale) = (integer(0), integer(1));
+            let fits = precision.zip(scale).filter(|(p, s)| (1..=38).contains(p) && (0..=*p).contains(s));
+            let (precision, scale) = fits.ok_or_else(|| weighted::decimal_refused(name))?;
+            Ok(ColumnType::Decimal { precision: precision as u8, scale: scale as u8 })
+        }
+        "rnd_double_array" => Ok(ColumnType::DoubleArray { dims: arrays::dims(name, integer(0))? }),
+        "timestamp_shuffle" => {
+            let is_nanos =
+                |field: &FieldRef| matches!(field.data_type(), DataType::Timestamp(ArrowUnit::Nanosecond, _));
+            let unit = if fields.iter().any(is_nanos) { TimeUnit::Nanos } else { TimeUnit::Micros };
+            Ok(ColumnType::Timestamp(unit))
+        }
+        other => Ok(type_of(other)),
     }
 }
 
@@ -116,7 +148,9 @@ impl ScalarUDFImpl for Function {
             }
             _ => self.of.name,
         };
-        Ok(crate::door::field(self.of.name, type_of(seeded), true))
+        let own = args.scalar_arguments.get(if self.of.is_seeded { SEEDED_ARGUMENTS } else { 0 }..).unwrap_or_default();
+        let types = args.arg_fields.get(if self.of.is_seeded { SEEDED_ARGUMENTS } else { 0 }..).unwrap_or_default();
+        Ok(crate::door::field(self.of.name, type_of_call(seeded, own, types)?, true))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -277,7 +311,7 @@ fn made(name: &str, args: &[ColumnarValue], dice: impl Iterator<Item = Dice>, ro
             Arc::new(texts(&args, dice)?.into_iter().collect::<StringViewArray>())
         }
         "rnd_long256" => Arc::new(dice.map(|mut d| Some(hexadecimal(&mut d, 4))).collect::<StringViewArray>()),
-        "rnd_uuid4" => Arc::new(uuids(dice, rows)?),
+        "rnd_uuid4" | "gen_random_uuid" => Arc::new(uuids(dice, rows)?),
         "rnd_ipv4" => {
             let (network, rate) = match &args.texts() {
                 None if args.values.is_empty() => (Network { address: 0, bits: 0 }, 0),
@@ -300,19 +334,17 @@ fn made(name: &str, args: &[ColumnarValue], dice: impl Iterator<Item = Dice>, ro
             });
             Arc::new(bytes.collect::<BinaryViewArray>())
         }
-        "rnd_double_array" => {
-            // Dimensions, how often an element is NULL, greatest length.
-            let (rate, most) = match args.integers()?[..] {
-                [1] => (0, 16),
-                [1, rate] => (rate, 16),
-                [1, rate, most @ 1..=65_536] => (rate, most),
-                _ => return args.refused("1 dimension, how often NULL, and a greatest length up to 65536"),
-            };
-            let lists = dice.map(|mut d| {
-                let length = d.between(1, most);
-                Some((0..length).map(|_| (!d.is_null(rate)).then(|| d.part())).collect::<Vec<_>>())
-            });
-            Arc::new(datafusion::arrow::array::ListArray::from_iter_primitive::<Float64Type, _, _>(lists))
+        "rnd_double_array" => arrays::made(&args, dice)?,
+        "rnd_decimal" => weighted::decimals(&args, dice)?,
+        "rnd_symbol_weighted" => weighted::chosen(&weighted::Choices::weighted(&args)?, dice),
+        "rnd_symbol_zipf" => weighted::chosen(&weighted::Choices::zipf(&args)?, dice),
+        "timestamp_shuffle" => {
+            let is_nanos = |value: &ScalarValue| matches!(value, ScalarValue::TimestampNanosecond(..));
+            let unit = if args.values.iter().any(is_nanos) { TimeUnit::Nanos } else { TimeUnit::Micros };
+            if args.values.len() != 2 {
+                return args.refused("two timestamps");
+            }
+            ranged(dice, args.times(unit)?, |v| v, Int64Array::from)
         }
         _ => return Err(Error::invalid(format!("function {name} does not exist")).into()),
     })

@@ -3,7 +3,7 @@
 
 use super::decimal_arithmetic::{decimal_array, wide_values};
 use crate::Error;
-use crate::decimal::{self, Decimal, arrow_decimal, decimal_type};
+use crate::decimal::{self, Decimal, Rescaled, arrow_decimal, decimal_type};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, i256};
 use datafusion::common::{Result, ScalarValue};
@@ -19,9 +19,12 @@ use datafusion::logical_expr::{
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Mode {
+pub(super) enum Mode {
+    /// Halves away from zero.
     Nearest,
+    HalfEven,
     TowardZero,
+    AwayFromZero,
     Up,
     Down,
 }
@@ -165,7 +168,7 @@ fn rounded(mode: Mode, values: &ArrayRef, places: Option<&ArrayRef>, to: &DataTy
 }
 
 /// Rounds a number to `places` digits after the point; negative `places` round before the point.
-fn at_places(mode: Mode, number: Decimal, places: i32) -> Option<Decimal> {
+pub(super) fn at_places(mode: Mode, number: Decimal, places: i32) -> Option<Decimal> {
     // The number is scaled so that units of 10 to the power of `-places` become ones.
     let moved = Decimal { digits: number.digits, scale: number.scale - places };
     let at = moved.rescaled(0)?;
@@ -173,6 +176,7 @@ fn at_places(mode: Mode, number: Decimal, places: i32) -> Option<Decimal> {
     let up = || if at.is_exact { at.floor } else { at.floor.wrapping_add(i256::ONE) };
     let digits = match mode {
         Mode::Nearest => at.nearest,
+        Mode::HalfEven => even(moved, at)?,
         Mode::Down => at.floor,
         Mode::Up => up(),
         Mode::TowardZero => {
@@ -182,8 +186,28 @@ fn at_places(mode: Mode, number: Decimal, places: i32) -> Option<Decimal> {
                 at.floor
             }
         }
+        Mode::AwayFromZero => {
+            if is_below {
+                at.floor
+            } else {
+                up()
+            }
+        }
     };
     Some(Decimal { digits, scale: places })
+}
+
+/// Returns the nearest integer, the even one of two.
+fn even(moved: Decimal, at: Rescaled) -> Option<i256> {
+    let two = i256::from_i128(2);
+    let doubled = Decimal { digits: moved.digits.checked_mul(two)?, scale: moved.scale }.rescaled(0)?;
+    let is_half = !at.is_exact && doubled.is_exact;
+    let is_odd = at.floor.checked_rem(two)? != i256::ZERO;
+    Some(match (is_half, is_odd) {
+        (true, true) => at.floor.wrapping_add(i256::ONE),
+        (true, false) => at.floor,
+        (false, _) => at.nearest,
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::times;
 use crate::Error;
-use datafusion::arrow::array::{ArrayRef, Int64Array};
+use datafusion::arrow::array::{Array, ArrayRef, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
@@ -25,6 +25,18 @@ pub(super) enum Kind {
     Array,
     /// A number, or a list of them.
     DoubleOrArray,
+    /// An integer, or doubles in a list.
+    LongOrArray,
+    /// A list of any items.
+    List,
+    /// Text or bytes.
+    TextOrBytes,
+    /// A timestamp, or an integer that counts its microseconds.
+    TimeOrMicros,
+    /// A timestamp, or an integer that counts its nanoseconds.
+    TimeOrNanos,
+    /// A decimal as it is; another number as a double.
+    DoubleOrDecimal,
     /// An interval or a difference of times.
     Interval,
     /// An IPv4 address, or the text of one or of a network.
@@ -37,6 +49,7 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gives {
     Text,
+    Bytes,
     Boolean,
     /// A JSON text.
     Json,
@@ -73,8 +86,13 @@ pub(super) struct Scalar {
     pub gives: Gives,
     /// Gives another value each time, so that it is asked for every row.
     pub is_volatile: bool,
+    /// Computes a result type that depends on the values of constants; `gives` does not apply then.
+    pub returns: Option<Returns>,
     pub call: fn(&Call) -> Result<ArrayRef>,
 }
+
+/// Computes a result type from argument types and the values of constants.
+pub(super) type Returns = fn(&[DataType], &[Option<&ScalarValue>]) -> Result<DataType>;
 
 /// What most functions are, to be changed where one is not.
 pub(super) const PLAIN: Scalar = Scalar {
@@ -85,6 +103,7 @@ pub(super) const PLAIN: Scalar = Scalar {
     is_variadic: false,
     gives: Gives::Double,
     is_volatile: false,
+    returns: None,
     call: |_| Ok(Arc::new(Int64Array::from(Vec::<i64>::new()))),
 };
 
@@ -148,8 +167,36 @@ impl Function {
             Kind::Interval if is_text => DataType::Interval(IntervalUnit::MonthDayNano),
             Kind::Address if is_text => DataType::Utf8View,
             Kind::Address if given.is_integer() => DataType::UInt32,
+            Kind::LongOrArray if given.is_integer() || *given == DataType::Null => DataType::Int64,
+            Kind::LongOrArray => doubles(given).ok_or_else(|| self.refused())?,
+            Kind::List => list(given).ok_or_else(|| self.refused())?,
+            Kind::TextOrBytes if super::byte_lengths::are_bytes(given) => DataType::BinaryView,
+            Kind::TextOrBytes if is_text => DataType::Utf8View,
+            Kind::TimeOrMicros if given.is_integer() => MICROS,
+            Kind::TimeOrNanos if given.is_integer() => NANOS,
+            Kind::TimeOrMicros | Kind::TimeOrNanos => times::timestamp_type(given, self.of.name)?,
+            Kind::DoubleOrDecimal if given.is_decimal() => given.clone(),
+            Kind::DoubleOrDecimal if double(given).is_some() => DataType::Float64,
             _ => return Err(self.refused()),
         })
+    }
+}
+
+/// Returns true for NULL; a column of the type NULL has no validity bitmap.
+pub(super) fn is_null(column: &ArrayRef, row: usize) -> bool {
+    column.data_type().is_null() || column.is_null(row)
+}
+
+const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+const NANOS: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
+
+/// Returns the plain list type of a list; NULL is an empty list of doubles.
+fn list(given: &DataType) -> Option<DataType> {
+    match given {
+        DataType::Null => Some(crate::door::arrow_type(tidalite_types::ColumnType::DoubleArray { dims: 1 })),
+        DataType::List(_) => Some(given.clone()),
+        DataType::LargeList(item) | DataType::FixedSizeList(item, _) => Some(DataType::List(item.clone())),
+        _ => None,
     }
 }
 
@@ -159,7 +206,7 @@ pub(super) fn double(given: &DataType) -> Option<DataType> {
 }
 
 /// The list, of any depth, with doubles in it.
-fn doubles(given: &DataType) -> Option<DataType> {
+pub(super) fn doubles(given: &DataType) -> Option<DataType> {
     let inner = match given {
         DataType::Null => return Some(crate::door::arrow_type(tidalite_types::ColumnType::DoubleArray { dims: 1 })),
         DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _) => inner.data_type(),
@@ -190,6 +237,7 @@ impl ScalarUDFImpl for Function {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match self.of.gives {
             Gives::Text | Gives::Json => DataType::Utf8View,
+            Gives::Bytes => crate::door::arrow_type(tidalite_types::ColumnType::Binary),
             Gives::Boolean => DataType::Boolean,
             Gives::Int => DataType::Int32,
             Gives::Long => DataType::Int64,
@@ -218,11 +266,17 @@ impl ScalarUDFImpl for Function {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let types: Vec<DataType> = args.arg_fields.iter().map(|f| f.data_type().clone()).collect();
+        if let Some(returns) = self.of.returns {
+            return Ok(Arc::new(Field::new(self.of.name, returns(&types, args.scalar_arguments)?, true)));
+        }
         if self.of.gives == Gives::Address {
             return Ok(crate::door::field(self.of.name, tidalite_types::ColumnType::Ipv4, true));
         }
         if self.of.gives == Gives::Json {
             return Ok(crate::door::field(self.of.name, tidalite_types::ColumnType::Json, true));
+        }
+        if self.of.gives == Gives::Uuid {
+            return Ok(crate::door::field(self.of.name, tidalite_types::ColumnType::Uuid, true));
         }
         let field = Field::new(self.of.name, self.return_type(&types)?, true);
         Ok(Arc::new(if self.of.gives == Gives::Instant { crate::door::of_instants(field) } else { field }))

@@ -1,5 +1,6 @@
 //! `timestamp_sequence(start, step)`: the dialect makes it, over `long_sequence(n)`, the start and what lies between it and
-//! the row; steps are microseconds, and may be by chance.
+//! the row; steps are microseconds, and may be by chance. An integer as the start counts microseconds since 1970, or
+//! nanoseconds for `timestamp_sequence_ns`.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::times;
@@ -19,7 +20,7 @@ const fn elsewhere(name: &'static str) -> Scalar {
     Scalar {
         name,
         takes: "a start and a step",
-        kinds: &[Kind::Time, Kind::Long],
+        kinds: &[Kind::TimeOrMicros, Kind::Long],
         gives: Gives::Like(0),
         is_volatile: true,
         call: |call| Err(Error::invalid(format!("{} needs FROM long_sequence(n)", call.name)).into()),
@@ -31,7 +32,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar {
         name: AFTER,
         takes: "a timestamp and a number",
-        kinds: &[Kind::Time, Kind::Long],
+        kinds: &[Kind::TimeOrMicros, Kind::Long],
         gives: Gives::Like(0),
         call: |call| after(call, TimeUnit::Micros),
         ..PLAIN
@@ -39,7 +40,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar {
         name: "__after_ns",
         takes: "a timestamp and a number",
-        kinds: &[Kind::Time, Kind::Long],
+        kinds: &[Kind::TimeOrNanos, Kind::Long],
         gives: Gives::Like(0),
         call: |call| after(call, TimeUnit::Nanos),
         ..PLAIN

@@ -1,7 +1,7 @@
 //! Table functions about the database: `tables()`, `table_columns('t')`, `table_partitions('t')`,
 //! `show_create_table('t')`, `wal_tables()`, `query_activity()`, `functions()`. Names of columns are QuestDB's.
 
-use super::{partitions, storage, views};
+use super::{administration, partitions, storage, views};
 use crate::{Catalog, Error, Result, door};
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
@@ -32,11 +32,18 @@ pub(crate) const FUNCTIONS: &[(&str, Make)] = &[
     ("views", views::views),
     ("materialized_views", views::materialized_views),
     ("functions", super::meta::functions),
-    ("pg_get_keywords", keywords),
+    ("memory_metrics", administration::memory_metrics),
+    ("reader_pool", administration::reader_pool),
+    ("writer_pool", administration::writer_pool),
+    ("checkpoint_status", administration::checkpoint_status),
+    ("keywords", administration::keywords),
+    ("files", administration::files),
+    ("glob", administration::glob),
+    ("pg_get_keywords", postgres_keywords),
 ];
 
 /// Lists keywords of PostgreSQL's grammar, by which drivers decide to quote names.
-fn keywords(_: &dyn Catalog, _: &[String]) -> Result<Columns> {
+fn postgres_keywords(_: &dyn Catalog, _: &[String]) -> Result<Columns> {
     let all = crate::pg_catalog::keywords();
     let category = |of: &str| match of {
         "U" => "unreserved",

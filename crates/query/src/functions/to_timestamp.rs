@@ -1,7 +1,8 @@
 //! `to_timestamp(seconds)`, `to_timestamp(text [, pattern])` and `to_date(text [, pattern])`.
 //!
-//! A pattern with a `%` is a strftime pattern. Otherwise, patterns of `to_date` are PostgreSQL's; a pattern of
-//! `to_timestamp` is PostgreSQL's if it has letters that QuestDB's patterns lack, else QuestDB's ([`super::patterns`]).
+//! A pattern with a `%` is a strftime pattern. Otherwise, a pattern is PostgreSQL's if it has letters that QuestDB's
+//! patterns lack, else QuestDB's ([`super::patterns`]). Most words mean the same; a pattern of `to_date` is QuestDB's only if
+//! it has a word that PostgreSQL reads otherwise: `mm` beside `MM` is the minute, `MMM` the name of a month.
 
 use super::to_char::{keywords, parsed};
 use super::{patterns, times};
@@ -107,6 +108,12 @@ fn has_strftime(patterns: &ArrayRef) -> bool {
     patterns.as_string_view().iter().flatten().any(|pattern| pattern.contains('%'))
 }
 
+/// Returns true if a pattern has words that PostgreSQL reads otherwise.
+fn is_quest(pattern: &str) -> bool {
+    let has_both = pattern.contains("MM") && pattern.contains("mm");
+    has_both || pattern.contains("MMM") || pattern.contains(['E', 'S', 'U', 'N'])
+}
+
 fn out_of_range() -> datafusion::common::DataFusionError {
     Error::invalid("timestamp out of range").into()
 }
@@ -160,7 +167,9 @@ impl ToTime {
             let (text, pattern) = (texts.value(row), patterns.value(row));
             let reader = match known.take() {
                 Some((last, reader)) if last == pattern => reader,
-                _ if self.is_date || patterns::is_foreign(pattern) => Reader::Postgres(keywords::pieces(pattern)),
+                _ if patterns::is_foreign(pattern) || self.is_date && !is_quest(pattern) => {
+                    Reader::Postgres(keywords::pieces(pattern))
+                }
                 _ => Reader::Quest(patterns::pieces(pattern)),
             };
             let ticks = match &reader {

@@ -9,6 +9,7 @@
 //!   creates their operators.
 
 mod bound_functions;
+mod calls;
 mod coded_keys;
 mod coded_windows;
 mod decorrelate;

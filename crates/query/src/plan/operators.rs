@@ -9,7 +9,7 @@ use crate::functions::{array_operator, ipv4, json, lengths, scalar_named};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use tidalite_types::ColumnType;
@@ -18,6 +18,14 @@ use tidalite_types::ColumnType;
 pub(crate) struct Operators;
 
 impl ExprPlanner for Operators {
+    fn plan_aggregate(&self, call: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
+        Ok(super::calls::aggregate(call)?)
+    }
+
+    fn plan_window(&self, call: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        Ok(super::calls::window(call)?)
+    }
+
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         if let Some(moved) = moved_time(&expr, schema) {
             return Ok(PlannerResult::Planned(moved));

@@ -1,7 +1,7 @@
 //! What goes by an order of rows: `first(x)` and its like get the designated timestamp of theirs as a second argument, and
 //! those that are told an order of their own (`first(x ORDER BY y)`) go by that.
 
-use crate::functions::{paths, pick};
+use crate::functions::{charts, is_ordered, paths, pick};
 use crate::{Error, Result};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -49,7 +49,9 @@ pub(super) fn is_by_time(function: &AggregateFunction) -> bool {
 
 fn goes_by_time(function: &AggregateFunction) -> bool {
     let (name, count) = (function.func.name(), function.params.args.len());
-    (count == 1 && pick::BY_TIME.contains(&name)) || paths::BY_TIME.contains(&(name, count))
+    let is_of_one = pick::BY_TIME.contains(&name) || name == is_ordered::NAME;
+    let is_sparkline = name == charts::SPARKLINE && charts::SPARKLINE_ARGUMENTS.contains(&count);
+    (count == 1 && is_of_one) || is_sparkline || paths::BY_TIME.contains(&(name, count))
 }
 
 /// Whether an aggregate is told an order, of which it knows nothing by itself.

@@ -7,10 +7,11 @@
 
 mod arrays;
 mod expand;
+mod maintenance;
 mod objects;
 mod privileges;
 mod session;
-mod sleep;
+pub(crate) mod sleep;
 mod texts;
 
 pub(crate) use expand::VECTOR_SUBSCRIPTS;
@@ -112,15 +113,21 @@ fn canonical(column: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn all() -> impl Iterator<Item = &'static Function> {
-    let groups: [&'static [Function]; 5] =
-        [session::FUNCTIONS, objects::FUNCTIONS, privileges::FUNCTIONS, texts::FUNCTIONS, arrays::FUNCTIONS];
+    let groups: [&'static [Function]; 6] = [
+        session::FUNCTIONS,
+        objects::FUNCTIONS,
+        privileges::FUNCTIONS,
+        texts::FUNCTIONS,
+        arrays::FUNCTIONS,
+        maintenance::FUNCTIONS,
+    ];
     groups.into_iter().flatten()
 }
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let nothing = Arc::new(Objects::new(Arc::new(NoTables)));
     let own = all().map(|of| ScalarUDF::new_from_impl(Bound::new(of, nothing.clone())));
-    own.chain(expand::functions()).chain([sleep::pg_sleep()]).collect()
+    own.chain(expand::functions()).chain(sleep::functions()).collect()
 }
 
 /// Returns the function with that name, bound to a database and a session.

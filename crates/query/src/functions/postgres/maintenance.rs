@@ -1,0 +1,39 @@
+//! Functions by which users of QuestDB wait for and maintain its tables. Most have nothing to do here.
+
+use super::{Arguments, Function, function};
+use crate::Error;
+use crate::pg_catalog::{Objects, Value};
+use datafusion::common::Result;
+use tidalite_types::pg_type;
+use tidalite_types::schema::same_name;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    // A commit is visible when it is acknowledged.
+    Function { is_volatile: true, ..function("wait_wal_table", (1, 2), pg_type::BOOL, exists) },
+    // The configuration is read when the server starts.
+    Function { is_volatile: true, ..function("reload_config", (0, 0), pg_type::BOOL, |_, _| Ok(false.into())) },
+    // Plans are made again when their tables change.
+    Function { is_volatile: true, ..function("flush_query_cache", (0, 0), pg_type::BOOL, |_, _| Ok(true.into())) },
+    Function {
+        is_volatile: true,
+        ..function("hydrate_table_metadata", (1, 100), pg_type::BOOL, |objects, arguments| match arguments.text(0) {
+            Some("*") => Ok(true.into()),
+            _ => exists(objects, arguments),
+        })
+    },
+    function("build", (0, 0), pg_type::TEXT, |_, _| {
+        Ok(format!("Build Information: Tidalite {}", env!("CARGO_PKG_VERSION")).into())
+    }),
+];
+
+/// Returns true for tables that exist.
+///
+/// # Errors
+/// Fails if there is no such table.
+fn exists(objects: &Objects, arguments: &Arguments) -> Result<Value> {
+    let name = arguments.text(0).unwrap_or_default();
+    match objects.tables().any(|table| same_name(&table.schema.name, name)) {
+        true => Ok(true.into()),
+        false => Err(Error::table_not_found(name).into()),
+    }
+}

@@ -1,0 +1,96 @@
+//! Calls whose function depends on their arguments: aggregates that are scalars with more arguments, and `avg` with
+//! the arguments of an exponential moving average.
+
+use crate::functions::{array_elements, ema};
+use crate::{Error, Result};
+use datafusion::arrow::array::Array;
+use datafusion::common::ScalarValue;
+use datafusion::functions_nested::expr_fn::make_array;
+use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::planner::{PlannerResult, RawAggregateExpr, RawWindowExpr};
+use datafusion::logical_expr::{Expr, WindowFunctionDefinition};
+use std::sync::Arc;
+
+/// Maximum number of percentiles of one call.
+const PERCENTILES_MAX: usize = 64;
+const APPROX_PERCENTILE: &str = "approx_percentile_cont";
+
+/// Plans `array_elem_sum(a, b)` as a scalar, and `approx_percentile(x, ARRAY[0.5, 0.9])` as an array of aggregates.
+pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
+    let name = call.func.name();
+    if call.args.len() > 1
+        && let Some(function) = array_elements::of_rows(name)
+    {
+        if call.distinct || call.filter.is_some() || !call.order_by.is_empty() {
+            let text = format!("{name} of several arrays is no aggregate: DISTINCT, FILTER and ORDER BY do not apply");
+            return Err(Error::invalid(text).about(name));
+        }
+        return Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, call.args))));
+    }
+    if name == APPROX_PERCENTILE
+        && let Some(percentiles) = call.args.get(1).and_then(items)
+    {
+        if percentiles.len() > PERCENTILES_MAX {
+            return Err(Error::invalid(format!("approx_percentile takes up to {PERCENTILES_MAX} percentiles"))
+                .about("approx_percentile"));
+        }
+        let one = |percentile| {
+            let mut args = call.args.clone();
+            args[1] = percentile;
+            let (func, filter, order_by) = (call.func.clone(), call.filter.clone(), call.order_by.clone());
+            Expr::AggregateFunction(AggregateFunction::new_udf(
+                func,
+                args,
+                call.distinct,
+                filter,
+                order_by,
+                call.null_treatment,
+            ))
+        };
+        return Ok(PlannerResult::Planned(make_array(percentiles.into_iter().map(one).collect())));
+    }
+    Ok(PlannerResult::Original(call))
+}
+
+/// Returns the items of an array that is written out.
+fn items(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::ScalarFunction(function) if function.name() == "make_array" => Some(function.args.clone()),
+        Expr::Literal(ScalarValue::List(list), _) if list.len() == 1 => {
+            let values = list.value(0);
+            let item = |n| ScalarValue::try_from_array(&values, n).ok().map(|value| Expr::Literal(value, None));
+            (0..values.len()).map(item).collect()
+        }
+        _ => None,
+    }
+}
+
+/// Plans `avg(x, kind, n [, volume]) OVER (…)`.
+pub(super) fn window(call: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+    let is_avg = matches!(&call.func_def, WindowFunctionDefinition::AggregateUDF(of) if of.name() == "avg");
+    if !is_avg || !(3..=4).contains(&call.args.len()) {
+        return Ok(PlannerResult::Original(call));
+    }
+    if call.distinct || call.filter.is_some() || call.null_treatment.is_some() {
+        let text = "DISTINCT, FILTER and IGNORE NULLS are not supported by an exponential avg";
+        return Err(Error::invalid(text).about("avg"));
+    }
+    let has_volume = call.args.len() == 4;
+    let mut args = call.args;
+    let order = call.order_by.first().map(|by| by.expr.clone());
+    let has_order = order.is_some();
+    args.extend(order);
+    let function = WindowFunction {
+        fun: WindowFunctionDefinition::WindowUDF(Arc::new(ema::exponential(has_volume, has_order))),
+        params: WindowFunctionParams {
+            args,
+            partition_by: call.partition_by,
+            order_by: call.order_by,
+            window_frame: call.window_frame,
+            filter: None,
+            null_treatment: None,
+            distinct: false,
+        },
+    };
+    Ok(PlannerResult::Planned(Expr::WindowFunction(Box::new(function))))
+}
