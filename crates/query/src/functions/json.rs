@@ -44,25 +44,12 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         call: contained,
         ..PLAIN
     },
-    Scalar {
-        name: "json_array_length",
-        takes: "a JSON list",
-        kinds: &[Kind::Text],
-        gives: Gives::Int,
-        call: |call| Ok(Arc::new(each_value(call, length)?.into_iter().collect::<Int32Array>())),
-        ..PLAIN
-    },
-    Scalar {
-        name: "json_typeof",
-        takes: "a JSON text",
-        kinds: &[Kind::Text],
-        gives: Gives::Text,
-        call: |call| {
-            let kinds = each_value(call, |value| Ok(kind(value)))?;
-            Ok(Arc::new(kinds.into_iter().collect::<StringViewArray>()))
-        },
-        ..PLAIN
-    },
+    Scalar { name: "json_array_length", ..ARRAY_LENGTH },
+    Scalar { name: "jsonb_array_length", ..ARRAY_LENGTH },
+    Scalar { name: "json_typeof", ..TYPE_OF },
+    Scalar { name: "jsonb_typeof", ..TYPE_OF },
+    Scalar { name: "json_extract_path_text", ..PATH_TEXT },
+    Scalar { name: "jsonb_extract_path_text", ..PATH_TEXT },
     Scalar {
         name: LIST,
         takes: "a text and a list",
@@ -72,6 +59,63 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         ..PLAIN
     },
 ];
+
+const ARRAY_LENGTH: Scalar = Scalar {
+    takes: "a JSON list",
+    kinds: &[Kind::Text],
+    gives: Gives::Int,
+    call: |call| Ok(Arc::new(each_value(call, length)?.into_iter().collect::<Int32Array>())),
+    ..PLAIN
+};
+
+const TYPE_OF: Scalar = Scalar {
+    takes: "a JSON text",
+    kinds: &[Kind::Text],
+    gives: Gives::Text,
+    call: |call| {
+        let kinds = each_value(call, |value| Ok(kind(value)))?;
+        Ok(Arc::new(kinds.into_iter().collect::<StringViewArray>()))
+    },
+    ..PLAIN
+};
+
+const PATH_TEXT: Scalar = Scalar {
+    takes: "a JSON text and names or places in it",
+    kinds: &[Kind::Text, Kind::Text],
+    is_variadic: true,
+    gives: Gives::Text,
+    call: path_texts,
+    ..PLAIN
+};
+
+/// Follows names of objects and places of lists, from 0 or from the end, as PostgreSQL's `#>>`.
+fn path_texts(call: &Call) -> Result<ArrayRef> {
+    let texts: Vec<_> = call.columns.iter().map(|column| column.as_string_view()).collect();
+    let text = |row: usize| -> Result<Option<String>> {
+        if texts.iter().any(|texts| texts.is_null(row)) {
+            return Ok(None);
+        }
+        let document = texts[0].value(row);
+        let value: Value = serde_json::from_str(document).map_err(|error| invalid(document, &error))?;
+        let step = |value, step: &str| match value {
+            Value::Object(mut fields) => fields.remove(step),
+            Value::Array(mut items) => {
+                let at: i64 = step.parse().ok()?;
+                let at = if at < 0 { at.checked_add(items.len() as i64)? } else { at };
+                let at = usize::try_from(at).ok().filter(|at| *at < items.len())?;
+                Some(items.swap_remove(at))
+            }
+            _ => None,
+        };
+        let found = texts[1..].iter().try_fold(value, |value, steps| step(value, steps.value(row)));
+        Ok(found.and_then(|found| match found {
+            Value::Null => None,
+            Value::String(text) => Some(text),
+            other => Some(other.to_string()),
+        }))
+    };
+    Ok(Arc::new((0..call.rows).map(text).collect::<Result<StringViewArray>>()?))
+}
 
 /// The function for `document @> part`, as for PostgreSQL's jsonb.
 pub(crate) const CONTAINS: &str = "__json_contains";

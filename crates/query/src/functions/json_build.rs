@@ -13,16 +13,15 @@ use std::sync::Arc;
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: "json_build_object", takes: "names and values in turn", call: objects, ..OF_VALUES },
     Scalar { name: "json_build_array", takes: "values", call: arrays, ..OF_VALUES },
-    Scalar {
-        name: "to_json",
-        takes: "a value",
-        kinds: &[Kind::Any],
-        least: 1,
-        is_variadic: false,
-        call: one,
-        ..OF_VALUES
-    },
+    Scalar { name: "to_json", ..OF_ONE },
+    Scalar { name: "to_jsonb", ..OF_ONE },
+    Scalar { name: "array_to_json", takes: "an array", kinds: &[Kind::List], ..OF_ONE },
+    Scalar { name: "jsonb_build_object", takes: "names and values in turn", call: objects, ..OF_VALUES },
+    Scalar { name: "jsonb_build_array", takes: "values", call: arrays, ..OF_VALUES },
 ];
+
+const OF_ONE: Scalar =
+    Scalar { takes: "a value", kinds: &[Kind::Any], least: 1, is_variadic: false, call: one, ..OF_VALUES };
 
 const OF_VALUES: Scalar = Scalar { kinds: &[Kind::Any], least: 0, is_variadic: true, gives: Gives::Json, ..PLAIN };
 

@@ -5,8 +5,10 @@ pub(crate) mod adjusted;
 mod administration;
 pub(crate) mod array_elements;
 pub(crate) mod array_part;
+mod array_values;
 mod arrays;
 mod byte_lengths;
+mod byte_values;
 mod calendar_times;
 pub(crate) mod casts;
 pub(crate) mod charts;
@@ -40,6 +42,7 @@ pub(crate) mod meta;
 mod mode;
 mod now;
 pub(crate) mod nth_value;
+mod numbers;
 pub(crate) mod one_row;
 pub(crate) mod own_field;
 mod partitions;
@@ -50,6 +53,7 @@ pub(crate) mod postgres;
 mod quick_text;
 pub(crate) mod random;
 mod ranks;
+mod regexps;
 mod regions;
 mod rounding;
 pub(crate) mod same_name;
@@ -116,6 +120,10 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         lengths::FUNCTIONS,
         arrays::FUNCTIONS,
         inner_arrays::FUNCTIONS,
+        array_values::FUNCTIONS,
+        byte_values::FUNCTIONS,
+        numbers::FUNCTIONS,
+        regexps::FUNCTIONS,
         matrices::FUNCTIONS,
         encodings::FUNCTIONS,
         charts::FUNCTIONS,
@@ -139,7 +147,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     let times = times.chain(to_timestamp::ToTime::all().map(ScalarUDF::new_from_impl));
     let nows = now::Now::all().map(ScalarUDF::new_from_impl);
     let all = intervals.into_iter().chain(others).chain(nows).chain(times).chain(postgres::functions()).chain(random::functions());
-    let all = all.chain(plain).chain(guarded::functions()).chain(rounding::functions()).chain(signed::functions());
+    let all = all.chain(plain).chain(guarded::functions()).chain(rounding::functions()).chain(signed::functions()).chain(array_values::functions());
     all.map(Arc::new).collect()
 }
 

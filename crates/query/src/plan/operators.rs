@@ -38,6 +38,9 @@ impl ExprPlanner for Operators {
             let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
             return Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))));
         }
+        if let Some(call) = call_of(&expr) {
+            return Ok(PlannerResult::Planned(call));
+        }
         if expr.op == BinaryOperator::StringConcat {
             let (left, right) = (with_text(expr.left, schema)?, with_text(expr.right, schema)?);
             return Ok(PlannerResult::Original(RawBinaryExpr { left, right, ..expr }));
@@ -50,6 +53,16 @@ impl ExprPlanner for Operators {
         let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
         let args = if is_swapped { vec![expr.right, expr.left] } else { vec![expr.left, expr.right] };
         Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))))
+    }
+}
+
+/// Plans PostgreSQL's `text ^@ prefix` and `array && array`.
+fn call_of(expr: &RawBinaryExpr) -> Option<Expr> {
+    let (left, right) = (expr.left.clone(), expr.right.clone());
+    match expr.op {
+        BinaryOperator::PGStartsWith => Some(datafusion::functions::string::expr_fn::starts_with(left, right)),
+        BinaryOperator::PGOverlap => Some(datafusion::functions_nested::expr_fn::array_has_any(left, right)),
+        _ => None,
     }
 }
 

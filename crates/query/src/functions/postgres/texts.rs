@@ -67,9 +67,13 @@ fn json_text(text: &str) -> String {
     out
 }
 
+/// Maximum width of a formatted argument.
+const WIDTH_MAX: usize = 65_535;
+
 /// Formats a text by a pattern, as PostgreSQL's `format`.
 ///
-/// `%s` is an argument, `%I` a name, `%L` a constant, `%%` a percent sign; `%2$s` is the second argument.
+/// `%s` is an argument, `%I` a name, `%L` a constant, `%%` a percent sign; `%2$s` is the second argument, `%8s` and
+/// `%-8s` pad to a width.
 fn formatted(arguments: &super::Arguments) -> datafusion::common::Result<crate::pg_catalog::Value> {
     let Some(format) = arguments.text(0) else { return Ok(crate::pg_catalog::Value::Null) };
     let (mut out, mut next) = (String::new(), 1);
@@ -83,7 +87,19 @@ fn formatted(arguments: &super::Arguments) -> datafusion::common::Result<crate::
         while let Some(digit) = chars.next_if(char::is_ascii_digit) {
             digits.push(digit);
         }
-        let at = if chars.next_if_eq(&'$').is_some() { digits.parse().unwrap_or(0) } else { next };
+        let has_position = chars.next_if_eq(&'$').is_some();
+        let at = if has_position { digits.parse().unwrap_or(0) } else { next };
+        if has_position {
+            digits.clear();
+        }
+        let is_left = digits.is_empty() && chars.next_if_eq(&'-').is_some();
+        while let Some(digit) = chars.next_if(char::is_ascii_digit) {
+            digits.push(digit);
+        }
+        let width = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(usize::MAX) };
+        if width > WIDTH_MAX {
+            return Err(Error::invalid(format!("format takes a width up to {WIDTH_MAX}")).about("format").into());
+        }
         let kind = chars.next().ok_or_else(|| Error::invalid("unterminated format() type specifier"))?;
         if kind == '%' {
             out.push('%');
@@ -93,16 +109,17 @@ fn formatted(arguments: &super::Arguments) -> datafusion::common::Result<crate::
             return Err(Error::invalid("too few arguments for format()").into());
         }
         next = at + 1;
-        match (kind, text_at(arguments, at)) {
-            ('s', text) => out.push_str(&text.unwrap_or_default()),
-            ('I', Some(text)) => out.push_str(&names::quoted(&text)),
-            ('L', Some(text)) => out.push_str(&literal(text)),
-            ('L', None) => out.push_str("NULL"),
+        let text = match (kind, text_at(arguments, at)) {
+            ('s', text) => text.unwrap_or_default(),
+            ('I', Some(text)) => names::quoted(&text),
+            ('L', Some(text)) => literal(text),
+            ('L', None) => "NULL".to_owned(),
             ('I', None) => return Err(Error::invalid("null values cannot be formatted as an SQL identifier").into()),
             (other, _) => {
                 return Err(Error::invalid(format!("unrecognized format() type specifier \"{other}\"")).into());
             }
-        }
+        };
+        out.push_str(&if is_left { format!("{text:<width$}") } else { format!("{text:>width$}") });
     }
     Ok(out.into())
 }
