@@ -89,7 +89,7 @@ struct Cell {
     count: f64,
     /// The sum, or the least or greatest value.
     value: f64,
-    /// What rounding took from the sum.
+    /// The rounding error of the sum.
     lost: f64,
 }
 

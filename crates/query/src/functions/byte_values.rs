@@ -47,8 +47,8 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         let count = |bytes: &[u8]| bytes.iter().map(|byte| i64::from(byte.count_ones())).sum::<i64>();
         Ok(Arc::new(bytes.as_binary_view().iter().map(|bytes| bytes.map(count)).collect::<Int64Array>()))
     }),
-    function("convert_from", "bytes and 'UTF8'", &[Kind::TextOrBytes, Kind::Text], Gives::Text, convert_from),
-    function("convert_to", "a text and 'UTF8'", &[Kind::Text, Kind::Text], Gives::Bytes, convert_to),
+    function("convert_from", "bytes and the name of their encoding", &[Kind::TextOrBytes, Kind::Text], Gives::Text, convert_from),
+    function("convert_to", "a text and the name of an encoding", &[Kind::Text, Kind::Text], Gives::Bytes, convert_to),
 ];
 
 /// Returns a column as bytes.
@@ -100,7 +100,7 @@ fn check_encoding(name: &str, names: &StringViewArray) -> Result<()> {
     let is_utf8 = |name: &str| name.eq_ignore_ascii_case("utf8") || name.eq_ignore_ascii_case("utf-8");
     match names.iter().flatten().find(|name| !is_utf8(name)) {
         Some(other) => {
-            Err(Error::invalid(format!("{name} supports the encoding UTF8, not \"{other}\"")).about(name).into())
+            Err(Error::invalid(format!("{name} supports the encoding UTF-8, not \"{other}\"")).about(name).into())
         }
         None => Ok(()),
     }
@@ -114,7 +114,7 @@ fn convert_from(call: &Call) -> Result<ArrayRef> {
             return Ok(None);
         }
         let text = std::str::from_utf8(all.as_binary_view().value(row));
-        let refused = |_| Error::invalid("invalid byte sequence for encoding \"UTF8\"").about("convert_from");
+        let refused = |_| Error::invalid("the bytes are not valid UTF-8").about("convert_from");
         Ok(Some(text.map_err(refused)?.to_owned()))
     };
     Ok(Arc::new((0..call.rows).map(text).collect::<Result<StringViewArray>>()?))

@@ -67,8 +67,8 @@ fn json_text(text: &str) -> String {
     out
 }
 
-/// Maximum width of a formatted argument.
-const WIDTH_MAX: usize = 65_535;
+/// Maximum bytes of a text that is padded: a batch of 8192 rows then has at most 128 MiB.
+const PADDED_MAX: usize = 16 << 10;
 
 /// Formats a text by a pattern, as PostgreSQL's `format`.
 ///
@@ -97,8 +97,8 @@ fn formatted(arguments: &super::Arguments) -> datafusion::common::Result<crate::
             digits.push(digit);
         }
         let width = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(usize::MAX) };
-        if width > WIDTH_MAX {
-            return Err(Error::invalid(format!("format takes a width up to {WIDTH_MAX}")).about("format").into());
+        if width > 0 && out.len().saturating_add(width) > PADDED_MAX {
+            return Err(Error::invalid(format!("format pads to at most {PADDED_MAX} bytes")).about("format").into());
         }
         let kind = chars.next().ok_or_else(|| Error::invalid("unterminated format() type specifier"))?;
         if kind == '%' {
