@@ -68,9 +68,10 @@ $(VENV)/ready: tests/clients/requirements.txt tests/python/requirements.txt
 	touch $@
 
 .PHONY: fuzz
-fuzz: ## The line parser for a minute, the CSV reader for 20 s, the dialect for 30; SECONDS_EACH=600 for longer
+fuzz: ## The line parser for a minute, the CSV reader and Arrow streams for 20 s, the dialect for 30; SECONDS_EACH=600 for longer
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh line $${SECONDS_EACH:-60}
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh csv $${SECONDS_EACH:-20}
+	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh arrow_ipc $${SECONDS_EACH:-20}
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh dialect $${SECONDS_EACH:-30}
 
 .PHONY: simulate

@@ -6,13 +6,14 @@
 //! Nothing is rounded, cut or replaced silently: what has no place is an error that names column, row and value. What
 //! rows become is bounded by what one commit may have, however few bytes they come in.
 //!
-//! Reading order: [`error`]; [`symbols`] which columns are SYMBOLs; [`rows`] what becomes of each type, [`values`],
+//! Reading order: [`error`]; [`ipc`] streams of record batches from outside; [`symbols`] which columns are SYMBOLs; [`rows`] what becomes of each type, [`values`],
 //! [`texts`], [`lists`] its values, [`unpack`] dictionaries and runs, [`room`] how much may be; [`pieces`] commits;
 //! [`lines`] the text.
 #![forbid(unsafe_code)]
 
 mod digits;
 pub mod error;
+pub mod ipc;
 pub mod lines;
 mod lists;
 pub mod pieces;
@@ -24,6 +25,7 @@ mod unpack;
 mod values;
 
 pub use error::{Error, Result};
+pub use ipc::{IpcDecoder, IpcError, IpcLimits};
 pub use lines::{At, LineOptions, LinePlan, Table};
 pub use pieces::Pieces;
 pub use rows::{RowOptions, RowPlan};

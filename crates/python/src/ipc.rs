@@ -6,20 +6,19 @@ use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::buffer::Buffer;
 use arrow::error::ArrowError;
 use arrow::ffi_stream::ArrowArrayStreamReader;
-use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tidalite_frames::{byte_count, compact};
+use tidalite_frames::{IpcDecoder as Decoder, IpcError, IpcLimits, byte_count, compact};
 
 /// Turns pieces of a stream, cut anywhere, into rows.
 #[pyclass(frozen, module = "tidalite._native")]
 pub struct IpcDecoder(Mutex<Decoding>);
 
 struct Decoding {
-    decoder: StreamDecoder,
+    decoder: Decoder,
     batches: Vec<RecordBatch>,
 }
 
@@ -31,19 +30,19 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl IpcDecoder {
     #[new]
     fn new() -> IpcDecoder {
-        IpcDecoder(Mutex::new(Decoding { decoder: StreamDecoder::new(), batches: Vec::new() }))
+        IpcDecoder(Mutex::new(Decoding { decoder: Decoder::new(IpcLimits::none()), batches: Vec::new() }))
     }
 
     fn feed(&self, py: Python<'_>, piece: &[u8]) -> PyResult<()> {
         let mut buffer = Buffer::from(piece);
-        let fed = py.detach(|| {
+        let fed = py.detach(|| -> Result<(), IpcError> {
             let Decoding { decoder, batches } = &mut *locked(&self.0);
-            while !buffer.is_empty() {
-                batches.extend(decoder.decode(&mut buffer)?);
+            while let Some(batch) = decoder.decode::<IpcError>(&mut buffer, &mut |_| Ok(()))? {
+                batches.push(batch);
             }
             Ok(())
         });
-        fed.map_err(|e| errors::of_arrow(py, &e))
+        fed.map_err(|e| errors::of_arrow(py, &broken(&e)))
     }
 
     /// The rows read since the last call.
@@ -60,8 +59,12 @@ impl IpcDecoder {
             .unwrap_or_else(PoisonError::into_inner)
             .decoder
             .finish()
-            .map_err(|e| errors::of_arrow(py, &e))
+            .map_err(|e| errors::of_arrow(py, &broken(&e)))
     }
+}
+
+fn broken(error: &IpcError) -> ArrowError {
+    ArrowError::IpcError(error.to_string())
 }
 
 /// Turns an Arrow stream into bodies of requests, each a whole stream of about `bytes`.

@@ -51,12 +51,15 @@ impl Share {
     /// When all together would have more than they may. Who is refused has to begin again, and gives back all it held:
     /// others go on at once.
     pub fn add(&mut self, bytes: usize) -> Result<()> {
-        self.bytes += bytes;
-        if self.budget.0.used.fetch_add(bytes, Relaxed) + bytes <= self.budget.0.bytes_max {
+        let bytes_max = self.budget.0.bytes_max;
+        // Checked: a request may claim any number of bytes.
+        let grown = |used: usize| used.checked_add(bytes).filter(|used| *used <= bytes_max);
+        if self.budget.0.used.fetch_update(Relaxed, Relaxed, grown).is_ok() {
+            self.bytes += bytes;
             return Ok(());
         }
         self.clear();
-        let Inner { bytes_max, whose, setting, .. } = &*self.budget.0;
+        let Inner { whose, setting, .. } = &*self.budget.0;
         let message =
             format!("{whose} together are larger than {bytes_max} bytes, the setting {setting}; send it again later");
         Err(Error::new(ErrorKind::Unavailable, message))
@@ -102,6 +105,8 @@ mod tests {
             "the bodies of all requests together are larger than 100 bytes, the setting http.bodies_bytes_max; send it \
              again later"
         );
+        assert_eq!(first.add(usize::MAX - 10).unwrap_err().kind, ErrorKind::Unavailable);
+        first.add(60).unwrap();
         // The refused one holds nothing any more.
         first.add(40).unwrap();
         assert_eq!(second.add(1).unwrap_err().kind, ErrorKind::Unavailable);

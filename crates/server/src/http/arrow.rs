@@ -14,7 +14,6 @@ use crate::json::push_string;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{Schema, SchemaRef};
-use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 use bytes::Bytes;
 use futures::StreamExt;
@@ -28,7 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidalite::types::{Batch, ColumnType, Command, PartitionBy};
 use tidalite::{Error, ErrorKind, Parameter, Result, Rows};
-use tidalite_frames::{Pieces, RowOptions, RowPlan, Symbols, compact};
+use tidalite_frames::{IpcDecoder, IpcError, IpcLimits, Pieces, RowOptions, RowPlan, Symbols, compact};
 
 const STREAM: &str = "application/vnd.apache.arrow.stream";
 /// The metadata key of a column's type in SQL.
@@ -228,8 +227,9 @@ async fn write_rows(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<
     let existing = shared.database.table(&options.table);
     let is_new = existing.is_none();
     // Some of a second of pure computation: not on a thread that others' sockets wait for.
+    let limits = shared.body.ipc();
     let converted =
-        tokio::task::spawn_blocking(move || convert(bytes, &options, existing.as_deref(), first_row, share));
+        tokio::task::spawn_blocking(move || convert(bytes, &options, existing.as_deref(), first_row, limits, share));
     let converted = converted
         .await
         .map_err(|_| Refused::from(Error::new(ErrorKind::Invalid, "the rows are not in Arrow's IPC format")))?;
@@ -257,18 +257,18 @@ fn convert(
     options: &RowOptions,
     existing: Option<&tidalite::types::TableSchema>,
     first_row: u64,
+    limits: IpcLimits,
     mut share: Share,
 ) -> Result<Converted, Refused> {
     /// Rows that are converted before their memory is counted: few bytes may have become many.
     const ROWS_AT_ONCE: usize = 1 << 20;
-    let broken = |e: arrow::error::ArrowError| invalid(format!("the rows are not in Arrow's IPC format: {e}"));
     let mut buffer = Buffer::from(bytes);
-    let mut decoder = StreamDecoder::new();
+    let mut decoder = IpcDecoder::new(limits);
     let mut frames = Vec::new();
-    while !buffer.is_empty() {
-        frames.extend(decoder.decode(&mut buffer).map_err(broken)?);
+    while let Some(frame) = decoder.decode(&mut buffer, &mut |bytes| share.add(bytes).map_err(Refused::from))? {
+        frames.push(frame);
     }
-    decoder.finish().map_err(broken)?;
+    decoder.finish()?;
     let schema = decoder.schema().ok_or_else(|| invalid("the body has no rows in Arrow's IPC format"))?;
     let plan = RowPlan::new(&schema, options, existing)?;
     let mut pieces = Pieces::new(plan.clone(), true).from_row(first_row);
@@ -326,6 +326,16 @@ impl From<Error> for Refused {
         let message = row.map_or_else(|| error.message.clone(), |row| format!("{}, in row {row}", error.message));
         let json = refusal(write_code(error.kind), &message, error.hint.as_deref(), None, row);
         Refused(crate::errors::http_status(error.kind), json)
+    }
+}
+
+impl From<IpcError> for Refused {
+    fn from(error: IpcError) -> Refused {
+        let (status, what) = match error {
+            IpcError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "the rows are too large"),
+            IpcError::Malformed(_) => (StatusCode::BAD_REQUEST, "the rows are not in Arrow's IPC format"),
+        };
+        Refused(status, refusal("invalid", &format!("{what}: {error}"), None, None, None))
     }
 }
 
@@ -389,7 +399,7 @@ mod tests {
             vec![0xff, 0xff, 0xff, 0xff, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
         ] {
             let budget = crate::budget::Budget::new(1 << 20, "bodies", "none");
-            assert!(convert(bytes, &options, None, 0, budget.share()).is_err());
+            assert!(convert(bytes, &options, None, 0, IpcLimits::none(), budget.share()).is_err());
         }
     }
 }

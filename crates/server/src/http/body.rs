@@ -13,6 +13,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use std::io::Write;
 use std::time::Duration;
 use tidalite::{Error, ErrorKind};
+use tidalite_frames::IpcLimits;
 
 pub type Body = UnsyncBoxBody<Bytes, Error>;
 
@@ -61,6 +62,14 @@ pub struct BodyLimits {
     pub bytes_max: usize,
     /// Without a byte of it for this long the sender is given up; zero for never.
     pub idle_max: Duration,
+}
+
+impl BodyLimits {
+    /// Those of streams of Arrow's IPC format whose columns are compressed.
+    #[must_use]
+    pub fn ipc(self) -> IpcLimits {
+        IpcLimits { decompressed_bytes_max: self.bytes_max, ratio_max: IpcLimits::RATIO_MAX }
+    }
 }
 
 /// Why a body could not be read.

@@ -9,11 +9,10 @@ use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamDecoder;
 use serde_json::Value;
 use std::sync::Arc;
 use tidalite::{Error, ErrorKind, Frame, Result};
-use tidalite_frames::{is_packed, unpacked};
+use tidalite_frames::{IpcDecoder, IpcError, IpcLimits, is_packed, unpacked};
 
 pub const CONTENT_TYPE: &str = "application/vnd.tidalite.frames";
 
@@ -35,11 +34,11 @@ pub fn split(mut body: Vec<u8>) -> Result<(String, Vec<u8>)> {
     Ok((form, body))
 }
 
-/// The tables. What they take beyond their bytes is counted in `share`.
+/// The tables. What they take beyond their bytes is counted in `share`; each frame has the `limits`.
 ///
 /// # Errors
 /// When the list or a frame is broken, or larger than may be.
-pub fn tables(list: &str, bytes: Vec<u8>, share: &mut Share) -> Result<Vec<Frame>> {
+pub fn tables(list: &str, bytes: Vec<u8>, limits: IpcLimits, share: &mut Share) -> Result<Vec<Frame>> {
     let wrong = || invalid("parameter frames is no list of [name, time, bytes]");
     let entries: Vec<(String, Option<String>, usize)> = serde_json::from_str::<Vec<Value>>(list)
         .map_err(|_| wrong())?
@@ -48,12 +47,12 @@ pub fn tables(list: &str, bytes: Vec<u8>, share: &mut Share) -> Result<Vec<Frame
         .collect::<Result<_, _>>()
         .map_err(|_| wrong())?;
     let buffer = Buffer::from(bytes);
-    let (mut at, mut tables) = (0_usize, Vec::with_capacity(entries.len()));
+    let (mut at, mut tables) = (0_usize, Vec::new());
     for (name, time, length) in entries {
         let end = at.checked_add(length).filter(|end| *end <= buffer.len()).ok_or_else(wrong)?;
-        let broken = |e: ArrowError| invalid(format!("frame \"{name}\" is not in Arrow's IPC format: {e}"));
-        let (schema, batches) = read(buffer.slice_with_length(at, length), share).map_err(|e| match e {
-            Broken::Arrow(e) => broken(e),
+        let (schema, batches) = read(buffer.slice_with_length(at, length), limits, share).map_err(|e| match e {
+            Broken::Stream(e @ IpcError::TooLarge { .. }) => invalid(format!("frame \"{name}\" is too large: {e}")),
+            Broken::Stream(e) => invalid(format!("frame \"{name}\" is not in Arrow's IPC format: {e}")),
             Broken::TooMuch(e) => e,
         })?;
         let designated = time.map(|time| {
@@ -66,25 +65,31 @@ pub fn tables(list: &str, bytes: Vec<u8>, share: &mut Share) -> Result<Vec<Frame
 }
 
 enum Broken {
-    Arrow(ArrowError),
+    Stream(IpcError),
     TooMuch(Error),
+}
+
+impl From<IpcError> for Broken {
+    fn from(error: IpcError) -> Broken {
+        Broken::Stream(error)
+    }
 }
 
 impl From<ArrowError> for Broken {
     fn from(error: ArrowError) -> Broken {
-        Broken::Arrow(error)
+        Broken::Stream(error.into())
     }
 }
 
-fn read(mut bytes: Buffer, share: &mut Share) -> Result<(SchemaRef, Vec<RecordBatch>), Broken> {
-    let (mut decoder, mut batches) = (StreamDecoder::new(), Vec::new());
-    while !bytes.is_empty() {
-        if let Some(batch) = decoder.decode(&mut bytes)? {
-            batches.push(plain(&batch, share)?);
-        }
+fn read(mut bytes: Buffer, limits: IpcLimits, share: &mut Share) -> Result<(SchemaRef, Vec<RecordBatch>), Broken> {
+    let (mut decoder, mut batches) = (IpcDecoder::new(limits), Vec::new());
+    loop {
+        let mut reserve = |bytes| share.add(bytes).map_err(Broken::TooMuch);
+        let Some(batch) = decoder.decode(&mut bytes, &mut reserve)? else { break };
+        batches.push(plain(&batch, share)?);
     }
     decoder.finish()?;
-    let schema = decoder.schema().ok_or_else(|| ArrowError::IpcError("it has no schema".to_owned()))?;
+    let schema = decoder.schema().ok_or_else(|| IpcError::Malformed("it has no schema".to_owned()))?;
     Ok((batches.first().map_or(schema, RecordBatch::schema), batches))
 }
 

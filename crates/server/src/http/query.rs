@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite::{Error, ErrorKind, Frame, QueryOptions, Response as Outcome, Result};
+use tidalite_frames::IpcLimits;
 
 pub async fn exec(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
     answer(request, peer, shared, exec_form, exec_done).await
@@ -109,7 +110,7 @@ async fn run(
     }
     let (form, limit) = (form(params)?, limit(params)?);
     let request = fingerprint(headers, sql, params, brought.as_ref().map(|(bytes, _)| bytes.as_slice()));
-    let (tables, share) = tables(brought, params).await?;
+    let (tables, share) = tables(brought, params, shared.body.ipc()).await?;
     let options = QueryOptions {
         timeout: timeout(params, headers)?,
         client: format!("http {peer}"),
@@ -189,11 +190,11 @@ fn fingerprint(headers: &HeaderMap, sql: &str, params: &Params, frames: Option<&
 /// Frames as they came, and the memory they may take.
 type Brought = (Vec<u8>, Share);
 
-async fn tables(brought: Option<Brought>, params: &Params) -> Result<(Vec<Frame>, Option<Share>)> {
+async fn tables(brought: Option<Brought>, params: &Params, limits: IpcLimits) -> Result<(Vec<Frame>, Option<Share>)> {
     let Some((bytes, mut share)) = brought else { return Ok((Vec::new(), None)) };
     let list = params.get("frames").unwrap_or("[]").to_owned();
     let made = tokio::task::spawn_blocking(move || {
-        let tables = frames::tables(&list, bytes, &mut share)?;
+        let tables = frames::tables(&list, bytes, limits, &mut share)?;
         Ok((tables, Some(share)))
     });
     let broken = || Error::new(ErrorKind::Invalid, "the frames are not in Arrow's IPC format");

@@ -1,0 +1,304 @@
+//! Streams of Arrow's IPC format from outside, read so that no memory is allocated because a message claims it.
+//!
+//! In: bytes of a stream, cut anywhere. Out: its schema and record batches. Offsets, lengths and counts of a message are
+//! checked against the bytes that are there. Compressed buffers are decompressed here: their claimed length is checked
+//! against [`IpcLimits`] and reserved with the caller before it is allocated. Every error leaves the decoder unusable.
+//!
+//! The decoder of the crate `arrow` trusts these numbers: it allocates the claimed length of a compressed buffer, and
+//! panics where an offset is outside of the body or a type is unknown (59.3).
+
+mod arrays;
+mod compression;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::ipc::{self, MessageHeader, MetadataVersion};
+use compression::Decompressor;
+use flatbuffers::VerifierOptions;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What precedes the length of a message since format version 5.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+/// The longest description of a message: 4,096 columns have about 400 KiB.
+const METADATA_BYTES_MAX: usize = 16 << 20;
+/// Tables of a description that share parts may take this many times the bytes of the description when read out.
+const METADATA_GROWTH_MAX: usize = 16;
+/// Rows of an array. Arrow's recommendation for what every implementation reads.
+pub(crate) const ROWS_MAX: i64 = i32::MAX as i64;
+
+/// What compressed buffers of a stream may become.
+#[derive(Clone, Copy, Debug)]
+pub struct IpcLimits {
+    /// Decompressed bytes of the whole stream.
+    pub decompressed_bytes_max: usize,
+    /// Decompressed bytes for each compressed one, past the first [`IpcLimits::FREE_BYTES`].
+    pub ratio_max: usize,
+}
+
+impl IpcLimits {
+    /// So many decompressed bytes have no limit of the ratio: a short column of one value compresses 30,000 to 1.
+    pub const FREE_BYTES: usize = 64 << 20;
+    /// As gzip has it.
+    pub const RATIO_MAX: usize = 1000;
+
+    /// No limits, for streams of a server that the caller trusts.
+    #[must_use]
+    pub fn none() -> IpcLimits {
+        IpcLimits { decompressed_bytes_max: usize::MAX, ratio_max: usize::MAX }
+    }
+}
+
+/// Why a stream is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IpcError {
+    /// The bytes are not a stream of Arrow's IPC format.
+    #[error("{0}")]
+    Malformed(String),
+    /// The compressed buffers of the stream are larger than [`IpcLimits`] allows.
+    #[error("its compressed columns are larger than {limit} bytes when decompressed")]
+    TooLarge {
+        /// The bytes that were allowed.
+        limit: usize,
+    },
+}
+
+impl IpcError {
+    fn malformed(message: impl Into<String>) -> IpcError {
+        IpcError::Malformed(message.into())
+    }
+}
+
+impl From<arrow::error::ArrowError> for IpcError {
+    fn from(error: arrow::error::ArrowError) -> IpcError {
+        IpcError::Malformed(error.to_string())
+    }
+}
+
+/// Reserves memory with its owner before it is allocated; an error ends the stream.
+pub type Reserve<'a, E> = &'a mut dyn FnMut(usize) -> Result<(), E>;
+
+/// Turns pieces of a stream, cut anywhere, into record batches.
+#[derive(Debug)]
+pub struct IpcDecoder {
+    state: State,
+    /// The beginning of what [`State`] waits for.
+    held: Vec<u8>,
+    schema: Option<SchemaRef>,
+    dictionaries: HashMap<i64, ArrayRef>,
+    decompressor: Decompressor,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The length of a message; whether the continuation marker came.
+    Length { is_continued: bool },
+    /// The description of a message, of so many bytes.
+    Metadata(usize),
+    /// The body of a message, of so many bytes, behind its description.
+    Body(Buffer, usize),
+    /// The end of the stream came.
+    Ended,
+}
+
+impl IpcDecoder {
+    /// A decoder at the beginning of a stream.
+    #[must_use]
+    pub fn new(limits: IpcLimits) -> IpcDecoder {
+        IpcDecoder {
+            state: State::Length { is_continued: false },
+            held: Vec::new(),
+            schema: None,
+            dictionaries: HashMap::new(),
+            decompressor: Decompressor::new(limits),
+        }
+    }
+
+    /// The schema, once it came.
+    #[must_use]
+    pub fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
+    }
+
+    /// Reads on until a record batch is whole or `buffer` is empty; takes what it read off `buffer`.
+    ///
+    /// # Errors
+    /// [`IpcError`] when the stream is malformed or too large, and what `reserve` fails with.
+    pub fn decode<E: From<IpcError>>(
+        &mut self,
+        buffer: &mut Buffer,
+        reserve: Reserve<'_, E>,
+    ) -> Result<Option<RecordBatch>, E> {
+        while !buffer.is_empty() || matches!(self.state, State::Body(_, 0)) {
+            match &self.state {
+                State::Length { is_continued } => {
+                    let is_continued = *is_continued;
+                    let Some(word) = self.take(buffer, 4) else { break };
+                    self.state = after_length([word[0], word[1], word[2], word[3]], is_continued)?;
+                }
+                State::Metadata(bytes) => {
+                    let Some(metadata) = self.take(buffer, *bytes) else { break };
+                    let body_bytes = message(&metadata)?.bodyLength();
+                    let body_bytes = usize::try_from(body_bytes)
+                        .map_err(|_| IpcError::malformed(format!("a message has {body_bytes} bytes")))?;
+                    self.state = State::Body(metadata, body_bytes);
+                }
+                State::Body(metadata, bytes) => {
+                    let (metadata, bytes) = (metadata.clone(), *bytes);
+                    let Some(body) = self.take(buffer, bytes) else { break };
+                    self.state = State::Length { is_continued: false };
+                    if let Some(batch) = self.read(&message(&metadata)?, &body, reserve)? {
+                        return Ok(Some(batch));
+                    }
+                }
+                State::Ended => return Err(IpcError::malformed("bytes follow the end of the stream").into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says that no more bytes come.
+    ///
+    /// # Errors
+    /// When the stream ends inside a message.
+    pub fn finish(&self) -> Result<(), IpcError> {
+        match self.state {
+            State::Ended => Ok(()),
+            State::Length { is_continued: false } if self.held.is_empty() => Ok(()),
+            _ => Err(IpcError::malformed("the stream ends inside a message")),
+        }
+    }
+
+    /// The next `bytes`, without a copy where `buffer` has all of them. Memory grows with what came only.
+    fn take(&mut self, buffer: &mut Buffer, bytes: usize) -> Option<Buffer> {
+        if self.held.is_empty() && buffer.len() >= bytes {
+            let taken = buffer.slice_with_length(0, bytes);
+            buffer.advance(bytes);
+            return Some(taken);
+        }
+        let count = buffer.len().min(bytes - self.held.len());
+        self.held.extend_from_slice(&buffer[..count]);
+        buffer.advance(count);
+        (self.held.len() == bytes).then(|| Buffer::from_vec(std::mem::take(&mut self.held)))
+    }
+
+    fn read<E: From<IpcError>>(
+        &mut self,
+        message: &ipc::Message<'_>,
+        body: &Buffer,
+        reserve: Reserve<'_, E>,
+    ) -> Result<Option<RecordBatch>, E> {
+        let version = message.version();
+        if version < MetadataVersion::V4 || version > MetadataVersion::V5 {
+            return Err(IpcError::malformed(format!("version {} of the format is not supported", version.0)).into());
+        }
+        match message.header_type() {
+            MessageHeader::Schema if self.schema.is_some() => Err(IpcError::malformed("it has a second schema").into()),
+            MessageHeader::Schema => {
+                let header = message.header_as_schema().ok_or_else(no_header)?;
+                self.schema = Some(Arc::new(schema::schema(header)?));
+                Ok(None)
+            }
+            MessageHeader::RecordBatch => {
+                let header = message.header_as_record_batch().ok_or_else(no_header)?;
+                let schema = self.schema.clone().ok_or_else(no_schema)?;
+                self.batch(header, schema, version, body, reserve).map(Some)
+            }
+            MessageHeader::DictionaryBatch => {
+                let header = message.header_as_dictionary_batch().ok_or_else(no_header)?;
+                self.dictionary(header, version, body, reserve).map(|()| None)
+            }
+            MessageHeader::NONE => Ok(None),
+            other => Err(IpcError::malformed(format!("a message of kind {} is not supported", other.0)).into()),
+        }
+    }
+
+    fn batch<E: From<IpcError>>(
+        &mut self,
+        header: ipc::RecordBatch<'_>,
+        schema: SchemaRef,
+        version: MetadataVersion,
+        body: &Buffer,
+        reserve: Reserve<'_, E>,
+    ) -> Result<RecordBatch, E> {
+        let dictionaries = &self.dictionaries;
+        arrays::Reader::new(header, version, body, dictionaries, &mut self.decompressor, reserve)?.batch(schema)
+    }
+
+    /// Keeps the values of a dictionary. What grows is counted as a whole each time: batches before keep the old one.
+    fn dictionary<E: From<IpcError>>(
+        &mut self,
+        header: ipc::DictionaryBatch<'_>,
+        version: MetadataVersion,
+        body: &Buffer,
+        reserve: Reserve<'_, E>,
+    ) -> Result<(), E> {
+        let id = header.id();
+        let schema = self.schema.clone().ok_or_else(no_schema)?;
+        let unknown = || IpcError::malformed(format!("no column has the dictionary {id}"));
+        let values =
+            schema.fields().iter().find_map(|field| schema::dictionary_values(field, id)).ok_or_else(unknown)?;
+        let field = Arc::new(Field::new("", values, true));
+        let data = header.data().ok_or_else(no_header)?;
+        let schema = Arc::new(arrow::datatypes::Schema::new([field]));
+        let added = self.batch(data, schema, version, body, reserve)?;
+        let added = added.columns().first().ok_or_else(unknown)?.clone();
+        let values = if header.isDelta() {
+            let before = self.dictionaries.get(&id).ok_or_else(unknown)?;
+            reserve(before.get_array_memory_size().saturating_add(added.get_array_memory_size()))?;
+            concat(&[before, &added]).map_err(IpcError::from)?
+        } else {
+            added
+        };
+        self.dictionaries.insert(id, values);
+        Ok(())
+    }
+}
+
+fn after_length(word: [u8; 4], is_continued: bool) -> Result<State, IpcError> {
+    if word == CONTINUATION && !is_continued {
+        return Ok(State::Length { is_continued: true });
+    }
+    match u32::from_le_bytes(word) as usize {
+        0 => Ok(State::Ended),
+        bytes if bytes <= METADATA_BYTES_MAX => Ok(State::Metadata(bytes)),
+        bytes => Err(IpcError::malformed(format!(
+            "the description of a message has {bytes} bytes; at most {METADATA_BYTES_MAX} are allowed"
+        ))),
+    }
+}
+
+/// The description of a message. Tables in it may share parts, of which few bytes would become many.
+fn message(metadata: &[u8]) -> Result<ipc::Message<'_>, IpcError> {
+    let options = VerifierOptions {
+        max_tables: metadata.len().max(64),
+        max_apparent_size: metadata.len() * METADATA_GROWTH_MAX,
+        ..VerifierOptions::default()
+    };
+    ipc::root_as_message_with_opts(&options, metadata)
+        .map_err(|error| IpcError::malformed(format!("the description of a message is broken: {error}")))
+}
+
+fn no_header() -> IpcError {
+    IpcError::malformed("a message has no header of the kind that it says")
+}
+
+fn no_schema() -> IpcError {
+    IpcError::malformed("rows come before the schema")
+}
+
+/// The id of the dictionary of a field.
+#[expect(deprecated, reason = "the crate arrow has no other place for it yet")]
+fn dictionary_id(field: &Field) -> Option<i64> {
+    field.dict_id()
+}
+
+/// The values of a dictionary that the stream may leave out because no row has one.
+fn no_values(data_type: &DataType) -> ArrayRef {
+    arrow::array::new_empty_array(data_type)
+}
