@@ -11,6 +11,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use tidalite::backup::{VerifyReport, verify_backups};
 use tidalite::check::{CheckReport, Problem, check_folder};
 use tidalite::repair::{Lost, RepairReport, repair_folder};
 use tidalite::restore::{At, restore};
@@ -81,7 +82,17 @@ fn backup_command() -> Command {
                 .help("The server [default: http://127.0.0.1:9000]"),
         )
         .args(Access::args())
-        .arg(Arg::new("to").long("to").value_name("FOLDER").required(true).help("Where backups are kept"))
+        .arg(
+            Arg::new("to")
+                .long("to")
+                .value_name("FOLDER")
+                .required_unless_present("verify")
+                .help("Where backups are kept"),
+        )
+        .arg(Arg::new("verify").long("verify").value_name("FOLDER").conflicts_with_all(["to", "data"]).help(
+            "Copies nothing: reads all files that the backups in this folder need, and names those missing or damaged",
+        ))
+        .arg(json_arg())
 }
 
 fn backups_command() -> Command {
@@ -229,7 +240,35 @@ fn json_of_check(report: &CheckReport) -> serde_json::Value {
     })
 }
 
+/// Reads what backups consist of.
+fn verify(matches: &ArgMatches, folder: &str) -> ExitCode {
+    let mut progress = Progress::new("verified");
+    let opened = destination::open(folder, false);
+    let report = opened.and_then(|at| verify_backups(&*at, &mut |done, total| progress.note(done, total)));
+    let VerifyReport { backups, files, bytes, problems } = match report {
+        Ok(report) => report,
+        Err(error) => return fail(IMPOSSIBLE, &format!("could not verify {folder}: {}", with_hint(&error))),
+    };
+    progress.end();
+    if matches.get_flag("json") {
+        let answer = serde_json::json!({"backups": backups, "files": files, "bytes": bytes, "problems": problems});
+        print_out!("{answer}");
+    } else {
+        problems.iter().for_each(|problem| print_out!("{problem}"));
+        let found = match problems.len() {
+            0 => "no problems".to_owned(),
+            1 => "1 problem".to_owned(),
+            n => format!("{n} problems"),
+        };
+        print_out!("{found}: {backups} backups of {files} files, {} read", size(bytes));
+    }
+    if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(PROBLEMS) }
+}
+
 fn backup(matches: &ArgMatches) -> ExitCode {
+    if let Some(folder) = text(matches, "verify") {
+        return verify(matches, folder);
+    }
     let to = text(matches, "to").unwrap_or_default();
     let done = match text(matches, "data") {
         Some(data) => backup_folder(Path::new(data), to),

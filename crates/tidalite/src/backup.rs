@@ -5,12 +5,17 @@
 //! segments yet go to a file like a checkpoint's; and of the log the commits since the last backup, so that what was
 //! between two backups can be restored, too.
 //!
+//! Files of earlier backups that a backup refers to are looked at first: one that is missing, has another length or
+//! does not match its checksum refuses the backup.
+//!
 //! Crash or failure: at any point; files without a backup that lists them mean nothing, and later ones use them again
 //! or write over them. The database is not touched, but for a file `identity` at the first backup.
 
 mod list;
+mod verify;
 
 pub use list::{BackupList, backups};
+pub use verify::{VerifyReport, verify_backups};
 
 use crate::check::GoOn;
 use crate::destination::{self, BACKUPS, Destination, PIECE_BYTES};
@@ -35,6 +40,7 @@ use tidalite_storage::segment::verify::verify;
 use tidalite_storage::{Segment, TableSnapshot, symbol_file};
 use tidalite_types::time::format_timestamp;
 use tidalite_types::{TableId, TimeUnit, Txn};
+use verify::{problem_of, problem_of_length};
 
 /// Which database commits are of: those of another have the same numbers and other content.
 const IDENTITY: &str = "identity";
@@ -207,10 +213,11 @@ impl<'a> Copying<'a> {
         bytes: u64,
         read: &mut dyn FnMut(&mut [u8], u64) -> Result<()>,
     ) -> Result<()> {
-        if let Some(item) = self.there.get(&file).filter(|item| item.bytes == bytes) {
+        if let Some(item) = self.there.get(&file).filter(|item| item.bytes == bytes).cloned() {
+            self.check_shared(&item)?;
             self.report.files_shared += 1;
             self.report.bytes_shared += bytes;
-            self.list.items.push(Item { what, ..item.clone() });
+            self.list.items.push(Item { what, ..item });
             return Ok(());
         }
         let (mut crc, mut at) = (0, 0);
@@ -227,6 +234,25 @@ impl<'a> Copying<'a> {
         self.report.bytes_copied += bytes;
         self.list.items.push(Item { what, bytes, crc, file });
         Ok(())
+    }
+
+    /// A backup is no better than the files of others that it refers to. Where reading costs money only their length
+    /// is looked at.
+    fn check_shared(&mut self, item: &Item) -> Result<()> {
+        let (go_on, done, total) = (&mut *self.go_on, self.done, self.total);
+        let problem = match self.to.is_near() {
+            true => problem_of(self.to, item, &mut |bytes| go_on(done + bytes, total))?,
+            false => problem_of_length(self.to, item)?,
+        };
+        let Some(problem) = problem else { return Ok(()) };
+        let message = format!("{} of the earlier backups in {} {problem}", item.file, self.to.name());
+        let mut error = Error::new(ErrorKind::Corrupt, message);
+        error.hint = Some(
+            "put that file back, or give a folder of their own to new backups; tidalite backup --verify lists all that \
+             is missing or damaged"
+                .to_owned(),
+        );
+        Err(error)
     }
 
     fn add_bytes(&mut self, what: What, file: String, bytes: &[u8]) -> Result<()> {

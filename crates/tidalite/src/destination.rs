@@ -34,6 +34,12 @@ pub trait Destination: Send + Sync + Debug {
     /// Names in a folder, sorted; none when it is not there.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
     fn open(&self, name: &str) -> Result<Arc<dyn File>>;
+    /// As `open`; nothing when there is no such name.
+    fn find(&self, name: &str) -> Result<Option<Arc<dyn File>>>;
+    /// Whether files can be read again at no cost but time.
+    fn is_near(&self) -> bool {
+        true
+    }
     /// Writes `len` bytes that `read` gives in order. The name exists when this returns, all of it or not at all.
     /// Asked for no bytes, `read` only says whether to go on.
     fn put(&self, name: &str, len: u64, read: &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>;
@@ -95,6 +101,13 @@ impl Destination for Folder {
 
     fn open(&self, name: &str) -> Result<Arc<dyn File>> {
         self.fs.open(Path::new(name)).map_err(|e| self.failed("open", Path::new(name), e))
+    }
+
+    fn find(&self, name: &str) -> Result<Option<Arc<dyn File>>> {
+        match self.fs.open(Path::new(name)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            found => found.map(Some).map_err(|e| self.failed("open", Path::new(name), e)),
+        }
     }
 
     fn put(&self, name: &str, len: u64, read: &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()> {

@@ -201,6 +201,19 @@ impl Destination for Objects {
         Ok(Arc::new(Object { objects: self.clone(), name: name.to_owned(), len: found.size, ahead: Mutex::default() }))
     }
 
+    fn find(&self, name: &str) -> Result<Option<Arc<dyn File>>> {
+        let path = self.path(name);
+        let len = match self.wait(self.0.store.head(&path), &mut || Ok(()))? {
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            found => found.map_err(|e| self.failed("open", name, e))?.size,
+        };
+        Ok(Some(Arc::new(Object { objects: self.clone(), name: name.to_owned(), len, ahead: Mutex::default() })))
+    }
+
+    fn is_near(&self) -> bool {
+        false
+    }
+
     fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.path(name);
         let get = async { self.0.store.get(&path).await?.bytes().await };
