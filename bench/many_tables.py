@@ -44,7 +44,7 @@ def resident_mib(pid):
 
 
 def sample(pid, data):
-    log = os.path.join(data, "log")
+    log = os.path.join(data, "wal")
     return (
         resident_mib(pid),
         len(os.listdir(f"/proc/{pid}/fd")),

@@ -184,7 +184,7 @@ def parts_of(folder):
     parts = {"data": 0, "log": 0}
     for entry in Path(folder).iterdir():
         size = systems.folder_bytes(entry) if entry.is_dir() else entry.stat().st_blocks * 512
-        parts["log" if entry.name in ("log", "checkpoint") else "data"] += size
+        parts["log" if entry.name in ("log", "wal", "checkpoint") else "data"] += size
     return parts
 
 

@@ -141,7 +141,7 @@ class Tidalite:
 def sizes(folder):
     """Of the files but the log and its checkpoint, which are allocated before they are needed."""
     for path in folder.rglob("*"):
-        if path.is_file() and path.relative_to(folder).parts[0] not in ("log", "checkpoint"):
+        if path.is_file() and path.relative_to(folder).parts[0] not in ("log", "wal", "checkpoint"):
             yield path.stat().st_blocks * 512
 
 

@@ -92,7 +92,7 @@ def test_every_204_comes_after_a_sync_of_the_log(servers, tmp_path):
     server.wait_count("t", REQUESTS * 10)
     server.stop(60)
 
-    proofs = synced_before_each_204(trace.read_text(errors="replace"), f"{server.data}/log/")
+    proofs = synced_before_each_204(trace.read_text(errors="replace"), f"{server.data}/wal/")
     assert len(proofs) == REQUESTS, f"{len(proofs)} acknowledgements in the trace"
     unsynced = [k for k, files in enumerate(proofs) if not files]
     assert not unsynced, f"acknowledgements {unsynced} left before the log was written and synced"

@@ -402,6 +402,15 @@ pub const SETTINGS: &[Setting] = &[
         "A partition without new rows for this long is written again for size. 0 turns it off.",
     ),
     setting(
+        "ttl.jump_wait",
+        "ttl-jump-wait",
+        "TIME",
+        "24h",
+        DURATION,
+        "Where the newest row of a table is far behind all others, with partitions without rows between, what its TTL \
+         condemns is dropped only after this long: the row may have the time of a wrong clock. 0 drops it at once.",
+    ),
+    setting(
         "cache.bytes",
         "cache-bytes",
         "BYTES",

@@ -4,19 +4,30 @@ use crate::segment::to_column;
 use crate::{Result, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, ColumnId, TimeUnit, Values};
 
-/// The starts of the partitions that ended before the table's newest row, or `now` (nanoseconds since 1970) if that is
-/// earlier, less its TTL.
-pub fn expired_partitions(table: &TableSnapshot, now: i64) -> Result<Vec<i64>> {
+/// Partitions that a table keeps no longer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Starts of the partitions, ascending.
+    pub starts: Vec<i64>,
+    /// Whether nothing but the newest partition would be left, and partitions without rows are between it and the others:
+    /// as one row with a wrong time makes it.
+    pub is_jump: bool,
+}
+
+/// The partitions that ended before the table's newest row, or `now` (nanoseconds since 1970) if that is earlier, less
+/// its TTL.
+pub fn expired(table: &TableSnapshot, now: i64) -> Result<Expired> {
     let schema = &table.schema;
-    let (Some(ttl), Some((column, unit))) = (schema.ttl, schema.timestamp()) else { return Ok(Vec::new()) };
-    let Some((oldest, _)) = table.time_range() else { return Ok(Vec::new()) };
+    let (Some(ttl), Some((column, unit))) = (schema.ttl, schema.timestamp()) else { return Ok(Expired::default()) };
+    let Some((oldest, _)) = table.time_range() else { return Ok(Expired::default()) };
     let now = TimeUnit::Nanos.convert(now, unit).unwrap_or(i64::MAX);
     // Mostly nothing is too old, whatever the newest row is: then it need not be looked for.
     if schema.partition(oldest).1 > ttl.cutoff(now, unit) {
-        return Ok(Vec::new());
+        return Ok(Expired::default());
     }
-    let Some(newest) = newest(table, column.id)? else { return Ok(Vec::new()) };
-    let cutoff = ttl.cutoff(newest.min(now), unit);
+    let Some(newest) = newest(table, column.id)? else { return Ok(Expired::default()) };
+    let last = newest.min(now);
+    let cutoff = ttl.cutoff(last, unit);
     let of_segments = table.segments.iter().map(|s| s.meta().partition);
     let old_runs = table.runs.iter().filter(|run| run.time_range.0 < cutoff);
     let of_runs = old_runs.flat_map(|run| run.timestamps(column.id)).filter(|ts| **ts < cutoff);
@@ -24,7 +35,20 @@ pub fn expired_partitions(table: &TableSnapshot, now: i64) -> Result<Vec<i64>> {
     starts.sort_unstable();
     starts.dedup();
     starts.retain(|lo| schema.partition(*lo).1 <= cutoff);
-    Ok(starts)
+    let newest_start = schema.partition(last).0;
+    let has_hole = starts.last().is_some_and(|lo| schema.partition(*lo).1 < newest_start);
+    let is_jump = has_hole && !has_rows_within(table, column.id, cutoff, newest_start);
+    Ok(Expired { starts, is_jump })
+}
+
+/// Whether rows are in partitions that end behind `cutoff` and begin before `end`.
+fn has_rows_within(table: &TableSnapshot, designated: ColumnId, cutoff: i64, end: i64) -> bool {
+    let is_within = |lo: i64| lo < end && table.schema.partition(lo).1 > cutoff;
+    let of_run = |run: &Run| {
+        let (first, last) = run.time_range;
+        last > cutoff && first < end && run.timestamps(designated).iter().any(|ts| is_within(*ts))
+    };
+    table.segments.iter().any(|s| is_within(s.meta().partition)) || table.runs.iter().any(|run| of_run(run))
 }
 
 /// The greatest timestamp of an alive row.

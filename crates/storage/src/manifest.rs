@@ -17,10 +17,18 @@ use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidalite_types::{SegmentId, TableId, TableSchema, Txn};
+use tidalite_types::{ErrorKind, SegmentId, TableId, TableSchema, Txn};
 
 pub const CHECKPOINT_FOLDER: &str = "checkpoint";
-const MAGIC: &[u8; 8] = b"TIDEMAN1";
+/// How manifests of every format begin; a digit follows.
+const MAGIC: &[u8; 7] = b"TIDEMAN";
+/// Written now. Format 1 had its log in another folder, which builds of that format do not look for.
+const VERSION: u8 = b'2';
+const VERSIONS_READ: std::ops::RangeInclusive<u8> = b'1'..=VERSION;
+const MAGIC_BYTES: usize = 8;
+/// What a folder may hold before it has a manifest.
+const BEFORE_FIRST: [&str; 10] =
+    ["checkpoint", "identity", "lock", "log", "manifest.new", "segments", "spill", "symbols", "wal", "wal-mark"];
 /// Length u32, CRC32C u32 of what follows it, number in the file u64.
 const HEADER: usize = 16;
 /// Edits may take this much, or as much as four snapshots, before the file is rewritten.
@@ -117,17 +125,21 @@ pub struct Manifest {
 
 impl Manifest {
     /// Opens the newest manifest, or begins one in an empty folder. `is_new` tells which.
+    ///
+    /// # Errors
+    /// When the folder is damaged (corrupt), of a format that this release does not read, or of something else (conflict).
     pub fn open(fs: Arc<dyn Fs>) -> Result<(Manifest, bool)> {
         let io = |e| Error::io("list", Path::new("."), e);
         let names = fs.list(Path::new("")).map_err(io)?;
         let Some(number) = newest(&names) else {
-            for folder in ["log", "segments"] {
+            for folder in ["log", "wal", "segments"] {
                 if !fs.list(Path::new(folder)).map_err(io)?.is_empty() {
                     return Err(Error::corrupt(format!(
-                        "the folder has {folder} but no manifest that says what they are"
+                        "the folder has files in {folder} and no manifest that says what they are"
                     )));
                 }
             }
+            refuse_foreign(&names)?;
             let (file, len) = write_snapshot(&*fs, 1, &State::default())?;
             let manifest = Manifest {
                 fs,
@@ -167,8 +179,13 @@ impl Manifest {
         for name in names.iter().filter(|n| n.starts_with("manifest-") && **n != name_of(number)) {
             fs.remove(Path::new(name)).map_err(|e| Error::io("remove", Path::new(name), e))?;
         }
-        let Replayed { state, len, snapshot_len, records } = read;
-        Ok((Manifest { fs, state, number, file, len, snapshot_len, records, is_broken: false }, false))
+        let Replayed { state, len, snapshot_len, records, version } = read;
+        let mut manifest = Manifest { fs, state, number, file, len, snapshot_len, records, is_broken: false };
+        if version != VERSION {
+            // Before anything is written that builds of the older format would not find.
+            manifest.rewrite(manifest.state.clone())?;
+        }
+        Ok((manifest, false))
     }
 
     #[must_use]
@@ -277,6 +294,23 @@ pub fn checkpoint_path(number: u64) -> PathBuf {
     PathBuf::from(CHECKPOINT_FOLDER).join(format!("{number:016x}.rows"))
 }
 
+/// A folder of something else is not made a data folder: what it holds would be in the way, or be removed.
+fn refuse_foreign(names: &[String]) -> Result<()> {
+    // Folders of file systems, and files that are not shown, are in new folders, too.
+    let is_foreign =
+        |name: &&String| !BEFORE_FIRST.contains(&&name[..]) && *name != "lost+found" && !name.starts_with('.');
+    let foreign: Vec<&String> = names.iter().filter(is_foreign).collect();
+    let Some(first) = foreign.first() else { return Ok(()) };
+    let others = match foreign.len() - 1 {
+        0 => String::new(),
+        1 => " and 1 other".to_owned(),
+        n => format!(" and {n} others"),
+    };
+    let message =
+        format!("the folder is not a data folder of Tidalite: it has no manifest and holds \"{first}\"{others}");
+    Err(Error::new(ErrorKind::Conflict, message))
+}
+
 fn newest(names: &[String]) -> Option<u64> {
     names.iter().filter_map(|n| n.strip_prefix("manifest-")?.parse::<u64>().ok()).max()
 }
@@ -285,6 +319,7 @@ fn newest(names: &[String]) -> Option<u64> {
 #[must_use]
 pub fn to_bytes(state: &State) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
+    bytes.push(VERSION);
     bytes.extend(record(0, &encode_changes(&state.as_changes())));
     bytes
 }
@@ -418,14 +453,25 @@ struct Replayed {
     len: u64,
     snapshot_len: u64,
     records: u64,
+    version: u8,
 }
 
 fn replay(bytes: &[u8], path: &Path) -> Result<Replayed> {
     let corrupt = |at: usize, what: &str| Error::corrupt(format!("{} is corrupt at byte {at}: {what}", path.display()));
-    if !bytes.starts_with(MAGIC) {
-        return Err(corrupt(0, "not a manifest of this version"));
+    let version = bytes.strip_prefix(MAGIC).and_then(|rest| rest.first().copied());
+    let Some(version) = version.filter(u8::is_ascii_digit) else {
+        return Err(corrupt(0, "it does not begin as a manifest of Tidalite does"));
+    };
+    if !VERSIONS_READ.contains(&version) {
+        let [from, to, found] = [*VERSIONS_READ.start(), VERSION, version].map(char::from);
+        let message = format!(
+            "the data folder was written by another release of Tidalite (format {found}, in {}); this release reads \
+             formats {from} to {to}",
+            path.display()
+        );
+        return Err(Error::new(ErrorKind::Conflict, message));
     }
-    let (mut state, mut at, mut records, mut snapshot_len) = (State::default(), MAGIC.len(), 0, 0);
+    let (mut state, mut at, mut records, mut snapshot_len) = (State::default(), MAGIC_BYTES, 0, 0);
     while let Some(payload) = read_record(&bytes[at..], records) {
         let changes = decode_changes(payload).map_err(|e| corrupt(at, &e.to_string()))?;
         changes.iter().for_each(|change| state.apply(change));
@@ -446,7 +492,7 @@ fn replay(bytes: &[u8], path: &Path) -> Result<Replayed> {
     if (at + 1..bytes.len().saturating_sub(HEADER)).any(|from| is_later(&from)) {
         return Err(corrupt(at, "an edit does not match its checksum"));
     }
-    Ok(Replayed { state, len: at as u64, snapshot_len, records })
+    Ok(Replayed { state, len: at as u64, snapshot_len, records, version })
 }
 
 fn encode_changes(changes: &[Change]) -> Vec<u8> {

@@ -80,6 +80,7 @@ pub fn check_files(fs: &Arc<dyn Fs>, go_on: GoOn<'_>) -> Result<CheckReport> {
     let found = match manifest::find(&**fs) {
         Ok(Some(found)) => found,
         Ok(None) => return Err(Error::new(ErrorKind::NotFound, "this is no data folder: it has no manifest")),
+        Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.into()),
         Err(error) => {
             // Without it nothing says what the other files are.
             report.problems.push(of_file("manifest", &error));

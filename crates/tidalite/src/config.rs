@@ -32,6 +32,9 @@ pub struct DatabaseConfig {
     pub late_rows_min: usize,
     /// A partition without new rows for this long is written again for size; zero for never.
     pub seal_after: Duration,
+    /// Where the newest row of a table lies behind partitions without rows, what its TTL condemns is dropped only after
+    /// this long, in case the row's time is wrong; zero for at once.
+    pub ttl_jump_wait: Duration,
     /// Memory for one query's operators; what does not fit fails or spills.
     pub query_memory_bytes: usize,
     /// Memory for blocks of segments; a quarter of what there is unless told otherwise.
@@ -87,6 +90,7 @@ impl DatabaseConfig {
             merge_lag_max: Duration::from_secs(600),
             late_rows_min: tidalite_storage::merge::LATE_ROWS_MIN,
             seal_after: Duration::from_secs(600),
+            ttl_jump_wait: Duration::from_secs(24 * 3600),
             query_memory_bytes: 2 << 30,
             cache_bytes: machine::memory_bytes().map_or(CACHE_BYTES, |all| (all / CACHE_PART).max(CACHE_BYTES_MIN)),
             staging_bytes: 256 << 20,

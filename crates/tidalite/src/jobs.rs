@@ -7,6 +7,7 @@
 //! manifest, the manifest before readers see them; files go when neither manifest nor any reader has them.
 
 mod compact;
+mod expire;
 mod seal;
 mod watch;
 
@@ -14,6 +15,7 @@ use crate::shared::Shared;
 use crate::writer::{Requests, Work, submit};
 use crate::{Error, Result};
 use compact::Compactions;
+use expire::Jumps;
 use futures::executor::block_on;
 use seal::Seals;
 use std::collections::HashMap;
@@ -25,13 +27,12 @@ use tidalite_ingest::wal::log::make_spare;
 use tidalite_ingest::wal::record::Op;
 use tidalite_kernels::ask_for_long_turns;
 use tidalite_storage::dead::{DeadRows, ranges_of_mask};
-use tidalite_storage::expiry::expired_partitions;
 use tidalite_storage::late::late_of;
 use tidalite_storage::manifest::{Change, Checkpoint, State, Taken};
 use tidalite_storage::merge::{MergeOptions, Merged, Threads, merge, reclaimable};
 use tidalite_storage::tables::{MergeInput, Staged};
 use tidalite_storage::{Run, Segment, TableSnapshot, symbol_file};
-use tidalite_types::{ColumnId, Command, SegmentId, TableId, Txn};
+use tidalite_types::{ColumnId, SegmentId, TableId, Txn};
 use watch::{Due, Limits, Watch};
 
 /// A tenth of the share of a thread of normal priority, when all want to run.
@@ -42,6 +43,8 @@ const HURRY_PART: usize = 4;
 const TICK: Duration = Duration::from_millis(100);
 /// Tables with a TTL are looked at this often.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
+/// How often it is noted how much of the log is durable.
+const MARK_INTERVAL: Duration = Duration::from_secs(1);
 /// After a failure nothing is tried for this long, unless somebody waits; after each further one for twice as long.
 const RETRY: Duration = Duration::from_secs(1);
 /// Doublings of it.
@@ -68,6 +71,9 @@ pub(crate) struct Jobs {
     failures: u32,
     /// When tables with a TTL were looked at last.
     expired_at: Option<Instant>,
+    jumps: Jumps,
+    /// When the mark of the log was written last.
+    marked_at: Option<Instant>,
     /// Whether merges write every segment with dead rows again, not only those where it pays.
     reclaims_all: bool,
 }
@@ -87,6 +93,8 @@ impl Jobs {
             retry_at: None,
             failures: 0,
             expired_at: None,
+            jumps: Jumps::default(),
+            marked_at: None,
             reclaims_all: false,
         }
     }
@@ -111,9 +119,21 @@ impl Jobs {
             }
             jobs.purge();
             jobs.make_spare();
+            jobs.mark_log();
             if jobs.expired_at.is_none_or(|at| at.elapsed() >= EXPIRY_INTERVAL) {
-                jobs.expire(now());
+                jobs.expire_with_care(now(), Instant::now());
             }
+        }
+    }
+
+    /// Writes down how much of the log is durable, if it is more than before: commits do not wait for it.
+    fn mark_log(&mut self) {
+        if self.marked_at.is_some_and(|at| at.elapsed() < MARK_INTERVAL) {
+            return;
+        }
+        self.marked_at = Some(Instant::now());
+        if let Err(error) = self.shared.log_mark.write() {
+            tracing::warn!(%error, "could not note how much of the log is durable and will try again");
         }
     }
 
@@ -133,32 +153,6 @@ impl Jobs {
         {
             let _ = block_on(self.ask(Work::Spare));
         }
-    }
-
-    /// Drops the partitions that tables with a TTL keep no longer. The future does not age them: rows of tomorrow count
-    /// as of now. Gives what it did, and how it went.
-    pub(crate) fn expire(&mut self, now: i64) -> Vec<(Command, Result<()>)> {
-        self.expired_at = Some(Instant::now());
-        let mut done = Vec::new();
-        for table in self.shared.tables.all().1 {
-            let partitions = match expired_partitions(&table, now) {
-                Ok(partitions) if partitions.is_empty() => continue,
-                Ok(partitions) => partitions,
-                Err(error) => {
-                    tracing::warn!(table = table.schema.name, %error, "could not tell which partitions are too old");
-                    continue;
-                }
-            };
-            let (name, count) = (table.schema.name.clone(), partitions.len());
-            let drop = Command::DropPartitions { table: name.clone(), partitions };
-            let answer = block_on(self.ask(Work::Command(drop.clone())));
-            match &answer {
-                Ok(()) => tracing::info!(table = name, partitions = count, "dropped what is older than the TTL"),
-                Err(error) => tracing::warn!(table = name, %error, "could not drop what is older than the TTL"),
-            }
-            done.push((drop, answer));
-        }
-        done
     }
 
     /// Drops what is older than a TTL, merges everything staged now, then writes a checkpoint.

@@ -35,10 +35,10 @@ pub use metrics::Metrics;
 pub use session::{
     Activity, Described, Frame, OutputColumn, Parameter, PgColumn, QueryOptions, Response, Rows, SessionContext,
 };
-pub use tidalite_query::{FrontEndCounts, Setting, SettingChange, TimeZone, settings};
 pub use syntax::validate;
 pub use tidalite_ingest::line;
 pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};
+pub use tidalite_query::{FrontEndCounts, Setting, SettingChange, TimeZone, settings};
 pub use tidalite_types as types;
 pub use transaction::{Isolation, Transaction};
 
@@ -46,6 +46,8 @@ pub use transaction::{Isolation, Transaction};
 mod crash_tests;
 #[cfg(test)]
 mod late_tests;
+#[cfg(test)]
+mod log_end_tests;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]

@@ -75,7 +75,10 @@ pub fn repair_folder(data: &Path, is_dry: bool, go_on: GoOn<'_>) -> Result<Repai
 
 /// Repairs files that nobody else uses; `stamp` names the folder of what is moved aside.
 pub(crate) fn repair_files(fs: &Arc<dyn Fs>, stamp: &str, go_on: GoOn<'_>) -> Result<RepairReport> {
-    let found = manifest::find(&**fs).map_err(|e| beyond_repair(&e.to_string()))?;
+    let found = manifest::find(&**fs).map_err(|e| match e.kind() {
+        ErrorKind::Corrupt => beyond_repair(&e.to_string()),
+        _ => e.into(),
+    })?;
     let Some(found) = found else {
         return Err(Error::new(ErrorKind::NotFound, "this is no data folder: it has no manifest"));
     };

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite_ingest::wal::checkpoint;
 use tidalite_ingest::wal::inspect::{Commits, log_path};
+use tidalite_ingest::wal::log::FOLDER;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::segment::SegmentStore;
@@ -159,7 +160,7 @@ pub(crate) fn restore_files(
     let mut report = RestoreReport { backup: base.name.clone(), txn: base.txn.0, ..RestoreReport::default() };
     let total = base.bytes();
     let mut state = None;
-    let mut folders: BTreeSet<PathBuf> = BTreeSet::from(["log".into(), "checkpoint".into(), "symbols".into()]);
+    let mut folders: BTreeSet<PathBuf> = BTreeSet::from([FOLDER.into(), "checkpoint".into(), "symbols".into()]);
     for item in &base.items {
         let path = match item.what {
             What::Manifest => {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidalite_ingest::recover::Persisted;
 use tidalite_ingest::times::ChangedTimes;
+use tidalite_ingest::wal::mark::Mark;
 use tidalite_query::{MergeWork, TableMetrics};
 use tidalite_storage::fs::Fs;
 use tidalite_storage::late::late_of;
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     /// Whether a merge is in the manifest is not known: its edit failed. Changed while `deletes` is held.
     pub is_merge_in_doubt: AtomicBool,
     pub is_closing: AtomicBool,
+    /// Says how much of the log is durable.
+    pub log_mark: Arc<Mark>,
     /// Whether the next file of the log is not there yet.
     pub log_wants_spare: AtomicBool,
     /// The id of the next segment.
@@ -83,9 +86,9 @@ impl Shared {
         fs: Arc<dyn Fs>,
         store: Arc<SegmentStore>,
         tables: Tables,
-        manifest: Manifest,
-        persisted: Persisted,
+        manifest: ManifestState,
         times: ChangedTimes,
+        log_mark: Arc<Mark>,
     ) -> Shared {
         Shared {
             config,
@@ -93,12 +96,13 @@ impl Shared {
             store,
             tables: Arc::new(tables),
             counters: Counters::default(),
-            next_segment: AtomicU64::new(manifest.state().next_segment.0.max(1)),
-            checkpoint_files: AtomicU64::new(manifest.state().checkpoint.file),
+            next_segment: AtomicU64::new(manifest.manifest.state().next_segment.0.max(1)),
+            checkpoint_files: AtomicU64::new(manifest.manifest.state().checkpoint.file),
             deletes: Mutex::default(),
-            manifest: Mutex::new(ManifestState { manifest, persisted }),
+            manifest: Mutex::new(manifest),
             is_merge_in_doubt: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
+            log_mark,
             log_wants_spare: AtomicBool::new(true),
             merge_work: Mutex::default(),
             merge: Mutex::default(),

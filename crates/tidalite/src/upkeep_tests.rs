@@ -18,7 +18,7 @@ use tidalite_storage::fs::overlay::OverlayFs;
 
 const COLUMNS: [&str; 5] = ["ts", "sym", "x", "y", "s"];
 
-fn config() -> DatabaseConfig {
+pub(crate) fn config() -> DatabaseConfig {
     DatabaseConfig {
         has_background_jobs: false,
         merge_threads: 1,
@@ -29,12 +29,12 @@ fn config() -> DatabaseConfig {
     }
 }
 
-fn open(fs: &SimFs) -> Result<Database> {
+pub(crate) fn open(fs: &SimFs) -> Result<Database> {
     Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, config(), None)
 }
 
 /// The rows of an answer, as text, in order of that text.
-fn ask(db: &Database, sql: &str) -> Result<Vec<String>> {
+pub(crate) fn ask(db: &Database, sql: &str) -> Result<Vec<String>> {
     block_on(async {
         let rows = match db.execute(sql, QueryOptions::default()).await? {
             Response::Rows(rows) => rows,
@@ -59,11 +59,11 @@ fn ask(db: &Database, sql: &str) -> Result<Vec<String>> {
     })
 }
 
-fn run(db: &Database, sql: &str) {
+pub(crate) fn run(db: &Database, sql: &str) {
     ask(db, sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
 }
 
-fn insert(db: &Database, table: &str, numbers: std::ops::Range<i64>) {
+pub(crate) fn insert(db: &Database, table: &str, numbers: std::ops::Range<i64>) {
     let rows = numbers.map(|n| {
         let (day, second) = (1 + n % 3, n % 86_400);
         let text = if n % 7 == 0 { "NULL".to_owned() } else { format!("'text of row number {}'", n * n) };
@@ -76,12 +76,12 @@ fn insert(db: &Database, table: &str, numbers: std::ops::Range<i64>) {
 }
 
 /// Every table by its name, every column and all together.
-fn content(db: &Database) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn content(db: &Database) -> BTreeMap<String, Vec<String>> {
     let tables = ask(db, "SELECT table_name FROM tables()").unwrap();
     tables.into_iter().map(|t| (t.clone(), ask(db, &format!("SELECT * FROM {t}")).unwrap())).collect()
 }
 
-fn create(db: &Database, table: &str) {
+pub(crate) fn create(db: &Database, table: &str) {
     run(
         db,
         &format!(
@@ -112,7 +112,7 @@ fn folder() -> (SimFs, BTreeMap<String, Vec<String>>) {
     (found, content(&db))
 }
 
-fn files(fs: &dyn Fs, dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(fs: &dyn Fs, dir: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for name in fs.list(dir).unwrap() {
         let path = dir.join(name);
@@ -124,7 +124,7 @@ fn files(fs: &dyn Fs, dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn check(fs: &SimFs) -> Result<CheckReport> {
+pub(crate) fn check(fs: &SimFs) -> Result<CheckReport> {
     check_files(&(Arc::new(fs.clone()) as Arc<dyn Fs>), &mut |_, _| Ok(()))
 }
 
@@ -224,12 +224,12 @@ fn a_flipped_bit_is_named_or_does_not_matter() {
             }
         }
     }
-    for kind in ["manifest", "log", "checkpoint", "symbols", "segments"] {
+    for kind in ["manifest", "wal", "checkpoint", "symbols", "segments"] {
         assert!(seen.get(kind).is_some_and(|n| *n >= 5), "{seen:?}");
     }
 }
 
-fn repair(fs: &SimFs) -> Result<RepairReport> {
+pub(crate) fn repair(fs: &SimFs) -> Result<RepairReport> {
     repair_files(&(Arc::new(fs.clone()) as Arc<dyn Fs>), "now", &mut |_, _| Ok(()))
 }
 
@@ -280,7 +280,7 @@ fn a_repair_leaves_a_sound_folder_and_says_what_is_gone() {
                 gone += missing(&ask(&db, &format!("SELECT * FROM {table}")).unwrap(), &expected[table], &what);
             }
             // The last record of the log cannot be told from one that was never finished.
-            let is_tail = kind == "log" && gone == 5 && problems.is_empty();
+            let is_tail = kind == "wal" && gone == 5 && problems.is_empty();
             assert!(gone == 0 || !report.lost.is_empty() || is_tail, "{what}: {gone} rows are gone without a word");
             let named: u64 = report.lost.iter().map(|lost| lost.rows).sum();
             if kind == "segments" {
@@ -293,7 +293,7 @@ fn a_repair_leaves_a_sound_folder_and_says_what_is_gone() {
             *repaired.entry(kind.clone()).or_default() += usize::from(!report.done.is_empty());
         }
     }
-    for kind in ["log", "checkpoint", "symbols", "segments"] {
+    for kind in ["wal", "checkpoint", "symbols", "segments"] {
         assert!(repaired.get(kind).is_some_and(|n| *n >= 5), "{repaired:?}");
     }
 }
@@ -340,7 +340,7 @@ fn a_repair_that_fails_or_stops_anywhere_is_done_by_the_next_one() {
     let (fs, _) = folder();
     let mut damaged = fs.survivor(0);
     let segments = files(&damaged, Path::new("segments"));
-    let log = files(&damaged, Path::new("log")).remove(0);
+    let log = files(&damaged, Path::new("wal")).remove(0);
     damaged = flipped(&damaged, &segments[0], 64, 1);
     damaged = flipped(&damaged, &log, 64 + 40, 2);
     damaged = flipped(&damaged, Path::new("symbols/00000000.sym"), 30, 2);
@@ -381,7 +381,7 @@ fn destination(fs: &SimFs) -> Folder {
     Folder::new(Arc::new(fs.clone()), "/backups".to_owned())
 }
 
-fn back_up(db: &Database, to: &SimFs) -> Result<crate::backup::BackupReport> {
+pub(crate) fn back_up(db: &Database, to: &SimFs) -> Result<crate::backup::BackupReport> {
     backup_to(db.shared(), &destination(to), &mut |_, _| Ok(()))
 }
 

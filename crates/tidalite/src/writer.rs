@@ -193,7 +193,8 @@ impl Writer {
             self.shared.log_wants_spare.store(self.log.wants_spare(), Relaxed);
         }
         self.land_all();
-        let _ = self.log.sync();
+        // A clean end is known to the next open.
+        let _ = self.log.sync().and_then(|()| self.log.mark().write());
     }
 
     /// Waits until there is something to do; gives what came, if anything had to come.

@@ -3,8 +3,9 @@
 //! In: the files of the log. Out: the commits in them, where the first damage is, and what can still be made out
 //! behind it. The rules are those of [`super::log::replay`].
 
-use super::log::{FILE_HEADER, FOLDER, FileHeader, RECORD_HEADER};
-use super::log::{decode_ops, is_hole, is_of_file, path_of, read_record};
+use super::log::{FILE_HEADER, FileHeader, RECORD_HEADER};
+use super::log::{behind_mark, decode_ops, files, is_hole, is_of_file, path_of, read_record};
+use super::mark::{self, Durable};
 use super::record::Op;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ pub struct Inspected {
     /// Commits from the one asked for to that one.
     pub commits: u64,
     pub bytes: u64,
+    /// What was durable by the mark; nothing where there is none.
+    pub mark: Durable,
     pub damage: Option<LogDamage>,
 }
 
@@ -41,17 +44,21 @@ pub struct LogDamage {
 
 /// Reads all commits after `from`; `visit` gets those before any damage.
 pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Result<()>) -> Result<Inspected> {
-    let mut found = Inspected { txn: from, ..Inspected::default() };
+    let mark = mark::read(fs)?.unwrap_or_default();
+    let mut found = Inspected { txn: from, mark, ..Inspected::default() };
     let files = files(fs)?;
-    found.files = files.iter().map(|number| path_of(*number)).collect();
-    for (index, &number) in files.iter().enumerate() {
+    found.files = files.iter().map(|(_, path)| path.clone()).collect();
+    let mut end = 0;
+    for (index, &(number, _)) in files.iter().enumerate() {
         let bytes = read(fs, &found.files[index])?;
         found.bytes += bytes.len() as u64;
         match &mut found.damage {
             Some(damage) => behind(&bytes, number, 0, found.txn, damage),
             None => {
-                let is_last = index + 1 == files.len();
-                if let Some((at, problem)) = inspect_file(&bytes, number, is_last, &mut found, visit)? {
+                let is_last = index + 1 == files.len() && number > mark.file;
+                let (at, problem) = inspect_file(&bytes, number, is_last, &mut found, visit)?;
+                end = at;
+                if let Some(problem) = problem {
                     let mut damage =
                         LogDamage { file: index, at, problem, behind: BTreeMap::new(), deletions: Vec::new() };
                     behind(&bytes, number, at as usize, found.txn, &mut damage);
@@ -60,12 +67,19 @@ pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Re
             }
         }
     }
+    if mark.file > 0
+        && found.damage.is_none()
+        && let Some((path, problem)) = behind_mark(mark, &files, found.txn)
+    {
+        // The last file is cut where it ends; one that is missing is damaged from its beginning.
+        let is_there = found.files.last() == Some(&path);
+        if !is_there {
+            found.files.push(path);
+        }
+        let (file, at) = (found.files.len() - 1, if is_there { end } else { 0 });
+        found.damage = Some(LogDamage { file, at, problem, behind: BTreeMap::new(), deletions: Vec::new() });
+    }
     Ok(found)
-}
-
-fn files(fs: &dyn Fs) -> Result<Vec<u64>> {
-    let names = fs.list(Path::new(FOLDER)).map_err(|e| Error::io("list", Path::new(FOLDER), e))?;
-    Ok(names.iter().filter_map(|n| u64::from_str_radix(n.strip_suffix(".log")?, 16).ok()).collect())
 }
 
 fn read(fs: &dyn Fs, path: &Path) -> Result<Vec<u8>> {
@@ -75,34 +89,34 @@ fn read(fs: &dyn Fs, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The place and the kind of damage in a file, if there is any.
+/// Where a file ends or is damaged, and the kind of damage if there is any.
 fn inspect_file(
     bytes: &[u8],
     number: u64,
     is_last: bool,
     found: &mut Inspected,
     visit: &mut dyn FnMut(Txn, Vec<Op>) -> Result<()>,
-) -> Result<Option<(u64, String)>> {
+) -> Result<(u64, Option<String>)> {
     let whole = |at: usize| is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
     let Some(header) = FileHeader::read(bytes, number) else {
         // A crash between giving the last file its name and its header.
         let is_empty = is_last && !(0..bytes.len()).step_by(8).any(|at| whole(at).is_some());
-        return Ok((!is_empty).then(|| (0, "its header does not match its checksum".to_owned())));
+        return Ok((0, (!is_empty).then(|| "its header does not match its checksum".to_owned())));
     };
     if header.first > found.txn.next() {
         let problem = format!("it begins at commit {}, but the log before it ends at {}", header.first, found.txn);
-        return Ok(Some((0, problem)));
+        return Ok((0, Some(problem)));
     }
     let (mut at, mut epoch) = (FILE_HEADER as usize, header.epoch_before());
     while let Some(record) = read_record(bytes, at, number) {
         epoch = epoch.max(Some(record.epoch));
         if record.txn > found.txn {
             if record.txn != found.txn.next() {
-                return Ok(Some((at as u64, format!("commit {} follows commit {}", record.txn, found.txn))));
+                return Ok((at as u64, Some(format!("commit {} follows commit {}", record.txn, found.txn))));
             }
             let ops = match decode_ops(record.payload) {
                 Ok(ops) => ops,
-                Err(error) => return Ok(Some((at as u64, error.to_string()))),
+                Err(error) => return Ok((at as u64, Some(error.to_string()))),
             };
             visit(record.txn, ops)?;
             found.txn = record.txn;
@@ -110,7 +124,8 @@ fn inspect_file(
         }
         at += RECORD_HEADER + record.payload.len();
     }
-    Ok(is_hole(bytes, at, number, epoch).then(|| (at as u64, "a synced commit does not match its checksum".to_owned())))
+    let is_damaged = is_hole(bytes, at, number, epoch);
+    Ok((at as u64, is_damaged.then(|| "a synced commit does not match its checksum".to_owned())))
 }
 
 /// Notes the whole commits of a file from `from` on.
@@ -147,8 +162,8 @@ impl Commits {
     /// Files may go, and be used again, while this reads: then it begins later.
     pub fn collect(fs: &dyn Fs, from: Txn, to: Txn) -> Result<Commits> {
         let mut records: Vec<(Txn, Vec<u8>)> = Vec::new();
-        for number in files(fs)? {
-            let Ok(bytes) = read(fs, &path_of(number)) else { continue };
+        for (number, path) in files(fs)? {
+            let Ok(bytes) = read(fs, &path) else { continue };
             if FileHeader::read(&bytes, number).is_none() {
                 continue;
             }
@@ -216,7 +231,7 @@ pub fn log_path(number: u64) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wal::log::{Group, LogWriter, replay};
+    use crate::wal::log::{FOLDER, Group, LogWriter, replay};
     use std::sync::Arc;
     use tidalite_storage::fs::faulty::SimFs;
 
@@ -242,7 +257,7 @@ mod tests {
         let fs = log(200);
         let numbers = files(&fs).unwrap();
         assert!(numbers.len() > 2);
-        let first = path_of(numbers[0]);
+        let first = numbers[0].1.clone();
         let good = read(&fs, &first).unwrap();
         let file = fs.open_write(&first).unwrap();
         for at in (0..good.len()).step_by(7) {

@@ -1,6 +1,6 @@
 //! Files of records: appended, synced, replayed at open, recycled after a checkpoint.
 //!
-//! A file `log/<number>.log` has a header of 64 bytes (magic, number, first commit, CRC32C; epoch of its first record,
+//! A file `wal/<number>` has a header of 64 bytes (magic, number, first commit, CRC32C; epoch of its first record,
 //! CRC32C) and then records, each at a multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
 //! are written full of zeros ahead ([`make_spare`]) and used again under a new number, so that a sync writes data and
 //! no metadata; what an old use left behind has another file number. Where every commit is synced they are written past
@@ -14,8 +14,11 @@
 //! end. Where each group is synced before the next is written, the next is two epochs on; where syncs overlap it is one,
 //! once all before its predecessor's epoch is durable.
 //!
+//! The last file could be gone or cut and look like a crash: [`Mark`] says how much was durable.
+//!
 //! Crash: at any point. What was acknowledged is there; a record is there whole or not at all.
 
+use super::mark::{self, Durable, Mark};
 use super::record::{Front, Op, decode_front, decode_op, encode_op};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -26,8 +29,13 @@ use tidalite_storage::fs::{DIRECT_UNIT, File, Fs, aligned};
 use tidalite_storage::{Error, Result};
 use tidalite_types::{ErrorKind, Txn};
 
-pub const FOLDER: &str = "log";
+/// Its files have names that no cleaner of log files looks for.
+pub const FOLDER: &str = "wal";
+/// Where earlier builds kept files of the log, as `<number>.log`. They are read and released, never written.
+pub const OLD_FOLDER: &str = "log";
 pub(super) const MAGIC: &[u8; 8] = b"TIDELOG1";
+/// How files of every format begin; a digit follows.
+const MAGIC_OF_ALL: &[u8; 7] = b"TIDELOG";
 pub(super) const FILE_HEADER: u64 = 64;
 pub(super) const RECORD_HEADER: usize = 32;
 /// Released files kept for later use: as many as a checkpoint mostly releases. Each one more is written full of zeros.
@@ -127,16 +135,26 @@ pub struct LogWriter {
     fs: Arc<dyn Fs>,
     file_bytes: u64,
     current: Current,
-    /// Files before the current one that are still needed, oldest first, with their last commit.
-    full: VecDeque<(u64, Txn, u64)>,
+    /// Files before the current one that are still needed, oldest first.
+    full: VecDeque<Full>,
     spares: Vec<(PathBuf, u64)>,
     next_spare: u64,
     epoch: u64,
     /// The last commit written.
     txn: Txn,
+    mark: Arc<Mark>,
     bypasses_cache: bool,
     /// Why nothing can be written any more.
     poison: Option<String>,
+}
+
+/// A file that is not written any more.
+#[derive(Debug)]
+struct Full {
+    path: PathBuf,
+    /// Its last commit.
+    last: Txn,
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -178,6 +196,7 @@ pub struct Unsynced {
     path: PathBuf,
     number: u64,
     len: u64,
+    txn: Txn,
 }
 
 impl Unsynced {
@@ -195,6 +214,7 @@ impl LogWriter {
         let next_spare = spares.len() as u64 + found.number;
         let first_bytes = file_bytes.min(FIRST_FILE_BYTES);
         let epoch = found.epoch + 2;
+        let mark = Arc::new(Mark::open(fs.clone())?);
         let start = FileHeader { first: found.txn.next(), epoch: Some(epoch) };
         let mut begin = |bytes| begin_file(&*fs, &mut spares, found.number + 1, start, bytes, false);
         // On a full disk, so that a database can be opened to remove something.
@@ -204,6 +224,9 @@ impl LogWriter {
             }
             begun => begun?,
         };
+        mark.note(Durable { file: current.number, bytes: FILE_HEADER, txn: found.txn });
+        // Tried again until it works; no file goes before.
+        let _ = mark.write();
         Ok(LogWriter {
             fs,
             file_bytes,
@@ -213,9 +236,16 @@ impl LogWriter {
             next_spare,
             epoch,
             txn: found.txn,
+            mark,
             bypasses_cache: false,
             poison: None,
         })
+    }
+
+    /// What says how much of the log is durable: to be written now and then.
+    #[must_use]
+    pub fn mark(&self) -> &Arc<Mark> {
+        &self.mark
     }
 
     /// Whether files are written past the system's cache from the next one on, if they were written before
@@ -254,7 +284,10 @@ impl LogWriter {
         let number = self.current.number + 1;
         let next = begin_file(&*self.fs, &mut self.spares, number, start, capacity, self.bypasses_cache)?;
         let old = std::mem::replace(&mut self.current, next);
-        self.full.push_back((old.number, self.txn, old.len));
+        self.full.push_back(Full { path: old.path, last: self.txn, bytes: old.len });
+        self.mark.note(Durable { file: number, bytes: FILE_HEADER, txn: self.txn });
+        // A lower bound that is lower for a while: whoever writes it next tries again.
+        let _ = self.mark.write();
         Ok(())
     }
 
@@ -293,13 +326,14 @@ impl LogWriter {
     #[must_use]
     pub fn unsynced(&self) -> Unsynced {
         let Current { number, ref file, ref path, len, .. } = self.current;
-        Unsynced { file: file.clone(), path: path.clone(), number, len }
+        Unsynced { file: file.clone(), path: path.clone(), number, len, txn: self.txn }
     }
 
     /// That, and all before it, was synced.
     pub fn note_synced(&mut self, synced: &Unsynced) {
         if synced.number == self.current.number {
             self.current.durable = self.current.durable.max(synced.len);
+            self.mark.note(Durable { file: synced.number, bytes: synced.len, txn: synced.txn });
         }
     }
 
@@ -326,20 +360,21 @@ impl LogWriter {
     /// Bytes a recovery would have to read.
     #[must_use]
     pub fn byte_count(&self) -> u64 {
-        self.full.iter().map(|f| f.2).sum::<u64>() + self.current.len
+        self.full.iter().map(|f| f.bytes).sum::<u64>() + self.current.len
     }
 
     /// Gives up files with nothing after `txn`. Those kept as spares are used again; failing at that loses nothing.
+    /// The mark names a later file before any goes.
     pub fn release(&mut self, txn: Txn) {
-        while let Some(&(number, last, _)) = self.full.front()
-            && last <= txn
-        {
-            self.full.pop_front();
-            let path = path_of(number);
+        if self.mark.write().is_err() {
+            return;
+        }
+        while let Some(Full { path, .. }) = self.full.pop_front_if(|full| full.last <= txn) {
             let spare = PathBuf::from(FOLDER).join(format!("spare-{:016x}", self.next_spare));
             self.next_spare += 1;
             let len = self.fs.open(&path).and_then(|f| f.len()).unwrap_or(0);
-            if self.spares.len() < SPARES_MAX && len == self.file_bytes && self.fs.rename(&path, &spare).is_ok() {
+            let is_usual = len == self.file_bytes && path.starts_with(FOLDER);
+            if self.spares.len() < SPARES_MAX && is_usual && self.fs.rename(&path, &spare).is_ok() {
                 self.spares.push((spare, len));
             } else {
                 let _ = self.fs.remove(&path);
@@ -415,7 +450,59 @@ fn takes_direct_writes(capacity: u64) -> bool {
 }
 
 pub(super) fn path_of(number: u64) -> PathBuf {
-    PathBuf::from(FOLDER).join(format!("{number:016x}.log"))
+    PathBuf::from(FOLDER).join(format!("{number:016x}"))
+}
+
+/// The files of the log, in order of number.
+pub(super) fn files(fs: &dyn Fs) -> Result<Vec<(u64, PathBuf)>> {
+    let mut files = Vec::new();
+    for (folder, end) in [(OLD_FOLDER, ".log"), (FOLDER, "")] {
+        let names = fs.list(Path::new(folder)).map_err(|e| Error::io("list", Path::new(folder), e))?;
+        let digits = |name: &str| name.strip_suffix(end).filter(|digits| digits.len() == 16).map(str::to_owned);
+        let number = |name: &String| u64::from_str_radix(&digits(name)?, 16).ok();
+        files.extend(names.iter().filter_map(|n| Some((number(n)?, Path::new(folder).join(n)))));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Removes spares: an old use may still be in one; removing is simpler than proving that it cannot matter.
+fn remove_spares(fs: &dyn Fs) -> Result<()> {
+    for folder in [OLD_FOLDER, FOLDER] {
+        let names = fs.list(Path::new(folder)).map_err(|e| Error::io("list", Path::new(folder), e))?;
+        for name in names.iter().filter(|n| n.starts_with("spare-")) {
+            let _ = fs.remove(&Path::new(folder).join(name));
+        }
+    }
+    Ok(())
+}
+
+/// Why a log is not what its mark says: its place and the problem.
+pub(super) fn behind_mark(mark: Durable, files: &[(u64, PathBuf)], txn: Txn) -> Option<(PathBuf, String)> {
+    let at = |number: u64| files.iter().find(|file| file.0 == number).map(|file| file.1.clone());
+    match at(mark.file) {
+        None => {
+            let problem = format!("it is missing, and the log had commits up to {} in it or before it", mark.txn);
+            Some((path_of(mark.file), problem))
+        }
+        Some(path) if txn < mark.txn => {
+            let problem = format!("it ends at commit {txn}, and commits up to {} had been synced", mark.txn);
+            Some((path, problem))
+        }
+        Some(_) => None,
+    }
+}
+
+/// That of a file in a format of a later release.
+fn newer(bytes: &[u8], path: &Path) -> Option<Error> {
+    let version = bytes.strip_prefix(MAGIC_OF_ALL)?.first().filter(|v| v.is_ascii_digit() && **v != MAGIC[7])?;
+    let message = format!(
+        "{} was written by a newer release of Tidalite (format {}; this release reads format {})",
+        path.display(),
+        char::from(*version),
+        char::from(MAGIC[7])
+    );
+    Some(Error::new(ErrorKind::Conflict, message))
 }
 
 fn begin_file(
@@ -462,24 +549,19 @@ pub struct Replayed {
     pub txn: Txn,
     number: u64,
     epoch: u64,
-    files: VecDeque<(u64, Txn, u64)>,
+    files: VecDeque<Full>,
     spares: Vec<(PathBuf, u64)>,
 }
 
 /// Reads every commit after `from`, in order, and makes what was read durable.
 pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Result<()>) -> Result<Replayed> {
-    let names = fs.list(Path::new(FOLDER)).map_err(|e| Error::io("list", Path::new(FOLDER), e))?;
     let mut found = Replayed { txn: from, ..Replayed::default() };
-    for name in names.iter().filter(|n| n.starts_with("spare-")) {
-        let path = PathBuf::from(FOLDER).join(name);
-        // An old use may still be in it; removing is simpler than proving that it cannot matter.
-        let _ = fs.remove(&path);
-    }
-    let numbers: Vec<u64> =
-        names.iter().filter_map(|n| u64::from_str_radix(n.strip_suffix(".log")?, 16).ok()).collect();
+    remove_spares(fs)?;
+    let mark = mark::read(fs)?.unwrap_or_default();
+    let files = files(fs)?;
     let mut unsure: Vec<(Arc<dyn File>, PathBuf, Vec<u8>)> = Vec::new();
-    for (i, &number) in numbers.iter().enumerate() {
-        let path = path_of(number);
+    for (i, (number, path)) in files.iter().enumerate() {
+        let (number, path) = (*number, path.clone());
         let file = fs.open_write(&path).map_err(|e| Error::io("open", &path, e))?;
         let mut bytes = vec![0; file.len().map_err(|e| Error::io("read", &path, e))? as usize];
         file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
@@ -487,7 +569,11 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Res
         let Some(header) = FileHeader::read(&bytes, number) else {
             // The header is synced before the first record is written.
             let is_record = |at: usize| is_of_file(&bytes, at, number) && read_record(&bytes, at, number).is_some();
-            if i + 1 == numbers.len() && !(0..bytes.len()).step_by(8).any(is_record) {
+            if let Some(error) = newer(&bytes, &path) {
+                return Err(error);
+            }
+            let is_last = i + 1 == files.len() && number > mark.file;
+            if is_last && !(0..bytes.len()).step_by(8).any(is_record) {
                 // A crash came between giving the file its name and its header.
                 let _ = fs.remove(&path);
                 break;
@@ -506,7 +592,7 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Res
         // Even if no record of it is left: epochs only grow.
         found.epoch = found.epoch.max(header.epoch_before().unwrap_or(0));
         let len = replay_file(&bytes, number, header, &path, &mut found, &mut visit)?;
-        found.files.push_back((number, found.txn, len));
+        found.files.push_back(Full { path: path.clone(), last: found.txn, bytes: len });
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         if len > FILE_HEADER {
             // A commit is written to a file only once those before it are durable.
@@ -514,6 +600,9 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Res
         }
         bytes.truncate(len as usize);
         unsure.push((file, path, bytes));
+    }
+    if let Some((path, problem)) = (mark.file > 0).then(|| behind_mark(mark, &files, found.txn)).flatten() {
+        return Err(Error::corrupt(format!("{} is corrupt: {problem}", path.display())));
     }
     // Rows that will be shown must not vanish in a power loss that comes after. The last file with commits was perhaps
     // left after a failed sync, as was the header of one behind it that could not be begun; then the system shows bytes

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`columns`] a column as bytes; [`record`] a commit as bytes; [`gathered`] rows of many
 //! commits read as one run; [`log`] files of records: appended,
-//! synced, replayed, recycled; [`checkpoint`] what lets go of old ones; [`inspect`] the log read without
+//! synced, replayed, recycled; [`mark`] how much of it is durable, said elsewhere; [`checkpoint`] what lets go of old ones; [`inspect`] the log read without
 //! touching it.
 
 pub mod checkpoint;
@@ -10,4 +10,5 @@ pub mod columns;
 pub mod gathered;
 pub mod inspect;
 pub mod log;
+pub mod mark;
 pub mod record;

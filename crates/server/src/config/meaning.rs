@@ -5,9 +5,9 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
-use tidalite::DatabaseConfig;
 use tidalite::config::Durability;
 use tidalite::types::TimeUnit;
+use tidalite::DatabaseConfig;
 
 /// Names the setting, the value and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +85,7 @@ impl Config {
         database.merge_threads = read.parsed("merge.threads", |t| auto(t, database.merge_threads))?;
         database.merge_lag_max = read.parsed("merge.lag_max", duration)?;
         database.seal_after = read.parsed("seal.after", duration)?;
+        database.ttl_jump_wait = read.parsed("ttl.jump_wait", duration)?;
         database.query_memory_bytes = read.parsed("query.memory_bytes", bytes)?;
         database.transaction_bytes = read.parsed("transaction.bytes_max", bytes)?;
         database.cache_bytes = read.parsed("cache.bytes", |t| auto_bytes(t, database.cache_bytes))?;

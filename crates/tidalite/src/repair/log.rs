@@ -8,11 +8,14 @@ use crate::Result;
 use crate::jobs::{reconcile, staged_ops};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_ingest::recover::recover;
 use tidalite_ingest::wal::checkpoint::CheckpointWriter;
 use tidalite_ingest::wal::inspect::{Inspected, LogDamage, inspect};
+use tidalite_ingest::wal::log::FOLDER;
+use tidalite_ingest::wal::mark;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::overlay::OverlayFs;
 use tidalite_storage::manifest::{Change, Checkpoint, Manifest, State};
@@ -59,11 +62,16 @@ pub(super) fn repair(
     changes.push(Change::Checkpoint(Checkpoint { txn: last, file: number }));
     manifest.edit(&changes)?;
     drop(above);
+    // Before the files that it speaks of.
+    mark::remove(&**fs)?;
     // The damaged ones first: what is before them is sound by itself.
     for file in found.files.iter().skip(damage.file).chain(found.files.iter().take(damage.file)) {
-        fs.remove(file).map_err(|e| io("remove", file, e))?;
+        match fs.remove(file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            removed => removed.map_err(|e| io("remove", file, e))?,
+        }
     }
-    fs.sync_dir(Path::new("log")).map_err(|e| io("sync", Path::new("log"), e))?;
+    fs.sync_dir(Path::new(FOLDER)).map_err(|e| io("sync", Path::new(FOLDER), e))?;
     report.done.push(why.lines().next().unwrap_or_default().to_owned());
     report.lost.extend(lost);
     Ok(())
@@ -75,11 +83,13 @@ type Persisted = tidalite_ingest::recover::Persisted;
 fn recovered(fs: &Arc<dyn Fs>, found: &Inspected, damage: &LogDamage) -> Result<(Arc<dyn Fs>, Tables, Persisted)> {
     let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
     let io = |action: &str, path: &Path, e| Error::io(action, path, e);
+    // It speaks of what is left out here.
+    mark::remove(&*above)?;
     for (index, path) in found.files.iter().enumerate().skip(damage.file) {
         if index == damage.file && damage.at > 0 {
             let file = above.open_write(path).map_err(|e| io("open", path, e))?;
             file.set_len(damage.at).map_err(|e| io("truncate", path, e))?;
-        } else {
+        } else if above.open(path).is_ok() {
             above.remove(path).map_err(|e| io("remove", path, e))?;
         }
     }
@@ -94,7 +104,7 @@ fn last_known(found: &Inspected, damage: &LogDamage, state: &State) -> Txn {
     let tables =
         state.tables.values().flat_map(|t| [t.merged, t.taken.map_or(Txn(0), |taken| taken.upto), t.schema_txn]);
     let behind = damage.behind.keys().copied();
-    tables.chain(behind).chain([found.txn, state.checkpoint.txn]).max().unwrap_or(Txn(0))
+    tables.chain(behind).chain([found.txn, found.mark.txn, state.checkpoint.txn]).max().unwrap_or(Txn(0))
 }
 
 /// The text that goes with the files, and the rows that are gone.
@@ -105,7 +115,7 @@ fn losses(
     names: &BTreeMap<TableId, String>,
 ) -> (String, Vec<Lost>) {
     let file = found.files[damage.file].display();
-    let last = damage.behind.keys().copied().max().unwrap_or(found.txn.next());
+    let last = damage.behind.keys().copied().chain([found.txn.next(), found.mark.txn]).max().unwrap_or_default();
     let span = if last == found.txn.next() {
         format!("commit {last}")
     } else {
@@ -133,8 +143,7 @@ fn losses(
         let of = format!("a deletion in commit {txn} of the log: rows that it deleted are back");
         lost.push(Lost { table: name.to_owned(), of, ..Lost::default() });
     }
-    let unknown = (found.txn.0 + 1..=last.0).filter(|txn| !damage.behind.contains_key(&Txn(*txn)));
-    let unknown: Vec<String> = unknown.map(|txn| txn.to_string()).collect();
+    let unknown = unknown(found.txn, last, damage);
     if !unknown.is_empty() {
         let _ = writeln!(why, "of these nothing can be made out: commits {}", unknown.join(", "));
     }
@@ -148,4 +157,20 @@ fn losses(
         lost.push(Lost { of, ..Lost::default() });
     }
     (why, lost)
+}
+
+/// The commits behind `from` up to `to` that are not whole in the log, as numbers and ranges of them.
+fn unknown(from: Txn, to: Txn, damage: &LogDamage) -> Vec<String> {
+    let mut spans = Vec::new();
+    let mut next = from.0 + 1;
+    let known = damage.behind.keys().map(|txn| txn.0).filter(|txn| *txn > from.0 && *txn <= to.0);
+    for end in known.chain([to.0 + 1]) {
+        match end - next {
+            0 => {}
+            1 => spans.push(next.to_string()),
+            _ => spans.push(format!("{next} to {}", end - 1)),
+        }
+        next = end + 1;
+    }
+    spans
 }

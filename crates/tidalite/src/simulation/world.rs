@@ -13,6 +13,7 @@ use crate::{Database, DatabaseConfig, Error, ErrorKind, Isolation};
 use futures::executor::block_on;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tidalite_ingest::wal::log::FOLDER;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
 use tidalite_storage::late::late_of;
@@ -414,13 +415,15 @@ impl World {
         self.counts.failures += failed.len() as u64;
         let breaks = |what: &str| ["write", "sync"].contains(&what);
         self.could_not_read = failed.iter().any(|op| ["open", "list", "len", "read"].contains(&op.what));
-        self.is_broken |= failed.iter().any(|op| op.path.starts_with("log") && breaks(op.what));
+        self.is_broken |= failed.iter().any(|op| op.path.starts_with(FOLDER) && breaks(op.what));
         !failed.is_empty() || self.is_broken || self.fs.is_crashed()
     }
 
     /// The end of a merge or checkpoint.
     fn job(&mut self, result: crate::Result<()>) -> Result<(), String> {
         self.counts.calls += 1;
+        // As the thread of jobs does now and then; what fails is tried again.
+        let _ = self.db.as_ref().map(|db| db.shared().log_mark.write());
         let may_fail = self.note_failures();
         match result {
             Err(error) if !may_fail || error.kind != ErrorKind::Unavailable && error.kind != ErrorKind::NotFound => {
@@ -523,7 +526,7 @@ impl World {
     /// What was read; nothing when reading failed because the disk did.
     fn tried<T>(&mut self, found: Result<T, String>) -> Result<Option<T>, String> {
         let failed = self.fs.take_failed();
-        self.is_broken |= failed.iter().any(|op| op.path.starts_with("log"));
+        self.is_broken |= failed.iter().any(|op| op.path.starts_with(FOLDER));
         match found {
             Ok(found) => Ok(Some(found)),
             Err(_) if !failed.is_empty() || self.fs.is_crashed() => Ok(None),
