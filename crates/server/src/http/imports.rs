@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 use tidalite::import::{
-    Bad, CsvPlan, Encoding, ImportOptions, OPTIONS, OnBad, Progress, Reader, Text, TextOptions, findings, format_of,
-    import_csv, parse_csv,
+    Bad, CsvPlan, Encoding, ImportOptions, OPTIONS, OnBad, Progress, RATIO_MAX, Reader, Text, TextOptions, findings,
+    format_of, import_csv, parse_csv,
 };
 use tidalite::types::command::CreateTable;
 use tidalite::types::{Batch, ColumnType, Command, PartitionBy, TableSchema};
@@ -113,7 +113,7 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
             let as_json = params.get("fmt") == Some("json");
             import(&params, &head.headers, body, shared).await.map_err(|e| (e, as_json)).map(|a| (a, as_json))
         }
-        Err(message) => Err((Error::new(ErrorKind::Invalid, message), false)),
+        Err(message) => Err((Error::new(ErrorKind::Invalid, message).into(), false)),
     };
     match result {
         Ok((answer, as_json)) => {
@@ -121,11 +121,11 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
             add(&shared.counters.http.commits, 1);
             shown(StatusCode::OK, &answer, as_json)
         }
-        Err((error, as_json)) => {
+        Err((Refused(status, error), as_json)) => {
             add(&shared.counters.http.errors, 1);
             tracing::info!(%error, "refused an import");
             let answer = Answer { status: with_hint(&error), line: error.line, ..Answer::default() };
-            shown(http_status(error.kind), &answer, as_json)
+            shown(status, &answer, as_json)
         }
     }
 }
@@ -159,7 +159,22 @@ fn shown(status: StatusCode, answer: &Answer, as_json: bool) -> Response<Body> {
     text_response(status, text)
 }
 
-async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &Arc<Shared>) -> Result<Answer> {
+/// Why nothing was imported, and the status that says so.
+struct Refused(StatusCode, Error);
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused(http_status(error.kind), error)
+    }
+}
+
+impl From<body::BodyError> for Refused {
+    fn from(error: body::BodyError) -> Refused {
+        Refused(error.status(), error.into_error())
+    }
+}
+
+async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &Arc<Shared>) -> Result<Answer, Refused> {
     // Before the body, so that a piece whose body breaks off ends the import.
     let turn = match (params.get("import"), params.get("piece")) {
         (Some(import), Some(piece)) => Some(shared.turns.enter(import, number("piece", piece)?)?),
@@ -173,7 +188,7 @@ async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &A
         bytes.extend_from_slice(piece);
         Ok(())
     });
-    read.await.map_err(body::BodyError::into_error)?;
+    read.await?;
     let content_type = headers.get(CONTENT_TYPE).and_then(|t| t.to_str().ok()).unwrap_or_default();
     let form = match boundary(content_type) {
         Some(boundary) => Form::parse(&bytes, &boundary)?,
@@ -190,7 +205,7 @@ async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &A
     let database = shared.database.clone();
     let answer = blocking(move || finish(&database, ready, turn)).await;
     drop(share);
-    answer
+    Ok(answer?)
 }
 
 async fn blocking<T: Send + 'static>(run: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
@@ -259,6 +274,7 @@ fn options(params: &Params, form: &Form, charset: Option<&str>) -> Result<Import
         on_bad: on_bad(params.get("atomicity").filter(|t| !t.is_empty()))?,
         ..ImportOptions::default()
     };
+    options.text.ratio_max = Some(RATIO_MAX);
     options.known.has_header = params.is_on("forceHeader").then_some(true);
     options.ignores_extra = params.is_on("skipLev");
     for (name, value) in params.iter() {

@@ -20,7 +20,7 @@ mod text;
 mod window;
 
 pub use options::{GivenColumns, ImportOption, ImportOptions, OPTIONS, column_type, columns, delimiter, findings};
-pub use text::{Compression, Encoding, Text, TextForm, TextOptions};
+pub use text::{Compression, Encoding, RATIO_MAX, Text, TextForm, TextOptions};
 
 pub use pieces::{Piece, Pieces, RECORD_BYTES_MAX, Reader};
 pub use pipeline::{Bad, Progress, import_csv, parse_csv};

@@ -1,5 +1,6 @@
 //! A text in pieces that end where records do.
 
+use super::text::unreadable;
 use crate::{Error, ErrorKind, Result};
 use std::io::Read;
 use tidalite_ingest::csv::{CsvFormat, Splitter, lines_of};
@@ -92,6 +93,6 @@ impl Iterator for Pieces {
 /// Reads so many bytes more; true at the end of the file.
 fn fill(reader: &mut Reader, held: &mut Vec<u8>, bytes: usize) -> Result<bool> {
     let read = reader.take(bytes as u64).read_to_end(held);
-    let read = read.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not be read: {e}")))?;
+    let read = read.map_err(|e| unreadable(&e))?;
     Ok(read < bytes)
 }

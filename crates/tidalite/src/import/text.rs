@@ -9,6 +9,8 @@ use crate::{Error, ErrorKind, Result};
 use flate2::read::MultiGzDecoder;
 use std::fmt;
 use std::io::{BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Number of bytes from which compression and encoding are detected.
 const PEEK_BYTES: usize = 4 << 10;
@@ -98,7 +100,14 @@ impl fmt::Display for Compression {
 pub struct TextOptions {
     pub encoding: Option<Encoding>,
     pub compression: Option<Compression>,
+    /// Bytes of text for each compressed one, past the first [`FREE_BYTES`]; `None` for any number.
+    pub ratio_max: Option<u64>,
 }
+
+/// Text of a compressed file that has no limit of the ratio.
+pub const FREE_BYTES: u64 = 64 << 20;
+/// What gzip can make of a byte at most, about: a server takes no more from a client.
+pub const RATIO_MAX: u64 = 1000;
 
 /// Encoding, compression and line ends of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,9 +163,15 @@ impl Text {
         let compression = options.compression.unwrap_or_else(|| compression_of(&first));
         let mut reader: Reader = Box::new(Cursor::new(first.clone()).chain(raw));
         if compression != Compression::None {
-            reader = match compression {
-                Compression::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 20, reader))),
-                _ => Box::new(zstd::stream::read::Decoder::new(reader).map_err(|e| unreadable(&e))?),
+            let compressed = Arc::new(AtomicU64::new(0));
+            let counted = Counted { inner: reader, bytes: compressed.clone() };
+            let text: Reader = match compression {
+                Compression::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 20, counted))),
+                _ => Box::new(zstd::stream::read::Decoder::new(counted).map_err(|e| unreadable(&e))?),
+            };
+            reader = match options.ratio_max {
+                Some(ratio_max) => Box::new(Decompressed { inner: text, compressed, bytes: 0, ratio_max }),
+                None => text,
             };
             first = read_up_to(&mut reader, PEEK_BYTES)?;
             reader = Box::new(Cursor::new(first.clone()).chain(reader));
@@ -208,8 +223,50 @@ impl Text {
     }
 }
 
-fn unreadable(error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("could not be read: {error}"))
+/// Counts the bytes that are read.
+struct Counted {
+    inner: Reader,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes.fetch_add(count as u64, Relaxed);
+        Ok(count)
+    }
+}
+
+/// Ends a text that grows beyond what its compressed bytes may become, while it is decompressed.
+struct Decompressed {
+    inner: Reader,
+    compressed: Arc<AtomicU64>,
+    bytes: u64,
+    ratio_max: u64,
+}
+
+impl Read for Decompressed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes += count as u64;
+        let compressed = self.compressed.load(Relaxed);
+        if self.bytes > FREE_BYTES.max(compressed.saturating_mul(self.ratio_max)) {
+            let message = format!(
+                "{compressed} compressed bytes become more than {} times as many bytes of text, which is not allowed",
+                self.ratio_max
+            );
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
+        }
+        Ok(count)
+    }
+}
+
+/// Bytes that are broken stay so: trying again does not help.
+pub(super) fn unreadable(error: &std::io::Error) -> Error {
+    use std::io::ErrorKind::{InvalidData, InvalidInput};
+    let is_broken = matches!(error.kind(), InvalidData | InvalidInput);
+    let kind = if is_broken { ErrorKind::Invalid } else { ErrorKind::Unavailable };
+    Error::new(kind, format!("could not be read: {error}"))
 }
 
 fn read_up_to(reader: &mut Reader, bytes: usize) -> Result<Vec<u8>> {
@@ -444,7 +501,7 @@ mod tests {
     use std::io::Write;
 
     fn opened(bytes: &[u8], encoding: Option<Encoding>) -> Result<(String, TextForm)> {
-        let options = TextOptions { encoding, compression: None };
+        let options = TextOptions { encoding, ..TextOptions::default() };
         let text = Text::open(Box::new(Cursor::new(bytes.to_vec())), &options)?;
         let form = text.form;
         let mut out = Vec::new();
@@ -525,5 +582,27 @@ mod tests {
         assert_eq!(text.head.len(), 8 << 20);
         text.grow(256 << 20, |head| head.contains(&b'\n')).unwrap();
         assert_eq!((text.head.len(), text.is_whole), (long.len(), true));
+    }
+
+    #[test]
+    fn a_bomb_is_stopped_while_it_is_decompressed() {
+        // 80 MiB of one line, 1.6 of them at most without a limit of the ratio.
+        let text = "a,b\n".repeat(20 << 20);
+        let zstd = zstd::stream::encode_all(text.as_bytes(), 1).unwrap();
+        assert!(zstd.len() < 40 << 10, "{}", zstd.len());
+        let read = |ratio_max| {
+            let options = TextOptions { ratio_max, ..TextOptions::default() };
+            let mut reader = Text::open(Box::new(Cursor::new(zstd.clone())), &options)?.into_reader(0);
+            std::io::copy(&mut reader, &mut std::io::sink()).map_err(|e| unreadable(&e))
+        };
+        assert_eq!(read(None).unwrap(), text.len() as u64);
+        let error = read(Some(RATIO_MAX)).unwrap_err();
+        assert!(error.kind == ErrorKind::Invalid && error.message.contains("1000 times as many"), "{error}");
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, b"a,b\n1,2\n").unwrap();
+        let mut broken = gzip.finish().unwrap();
+        broken[12] ^= 0xff;
+        let error = Text::open(Box::new(Cursor::new(broken)), &TextOptions::default()).err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Invalid, "{error}");
     }
 }

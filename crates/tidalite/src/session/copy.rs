@@ -6,7 +6,7 @@
 
 use super::{Changed, Host, Session, copy_text, write};
 use crate::import::{
-    Bad, Compression, CsvPlan, Encoding, ImportOptions, OnBad, Progress, Text, TextOptions, import_csv,
+    Bad, Compression, CsvPlan, Encoding, ImportOptions, OnBad, Progress, RATIO_MAX, Text, TextOptions, import_csv,
 };
 use crate::{Error, ErrorKind, Result};
 use futures::executor::block_on;
@@ -81,7 +81,7 @@ pub(crate) fn rows_in(
         let plain = copy_text::Plain::new(text.into_reader(0), copy.delimiter, copy.null.as_deref());
         text = Text::open(
             Box::new(plain),
-            &TextOptions { encoding: Some(Encoding::Utf8), compression: Some(Compression::None) },
+            &TextOptions { encoding: Some(Encoding::Utf8), compression: Some(Compression::None), ratio_max: None },
         )?;
     }
     let schema = host.snapshots(&[&table.text]).pop().flatten().map(|found| found.schema.clone());
@@ -134,6 +134,7 @@ pub(crate) fn import_options(copy: &Copy) -> Result<ImportOptions> {
     let is_file = matches!(copy.place, CopyPlace::File(_));
     let mut options = ImportOptions { partition_by: copy.partition_by, ..ImportOptions::default() };
     options.on_bad = if copy.skips_bad { OnBad::Skip } else { OnBad::Abort };
+    options.text.ratio_max = (!is_file).then_some(RATIO_MAX);
     let known = &mut options.known;
     known.delimiter = if is_text { Some(b',') } else { copy.delimiter.or((!is_file).then_some(b',')) };
     known.has_header = copy.header.or((is_text || !is_file).then_some(false));
