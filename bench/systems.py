@@ -197,7 +197,7 @@ class Tidalite(System):
         self.durability = "sync (the default): acknowledged rows are synced; staging limit 224 MiB" + (f", {delay} ms added to every sync" if delay else "")
 
     def command(self):
-        return [self.binary, "serve", "--data", str(self.data), "--http", f"{HOST}:{self.http_port}",
+        return [self.binary, "serve", "--data", str(self.data), "--files-roots", "/", "--http", f"{HOST}:{self.http_port}",
                 "--pg", "off", "--ilp", f"{HOST}:{self.ilp_port}", "--health", f"{HOST}:{self.health_port}"]
 
     def metrics(self):

@@ -51,12 +51,16 @@ class SqlError(Exception):
         self.status, self.answer = status, answer
 
 
+# Tests read and write files where they like; what a server allows by itself is what `env` says otherwise.
+ANY_FILE = {"TIDALITE_FILES_ROOTS": "/", "TIDALITE_FILES_HOSTS": "*", "TIDALITE_FILES_PRIVATE_ADDRESSES": "true"}
+
+
 class Server:
     def __init__(self, folder, prefix=(), env=None, authority=None):
         self.folder = Path(folder)
         self.data = self.folder / "data"
         self.log = self.folder / "server.log"
-        self.prefix, self.env = list(prefix), env or {}
+        self.prefix, self.env = list(prefix), {**ANY_FILE, **(env or {})}
         # A file of certificates to trust: then HTTP is encrypted.
         self.authority = authority
         self.process = None

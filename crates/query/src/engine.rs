@@ -21,6 +21,7 @@ mod parquet_format;
 mod pivots;
 mod planners;
 mod plans;
+pub mod spill;
 mod views;
 mod written;
 
@@ -38,13 +39,13 @@ use crate::scan::several::Compiles;
 use crate::scan::table::NativeTable;
 use crate::statement::{Name, Partitions, Query};
 use crate::tables::{CATALOG, SCHEMA};
-use crate::{CancelToken, Catalog, Error, Result, dialect, door, plan};
+use crate::{CancelToken, Catalog, Error, FileAccess, Result, dialect, door, plan};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::config::ConfigOptions;
 use datafusion::execution::context::SessionState;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
@@ -83,6 +84,8 @@ pub struct EngineConfig {
     pub query_memory_bytes: usize,
     /// Whether queries may read files of this machine and URLs.
     pub reads_files: bool,
+    /// Which files and URLs.
+    pub access: FileAccess,
     /// Whether operators of ours take the place of the general ones where they can.
     pub fast_operators: bool,
     /// Whether long conditions over many rows become machine code; not without the operators of ours.
@@ -93,6 +96,8 @@ pub struct EngineConfig {
     pub uses_binder: bool,
     /// Where spilled files go; `None` for the system's folder for temporary files.
     pub spill_folder: Option<PathBuf>,
+    /// Bytes of spilled files of all queries.
+    pub spill_bytes_max: u64,
 }
 
 /// Made once for a database.
@@ -111,6 +116,7 @@ pub struct Engine {
     environment: Arc<RuntimeEnv>,
     query_memory_bytes: usize,
     reads_files: bool,
+    access: FileAccess,
     fast_operators: bool,
     uses_views: bool,
     uses_binder: bool,
@@ -171,11 +177,9 @@ impl Engine {
         let runtime = threads("query", config.threads, ask_for_long_turns)?;
         let control = threads("query-control", config.threads.max(CONTROL_THREADS_MIN), || {})?;
         let planning = threads("query-plan", config.threads.max(PLANNING_THREADS_MIN), || {})?;
-        let mode = config
-            .spill_folder
-            .clone()
-            .map_or(DiskManagerMode::OsTmpDirectory, |folder| DiskManagerMode::Directories(vec![folder]));
-        let disk = DiskManagerBuilder::default().with_mode(mode);
+        let folder = config.spill_folder.clone().unwrap_or_else(std::env::temp_dir);
+        let spills = Arc::new(spill::Spills::new(folder, config.spill_bytes_max));
+        let disk = DiskManagerBuilder::default().with_temp_file_factory(Arc::new(spill::Factory(spills)));
         let environment = RuntimeEnvBuilder::new().with_disk_manager_builder(disk).build_arc()?;
         let base = SessionStateBuilder::new()
             .with_config(settings(config))
@@ -223,6 +227,7 @@ impl Engine {
             environment,
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.reads_files,
+            access: config.access.clone(),
             fast_operators: config.fast_operators,
             uses_views: config.uses_views,
             uses_binder: config.uses_binder,
@@ -825,7 +830,9 @@ mod tests {
             compiles: true,
             uses_views: false,
             uses_binder: true,
+            access: FileAccess::unrestricted(),
             spill_folder: None,
+            spill_bytes_max: 100 << 30,
         };
         let engine = Engine::new(&config).expect("threads start");
         let panicked = futures::executor::block_on(engine.spawn(async { panic!("a bug") }.boxed()));

@@ -3,8 +3,10 @@
 mod reworded;
 mod types;
 
+use crate::engine::spill;
 use crate::names::without_side;
 use datafusion::common::{DataFusionError, SchemaError};
+use parquet::errors::ParquetError;
 use std::sync::Arc;
 use tidalite_types::{ErrorKind, SqlState};
 
@@ -133,6 +135,7 @@ fn from_datafusion(error: &DataFusionError) -> Error {
             Some(ours) => ours.clone(),
             None => match inner.downcast_ref::<DataFusionError>() {
                 Some(theirs) => from_datafusion(theirs),
+                None if inner.is::<ParquetError>() => Error::invalid(worded(&inner.to_string())),
                 None => unknown(&inner.to_string()),
             },
         },
@@ -140,6 +143,8 @@ fn from_datafusion(error: &DataFusionError) -> Error {
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => from_datafusion(inner),
         DataFusionError::Shared(inner) => from_datafusion(Arc::as_ref(inner)),
         DataFusionError::Collection(errors) if !errors.is_empty() => from_datafusion(&errors[0]),
+        // What a file of the user holds.
+        DataFusionError::ParquetError(error) => Error::invalid(worded(&error.to_string())),
         DataFusionError::SchemaError(error, _) => from_schema(error),
         DataFusionError::SQL(error, _) => Error::invalid(worded(&error.to_string())),
         DataFusionError::Plan(message) => from_plan(message),
@@ -150,6 +155,9 @@ fn from_datafusion(error: &DataFusionError) -> Error {
         DataFusionError::ResourcesExhausted(message) => {
             Error::new(ErrorKind::Unavailable, format!("out of memory for this query: {}", worded(message)))
                 .with_hint("raise the memory limit of queries, or ask for less at a time")
+        }
+        DataFusionError::IoError(error) if spill::ours(error).is_some() => {
+            spill::ours(error).cloned().unwrap_or_else(|| Error::internal(error.to_string()))
         }
         DataFusionError::IoError(error) => Error::new(ErrorKind::Unavailable, worded(&error.to_string())),
         other => unknown(&other.strip_backtrace()),
@@ -177,6 +185,9 @@ fn from_arrow(error: &arrow::error::ArrowError) -> Error {
             Some(theirs) => from_datafusion(theirs),
             None => unknown(&inner.to_string()),
         },
+        ArrowError::IoError(_, error) if spill::ours(error).is_some() => {
+            spill::ours(error).cloned().unwrap_or_else(|| Error::internal(error.to_string()))
+        }
         ArrowError::DivideByZero => Error::invalid("division by zero").with_code(SqlState::DIVISION_BY_ZERO),
         ArrowError::CastError(m)
         | ArrowError::ParseError(m)

@@ -1,13 +1,14 @@
 //! SQL in, record batches out. The only crate that depends on DataFusion.
 //!
 //! Reading order: [`dialect`] parses text to a [`statement`]; [`names`] compares names without case; [`parameters`]
-//! binds values; [`binder`] builds plans of syntax trees; [`catalog`] is the view of the database that a query gets; [`tables`] presents it as DataFusion's
-//! catalog, [`pg_catalog`] as PostgreSQL's; [`functions`] are our own; [`engine`] plans and runs; [`plan`] rewrites
+//! binds values; [`binder`] builds plans of syntax trees; [`catalog`] is the view of the database that a query gets;
+//! [`tables`] presents it as DataFusion's catalog, [`pg_catalog`] as PostgreSQL's; [`functions`] are our own; [`engine`] plans and runs; [`plan`] rewrites
 //! plans; [`calendar`] has strides, time zones and time intervals; [`exec`] has operators; [`scan`] reads tables,
-//! [`frame`] reads batches of the caller; [`export`] writes files; [`door`] converts columns to Arrow and back;
-//! [`cancel`], [`error`].
+//! [`frame`] reads batches of the caller; [`access`] is which files and hosts may be reached; [`export`] writes files;
+//! [`door`] converts columns to Arrow and back; [`cancel`], [`error`].
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod binder;
 mod calendar;
 pub mod cancel;
@@ -29,8 +30,9 @@ mod scan;
 pub mod statement;
 mod tables;
 
-pub use cancel::CancelToken;
+pub use access::FileAccess;
 pub use calendar::zone::TimeZone;
+pub use cancel::CancelToken;
 pub use catalog::{
     ActivityEntry, Catalog, MergeWork, OverView, SessionContext, SettingChange, TableMetrics, ViewMetrics,
 };

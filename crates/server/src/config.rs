@@ -327,6 +327,23 @@ pub const SETTINGS: &[Setting] = &[
         "Memory for the operators of one query.",
     ),
     setting(
+        "spill.folder",
+        "spill-folder",
+        "DIR",
+        "",
+        "a folder",
+        "Where queries write what their memory has no room for; `spill` in the data folder when nothing is given. Files that \
+         a killed server left there are removed at the next start, and no others.",
+    ),
+    setting(
+        "spill.bytes_max",
+        "spill-bytes-max",
+        "BYTES",
+        "100GiB",
+        BYTES,
+        "What these files of all queries may take together; a query that wants more fails with 53100.",
+    ),
+    setting(
         "transaction.bytes_max",
         "transaction-bytes-max",
         "BYTES",
@@ -342,7 +359,7 @@ pub const SETTINGS: &[Setting] = &[
         "BOOL",
         "true",
         YES_NO,
-        "Whether read_csv, read_parquet and COPY … FROM may read files of this machine and URLs, as the user the database runs as.",
+        "Whether read_csv, read_parquet and COPY … FROM may read files of this machine in files.roots and URLs of files.hosts, as the user the database runs as.",
     ),
     setting(
         "query.writes_files",
@@ -350,7 +367,34 @@ pub const SETTINGS: &[Setting] = &[
         "BOOL",
         "false",
         YES_NO,
-        "Whether COPY … TO may write files of this machine, any that the user may whom the database runs as.",
+        "Whether COPY … TO may write files of this machine in files.roots, as the user the database runs as.",
+    ),
+    setting(
+        "files.roots",
+        "files-roots",
+        "DIR,…",
+        "",
+        "absolute paths of folders, separated by commas (in the file: a list)",
+        "Folders that read_csv, read_parquet, COPY and BACKUP may use; none when nothing is given. Symbolic links and .. are \
+         resolved first. / allows every file that the user may use whom the database runs as.",
+    ),
+    setting(
+        "files.hosts",
+        "files-hosts",
+        "HOST,…",
+        "",
+        "hosts such as example.com, *.example.com or example.com:8443, buckets such as s3://bucket/prefix, or * for all, \
+         separated by commas (in the file: a list)",
+        "Hosts and buckets that read_csv, read_parquet, COPY and BACKUP may reach; none when nothing is given.",
+    ),
+    setting(
+        "files.private_addresses",
+        "files-private-addresses",
+        "BOOL",
+        "false",
+        YES_NO,
+        "Whether http:// and https:// URLs in SQL may lead to addresses of private networks and of this machine. Addresses \
+         are compared when a connection is made, those of redirects as well.",
     ),
     setting(
         "query.fast_operators",

@@ -87,6 +87,18 @@ pub(crate) fn backup(shared: &Shared, to: &str, go_on: GoOn<'_>) -> Result<Backu
         return Err(Error::new(ErrorKind::Invalid, format!("{to} is no absolute path and no URL")));
     }
     let is_folder = to.starts_with("file://") || !to.contains("://");
+    let allowed;
+    let to = match is_folder {
+        true => {
+            allowed = shared.config.file_access.path(to)?.to_string_lossy().into_owned();
+            &allowed
+        }
+        false => {
+            shared.config.file_access.url(to)?;
+            to
+        }
+    };
+    let path = Path::new(to);
     let inside = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a.starts_with(b)));
     if is_folder && path.ancestors().any(|above| inside(above, &shared.config.data)) {
         return Err(Error::new(ErrorKind::Invalid, "a backup inside of the data folder would be lost with it"));

@@ -3,6 +3,7 @@
 use crate::machine;
 use std::path::PathBuf;
 use std::time::Duration;
+use tidalite_query::FileAccess;
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,10 @@ pub struct DatabaseConfig {
     pub ttl_jump_wait: Duration,
     /// Memory for one query's operators; what does not fit fails or spills.
     pub query_memory_bytes: usize,
+    /// Where operators write what memory has no room for; `None` for `spill` in the data folder.
+    pub spill_folder: Option<PathBuf>,
+    /// Bytes of these files, of all queries together.
+    pub spill_bytes_max: u64,
     /// Memory for blocks of segments; a quarter of what there is unless told otherwise.
     pub cache_bytes: usize,
     /// Committed rows in memory; past it writers wait for the merge.
@@ -53,6 +58,8 @@ pub struct DatabaseConfig {
     pub query_reads_files: bool,
     /// Whether COPY may write files of this machine.
     pub query_writes_files: bool,
+    /// Which files and hosts statements may reach, of those that they may read and write at all; backups, too.
+    pub file_access: FileAccess,
     /// Whether operators of ours take the place of the general ones where they can.
     pub query_fast_operators: bool,
     /// Whether long conditions on several columns become machine code where many rows are asked.
@@ -92,6 +99,8 @@ impl DatabaseConfig {
             seal_after: Duration::from_secs(600),
             ttl_jump_wait: Duration::from_secs(24 * 3600),
             query_memory_bytes: 2 << 30,
+            spill_folder: None,
+            spill_bytes_max: 100 << 30,
             cache_bytes: machine::memory_bytes().map_or(CACHE_BYTES, |all| (all / CACHE_PART).max(CACHE_BYTES_MIN)),
             staging_bytes: 256 << 20,
             log_bytes: 512 << 20,
@@ -100,6 +109,7 @@ impl DatabaseConfig {
             query_timeout: Duration::ZERO,
             query_reads_files: true,
             query_writes_files: true,
+            file_access: FileAccess::unrestricted(),
             query_fast_operators: true,
             query_compiles: true,
             query_use_materialized_views: false,
@@ -108,6 +118,12 @@ impl DatabaseConfig {
             overlap_syncs_from: Some(Duration::from_millis(1)),
             has_background_jobs: true,
         }
+    }
+
+    /// Where spilled files go; `None` for the system's folder for temporary files, where there is no data folder.
+    pub(crate) fn spill_folder(&self) -> Option<PathBuf> {
+        let within = || Some(self.data.join("spill")).filter(|_| !self.data.as_os_str().is_empty());
+        self.spill_folder.clone().or_else(within)
     }
 
     /// Whether the log is written past the system's cache, where no sync would have to write it.

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tidalite_ingest::recover::{Recovered, recover};
+use tidalite_query::engine::spill;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::manifest::Manifest;
@@ -73,6 +74,8 @@ impl Database {
     /// Opens or creates the folder, replays the log and starts the background threads. Blocks.
     pub fn open(config: DatabaseConfig) -> Result<Database> {
         let lock = folder::create_and_lock(&config.data)?;
+        // Of a process that was killed.
+        config.spill_folder().iter().for_each(|folder| spill::clean(folder));
         let fs = OsFs::new(&config.data);
         Database::open_on(Arc::new(fs), config, Some(lock))
     }

@@ -38,8 +38,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
 use tidalite_query::{
-    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, FrontEndCounts, Lifted, OverView, QueryResult, Statement, TableMetrics,
-    ViewMetrics,
+    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, FileAccess, FrontEndCounts, Lifted, OverView, QueryResult,
+    Statement, TableMetrics, ViewMetrics,
 };
 
 pub use tidalite_query::{Frame, Parameter, PgColumn, SessionContext};
@@ -204,6 +204,7 @@ struct Shared {
     transactions: Memory,
     reads_files: bool,
     writes_files: bool,
+    access: FileAccess,
 }
 
 impl Sessions {
@@ -212,11 +213,13 @@ impl Sessions {
             threads: config.query_threads,
             query_memory_bytes: config.query_memory_bytes,
             reads_files: config.query_reads_files,
+            access: config.file_access.clone(),
             fast_operators: config.query_fast_operators,
             compiles: config.query_compiles,
             uses_views: config.query_use_materialized_views,
             uses_binder: config.query_binder,
-            spill_folder: None,
+            spill_folder: config.spill_folder(),
+            spill_bytes_max: config.spill_bytes_max,
         };
         let engine = Engine::new(&engine).map_err(Error::from);
         let deadlines = Deadlines::default();
@@ -232,6 +235,7 @@ impl Sessions {
                 transactions: Memory::new(config.transaction_bytes),
                 reads_files: config.query_reads_files,
                 writes_files: config.query_writes_files,
+                access: config.file_access.clone(),
             }),
         }
     }

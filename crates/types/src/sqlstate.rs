@@ -18,8 +18,10 @@ impl SqlState {
     pub const IN_FAILED_SQL_TRANSACTION: SqlState = SqlState("25P02");
     pub const INVALID_SAVEPOINT: SqlState = SqlState("3B001");
     pub const SERIALIZATION_FAILURE: SqlState = SqlState("40001");
+    pub const DISK_FULL: SqlState = SqlState("53100");
     pub const OUT_OF_MEMORY: SqlState = SqlState("53200");
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState("54000");
+    pub const INSUFFICIENT_PRIVILEGE: SqlState = SqlState("42501");
     pub const SYNTAX_ERROR: SqlState = SqlState("42601");
     pub const DUPLICATE_COLUMN: SqlState = SqlState("42701");
     pub const AMBIGUOUS_COLUMN: SqlState = SqlState("42702");

@@ -29,6 +29,7 @@ use object_store::http::HttpBuilder;
 use object_store::path::Path as ObjectPath;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use tidalite_types::ErrorKind;
 
@@ -99,12 +100,16 @@ impl Engine {
     async fn urls(&self, path: &str) -> Result<Vec<ListingTableUrl>> {
         let Some((scheme, _)) = path.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
             let path = path.strip_prefix("file://").unwrap_or(path);
+            if !self.access.is_unrestricted() {
+                return self.confined(path).await;
+            }
             let Some((base, pattern)) = globs::split(path) else { return Ok(vec![ListingTableUrl::parse(path)?]) };
             let base = std::path::absolute(if base.is_empty() { "." } else { base });
             let base = base.ok().and_then(|base| ObjectPath::from_absolute_path(base).ok());
             let base = base.ok_or_else(|| not_found(path))?;
             return self.matching(&ObjectStoreUrl::local_filesystem(), base, pattern).await;
         };
+        self.access.url(path)?;
         let pattern = globs::split(path).filter(|_| !scheme.starts_with("http"));
         let url = ListingTableUrl::parse(pattern.map_or(path, |(base, _)| base))?;
         self.store(scheme, path, &url.object_store())?;
@@ -114,13 +119,24 @@ impl Engine {
         }
     }
 
+    /// As `urls` for a path of this machine, where not every file may be read: files of a folder are named one by one,
+    /// since links in it may lead elsewhere.
+    async fn confined(&self, path: &str) -> Result<Vec<ListingTableUrl>> {
+        let local = ObjectStoreUrl::local_filesystem();
+        let (base, pattern) = globs::split(path).map_or((path, None), |(base, pattern)| (base, Some(pattern)));
+        let base = self.access.path(if base.is_empty() { "." } else { base })?;
+        let pattern = pattern.or(base.is_dir().then_some("**"));
+        let object = |path: &Path| ObjectPath::from_absolute_path(path).map_err(|_| not_found(&path.to_string_lossy()));
+        let Some(pattern) = pattern else { return Ok(vec![url_of(&local, &object(&base)?)?]) };
+        let store = self.environment.object_store(&local)?;
+        let files = globs::files(store.as_ref(), object(&base)?, pattern).await?;
+        let resolved = files.iter().map(|file| url_of(&local, &object(&self.access.path(&format!("/{file}"))?)?));
+        resolved.collect()
+    }
+
     async fn matching(&self, store: &ObjectStoreUrl, base: ObjectPath, pattern: &str) -> Result<Vec<ListingTableUrl>> {
         let files = globs::files(self.environment.object_store(store)?.as_ref(), base, pattern).await?;
-        let url = |file: ObjectPath| {
-            let path = file.as_ref().replace('%', "%25").replace('#', "%23").replace('?', "%3F");
-            Ok(ListingTableUrl::parse(format!("{}{path}", store.as_str()))?)
-        };
-        files.into_iter().map(url).collect()
+        files.iter().map(|file| url_of(store, file)).collect()
     }
 
     /// Makes the connection to a store known, the first time it is named.
@@ -140,7 +156,11 @@ impl Engine {
             }
             "http" | "https" => {
                 let options = ClientOptions::new().with_allow_http(true);
-                let built = HttpBuilder::new().with_url(url.as_str()).with_client_options(options).build();
+                let mut builder = HttpBuilder::new().with_url(url.as_str()).with_client_options(options);
+                if let Some(connector) = self.access.connector() {
+                    builder = builder.with_http_connector(connector);
+                }
+                let built = builder.build();
                 Arc::new(built.map_err(|e| refused(path, &e))?)
             }
             _ => {
@@ -184,6 +204,11 @@ impl Engine {
         let bytes = store.get_range(location, range).await;
         Ok(bytes.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not read {url}: {e}")))?.to_vec())
     }
+}
+
+fn url_of(store: &ObjectStoreUrl, file: &ObjectPath) -> Result<ListingTableUrl> {
+    let path = file.as_ref().replace('%', "%25").replace('#', "%23").replace('?', "%3F");
+    Ok(ListingTableUrl::parse(format!("{}{path}", store.as_str()))?)
 }
 
 fn name(number: usize) -> String {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tidalite::config::Durability;
 use tidalite::types::TimeUnit;
-use tidalite::DatabaseConfig;
+use tidalite::{DatabaseConfig, FileAccess};
 
 /// Names the setting, the value and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,8 @@ impl Config {
         database.seal_after = read.parsed("seal.after", duration)?;
         database.ttl_jump_wait = read.parsed("ttl.jump_wait", duration)?;
         database.query_memory_bytes = read.parsed("query.memory_bytes", bytes)?;
+        database.spill_folder = Some(read.text("spill.folder")).filter(|t| !t.is_empty()).map(PathBuf::from);
+        database.spill_bytes_max = read.parsed("spill.bytes_max", bytes)? as u64;
         database.transaction_bytes = read.parsed("transaction.bytes_max", bytes)?;
         database.cache_bytes = read.parsed("cache.bytes", |t| auto_bytes(t, database.cache_bytes))?;
         database.staging_bytes = read.parsed("staging.bytes", bytes)?;
@@ -94,6 +96,7 @@ impl Config {
         database.query_timeout = read.parsed("query.timeout", duration)?;
         database.query_reads_files = read.parsed("query.reads_files", yes_no)?;
         database.query_writes_files = read.parsed("query.writes_files", yes_no)?;
+        database.file_access = read.file_access()?;
         database.query_fast_operators = read.parsed("query.fast_operators", yes_no)?;
         database.query_compiles = read.parsed("query.compiles", yes_no)?;
         database.query_use_materialized_views = read.parsed("query.use_materialized_views", yes_no)?;
@@ -236,6 +239,18 @@ impl Reader<'_> {
                 None => Err(self.bad(key)),
             },
         }
+    }
+
+    /// Roots are resolved when they are used, so that they may be made later.
+    fn file_access(&self) -> Result<FileAccess, SettingError> {
+        let list = |key: &str| self.text(key).split(',').map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
+        let roots: Vec<PathBuf> = list("files.roots").map(PathBuf::from).collect();
+        let hosts: Vec<String> = list("files.hosts").collect();
+        if roots.iter().any(|root| !root.is_absolute()) {
+            return Err(self.bad("files.roots"));
+        }
+        let private_addresses = self.parsed("files.private_addresses", yes_no)?;
+        FileAccess::confined(roots, &hosts, private_addresses).map_err(|_| self.bad("files.hosts"))
     }
 
     fn tokens(&self) -> Result<Vec<String>, SettingError> {

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::{Database, Error, ErrorKind, QueryOptions, Response};
+use tidalite::{Database, Error, ErrorKind, FileAccess, QueryOptions, Response};
 use tokio::runtime::Runtime;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
@@ -131,7 +131,9 @@ impl Target {
         }
         let flags = [("data", dir.display().to_string())];
         let given = Given::gather(None, std::env::vars(), flags.into_iter()).map_err(|e| e.to_string())?;
-        let config = Config::new(&given).map_err(|e| e.to_string())?;
+        let mut config = Config::new(&given).map_err(|e| e.to_string())?;
+        // Whoever opens the folder reads other files as well without it.
+        config.database.file_access = FileAccess::unrestricted();
         let runtime = socket_runtime().map_err(|e| format!("could not start threads: {e}"))?;
         let _inside = runtime.enter();
         let database = Database::open(config.database).map_err(|e| {

@@ -59,7 +59,7 @@ pub(super) async fn copy(session: &Session, copy: Copy, cancel: &CancelToken) ->
 }
 
 async fn from_file(session: &Session, copy: Copy, file: Name, cancel: &CancelToken) -> Result<u64> {
-    let path = file.text.strip_prefix("file://").unwrap_or(&file.text).to_owned();
+    let path = allowed(session, &file)?;
     let opened = super::upkeep::apart(move || File::open(&path).map_err(|e| unusable(&file, "read", &e))).await?;
     let (host, cancel) = (session.host.clone(), cancel.clone());
     super::upkeep::apart(move || rows_in(&host, &copy, Box::new(opened), &cancel)).await
@@ -300,9 +300,9 @@ async fn to_file(session: &Session, copy: &Copy, file: &Name, cancel: &CancelTok
         return Err(Error::new(ErrorKind::Invalid, "COPY takes the rows of a query"));
     };
     let result = session.engine()?.query(session.catalog(), query, cancel.clone()).await?;
-    let path = PathBuf::from(file.text.strip_prefix("file://").unwrap_or(&file.text));
+    let path = allowed(session, file)?;
     let part = Part::new(&path)?;
-    let created = File::create(&part.path).map_err(|e| unusable(file, "written", &e))?;
+    let created = File::create_new(&part.path).map_err(|e| unusable(file, "written", &e))?;
     let QueryResult { schema, mut stream, .. } = result;
     let format = copy.format;
     let style = CsvStyle {
@@ -347,6 +347,15 @@ async fn to_file(session: &Session, copy: &Copy, file: &Name, cancel: &CancelTok
     let (written, read) = futures::join!(writing, reading);
     read?;
     written
+}
+
+/// The path to open, when it is one that statements may use.
+fn allowed(session: &Session, file: &Name) -> Result<PathBuf> {
+    session.shared.access.path(&file.text).map_err(|error| {
+        let mut error = Error::from(error);
+        error.position = Some(file.position);
+        error
+    })
 }
 
 fn unusable(file: &Name, done: &str, error: &std::io::Error) -> Error {
