@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`dialect`] parses text to a [`statement`]; [`names`] compares names without case; [`parameters`]
 //! binds values; [`binder`] builds plans of syntax trees; [`catalog`] is the view of the database that a query gets;
-//! [`tables`] presents it as DataFusion's catalog, [`pg_catalog`] as PostgreSQL's; [`functions`] are our own; [`engine`] plans and runs; [`plan`] rewrites
-//! plans; [`calendar`] has strides, time zones and time intervals; [`exec`] has operators; [`scan`] reads tables,
+//! [`tables`] presents it as DataFusion's catalog, [`pg_catalog`] as PostgreSQL's; [`functions`] are our own;
+//! [`engine`] plans and runs; [`plan`] rewrites plans; [`calendar`] has strides, time zones and time intervals; [`exec`] has operators; [`scan`] reads tables,
 //! [`frame`] reads batches of the caller; [`access`] is which files and hosts may be reached; [`export`] writes files;
 //! [`door`] converts columns to Arrow and back; [`cancel`], [`error`].
 #![forbid(unsafe_code)]
