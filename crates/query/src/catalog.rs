@@ -85,6 +85,11 @@ pub trait Catalog: Send + Sync + Debug {
         Vec::new()
     }
 
+    /// What statements cost since the database was opened.
+    fn statement_statistics(&self) -> Vec<StatementStatistics> {
+        Vec::new()
+    }
+
     /// What is staged of each table, and what merges did for it.
     fn table_metrics(&self) -> Vec<TableMetrics> {
         Vec::new()
@@ -148,6 +153,24 @@ pub struct MergeWork {
     pub written_bytes: u64,
     pub last_merge: Option<SystemTime>,
     pub last_merge_time: Duration,
+}
+
+/// What statements of one normalised text cost, as `statement_statistics()` shows it.
+#[derive(Clone, Debug)]
+pub struct StatementStatistics {
+    pub query: String,
+    pub calls: u64,
+    /// Calls that failed or were cancelled before their first rows.
+    pub errors: u64,
+    /// From the arrival of a statement to the end of its rows.
+    pub total: Duration,
+    pub longest: Duration,
+    /// Rows returned, or changed by a statement that returns none.
+    pub rows: u64,
+    /// Memory of the rows returned.
+    pub bytes: u64,
+    /// When the last call began.
+    pub last: SystemTime,
 }
 
 /// A statement under way, as `query_activity()` shows it.

@@ -34,13 +34,14 @@ pub use access::FileAccess;
 pub use calendar::zone::TimeZone;
 pub use cancel::CancelToken;
 pub use catalog::{
-    ActivityEntry, Catalog, MergeWork, OverView, SessionContext, SettingChange, TableMetrics, ViewMetrics,
+    ActivityEntry, Catalog, MergeWork, OverView, SessionContext, SettingChange, StatementStatistics, TableMetrics,
+    ViewMetrics,
 };
 pub use dialect::{parse, parse_bound, validate};
 pub use door::batches::{Target, to_batch};
 pub use engine::{
-    Bucketing, Conflicting, Described, Engine, EngineConfig, FrontEndCounts, Lifted, MaterializedShape, OutputColumn, Part, PgColumn,
-    QueryResult, lifted, local_micros,
+    Bucketing, Conflicting, Described, Engine, EngineConfig, FrontEndCounts, Lifted, MaterializedShape, OutputColumn,
+    Part, PgColumn, QueryResult, lifted, local_micros,
 };
 pub use error::{Error, Result};
 pub use export::{CsvStyle, FileWriter};

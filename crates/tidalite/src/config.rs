@@ -68,6 +68,12 @@ pub struct DatabaseConfig {
     pub query_use_materialized_views: bool,
     /// True if the binder plans the queries that it supports; else the rewrites of the first front end plan all.
     pub query_binder: bool,
+    /// Statements and rows that would change something are refused; rows are merged and the log is kept as ever.
+    pub is_read_only: bool,
+    /// A statement that takes this long or longer is logged; zero for none.
+    pub slow_statement: Duration,
+    /// Files of segments that are kept open.
+    pub segment_files: usize,
     /// For tests of slow disks: added to every sync of the log.
     pub sync_delay: Duration,
     /// While a sync of the log takes this long or longer, the next commits are written and synced meanwhile; `None` for
@@ -114,6 +120,9 @@ impl DatabaseConfig {
             query_compiles: true,
             query_use_materialized_views: false,
             query_binder: true,
+            is_read_only: false,
+            slow_statement: Duration::ZERO,
+            segment_files: tidalite_storage::segment::store::OPEN_FILES_MAX,
             sync_delay: Duration::ZERO,
             overlap_syncs_from: Some(Duration::from_millis(1)),
             has_background_jobs: true,

@@ -5,8 +5,9 @@ use crate::check::{self, CheckReport, GoOn};
 use crate::copy::{Copy, CopyIn};
 use crate::folder;
 use crate::jobs::Jobs;
-use crate::session::{Host, RefreshNote, Sessions};
-use crate::shared::{ManifestState, Shared, lock};
+use crate::metrics::Metric;
+use crate::session::{Host, RefreshNote, Sessions, read_only_database};
+use crate::shared::{DatabaseState, ManifestState, Shared, lock};
 use crate::transaction::TransactionHost;
 use crate::views::{self, ViewJob};
 use crate::writer::{Committed, Requests, RowChange, RowsMode, TransactionChange, Work, Writer, closed, submit};
@@ -83,7 +84,7 @@ impl Database {
     /// Opens a database on files that are not the operating system's: `config.data` is not looked at.
     pub fn open_on(fs: Arc<dyn Fs>, mut config: DatabaseConfig, lock: Option<File>) -> Result<Database> {
         config.staging_bytes = config.staging_bytes.min(STAGING_BYTES_MAX);
-        let store = SegmentStore::new(fs.clone(), config.cache_bytes);
+        let store = SegmentStore::with_open_files(fs.clone(), config.cache_bytes, config.segment_files);
         let (manifest, _) = Manifest::open(fs.clone())?;
         let Recovered { catalog, versions, mut log, txn, persisted, replayed, times } =
             recover(&fs, &store, &manifest, config.log_file_bytes)?;
@@ -105,7 +106,7 @@ impl Database {
         }
         let core = Core { shared, sessions: OnceLock::new(), requests: Mutex::new(Some(sender)), jobs };
         let core = Arc::new(core);
-        if core.shared.config.has_background_jobs {
+        if core.shared.config.has_background_jobs && !core.shared.config.is_read_only {
             let core = core.clone();
             threads.insert(0, spawn("tidalite-views", move || core.refresh_views())?);
         }
@@ -198,7 +199,7 @@ impl Database {
                 (crate::writer::Request { work, reply }, answer.boxed())
             })
             .unzip();
-        drop(self.inner.submit(Work::Together(requests)));
+        drop(self.inner.submit_any(Work::Together(requests)));
         answers
     }
 
@@ -211,6 +212,39 @@ impl Database {
     #[cfg(test)]
     pub(crate) fn shared(&self) -> &Shared {
         &self.inner.shared
+    }
+
+    /// Whether everything that would change something is refused.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.inner.shared.config.is_read_only
+    }
+
+    /// What keeps the database from its work, at this moment; takes no lock for long.
+    #[must_use]
+    pub fn state(&self) -> DatabaseState {
+        // The last of them.
+        let is_over = lock(&self.inner.threads).last().is_some_and(JoinHandle::is_finished);
+        self.inner.shared.state(is_over)
+    }
+
+    /// Why the log takes no more commits until the database is opened again, if so: a write or a sync of it failed.
+    #[must_use]
+    pub fn log_failure(&self) -> Option<String> {
+        self.inner.shared.log_failure()
+    }
+
+    /// A request without content to the thread of commits; ready when that has answered. Looks again at a disk that was
+    /// full.
+    #[must_use]
+    pub fn probe_commits(&self) -> BoxFuture<'static, Result<()>> {
+        self.inner.submit_any(Work::Probe).map(|r| r.map(drop)).boxed()
+    }
+
+    /// How many statements were begun since the database was opened.
+    #[must_use]
+    pub fn statements_begun(&self) -> u64 {
+        self.inner.sessions.get().map_or(0, Sessions::begun)
     }
 
     /// What runs now.
@@ -245,7 +279,14 @@ impl Database {
 
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.inner.shared.metrics()
+        let mut metrics = self.inner.shared.metrics();
+        let sessions = self.inner.sessions.get();
+        let counter = |name, help, value: u64| Metric { name, help, is_counter: true, value: value as f64 };
+        let begun = sessions.map_or(0, Sessions::begun);
+        metrics.push(counter("tidalite_statements_total", "Statements begun.", begun));
+        let slow = sessions.map_or(0, Sessions::slow);
+        metrics.push(counter("tidalite_slow_statements_total", "Statements that were logged as slow.", slow));
+        metrics
     }
 
     /// Verifies every block of a table, or of all with what is around them. Blocks; writing and reading go on.
@@ -279,7 +320,15 @@ impl Core {
         self.submit(Work::Rows { batches, mode })
     }
 
+    /// Submits what clients want to change.
     fn submit(&self, work: Work) -> BoxFuture<'static, Result<Committed>> {
+        if self.shared.config.is_read_only {
+            return futures::future::ready(Err(read_only_database("the change"))).boxed();
+        }
+        self.submit_any(work)
+    }
+
+    fn submit_any(&self, work: Work) -> BoxFuture<'static, Result<Committed>> {
         let requests = lock(&self.requests);
         match requests.as_ref() {
             Some(sender) => submit(sender, work),

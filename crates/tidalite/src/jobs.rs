@@ -120,7 +120,8 @@ impl Jobs {
             jobs.purge();
             jobs.make_spare();
             jobs.mark_log();
-            if jobs.expired_at.is_none_or(|at| at.elapsed() >= EXPIRY_INTERVAL) {
+            let may_expire = !shared.config.is_read_only;
+            if may_expire && jobs.expired_at.is_none_or(|at| at.elapsed() >= EXPIRY_INTERVAL) {
                 jobs.expire_with_care(now(), Instant::now());
             }
         }

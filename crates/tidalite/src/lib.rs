@@ -34,7 +34,9 @@ pub use error::{Error, ErrorKind, Result, SqlState};
 pub use metrics::Metrics;
 pub use session::{
     Activity, Described, Frame, OutputColumn, Parameter, PgColumn, QueryOptions, Response, Rows, SessionContext,
+    WATCHDOG,
 };
+pub use shared::DatabaseState;
 pub use syntax::validate;
 pub use tidalite_ingest::line;
 pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};

@@ -14,6 +14,7 @@ mod deadlines;
 mod refresh;
 mod returning;
 mod running;
+mod statistics;
 mod upkeep;
 mod views;
 mod write;
@@ -33,13 +34,14 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 pub(crate) use refresh::RefreshNote;
 use running::{Entry, Running};
+use statistics::Statistics;
 use std::io::Read;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
 use tidalite_query::{
     ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, FileAccess, FrontEndCounts, Lifted, OverView, QueryResult,
-    Statement, TableMetrics, ViewMetrics,
+    Statement, StatementStatistics, TableMetrics, ViewMetrics,
 };
 
 pub use tidalite_query::{Frame, Parameter, PgColumn, SessionContext};
@@ -186,6 +188,9 @@ const KEPT_BYTES_MAX: usize = 16 << 10;
 /// The client of what the database does by itself.
 const OWN: &str = "tidalite";
 
+/// The client of a server's questions whether statements are answered; they are not listed.
+pub const WATCHDOG: &str = "tidalite watchdog";
+
 /// Runs statements. Clones share the engine and the list of what runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
@@ -205,6 +210,8 @@ struct Shared {
     reads_files: bool,
     writes_files: bool,
     access: FileAccess,
+    is_read_only: bool,
+    statistics: Arc<Statistics>,
 }
 
 impl Sessions {
@@ -221,13 +228,14 @@ impl Sessions {
             spill_folder: config.spill_folder(),
             spill_bytes_max: config.spill_bytes_max,
         };
-        let engine = Engine::new(&engine).map_err(Error::from);
+        let engine = check_clock(SystemTime::now()).and_then(|()| Engine::new(&engine).map_err(Error::from));
+        let statistics = Arc::new(Statistics::new(config.slow_statement));
         let deadlines = Deadlines::default();
         let keeper = engine.as_ref().ok().map(|engine| deadlines.keeper(engine));
         Sessions {
             shared: Arc::new(Shared {
                 engine,
-                running: Running::default(),
+                running: Running::new(statistics.clone()),
                 deadlines,
                 _keeper: keeper,
                 timeout: config.query_timeout,
@@ -236,6 +244,8 @@ impl Sessions {
                 reads_files: config.query_reads_files,
                 writes_files: config.query_writes_files,
                 access: config.file_access.clone(),
+                is_read_only: config.is_read_only,
+                statistics,
             }),
         }
     }
@@ -247,9 +257,9 @@ impl Sessions {
         sql: &str,
         options: QueryOptions,
     ) -> BoxFuture<'static, Result<Response>> {
-        let engine = match &self.shared.engine {
+        let engine = match self.engine() {
             Ok(engine) => engine,
-            Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
+            Err(error) => return futures::future::ready(Err(error)).boxed(),
         };
         let timeout = options.timeout.unwrap_or(self.shared.timeout);
         let entry = self.shared.running.enter(sql, options.client);
@@ -277,9 +287,9 @@ impl Sessions {
         types: Vec<Option<PgType>>,
         options: QueryOptions,
     ) -> BoxFuture<'static, Result<Described>> {
-        let engine = match &self.shared.engine {
+        let engine = match self.engine() {
             Ok(engine) => engine,
-            Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
+            Err(error) => return futures::future::ready(Err(error)).boxed(),
         };
         let frames = Vec::new().into();
         let shared = self.shared.clone();
@@ -290,6 +300,7 @@ impl Sessions {
         let sql = sql.to_owned();
         let described = async move {
             let _deadline = deadline;
+            entry.only_describes();
             session.describe(&sql, types, &entry.cancel).await
         };
         let described = engine.spawn(described.boxed());
@@ -298,7 +309,10 @@ impl Sessions {
 
     /// Takes the rows that a client copies into a table.
     pub fn copy_in(&self, host: Arc<dyn Host>, sql: &str, copied: Copy, options: QueryOptions) -> Result<CopyIn> {
-        self.shared.engine.as_ref().map_err(Clone::clone)?;
+        self.engine()?;
+        if self.shared.is_read_only {
+            return Err(read_only_database("COPY FROM"));
+        }
         if options.is_read_only {
             return Err(read_only("COPY FROM"));
         }
@@ -306,23 +320,30 @@ impl Sessions {
         let deadline = self.shared.deadlines.add(options.timeout.unwrap_or(self.shared.timeout), &entry.cancel);
         let cancel = entry.cancel.clone();
         let work = move |text: Box<dyn Read + Send>, cancel: CancelToken| {
-            let _listed = (entry, deadline);
-            copy::rows_in(&host, &copied, text, &cancel)
+            let _deadline = deadline;
+            let rows = copy::rows_in(&host, &copied, text, &cancel);
+            entry.ended(rows.as_ref().ok().copied());
+            rows
         };
         CopyIn::start(work, cancel)
     }
 
     /// Brings a materialized view up to date; gives how many rows were written.
     pub fn refresh(&self, host: Arc<dyn Host>, view: TableId, scope: RefreshScope) -> BoxFuture<'static, Result<u64>> {
-        let engine = match &self.shared.engine {
+        let engine = match self.engine() {
             Ok(engine) => engine,
-            Err(error) => return futures::future::ready(Err(error.clone())).boxed(),
+            Err(error) => return futures::future::ready(Err(error)).boxed(),
         };
         let entry = self.shared.running.enter(&format!("refresh of materialized view {view}"), OWN.to_owned());
         let frames = Vec::new().into();
         let shared = self.shared.clone();
         let session = Session { shared, host, started: Instant::now(), frames, is_read_only: false, session: None };
-        let ran = engine.spawn(async move { refresh::refresh(&session, view, scope, &entry.cancel).await }.boxed());
+        let refreshed = async move {
+            let rows = refresh::refresh(&session, view, scope, &entry.cancel).await;
+            entry.ended(rows.as_ref().ok().copied());
+            rows
+        };
+        let ran = engine.spawn(refreshed.boxed());
         async move { ran.await? }.boxed()
     }
 
@@ -361,6 +382,23 @@ impl Sessions {
 
     pub fn front_end_counts(&self) -> FrontEndCounts {
         self.shared.engine.as_ref().map(|engine| engine.front_end_counts()).unwrap_or_default()
+    }
+
+    /// How many statements took so long that they were logged.
+    pub fn slow(&self) -> u64 {
+        self.shared.statistics.slow_count()
+    }
+
+    /// How many statements were begun.
+    pub fn begun(&self) -> u64 {
+        self.shared.running.begun()
+    }
+
+    /// # Errors
+    /// When the engine could not be made, or its clock would be before its beginning, of which it makes a panic.
+    fn engine(&self) -> Result<&Arc<Engine>> {
+        check_clock(SystemTime::now())?;
+        self.shared.engine.as_ref().map_err(Clone::clone)
     }
 
     /// Stops a statement; false when there is none of the id.
@@ -452,14 +490,19 @@ impl Session {
             }
             Statement::Check { table } => {
                 let report = upkeep::check(&self, table, &cancel).await.map_err(|error| placed(error, &sql))?;
+                entry.ended(Some(0));
                 upkeep::rows_of_check(report, self.started)
             }
             Statement::Backup { to } => {
                 let report = upkeep::backup(&self, to.text, &cancel).await?;
+                entry.ended(Some(0));
                 upkeep::rows_of_backup(&report, self.started)
             }
             other => match self.change(other, &cancel).await.map_err(|error| placed(error, &sql))? {
-                Changed::Done { tag, rows } => Ok(Response::Done { tag, rows }),
+                Changed::Done { tag, rows } => {
+                    entry.ended(Some(rows));
+                    Ok(Response::Done { tag, rows })
+                }
                 Changed::Rows(result) => Ok(Response::Rows(self.rows(result, entry, deadline))),
             },
         }
@@ -501,8 +544,14 @@ impl Session {
 
     /// Refuses commands that are not permitted in the context of the statement.
     fn check_allowed(&self, statement: &Statement) -> Result<()> {
-        if let Some(what) = statement.writes().filter(|_| self.is_read_only) {
-            return Err(read_only(what));
+        if let Some(what) = statement.writes() {
+            // A backup changes nothing of the database.
+            if self.shared.is_read_only && !matches!(statement, Statement::Backup { .. }) {
+                return Err(read_only_database(what));
+            }
+            if self.is_read_only {
+                return Err(read_only(what));
+            }
         }
         match statement.commits_itself().filter(|_| self.host.is_transaction()) {
             Some(what) => Err(not_in_transaction(what)),
@@ -637,9 +686,10 @@ impl Session {
         let QueryResult { columns, schema, timestamp, stream } = result;
         let columns = named(columns);
         // The entry and the deadline live as long as the stream.
-        let guard = (entry, deadline);
+        entry.ended(Some(0));
         let stream = stream.map(move |batch| {
-            let _ = &guard;
+            let _ = &deadline;
+            entry.gave(batch.as_ref().ok());
             batch.map_err(Error::from)
         });
         Rows { columns, schema, timestamp, compile_time: self.started.elapsed(), stream: stream.boxed() }
@@ -650,6 +700,20 @@ impl Session {
 fn read_only(what: &str) -> Error {
     let message = format!("cannot execute {what} in a read-only transaction");
     Error::new(ErrorKind::Invalid, message).with_code(SqlState::READ_ONLY_SQL_TRANSACTION)
+}
+
+/// The error of whatever would change a database that was opened to be read.
+pub(crate) fn read_only_database(what: &str) -> Error {
+    let message = format!("cannot execute {what}: the server is read-only (setting read_only)");
+    Error::new(ErrorKind::Invalid, message).with_code(SqlState::READ_ONLY_SQL_TRANSACTION)
+}
+
+fn check_clock(now: SystemTime) -> Result<()> {
+    if now.duration_since(UNIX_EPOCH).is_ok() {
+        return Ok(());
+    }
+    let error = Error::new(ErrorKind::Unavailable, "the system clock is before 1970");
+    Err(error.with_hint("set the clock of the machine"))
 }
 
 fn named(columns: Vec<tidalite_query::OutputColumn>) -> Vec<OutputColumn> {
@@ -703,6 +767,10 @@ impl Catalog for SessionCatalog {
         self.session.clone().unwrap_or_default()
     }
 
+    fn statement_statistics(&self) -> Vec<StatementStatistics> {
+        self.shared.statistics.read()
+    }
+
     fn frame(&self, name: &str) -> Option<Frame> {
         self.frames.iter().find(|frame| same_name(&frame.name, name)).cloned()
     }
@@ -710,6 +778,7 @@ impl Catalog for SessionCatalog {
     fn activity(&self) -> Vec<ActivityEntry> {
         let running = self.shared.running.list().into_iter();
         running
+            .filter(|a| a.client != WATCHDOG)
             .map(|a| ActivityEntry { id: a.id, client: a.client, sql: a.sql, started: a.started, rows: a.rows })
             .collect()
     }

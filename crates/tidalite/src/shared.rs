@@ -56,6 +56,25 @@ pub(crate) struct Shared {
     refreshes: Mutex<HashMap<TableId, RefreshKnown>>,
     /// Backups that copy files of the log now: none may go.
     pub log_readers: AtomicUsize,
+    /// What the log refused last.
+    log_state: Mutex<LogState>,
+}
+
+#[derive(Debug, Default)]
+struct LogState {
+    /// Why it takes no more commits until the database is opened again.
+    failure: Option<String>,
+    /// The bytes that the disk had no room for, and what the system said.
+    full: Option<(u64, String)>,
+}
+
+/// What keeps a database from its work.
+#[derive(Clone, Debug, Default)]
+pub struct DatabaseState {
+    /// The thread of commits has ended.
+    pub is_over: bool,
+    /// Why commits are refused.
+    pub not_writable: Option<String>,
 }
 
 #[derive(Debug)]
@@ -112,6 +131,7 @@ impl Shared {
             views_wished: Condvar::new(),
             refreshes: Mutex::default(),
             log_readers: AtomicUsize::new(0),
+            log_state: Mutex::default(),
         }
     }
 
@@ -231,6 +251,40 @@ impl Shared {
     /// Whether waiting for the merge is in vain.
     pub(crate) fn merge_is_stuck(&self) -> bool {
         self.is_closing.load(SeqCst) || lock(&self.merge).failure.is_some()
+    }
+
+    /// Notes that the log takes no more commits.
+    pub(crate) fn note_log_failure(&self, why: &str) {
+        let mut state = lock(&self.log_state);
+        if state.failure.is_none() {
+            tracing::error!(why, "the log failed: no more commits are taken until the database is opened again");
+            state.failure = Some(why.to_owned());
+        }
+    }
+
+    pub(crate) fn log_failure(&self) -> Option<String> {
+        lock(&self.log_state).failure.clone()
+    }
+
+    /// Notes whether the disk had room for so many bytes of log.
+    pub(crate) fn note_log_room(&self, full: Option<(u64, String)>) {
+        lock(&self.log_state).full = full;
+    }
+
+    /// The bytes that the disk had no room for when the log was written to last.
+    pub(crate) fn log_room_missing(&self) -> Option<u64> {
+        lock(&self.log_state).full.as_ref().map(|(bytes, _)| *bytes)
+    }
+
+    pub(crate) fn state(&self, is_over: bool) -> DatabaseState {
+        let log = lock(&self.log_state);
+        let failed = log.failure.as_ref().map(|why| format!("the log failed: {why}"));
+        let full = log.full.as_ref().map(|(_, why)| format!("no room for the log: {why}"));
+        drop(log);
+        let is_over_limit = || self.tables.read().staged().bytes > self.config.staging_bytes;
+        let unmerged = self.merge_failure().filter(|_| is_over_limit());
+        let unmerged = unmerged.map(|why| format!("no room for more rows until they can be merged: {why}"));
+        DatabaseState { is_over, not_writable: failed.or(full).or(unmerged) }
     }
 
     pub(crate) fn metrics(&self) -> Metrics {

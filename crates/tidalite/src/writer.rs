@@ -71,6 +71,8 @@ pub(crate) enum Work {
     Release(Txn),
     /// Staging shrank: held answers may go.
     Wake,
+    /// Somebody wants to know whether commits are taken.
+    Probe,
     /// Requests that form one group: for the simulation, where nothing may hang on when a thread wakes up.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the simulation needs to say what a group is"))]
     Together(Vec<Request>),
@@ -191,6 +193,7 @@ impl Writer {
             self.publisher.answer_held();
             self.shared.counters.log_bytes.store(self.log.byte_count(), Relaxed);
             self.shared.log_wants_spare.store(self.log.wants_spare(), Relaxed);
+            self.note_failure();
         }
         self.land_all();
         // A clean end is known to the next open.
@@ -277,7 +280,14 @@ impl Writer {
         if !self.log.has_room(room) {
             self.land_all();
         }
-        let Err(error) = (if room > 0 { self.log.reserve(room) } else { Ok(()) }) else { return requests };
+        if room == 0 {
+            return requests;
+        }
+        let Err(error) = self.log.reserve(room) else {
+            self.shared.note_log_room(None);
+            return requests;
+        };
+        self.note_full(room, &error);
         let error = error.into();
         let (freeing, others): (Vec<_>, Vec<_>) = requests.into_iter().partition(|r| frees_space(&r.work));
         refuse(others, &error);
@@ -287,6 +297,33 @@ impl Writer {
             return Vec::new();
         }
         freeing
+    }
+
+    /// Notes that the disk has no room, as opposed to a log that takes nothing any more.
+    fn note_full(&self, room: u64, error: &tidalite_storage::Error) {
+        if self.log.check().is_ok() {
+            self.shared.note_log_room(Some((room, error.to_string())));
+        }
+    }
+
+    /// Looks again for room that the disk did not have; whether there is some is noted, not answered.
+    fn look_for_room(&mut self) -> tidalite_storage::Result<()> {
+        let Some(room) = self.shared.log_room_missing() else { return Ok(()) };
+        if !self.log.has_room(room) {
+            self.land_all();
+        }
+        match self.log.reserve(room) {
+            Ok(()) => self.shared.note_log_room(None),
+            Err(error) => self.note_full(room, &error),
+        }
+        Ok(())
+    }
+
+    /// Tells others when the log takes no more commits.
+    fn note_failure(&self) {
+        if let Some(why) = self.log.failure() {
+            self.shared.note_log_failure(why);
+        }
     }
 
     /// Whether streams that wait may be written now; if not, something is received when a group has landed. What does not fit
@@ -358,6 +395,7 @@ impl Writer {
                 Ok(())
             }
             Work::Wake => Ok(()),
+            Work::Probe => self.look_for_room(),
             Work::Together(_) => Ok(()),
             Work::Spare => {
                 self.log.add_spare();

@@ -393,6 +393,12 @@ impl LogWriter {
         self.spares.push((PathBuf::from(FOLDER).join(NEW_SPARE), self.file_bytes));
     }
 
+    /// Why it takes no more commits, if so.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.poison.as_deref()
+    }
+
     /// Whether it takes commits.
     pub fn check(&self) -> Result<()> {
         match &self.poison {

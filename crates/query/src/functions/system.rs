@@ -1,11 +1,12 @@
 //! Table functions about the database: `tables()`, `table_columns('t')`, `table_partitions('t')`,
-//! `show_create_table('t')`, `wal_tables()`, `query_activity()`, `functions()`. Names of columns are QuestDB's.
+//! `show_create_table('t')`, `wal_tables()`, `query_activity()`, `statement_statistics()`, `functions()`. Names of columns
+//! are QuestDB's.
 
 use super::{administration, partitions, storage, views};
-use crate::{Catalog, Error, Result, door};
+use crate::{Catalog, Error, Result, StatementStatistics, door};
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
-    TimestampMillisecondArray, TimestampNanosecondArray,
+    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::catalog::{MemTable, TableFunctionArgs, TableFunctionImpl, TableProvider};
@@ -26,6 +27,7 @@ pub(crate) const FUNCTIONS: &[(&str, Make)] = &[
     ("show_create_table", show_create_table),
     ("wal_tables", wal_tables),
     ("query_activity", query_activity),
+    ("statement_statistics", statement_statistics),
     ("table_metrics", storage::table_metrics),
     ("table_storage", storage::table_storage),
     ("storage", storage::storage),
@@ -278,6 +280,26 @@ fn word(name: &str) -> String {
             datafusion::sql::sqlparser::keywords::RESERVED_FOR_COLUMN_ALIAS.contains(keyword)
         });
     if is_plain && !is_reserved { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+fn statement_statistics(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
+    let all = catalog.statement_statistics();
+    let count = |pick: fn(&StatementStatistics) -> u64| long(all.iter().map(|s| pick(s) as i64));
+    let ms = |pick: fn(&StatementStatistics) -> f64| -> ArrayRef {
+        Arc::new(Float64Array::from_iter_values(all.iter().map(|s| pick(s) * 1e3)))
+    };
+    let micros = |s: &StatementStatistics| s.last.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64);
+    Ok(vec![
+        ("query", text(all.iter().map(|s| s.query.as_str()))),
+        ("calls", count(|s| s.calls)),
+        ("errors", count(|s| s.errors)),
+        ("total_ms", ms(|s| s.total.as_secs_f64())),
+        ("mean_ms", ms(|s| s.total.as_secs_f64() / s.calls as f64)),
+        ("max_ms", ms(|s| s.longest.as_secs_f64())),
+        ("rows", count(|s| s.rows)),
+        ("bytes", count(|s| s.bytes)),
+        ("last_call", Arc::new(TimestampMicrosecondArray::from_iter_values(all.iter().map(micros)))),
+    ])
 }
 
 fn query_activity(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {

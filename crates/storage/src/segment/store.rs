@@ -40,6 +40,13 @@ impl SegmentStore {
         })
     }
 
+    /// As [`SegmentStore::new`], and keeps at most so many files open; readers of more open them again.
+    #[must_use]
+    pub fn with_open_files(fs: Arc<dyn Fs>, cache_bytes: usize, open_files: usize) -> Arc<SegmentStore> {
+        let files = Mutex::new(Clock::new(open_files.clamp(1, OPEN_FILES_MAX)));
+        Arc::new(SegmentStore { fs, cache: BlockCache::new(cache_bytes), files })
+    }
+
     /// The folder of a table's segments, for [`Fs::create_dir_all`] and [`Fs::sync_dir`].
     #[must_use]
     pub fn dir(table: TableId) -> PathBuf {

@@ -1,15 +1,22 @@
 //! The statements under way: listed, and stopped by id.
 
 use super::Activity;
+use super::statistics::{Ended, Statistics};
 use crate::ErrorKind;
+use arrow::array::{Array, RecordBatch};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 use tidalite_query::CancelToken;
 
 /// Ids are given in order of arrival and never again.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Running(Arc<Mutex<Inner>>);
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    inner: Arc<Mutex<Inner>>,
+    /// Told of every statement that ends.
+    statistics: Arc<Statistics>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -23,9 +30,19 @@ pub(super) struct Entry {
     id: u64,
     pub cancel: CancelToken,
     running: Running,
+    started: Instant,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    /// Until it is known to have gone well.
+    is_failed: AtomicBool,
+    is_counted: AtomicBool,
 }
 
 impl Running {
+    pub fn new(statistics: Arc<Statistics>) -> Running {
+        Running { inner: Arc::default(), statistics }
+    }
+
     pub fn enter(&self, sql: &str, client: String) -> Entry {
         let mut inner = self.lock();
         inner.last_id += 1;
@@ -33,7 +50,14 @@ impl Running {
         let cancel = CancelToken::new();
         let activity = Activity { id, client, sql: sql.to_owned(), started: SystemTime::now(), rows: (0, 0) };
         inner.entries.insert(id, (activity, cancel.clone()));
-        Entry { id, cancel, running: self.clone() }
+        let (rows, bytes, is_failed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(true));
+        let is_counted = AtomicBool::new(true);
+        Entry { id, cancel, running: self.clone(), started: Instant::now(), rows, bytes, is_failed, is_counted }
+    }
+
+    /// How many were begun.
+    pub fn begun(&self) -> u64 {
+        self.lock().last_id
     }
 
     pub fn list(&self) -> Vec<Activity> {
@@ -51,13 +75,42 @@ impl Running {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    /// The statement has changed so many rows, or begins to give rows; `None` if it failed.
+    pub fn ended(&self, rows: Option<u64>) {
+        self.rows.fetch_add(rows.unwrap_or(0), Relaxed);
+        self.is_failed.store(rows.is_none(), Relaxed);
+    }
+
+    /// The statement is only described, which is no call of it.
+    pub fn only_describes(&self) {
+        self.is_counted.store(false, Relaxed);
+    }
+
+    /// Rows that the statement gave; `None` if it failed.
+    pub fn gave(&self, rows: Option<&RecordBatch>) {
+        let Some(rows) = rows else { return self.is_failed.store(true, Relaxed) };
+        let bytes = |array: &dyn Array| array.to_data().get_slice_memory_size().unwrap_or(0);
+        let bytes: usize = rows.columns().iter().map(|array| bytes(array.as_ref())).sum();
+        self.rows.fetch_add(rows.num_rows() as u64, Relaxed);
+        self.bytes.fetch_add(bytes as u64, Relaxed);
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.running.lock().entries.remove(&self.id);
+        let removed = self.running.lock().entries.remove(&self.id);
         self.cancel.cancel(tidalite_query::Error::cancelled());
+        if let Some((activity, _)) = removed
+            && self.is_counted.load(Relaxed)
+        {
+            let (rows, bytes) = (self.rows.load(Relaxed), self.bytes.load(Relaxed));
+            let is_failed = self.is_failed.load(Relaxed);
+            self.running.statistics.note(&activity, Ended { took: self.started.elapsed(), rows, bytes, is_failed });
+        }
     }
 }

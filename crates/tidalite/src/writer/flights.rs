@@ -202,7 +202,10 @@ impl Air {
             state.flying[index].stage = Stage::Ended(beside);
             match ended {
                 Ok(()) => self.publisher.count_sync(),
-                Err(error) => _ = state.failure.get_or_insert_with(|| error.into()),
+                Err(error) => {
+                    let error = state.failure.get_or_insert_with(|| error.into());
+                    self.publisher.note_failure(error);
+                }
             }
             self.land(&mut state);
         }

@@ -23,6 +23,11 @@ impl Publisher {
         Publisher { shared, held: Mutex::default() }
     }
 
+    /// A sync of the log failed.
+    pub fn note_failure(&self, error: &Error) {
+        self.shared.note_log_failure(&error.message);
+    }
+
     /// The log was synced.
     pub fn count_sync(&self) {
         self.shared.counters.log_syncs.fetch_add(1, Relaxed);
