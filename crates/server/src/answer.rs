@@ -2,8 +2,8 @@
 //!
 //! In: record batches as they are computed. Out: chunks of [`CHUNK_BYTES`] or a few times as much; the next batch is asked
 //! for when the last chunk was taken, so a slow reader slows the query, and dropping the answer stops it.
-//! An error after the first chunk ends the text with its `error` and the stream with an error, so that a reader of
-//! the text and a reader of the transport both notice.
+//! An error after the first chunk ends JSON with its `error`, and the document is whole; CSV, which has no place for
+//! it, ends with an error of the stream, so that a reader of the transport notices.
 
 mod batch;
 
@@ -159,8 +159,12 @@ impl Answer {
                         _ => written,
                     };
                     if let Err(error) = next {
+                        tracing::warn!(%error, "a query failed after its first rows were sent");
                         self.write_failure(&mut out, &error);
-                        self.stage = Stage::Failed(error);
+                        self.stage = match self.form {
+                            Form::Json(_) => Stage::End,
+                            Form::Csv { .. } => Stage::Failed(error),
+                        };
                         return Some(Ok(out.into()));
                     }
                     self.stage = if self.batch.is_none() { Stage::Tail } else { Stage::Rows };

@@ -17,6 +17,12 @@ impl HttpAuth {
         HttpAuth { credentials: user.into_iter().chain(tokens).map(|c| digest(&SHA256, c.as_bytes())).collect() }
     }
 
+    /// Returns true if requests need credentials.
+    #[must_use]
+    pub fn has_credentials(&self) -> bool {
+        !self.credentials.is_empty()
+    }
+
     /// Whether a request with this `Authorization` header may pass.
     #[must_use]
     pub fn allows(&self, authorization: Option<&[u8]>) -> bool {
@@ -36,6 +42,15 @@ impl HttpAuth {
         let offered = digest(&SHA256, offered);
         self.credentials.iter().fold(false, |found, c| found | (c.as_ref() == offered.as_ref()))
     }
+}
+
+/// Returns the user whom an `Authorization` header names, valid or not; none for a token.
+#[must_use]
+pub fn user_of(header: &[u8]) -> Option<String> {
+    let offered = credentials(header)?;
+    let basic = offered.iter().find_map(|offered| offered.strip_prefix(b"basic "))?;
+    let user = basic.split(|byte| *byte == b':').next()?;
+    (user.len() < basic.len()).then(|| String::from_utf8_lossy(user).into_owned())
 }
 
 /// Returns the possible meanings of an `Authorization` header, in the form of the stored credentials.

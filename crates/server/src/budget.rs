@@ -1,11 +1,19 @@
 //! Memory that many clients may take together: each may want much, and many come at once.
 //!
 //! What does not fit is refused instead of waiting: requests that hold a part each and wait for the rest would wait for
-//! each other.
+//! each other. Before that, a client that sends the rest of what it announced too slowly gives way: it loses its share and
+//! is refused in place of others.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 use tidalite::{Error, ErrorKind, Result};
+use tokio::sync::Notify;
+
+/// Shares below this many bytes need not give way.
+const SMALL_BYTES: usize = 64 << 10;
+/// A client that waited for sends at least [`SMALL_BYTES`] in this time, or gives way.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Clones share what there is.
 #[derive(Clone, Debug)]
@@ -18,18 +26,42 @@ struct Inner {
     /// Whose bytes they are, and the setting that limits them, for who is refused.
     whose: &'static str,
     setting: &'static str,
+    started: Instant,
+    /// The shares that are not small.
+    holders: Mutex<Vec<Weak<Holder>>>,
+    gave_way: AtomicU64,
+}
+
+/// A share as others see it.
+#[derive(Debug, Default)]
+struct Holder {
+    bytes: AtomicUsize,
+    /// Set while the rest is awaited: only then the share may be taken away.
+    is_awaited: AtomicBool,
+    /// Milliseconds after the start of the budget, and the bytes there were then.
+    progress: (AtomicU64, AtomicUsize),
+    is_revoked: AtomicBool,
+    revoked: Notify,
 }
 
 impl Budget {
     #[must_use]
     pub fn new(bytes_max: usize, whose: &'static str, setting: &'static str) -> Budget {
-        Budget(Arc::new(Inner { used: AtomicUsize::new(0), bytes_max, whose, setting }))
+        Budget(Arc::new(Inner {
+            used: AtomicUsize::new(0),
+            bytes_max,
+            whose,
+            setting,
+            started: Instant::now(),
+            holders: Mutex::default(),
+            gave_way: AtomicU64::new(0),
+        }))
     }
 
     /// The share of a new request, empty yet.
     #[must_use]
     pub fn share(&self) -> Share {
-        Share { budget: self.clone(), bytes: 0 }
+        Share { budget: self.clone(), holder: Arc::default(), is_listed: false }
     }
 
     /// Bytes that all hold now.
@@ -37,13 +69,74 @@ impl Budget {
     pub fn used(&self) -> usize {
         self.0.used.load(Relaxed)
     }
+
+    /// Shares that were taken away from clients that did not send the rest.
+    #[must_use]
+    pub fn gave_way(&self) -> u64 {
+        self.0.gave_way.load(Relaxed)
+    }
+
+    fn now(&self) -> u64 {
+        self.0.started.elapsed().as_millis() as u64
+    }
+
+    /// Counts bytes if they fit. Checked: a request may claim any number of them.
+    fn take(&self, bytes: usize) -> bool {
+        let fits = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.0.bytes_max);
+        self.0.used.fetch_update(Relaxed, Relaxed, fits).is_ok()
+    }
+
+    /// Takes the shares of slow clients away, largest first, until so many bytes more fit.
+    fn make_room(&self, bytes: usize, now: u64) {
+        let Inner { used, bytes_max, holders, gave_way, .. } = &*self.0;
+        let Some(limit) = bytes_max.checked_sub(bytes) else { return };
+        let mut slow: Vec<Arc<Holder>> = {
+            let mut holders = holders.lock().unwrap_or_else(PoisonError::into_inner);
+            holders.retain(|holder| holder.strong_count() > 0);
+            holders.iter().filter_map(Weak::upgrade).filter(|holder| holder.is_slow(now)).collect()
+        };
+        slow.sort_by_key(|holder| std::cmp::Reverse(holder.bytes.load(Relaxed)));
+        for holder in slow {
+            if used.load(Relaxed) <= limit {
+                return;
+            }
+            holder.is_revoked.store(true, Relaxed);
+            used.fetch_sub(holder.bytes.swap(0, Relaxed), Relaxed);
+            gave_way.fetch_add(1, Relaxed);
+            holder.revoked.notify_one();
+        }
+    }
+
+    fn refusal(&self) -> Error {
+        let Inner { bytes_max, whose, setting, .. } = &*self.0;
+        let message =
+            format!("{whose} together are larger than {bytes_max} bytes, the setting {setting}; send it again later");
+        Error::new(ErrorKind::Unavailable, message)
+    }
+}
+
+impl Holder {
+    fn is_slow(&self, now: u64) -> bool {
+        let waited = now.saturating_sub(self.progress.0.load(Relaxed));
+        self.is_awaited.load(Relaxed) && u128::from(waited) >= PATIENCE.as_millis()
+    }
+
+    fn note_progress(&self, now: u64) {
+        let bytes = self.bytes.load(Relaxed);
+        if bytes >= self.progress.1.load(Relaxed) + SMALL_BYTES {
+            self.progress.0.store(now, Relaxed);
+            self.progress.1.store(bytes, Relaxed);
+        }
+    }
 }
 
 /// What one request holds, until it is dropped.
 #[derive(Debug)]
 pub struct Share {
     budget: Budget,
-    bytes: usize,
+    holder: Arc<Holder>,
+    /// Others know of it.
+    is_listed: bool,
 }
 
 impl Share {
@@ -51,18 +144,31 @@ impl Share {
     /// When all together would have more than they may. Who is refused has to begin again, and gives back all it held:
     /// others go on at once.
     pub fn add(&mut self, bytes: usize) -> Result<()> {
-        let bytes_max = self.budget.0.bytes_max;
-        // Checked: a request may claim any number of bytes.
-        let grown = |used: usize| used.checked_add(bytes).filter(|used| *used <= bytes_max);
-        if self.budget.0.used.fetch_update(Relaxed, Relaxed, grown).is_ok() {
-            self.bytes += bytes;
-            return Ok(());
+        if self.holder.is_revoked.load(Relaxed) {
+            return Err(self.budget.refusal());
         }
-        self.clear();
-        let Inner { whose, setting, .. } = &*self.budget.0;
-        let message =
-            format!("{whose} together are larger than {bytes_max} bytes, the setting {setting}; send it again later");
-        Err(Error::new(ErrorKind::Unavailable, message))
+        let budget = self.budget.clone();
+        if !budget.take(bytes) {
+            budget.make_room(bytes, budget.now());
+            if !budget.take(bytes) {
+                self.clear();
+                return Err(budget.refusal());
+            }
+        }
+        let held = self.holder.bytes.fetch_add(bytes, Relaxed) + bytes;
+        if held >= SMALL_BYTES {
+            self.list();
+            self.holder.note_progress(budget.now());
+        }
+        Ok(())
+    }
+
+    fn list(&mut self) {
+        if !self.is_listed {
+            self.is_listed = true;
+            let holder = Arc::downgrade(&self.holder);
+            self.budget.0.holders.lock().unwrap_or_else(PoisonError::into_inner).push(holder);
+        }
     }
 
     /// As [`Share::add`], of what is missing to so many.
@@ -70,25 +176,70 @@ impl Share {
     /// # Errors
     /// The same.
     pub fn grow_to(&mut self, bytes: usize) -> Result<()> {
-        if bytes > self.bytes { self.add(bytes - self.bytes) } else { Ok(()) }
+        let held = self.holder.bytes.load(Relaxed);
+        if bytes > held { self.add(bytes - held) } else { Ok(()) }
     }
 
     /// Gives all of it back.
     pub fn clear(&mut self) {
-        self.budget.0.used.fetch_sub(self.bytes, Relaxed);
-        self.bytes = 0;
+        self.budget.0.used.fetch_sub(self.holder.bytes.swap(0, Relaxed), Relaxed);
+        self.holder.progress.1.store(0, Relaxed);
+    }
+
+    /// For whoever waits for the rest of what the share is for.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        Watch(self.holder.clone())
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
         self.clear();
+        if self.is_listed {
+            let ours = Arc::as_ptr(&self.holder);
+            let mut holders = self.budget.0.holders.lock().unwrap_or_else(PoisonError::into_inner);
+            holders.retain(|holder| holder.as_ptr() != ours);
+        }
+    }
+}
+
+/// Tells when a share is taken away.
+#[derive(Clone, Debug)]
+pub struct Watch(Arc<Holder>);
+
+impl Watch {
+    /// Waits for `next`, a part of what the share is for; `None` if the share is taken away meanwhile.
+    pub async fn unless_revoked<T>(&self, next: impl Future<Output = T>) -> Option<T> {
+        let _awaiting = Awaiting::new(&self.0.is_awaited);
+        tokio::select! {
+            biased;
+            next = next => Some(next),
+            () = self.0.revoked.notified() => None,
+        }
+    }
+}
+
+/// Dropped with a future that is waited for no longer.
+struct Awaiting<'a>(&'a AtomicBool);
+
+impl<'a> Awaiting<'a> {
+    fn new(is_awaited: &'a AtomicBool) -> Awaiting<'a> {
+        is_awaited.store(true, Relaxed);
+        Awaiting(is_awaited)
+    }
+}
+
+impl Drop for Awaiting<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures::FutureExt;
 
     #[test]
     fn what_a_request_held_is_there_for_the_next() {
@@ -114,5 +265,30 @@ mod tests {
         second.add(100).unwrap();
         second.clear();
         budget.share().add(100).unwrap();
+    }
+
+    #[test]
+    fn a_client_that_does_not_send_the_rest_gives_way() {
+        let budget = Budget::new(10 * SMALL_BYTES, "the bodies of all requests", "http.bodies_bytes_max");
+        let [mut stalled, mut slow, mut busy] = [(); 3].map(|()| budget.share());
+        let watches = [stalled.watch(), slow.watch()];
+        stalled.add(6 * SMALL_BYTES).unwrap();
+        slow.add(2 * SMALL_BYTES).unwrap();
+        busy.add(2 * SMALL_BYTES).unwrap();
+        let mut waiting: Vec<_> =
+            watches.iter().map(|watch| Box::pin(watch.unless_revoked(std::future::pending::<()>()))).collect();
+        assert!(waiting.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
+        // Nobody has waited for long.
+        assert!(budget.share().add(1).is_err());
+        for holder in [&stalled.holder, &slow.holder] {
+            assert!(!holder.is_slow(0) && holder.is_slow(PATIENCE.as_millis() as u64 * 2));
+        }
+        budget.make_room(1, PATIENCE.as_millis() as u64 * 2);
+        assert_eq!((budget.used(), budget.gave_way()), (4 * SMALL_BYTES, 1));
+        assert_eq!(waiting[0].as_mut().now_or_never(), Some(None));
+        assert!(waiting[1].as_mut().now_or_never().is_none());
+        assert!(stalled.add(1).is_err() && slow.add(1).is_ok());
+        drop((stalled, slow, busy));
+        assert_eq!((budget.used(), budget.0.holders.lock().unwrap().len()), (0, 0));
     }
 }

@@ -1,18 +1,23 @@
 //! The command line: what was asked for, and how it ends.
 //!
-//! Exit codes: 0 done, 1 it failed, 2 it was asked for wrongly (clap's and a bad setting's).
+//! Exit codes: 0 done, 1 it failed, 2 it was asked for wrongly (clap's and a bad setting's), 3 the log of a server could
+//! not be written or synced ([`restart`]).
 
-use crate::config::{self, Config, Given, SETTINGS};
+use crate::config::{self, Config, Given, OnSyncFailure, SETTINGS};
 use crate::serve::Server;
-use crate::{demo, import, logging, memory, shell, upkeep};
+use crate::{demo, import, logging, memory, restart, shell, system, upkeep};
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tidalite::ask_for_short_turns;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const WRONGLY_ASKED: u8 = 2;
+
+/// How long tasks that the stop left may take to end.
+const RUNTIME_END: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,11 +148,26 @@ fn serve(matches: &ArgMatches) -> ExitCode {
         Err(error) => return fail(1, &format!("could not start threads: {error}")),
     };
     let ended = runtime.block_on(serve_until_stopped(config));
-    logging::flush();
+    // What is left of it must not run while the process begins again.
+    runtime.shutdown_timeout(RUNTIME_END);
     match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => fail(1, &message),
+        Ok(End::Stopped) => {
+            logging::flush();
+            ExitCode::SUCCESS
+        }
+        Ok(End::LogFailed(OnSyncFailure::Restart)) => restart::begin_again(),
+        Ok(End::LogFailed(_)) => {
+            logging::flush();
+            ExitCode::from(restart::LOG_FAILED)
+        }
+        Err(message) => restart::failed_start(&message),
     }
+}
+
+/// How a server ended that had begun.
+enum End {
+    Stopped,
+    LogFailed(OnSyncFailure),
 }
 
 /// The threads of the sockets: they parse lines and write answers; queries have threads of their own.
@@ -157,25 +177,36 @@ fn serve(matches: &ArgMatches) -> ExitCode {
 pub fn socket_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     // Somebody waits for them, and they have little to do at a time.
-    threads.thread_name("sockets").on_thread_start(ask_for_short_turns).enable_all().build()
+    let begin = || {
+        ask_for_short_turns();
+        system::begin_dates();
+    };
+    threads.thread_name("sockets").on_thread_start(begin).enable_all().build()
 }
 
-async fn serve_until_stopped(config: Config) -> Result<(), String> {
+async fn serve_until_stopped(config: Config) -> Result<End, String> {
     // Before the start: a signal during recovery stops the server after it, not in the middle.
     let mut signals = Signals::listen()?;
+    // Else it would end the server.
+    let mut hangup = signal(SignalKind::hangup()).map(Some);
     let server = Server::start(config).await.map_err(|e| e.to_string())?;
     tracing::info!("ready");
-    let mut hangup = server.has_tls().then(|| signal(SignalKind::hangup())).transpose();
     let name = loop {
         tokio::select! {
             name = signals.next() => break name,
             () = received(&mut hangup) => server.reload(),
+            action = server.log_failed() => {
+                tracing::error!(?action, "the log failed; stopping");
+                // It says that the log failed.
+                let _ = signals.stop(server).await;
+                return Ok(End::LogFailed(action));
+            }
         }
     };
     tracing::info!(signal = name, "stopping");
     signals.stop(server).await?;
     tracing::info!("stopped");
-    Ok(())
+    Ok(End::Stopped)
 }
 
 /// The next of a signal that may not be listened for.

@@ -10,7 +10,7 @@ mod meaning;
 mod page;
 
 pub use given::{Given, Source};
-pub use meaning::{Config, Listen, LogFormat, SettingError, duration};
+pub use meaning::{Config, Listen, LogFormat, OnSyncFailure, SettingError, duration};
 pub use page::{effective, markdown};
 
 /// One thing that can be set. Its environment variable is `TIDALITE_` and the key in capitals with `_` for `.`.
@@ -43,6 +43,9 @@ pub const ENV_CONFIG: &str = "TIDALITE_CONFIG";
 /// Variables of `tidalite sql`.
 const SHELL_ENV: [&str; 4] = ["TIDALITE_URL", "TIDALITE_USER", "TIDALITE_TOKEN", "TIDALITE_CA_FILE"];
 
+/// How often the process began again after a failed sync, and when first; set by the process itself.
+pub const ENV_RESTARTS: &str = "TIDALITE_RESTARTS";
+
 /// For tests of slow disks; not documented to users.
 pub const ENV_SYNC_DELAY: &str = "TIDALITE_SYNC_DELAY_MS";
 
@@ -73,6 +76,8 @@ const COUNT: &str = "a whole number of at least 1";
 const DURATION: &str = "a time such as 500us, 10ms, 30s, 5min or 1h; 0 for never";
 const TLS: &str = "auto (when there is a tls.certificate), true or false";
 const YES_NO: &str = "true or false";
+const NAMES: &str =
+    "names separated by commas (in the file: a list), such as db.example.com; *.example.com for all below, * for any";
 
 /// Every setting, in the order of the documentation.
 pub const SETTINGS: &[Setting] = &[
@@ -83,6 +88,25 @@ pub const SETTINGS: &[Setting] = &[
         "./tidalite-data",
         "a folder",
         "The data folder. It is created when absent, and locked while a server uses it.",
+    ),
+    setting(
+        "read_only",
+        "read-only",
+        "BOOL",
+        "false",
+        YES_NO,
+        "Whether everything that would change data is refused, whoever asks: statements (SQLSTATE 25006, over HTTP 403), line protocol, \
+         imports, COPY. Rows of the log are still merged; nothing is dropped by a TTL, and materialized views are not refreshed.",
+    ),
+    setting(
+        "on_sync_failure",
+        "on-sync-failure",
+        "WHAT",
+        "restart",
+        "restart, exit or refuse",
+        "What happens when the log cannot be written or synced, after which nothing is acknowledged until the log has been read again. \
+         `restart`: connections are closed, and the process begins again under its process id, up to five times in ten minutes; \
+         `exit`: it ends with exit code 3, for a supervisor that starts it again; `refuse`: it stays, answers queries and refuses writes.",
     ),
     setting(
         "http.listen",
@@ -121,7 +145,8 @@ pub const SETTINGS: &[Setting] = &[
         "N",
         "1024",
         COUNT,
-        "Connections of the PostgreSQL protocol served at the same time; more are closed at once.",
+        "Connections of the PostgreSQL protocol served at the same time; more are refused (SQLSTATE 53300), but for cancel requests and \
+         a few users of this machine who log in.",
     ),
     setting(
         "pg.message_bytes_max",
@@ -148,6 +173,38 @@ pub const SETTINGS: &[Setting] = &[
         "127.0.0.1:9003",
         ADDRESS,
         "Where health and Prometheus metrics are served, by a thread of their own.",
+    ),
+    setting(
+        "health.watchdog_interval",
+        "health-watchdog-interval",
+        "TIME",
+        "5s",
+        DURATION,
+        "How often the server asks itself whether commits and, after others did, statements are answered.",
+    ),
+    setting(
+        "health.watchdog_deadline",
+        "health-watchdog-deadline",
+        "TIME",
+        "20s",
+        "a time such as 500us, 10ms, 30s, 5min or 1h",
+        "A server whose own small statement or request for a commit is not answered within this time says that it is not ready.",
+    ),
+    setting(
+        "handshake_timeout",
+        "handshake-timeout",
+        "TIME",
+        "10s",
+        DURATION,
+        "A client that takes longer for the head of an HTTP request, for TLS, or to log in is disconnected.",
+    ),
+    setting(
+        "connections.per_address_max",
+        "connections-per-address-max",
+        "N",
+        "auto",
+        "auto (three quarters of what the port may have) or a whole number of at least 1",
+        "Connections of one address to one port at the same time; more are refused as those beyond the limit of the port are.",
     ),
     setting(
         "tls.certificate",
@@ -221,6 +278,16 @@ pub const SETTINGS: &[Setting] = &[
         "Clients may instead send one of these as a bearer token.",
     ),
     setting(
+        "http.allowed_hosts",
+        "http-allowed-hosts",
+        "NAME,…",
+        "",
+        NAMES,
+        "Names by which browsers may reach the server, beside IP addresses, names without a dot and those that end in .localhost, \
+         .local, .internal or .home.arpa: whoever owns another name could have it point to this server, and read data by a page under \
+         that name. Where no credentials are needed, programs may use no other names either.",
+    ),
+    setting(
         "http.body_bytes_max",
         "http-body-bytes-max",
         "BYTES",
@@ -237,13 +304,21 @@ pub const SETTINGS: &[Setting] = &[
         "A request of whose body nothing comes for this long is refused with 408: nothing of it is kept.",
     ),
     setting(
+        "http.body_rate_min",
+        "http-body-rate-min",
+        "BYTES",
+        "256",
+        "a number of bytes a second, plain or with KiB, MiB or GiB; 0 for any",
+        "A request whose body comes at less than this in the mean, ten seconds aside, is refused with 408.",
+    ),
+    setting(
         "http.bodies_bytes_max",
         "http-bodies-bytes-max",
         "BYTES",
         "1GiB",
         BYTES,
         "What the bodies of all requests may take together, at least `http.body_bytes_max`; what does not fit is refused \
-         with 503 and can be sent again.",
+         with 503 and can be sent again. Bodies whose rest has not come for two seconds give way first, with 408.",
     ),
     setting(
         "http.connections_max",
@@ -251,7 +326,8 @@ pub const SETTINGS: &[Setting] = &[
         "N",
         "1024",
         COUNT,
-        "Connections served at the same time; more are closed at once.",
+        "Connections served at the same time. More are answered 503, but for `/ping`, `/health` and `/status`; connections without a \
+         request make room first.",
     ),
     setting(
         "ilp.connections_max",
@@ -477,6 +553,14 @@ pub const SETTINGS: &[Setting] = &[
         "512MiB",
         BYTES,
         "Write-ahead log written between two checkpoints: bounds the time of a recovery.",
+    ),
+    setting(
+        "log.slow_statement",
+        "log-slow-statement",
+        "TIME",
+        "10s",
+        DURATION,
+        "A statement that takes this long, from its arrival to the end of its rows, is logged with its text, rows and bytes.",
     ),
     setting(
         "log.level",

@@ -1,6 +1,7 @@
 //! What the server counts, and the text Prometheus reads.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 use tidalite::Metrics;
@@ -57,6 +58,8 @@ pub struct Counters {
     pub http_ok: AtomicU64,
     pub http_client_errors: AtomicU64,
     pub http_server_errors: AtomicU64,
+    /// Requests of pages in browsers that were refused.
+    pub http_pages_refused: AtomicU64,
     pub query_rows: AtomicU64,
     pub queries: Latency,
     pub writes: Latency,
@@ -67,9 +70,9 @@ pub fn add(counter: &AtomicU64, n: u64) {
 }
 
 impl Counters {
-    /// The server's numbers and the database's.
+    /// The server's numbers and the database's, and connections refused by protocol.
     #[must_use]
-    pub fn render(&self, database: &Metrics) -> String {
+    pub fn render(&self, database: &Metrics, refused: &[(&str, Arc<AtomicU64>)]) -> String {
         let mut out = String::new();
         self.render_lines(&mut out);
         let name = "tidalite_http_responses_total";
@@ -79,6 +82,16 @@ impl Counters {
         {
             let _ = writeln!(out, "{name}{{class=\"{class}\"}} {}", counter.load(Ordering::Relaxed));
         }
+        let name = "tidalite_connections_refused_total";
+        let help = "Connections beyond a limit: closed, or told so.";
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter");
+        for (protocol, count) in refused {
+            let _ = writeln!(out, "{name}{{protocol=\"{protocol}\"}} {}", load(count));
+        }
+        let name = "tidalite_http_pages_refused_total";
+        let help = "Requests of pages of other origins or names that were refused.";
+        let refused = load(&self.http_pages_refused);
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {refused}");
         let name = "tidalite_pg_errors_total";
         let errors = load(&self.pg.errors);
         let help = "Statements, messages and connections of the PostgreSQL protocol that were refused.";
@@ -164,7 +177,8 @@ mod tests {
         add(&counters.tcp.rows, 7);
         counters.queries.observe(Duration::from_millis(2));
         let database = vec![Metric { name: "tidalite_staged_rows", help: "Rows.", is_counter: false, value: 3.0 }];
-        let text = counters.render(&database);
+        let refused = [("http", Arc::new(AtomicU64::new(5)))];
+        let text = counters.render(&database, &refused);
         for line in [
             "tidalite_line_rows_total{protocol=\"tcp\"} 7",
             "tidalite_query_seconds_bucket{le=\"0.001\"} 0",
@@ -172,6 +186,7 @@ mod tests {
             "tidalite_query_seconds_count 1",
             "# TYPE tidalite_staged_rows gauge",
             "tidalite_staged_rows 3",
+            "tidalite_connections_refused_total{protocol=\"http\"} 5",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }

@@ -3,7 +3,7 @@
 use crate::json::push_string;
 use hyper::StatusCode;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidalite::{Error, ErrorKind};
+use tidalite::{Error, ErrorKind, SqlState};
 
 /// What a client should do decides: correct the request (4xx), try again (503), or tell us (500).
 #[must_use]
@@ -12,6 +12,16 @@ pub fn http_status(kind: ErrorKind) -> StatusCode {
         ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict => StatusCode::BAD_REQUEST,
         ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// As [`http_status`], and 403 for what a read-only server or request refuses.
+#[must_use]
+pub fn status(error: &Error) -> StatusCode {
+    if error.code == Some(SqlState::READ_ONLY_SQL_TRANSACTION) {
+        StatusCode::FORBIDDEN
+    } else {
+        http_status(error.kind)
     }
 }
 

@@ -4,6 +4,7 @@
 //! what the stream does not take.
 
 mod queue;
+mod throttle;
 
 use crate::config::LogFormat;
 use queue::LogQueue;
@@ -11,6 +12,7 @@ use std::io::IsTerminal;
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 use std::time::Duration;
+pub use throttle::{LineThrottle, cut};
 use tracing_subscriber::EnvFilter;
 
 /// The process's queue, made by [`start`].

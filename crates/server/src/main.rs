@@ -1,9 +1,9 @@
 //! The `tidalite` binary: the server, its shell, its demo.
 //!
-//! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop; [`accept`], [`http`],
+//! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop, [`restart`] after a failed log; [`accept`], [`http`],
 //! [`pgwire`], [`ilp`], [`health`] the ports, [`socket`] and [`tls`] their connections; [`lines`] line protocol in;
-//! [`answer`], [`cells`], [`digits`], [`json`] rows out; [`errors`] what goes wrong; [`auth`], [`budget`], [`counters`], [`logging`],
-//! [`memory`], [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`];
+//! [`answer`], [`cells`], [`digits`], [`json`] rows out; [`errors`] what goes wrong; [`auth`], [`logins`], [`budget`], [`counters`],
+//! [`logging`], [`memory`], [`system`], [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`];
 //! [`terminal`] output of commands.
 //!
 //! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
@@ -31,12 +31,15 @@ mod import;
 mod json;
 mod lines;
 mod logging;
+mod logins;
 mod memory;
 mod pgwire;
+mod restart;
 mod serve;
 mod shell;
 mod socket;
 mod stop;
+mod system;
 mod tls;
 mod upkeep;
 

@@ -4,19 +4,23 @@
 //! it, so that a connection is an answer. Stop: no new connections, requests and lines under way are finished and
 //! committed, statements that take too long are stopped, then the database closes with a checkpoint.
 
+use crate::accept::{Port, Total};
 use crate::auth::HttpAuth;
 use crate::budget::Budget;
-use crate::config::{Config, Listen};
+use crate::config::{Config, Listen, OnSyncFailure};
 use crate::counters::Counters;
+use crate::health::Health;
 use crate::lines::Pool;
-use crate::stop::{self, StopSignal};
+use crate::logins::Logins;
+use crate::stop::{self, Stop, StopSignal};
 use crate::tls::{Certificate, Tls};
-use crate::{health, http, ilp, pgwire};
+use crate::{health, http, ilp, pgwire, system};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidalite::line::LineOptions;
 use tidalite::{Database, Error};
 use tokio::net::{TcpListener, TcpSocket};
@@ -24,6 +28,9 @@ use tokio::task::JoinHandle;
 
 /// Connections the system keeps waiting for an accept.
 const BACKLOG: u32 = 1024;
+
+/// How often the state of the log is looked at.
+const LOG_LOOK: Duration = Duration::from_millis(200);
 
 /// Statements and readers may take so long to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(5);
@@ -58,7 +65,9 @@ pub struct Server {
     tasks: Vec<JoinHandle<()>>,
     /// End with it.
     _lines: Option<ilp::LineThreads>,
-    health: Option<std::thread::JoinHandle<()>>,
+    health: std::thread::JoinHandle<()>,
+    on_sync_failure: OnSyncFailure,
+    _file_size_signal: Option<tokio::signal::unix::Signal>,
 }
 
 struct Bound {
@@ -73,7 +82,13 @@ impl Server {
     ///
     /// # Errors
     /// A port in use, a locked or damaged data folder, a key file that cannot be read.
-    pub async fn start(config: Config) -> Result<Server, StartError> {
+    pub async fn start(mut config: Config) -> Result<Server, StartError> {
+        if !system::has_sane_clock() {
+            return Err(StartError("the system clock is before 1970: set the clock of the machine".to_owned()));
+        }
+        let file_size_signal = system::survive_large_files();
+        let handles = system::open_files(config.database.segment_files);
+        config.database.segment_files = handles.segments;
         let bound = Bound {
             http: bind(config.http.as_ref(), "HTTP")?,
             pg: bind(config.pg.as_ref(), "the PostgreSQL protocol")?,
@@ -88,8 +103,10 @@ impl Server {
         let opening = tokio::task::spawn_blocking(move || Database::open(database_config));
         let database = opening.await.map_err(|e| StartError(format!("could not open the database: {e}")))?;
         let database = database.map_err(|e| open_error(&config, &e))?;
-        let server = Server::serve(&config, bound, keys, certificate, database);
-        server.map_err(|e| StartError(format!("could not serve: {e}")))
+        let total = Total::new(handles.connections);
+        let server = Server::serve(&config, bound, keys, certificate, database, total);
+        let server = server.map_err(|e| StartError(format!("could not serve: {e}")))?;
+        Ok(Server { _file_size_signal: file_size_signal, ..server })
     }
 
     fn serve(
@@ -98,119 +115,72 @@ impl Server {
         keys: Option<ilp::Keys>,
         certificate: Option<Arc<Certificate>>,
         database: Database,
+        total: Total,
     ) -> io::Result<Server> {
-        let tls = |is_on: bool, protocol| match &certificate {
-            Some(certificate) if is_on => Tls::new(certificate.clone(), protocol).map(Some).map_err(io::Error::other),
-            _ => Ok(None),
-        };
         let (signal, stop) = stop::channel();
         let counters = Arc::new(Counters::default());
-        let line = LineOptions {
-            nan_is_null: config.line_nan_is_null,
-            new_table_unit: config.line_timestamp_unit,
-            line_bytes_max: config.line_bytes_max,
-            seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64),
-            ..LineOptions::default()
-        };
-        let bodies = Budget::new(
-            config.http_bodies_bytes_max.max(config.http_body_bytes_max),
-            "the bodies of all requests",
-            "http.bodies_bytes_max",
+        let ports = Ports::new(config, total);
+        let (bodies, messages) = budgets(config);
+        let logins = Arc::new(Logins::default());
+        let health = Health::new(
+            database.clone(),
+            counters.clone(),
+            (bodies.clone(), messages.clone()),
+            logins.clone(),
+            config.watchdog,
         );
-        let messages = Budget::new(
-            config.pg_messages_bytes_max.max(config.pg_message_bytes_max),
-            "messages, statements and values of all clients",
-            "pg.messages_bytes_max",
-        );
+        let health = Arc::new(health.with_refused(ports.refused()));
+        let (database, counters) = (&database, &counters);
+        let all = All { config, certificate: &certificate, database, counters, logins: &logins, stop: &stop };
         let mut addresses = Addresses::default();
         let (mut tasks, mut lines) = (Vec::new(), None);
         if let Some(listener) = bound.http {
             addresses.http = Some(listener.local_addr()?);
-            let shared = Arc::new(http::Shared {
-                database: database.clone(),
-                counters: counters.clone(),
-                auth: HttpAuth::new(config.http_user.as_ref(), &config.http_tokens),
-                line: line.clone(),
-                parsers: Pool::default(),
-                body: http::BodyLimits { bytes_max: config.http_body_bytes_max, idle_max: config.http_body_timeout },
-                bodies: bodies.clone(),
-                once: Arc::default(),
-                databases: http::Names::default(),
-                turns: http::imports::Turns::default(),
-                tls: tls(config.http_tls, Some("http/1.1"))?,
-            });
-            tasks.push(tokio::spawn(http::serve(listener, shared, config.http_connections_max, stop.clone())));
+            tasks.push(all.serve_http(listener, ports.http, bodies, health.clone())?);
         }
         if let Some(listener) = bound.pg {
             addresses.pg = Some(listener.local_addr()?);
-            let credentials = match config.pg_credentials() {
-                None => None,
-                Some((user, password)) => {
-                    let made = pgwire::Credentials::new(user, password);
-                    Some(made.ok_or_else(|| io::Error::other("the system has no random bytes for a password's salt"))?)
-                }
-            };
-            let shared = Arc::new(pgwire::Shared {
-                database: database.clone(),
-                counters: counters.clone(),
-                credentials,
-                message_bytes_max: config.pg_message_bytes_max,
-                messages: messages.clone(),
-                tls: tls(config.pg_tls, Some(pgwire::ALPN))?,
-                backends: pgwire::Backends::default(),
-            });
-            tasks.push(tokio::spawn(pgwire::serve(listener, shared, config.pg_connections_max, stop.clone())));
+            tasks.push(all.serve_pg(listener, ports.pg, messages)?);
         }
         if let Some(listener) = bound.ilp {
             addresses.ilp = Some(listener.local_addr()?);
-            let shared = Arc::new(ilp::Shared {
-                database: database.clone(),
-                counters: counters.clone(),
-                keys,
-                tls: tls(config.ilp_tls, None)?,
-                line,
-                commit_interval: config.ilp_commit_interval,
-                batch_rows_max: config.ilp_batch_rows_max,
-            });
             let threads = ilp::LineThreads::start()?;
-            let (connections_max, stop) = (config.ilp_connections_max, stop.clone());
-            tasks.push(threads.serve(listener, move |listener| ilp::serve(listener, shared, connections_max, stop))?);
+            tasks.push(all.serve_lines(listener, ports.ilp, keys, &threads)?);
             lines = Some(threads);
         }
-        let mut health = None;
-        if let Some(listener) = bound.health {
-            addresses.health = Some(listener.local_addr()?);
-            let state = health::Health {
-                database: database.clone(),
-                counters: counters.clone(),
-                bodies,
-                messages,
-                started: Instant::now(),
-            };
-            health = Some(health::spawn(listener.into_std()?, state, stop.clone())?);
-        }
-        let all = [
-            ("http", addresses.http, config.http_tls),
-            ("pg", addresses.pg, config.pg_tls),
-            ("ilp", addresses.ilp, config.ilp_tls),
-            ("health", addresses.health, false),
-        ];
-        for (protocol, address, tls) in all {
-            if let Some(address) = address {
-                tracing::info!(protocol, %address, tls, "listening");
-            }
-        }
-        Ok(Server { addresses, database, counters, certificate, signal, tasks, _lines: lines, health })
+        addresses.health = bound.health.as_ref().map(TcpListener::local_addr).transpose()?;
+        let health_listener = bound.health.map(TcpListener::into_std).transpose()?;
+        let health = health::spawn(health_listener, health, stop.clone())?;
+        addresses.log(config);
+        Ok(Server {
+            addresses,
+            database: database.clone(),
+            counters: counters.clone(),
+            certificate,
+            signal,
+            tasks,
+            _lines: lines,
+            health,
+            on_sync_failure: config.on_sync_failure,
+            _file_size_signal: None,
+        })
     }
 
-    #[must_use]
-    pub fn has_tls(&self) -> bool {
-        self.certificate.is_some()
+    /// Ready when the log has failed and the process is to go on otherwise than by refusing writes.
+    pub async fn log_failed(&self) -> OnSyncFailure {
+        loop {
+            tokio::time::sleep(LOG_LOOK).await;
+            if self.on_sync_failure != OnSyncFailure::Refuse && self.database.log_failure().is_some() {
+                return self.on_sync_failure;
+            }
+        }
     }
 
     /// Reads certificate and key again, for connections from now on.
     pub fn reload(&self) {
-        let Some(certificate) = &self.certificate else { return };
+        let Some(certificate) = &self.certificate else {
+            return tracing::info!("SIGHUP: there is no certificate to be read again");
+        };
         match certificate.reload() {
             Ok(()) => tracing::info!("read the certificate again"),
             Err(reason) => tracing::error!(reason, "could not read the certificate again; the old one stays"),
@@ -242,10 +212,174 @@ impl Server {
         let database = self.database;
         let closing = tokio::task::spawn_blocking(move || database.close());
         let closed = closing.await.unwrap_or_else(|e| Err(Error::new(tidalite::ErrorKind::Internal, e.to_string())));
-        if let Some(health) = self.health {
-            let _ = tokio::task::spawn_blocking(move || health.join()).await;
-        }
+        let health = self.health;
+        let _ = tokio::task::spawn_blocking(move || health.join()).await;
         closed
+    }
+}
+
+impl Addresses {
+    fn log(&self, config: &Config) {
+        let all = [
+            ("http", self.http, config.http_tls),
+            ("pg", self.pg, config.pg_tls),
+            ("ilp", self.ilp, config.ilp_tls),
+            ("health", self.health, false),
+        ];
+        for (protocol, address, tls) in all {
+            if let Some(address) = address {
+                tracing::info!(protocol, %address, tls, "listening");
+            }
+        }
+    }
+}
+
+/// The limits of the ports.
+struct Ports {
+    http: Port,
+    pg: Port,
+    ilp: Port,
+}
+
+impl Ports {
+    fn new(config: &Config, all: Total) -> Ports {
+        let port = |protocol, connections_max: usize, setting| {
+            // One address leaves some of them to others.
+            let per_address_max = config.per_address_max.unwrap_or(connections_max - connections_max / 4);
+            Port { protocol, connections_max, per_address_max, setting, refused: Arc::default(), all: all.clone() }
+        };
+        Ports {
+            http: port("http", config.http_connections_max, "http.connections_max"),
+            pg: port("PostgreSQL", config.pg_connections_max, "pg.connections_max"),
+            ilp: port("line protocol", config.ilp_connections_max, "ilp.connections_max"),
+        }
+    }
+
+    /// Counts of refused connections, by the names of the metrics.
+    fn refused(&self) -> Vec<(&'static str, Arc<AtomicU64>)> {
+        [("http", &self.http), ("pg", &self.pg), ("tcp", &self.ilp)]
+            .map(|(name, port)| (name, port.refused.clone()))
+            .into()
+    }
+}
+
+/// The memory of bodies of requests, and of messages of PostgreSQL clients.
+fn budgets(config: &Config) -> (Budget, Budget) {
+    let bodies = Budget::new(
+        config.http_bodies_bytes_max.max(config.http_body_bytes_max),
+        "the bodies of all requests",
+        "http.bodies_bytes_max",
+    );
+    let messages = Budget::new(
+        config.pg_messages_bytes_max.max(config.pg_message_bytes_max),
+        "messages, statements and values of all clients",
+        "pg.messages_bytes_max",
+    );
+    (bodies, messages)
+}
+
+/// What all ports need.
+struct All<'a> {
+    config: &'a Config,
+    certificate: &'a Option<Arc<Certificate>>,
+    database: &'a Database,
+    counters: &'a Arc<Counters>,
+    logins: &'a Arc<Logins>,
+    stop: &'a Stop,
+}
+
+impl All<'_> {
+    fn tls(&self, is_on: bool, protocol: Option<&str>) -> io::Result<Option<Tls>> {
+        match self.certificate {
+            Some(certificate) if is_on => Tls::new(certificate.clone(), protocol).map(Some).map_err(io::Error::other),
+            _ => Ok(None),
+        }
+    }
+
+    fn line(&self) -> LineOptions {
+        LineOptions {
+            nan_is_null: self.config.line_nan_is_null,
+            new_table_unit: self.config.line_timestamp_unit,
+            line_bytes_max: self.config.line_bytes_max,
+            seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64),
+            ..LineOptions::default()
+        }
+    }
+
+    fn serve_http(
+        &self,
+        listener: TcpListener,
+        port: Port,
+        bodies: Budget,
+        health: Arc<Health>,
+    ) -> io::Result<JoinHandle<()>> {
+        let config = self.config;
+        let shared = Arc::new(http::Shared {
+            database: self.database.clone(),
+            counters: self.counters.clone(),
+            auth: HttpAuth::new(config.http_user.as_ref(), &config.http_tokens),
+            logins: self.logins.clone(),
+            allowed_hosts: http::AllowedHosts::new(config.http_allowed_hosts.clone()),
+            health,
+            line: self.line(),
+            parsers: Pool::default(),
+            body: http::BodyLimits {
+                bytes_max: config.http_body_bytes_max,
+                idle_max: config.http_body_timeout,
+                rate_min: config.http_body_rate_min,
+            },
+            bodies,
+            once: Arc::default(),
+            databases: http::Names::default(),
+            turns: http::imports::Turns::default(),
+            tls: self.tls(config.http_tls, Some("http/1.1"))?,
+            handshake_timeout: config.handshake_timeout,
+        });
+        Ok(tokio::spawn(http::serve(listener, shared, port, self.stop.clone())))
+    }
+
+    fn serve_pg(&self, listener: TcpListener, port: Port, messages: Budget) -> io::Result<JoinHandle<()>> {
+        let credentials = match self.config.pg_credentials() {
+            None => None,
+            Some((user, password)) => {
+                let made = pgwire::Credentials::new(user, password);
+                Some(made.ok_or_else(|| io::Error::other("the system has no random bytes for a password's salt"))?)
+            }
+        };
+        let shared = Arc::new(pgwire::Shared {
+            database: self.database.clone(),
+            counters: self.counters.clone(),
+            credentials,
+            logins: self.logins.clone(),
+            handshake_timeout: self.config.handshake_timeout,
+            message_bytes_max: self.config.pg_message_bytes_max,
+            messages,
+            tls: self.tls(self.config.pg_tls, Some(pgwire::ALPN))?,
+            backends: pgwire::Backends::default(),
+        });
+        Ok(tokio::spawn(pgwire::serve(listener, shared, port, self.stop.clone())))
+    }
+
+    fn serve_lines(
+        &self,
+        listener: TcpListener,
+        port: Port,
+        keys: Option<ilp::Keys>,
+        threads: &ilp::LineThreads,
+    ) -> io::Result<JoinHandle<()>> {
+        let shared = Arc::new(ilp::Shared {
+            database: self.database.clone(),
+            counters: self.counters.clone(),
+            keys,
+            logins: self.logins.clone(),
+            handshake_timeout: self.config.handshake_timeout,
+            tls: self.tls(self.config.ilp_tls, None)?,
+            line: self.line(),
+            commit_interval: self.config.ilp_commit_interval,
+            batch_rows_max: self.config.ilp_batch_rows_max,
+        });
+        let stop = self.stop.clone();
+        threads.serve(listener, move |listener| ilp::serve(listener, shared, port, stop))
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! Always: a handshake that takes too long ends, and holds nothing but its own connection until then.
 
+use crate::logging::LineThrottle;
 use crate::socket::Socket;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
@@ -18,6 +19,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+
+static CLOSED: LineThrottle = LineThrottle::new();
 
 /// A handshake is a few packets each way.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -171,12 +174,18 @@ pub async fn open(
     match tls.accept(socket).await {
         Ok(socket) => return Some(socket),
         Err(Refused::Plaintext(mut socket)) => {
-            tracing::warn!(protocol, %peer, "closed a connection: it is not encrypted, and this port speaks TLS only");
+            if let Some(left_out) = CLOSED.pass() {
+                tracing::warn!(protocol, %peer, left_out, "closed a connection: it is not encrypted, and this port speaks TLS only");
+            }
             let _ = tokio::io::AsyncWriteExt::write_all(&mut socket, answer).await;
             linger(socket).await;
         }
         Err(Refused::Left) => tracing::debug!(protocol, %peer, "a connection was closed before it began"),
-        Err(Refused::Failed(reason)) => tracing::warn!(protocol, %peer, reason, "closed a connection: no TLS"),
+        Err(Refused::Failed(reason)) => {
+            if let Some(left_out) = CLOSED.pass() {
+                tracing::warn!(protocol, %peer, reason, left_out, "closed a connection: no TLS");
+            }
+        }
     }
     None
 }

@@ -1,6 +1,6 @@
 //! What was given, as text, and where.
 
-use super::{ENV_CONFIG, ENV_PREFIX, ENV_SYNC_DELAY, SETTINGS, SHELL_ENV, SettingError, find};
+use super::{ENV_CONFIG, ENV_PREFIX, ENV_RESTARTS, ENV_SYNC_DELAY, SETTINGS, SHELL_ENV, SettingError, find};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl Given {
 
     fn read_env(&mut self, env: Vec<(String, String)>) {
         for (name, value) in env {
-            if name == ENV_CONFIG || SHELL_ENV.contains(&name.as_str()) {
+            if name == ENV_CONFIG || name == ENV_RESTARTS || SHELL_ENV.contains(&name.as_str()) {
                 continue;
             }
             if name == ENV_SYNC_DELAY {

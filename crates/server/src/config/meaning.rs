@@ -31,6 +31,14 @@ pub struct Listen {
     pub flag: &'static str,
 }
 
+/// What is done when the log cannot be written or synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnSyncFailure {
+    Restart,
+    Exit,
+    Refuse,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     Text,
@@ -46,6 +54,12 @@ pub struct Config {
     pub pg: Option<Listen>,
     pub ilp: Option<Listen>,
     pub health: Option<Listen>,
+    /// How often the watchdog looks, and how long an answer to it may take.
+    pub watchdog: (Duration, Duration),
+    pub on_sync_failure: OnSyncFailure,
+    pub handshake_timeout: Duration,
+    /// `None`: a part of those of the port.
+    pub per_address_max: Option<usize>,
     /// The files of certificate and key.
     pub tls: Option<(PathBuf, PathBuf)>,
     pub http_tls: bool,
@@ -54,8 +68,11 @@ pub struct Config {
     /// Name and password.
     pub http_user: Option<(String, String)>,
     pub http_tokens: Vec<String>,
+    pub http_allowed_hosts: Vec<String>,
     pub http_body_bytes_max: usize,
     pub http_body_timeout: Duration,
+    /// Bytes a second.
+    pub http_body_rate_min: usize,
     pub http_bodies_bytes_max: usize,
     pub http_connections_max: usize,
     pub pg_user: Option<(String, String)>,
@@ -100,6 +117,8 @@ impl Config {
         database.query_fast_operators = read.parsed("query.fast_operators", yes_no)?;
         database.query_compiles = read.parsed("query.compiles", yes_no)?;
         database.query_use_materialized_views = read.parsed("query.use_materialized_views", yes_no)?;
+        database.is_read_only = read.parsed("read_only", yes_no)?;
+        database.slow_statement = read.parsed("log.slow_statement", duration)?;
         database.sync_delay = sync_delay(given)?;
         let tls = read.pair("tls.certificate", "tls.key")?;
         let has_tls = tls.is_some();
@@ -109,14 +128,26 @@ impl Config {
             pg: read.listen("pg.listen")?,
             ilp: read.listen("ilp.listen")?,
             health: read.listen("health.listen")?,
+            watchdog: (
+                read.parsed("health.watchdog_interval", duration)?,
+                read.parsed("health.watchdog_deadline", |t| duration(t).filter(|d| !d.is_zero()))?,
+            ),
+            on_sync_failure: read.parsed("on_sync_failure", on_sync_failure)?,
+            handshake_timeout: read.parsed("handshake_timeout", duration)?,
+            per_address_max: read.parsed("connections.per_address_max", |t| match t {
+                "auto" => Some(None),
+                text => count(text).map(Some),
+            })?,
             tls: tls.map(|(certificate, key)| (certificate.into(), key.into())),
             http_tls: read.tls("http.tls", has_tls)?,
             pg_tls: read.tls("pg.tls", has_tls)?,
             ilp_tls: read.tls("ilp.tls", has_tls)?,
             http_user: read.user()?,
             http_tokens: read.tokens()?,
+            http_allowed_hosts: read.names("http.allowed_hosts")?,
             http_body_bytes_max: read.parsed("http.body_bytes_max", bytes)?,
             http_body_timeout: read.parsed("http.body_timeout", duration)?,
+            http_body_rate_min: read.parsed("http.body_rate_min", |t| if t == "0" { Some(0) } else { bytes(t) })?,
             http_bodies_bytes_max: read.parsed("http.bodies_bytes_max", bytes)?,
             http_connections_max: read.parsed("http.connections_max", count)?,
             pg_user: read.pair("pg.user", "pg.password")?,
@@ -253,6 +284,17 @@ impl Reader<'_> {
         FileAccess::confined(roots, &hosts, private_addresses).map_err(|_| self.bad("files.hosts"))
     }
 
+    /// Host names in lower case, without ports.
+    fn names(&self, key: &str) -> Result<Vec<String>, SettingError> {
+        let names = self.text(key).split(',').map(|name| name.trim().to_ascii_lowercase());
+        let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+        let is_name = |name: &String| {
+            let name = name.strip_prefix('*').unwrap_or(name);
+            name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
+        };
+        if names.iter().all(is_name) { Ok(names) } else { Err(self.bad(key)) }
+    }
+
     fn tokens(&self) -> Result<Vec<String>, SettingError> {
         let text = self.text("http.tokens");
         let tokens: Vec<String> = text.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect();
@@ -342,6 +384,15 @@ fn timestamp_type(text: &str) -> Option<Option<TimeUnit>> {
 
 fn log_level(text: &str) -> Option<String> {
     tracing_subscriber::EnvFilter::try_new(text).is_ok().then(|| text.to_owned())
+}
+
+fn on_sync_failure(text: &str) -> Option<OnSyncFailure> {
+    match text {
+        "restart" => Some(OnSyncFailure::Restart),
+        "exit" => Some(OnSyncFailure::Exit),
+        "refuse" => Some(OnSyncFailure::Refuse),
+        _ => None,
+    }
 }
 
 fn log_format(text: &str) -> Option<LogFormat> {

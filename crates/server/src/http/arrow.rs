@@ -7,6 +7,7 @@ use super::Shared;
 use super::body::{self, Body, BodyError, JSON, response};
 use super::once::{self, Claimed, done_once};
 use super::params::Params;
+use super::wire::Wire;
 use crate::budget::Share;
 use crate::counters::add;
 use crate::errors::write_code;
@@ -68,11 +69,12 @@ fn parameter(value: &Value) -> Option<Parameter> {
     })
 }
 
-/// The rows of a query; `done` is told how many when the answer ends or is dropped.
+/// The rows of a query; `done` is told how many when the answer ends or is dropped. When the query fails later, the
+/// rows before are written, and the answer is broken off.
 ///
 /// # Errors
 /// What the query failed with before its first rows.
-pub async fn answer(rows: Rows, done: impl FnOnce(u64) + Send + 'static) -> Result<Response<Body>> {
+pub async fn answer(rows: Rows, wire: Option<Wire>, done: impl FnOnce(u64) + Send + 'static) -> Result<Response<Body>> {
     let fields = rows.schema.fields().iter().zip(&rows.columns);
     let fields: Vec<_> = fields
         .map(|(field, column)| {
@@ -86,12 +88,15 @@ pub async fn answer(rows: Rows, done: impl FnOnce(u64) + Send + 'static) -> Resu
     let writer = StreamWriter::try_new(Vec::new(), &schema).map_err(internal)?;
     let has_ended = first.is_none();
     let answering =
-        Answering { schema, writer, stream, first, written: 0, has_ended, is_over: false, done: Some(done) };
+        Answering { schema, writer, stream, first, written: 0, has_ended, is_over: false, wire, done: Some(done) };
     let chunks = stream::unfold(answering, |mut answering| async {
         let chunk = answering.chunk().await?;
         if let Err(error) = &chunk {
             tracing::warn!(%error, "a query failed after its first rows were sent");
             answering.is_over = true;
+            if let Some(wire) = &answering.wire {
+                wire.flushed().await;
+            }
         }
         Some((chunk.map(Frame::data), answering))
     });
@@ -113,6 +118,7 @@ struct Answering<F: FnOnce(u64)> {
     /// The rows have ended: their stream may not be asked again.
     has_ended: bool,
     is_over: bool,
+    wire: Option<Wire>,
     done: Option<F>,
 }
 
@@ -210,7 +216,7 @@ async fn write_rows(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<
     let mut share = shared.bodies.share();
     let mut bytes = Vec::new();
     let mut request = once::Fingerprint::new(&head.headers, &head.uri.to_string());
-    body::read(&head.headers, body, shared.body, |piece| {
+    body::read(&head.headers, body, shared.body, share.watch(), |piece| {
         share.add(piece.len())?;
         request.piece(piece);
         add(&shared.counters.http.bytes, piece.len() as u64);
@@ -325,7 +331,7 @@ impl From<Error> for Refused {
         let row = error.line.map(|line| line.saturating_sub(1));
         let message = row.map_or_else(|| error.message.clone(), |row| format!("{}, in row {row}", error.message));
         let json = refusal(write_code(error.kind), &message, error.hint.as_deref(), None, row);
-        Refused(crate::errors::http_status(error.kind), json)
+        Refused(crate::errors::status(&error), json)
     }
 }
 

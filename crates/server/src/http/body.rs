@@ -1,7 +1,9 @@
 //! Bodies: of requests read in pieces and decompressed on the way, of responses whole or as they are computed.
 
 use super::once::KeyError;
+use super::wire::Wire;
 use crate::answer::Answer;
+use crate::budget::Watch;
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use futures::stream;
@@ -11,7 +13,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidalite::{Error, ErrorKind};
 use tidalite_frames::IpcLimits;
 
@@ -36,19 +38,24 @@ pub const JSON: &str = "application/json; charset=utf-8";
 
 /// The answer as a body: hyper asks for the next chunk when the last one is on its way. `done` is told the number
 /// of rows when the body ends or is dropped.
-pub fn answer_body(answer: Answer, done: impl FnOnce(u64) + Send + 'static) -> Body {
-    struct Ending<F: FnOnce(u64)>(Answer, Option<F>);
+///
+/// A query that fails later ends JSON with its error, as a whole document; CSV has no place for one and is broken off,
+/// once all rows before have been written.
+pub fn answer_body(answer: Answer, wire: Option<Wire>, done: impl FnOnce(u64) + Send + 'static) -> Body {
+    struct Ending<F: FnOnce(u64)>(Answer, Option<Wire>, Option<F>);
     impl<F: FnOnce(u64)> Drop for Ending<F> {
         fn drop(&mut self) {
-            if let Some(done) = self.1.take() {
+            if let Some(done) = self.2.take() {
                 done(self.0.written());
             }
         }
     }
-    let chunks = stream::unfold(Ending(answer, Some(done)), |mut ending| async {
+    let chunks = stream::unfold(Ending(answer, wire, Some(done)), |mut ending| async {
         let chunk = ending.0.next_chunk().await?;
-        if let Err(error) = &chunk {
-            tracing::warn!(%error, "a query failed after its first rows were sent");
+        if chunk.is_err()
+            && let Some(wire) = &ending.1
+        {
+            wire.flushed().await;
         }
         Some((chunk.map(Frame::data), ending))
     });
@@ -62,6 +69,8 @@ pub struct BodyLimits {
     pub bytes_max: usize,
     /// Without a byte of it for this long the sender is given up; zero for never.
     pub idle_max: Duration,
+    /// Bytes a second that a sender has to send in the mean, after a while; zero for any.
+    pub rate_min: usize,
 }
 
 impl BodyLimits {
@@ -71,6 +80,9 @@ impl BodyLimits {
         IpcLimits { decompressed_bytes_max: self.bytes_max, ratio_max: IpcLimits::RATIO_MAX }
     }
 }
+
+/// So long a sender may be slower than [`BodyLimits::rate_min`].
+const SLOW_START: Duration = Duration::from_secs(10);
 
 /// Why a body could not be read.
 #[derive(Debug)]
@@ -84,6 +96,10 @@ pub enum BodyError {
     Gzip(String),
     /// Nothing of it came for this long.
     Stalled(Duration),
+    /// It came at fewer bytes a second than this.
+    Slow(usize),
+    /// Others needed the memory that it held while its rest did not come.
+    GaveWay,
     /// The connection broke; there is nobody to tell.
     Gone(String),
     /// What the receiver of the pieces said.
@@ -103,10 +119,10 @@ impl BodyError {
     pub fn status(&self) -> StatusCode {
         match self {
             BodyError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            BodyError::Stalled(_) => StatusCode::REQUEST_TIMEOUT,
+            BodyError::Stalled(_) | BodyError::Slow(_) | BodyError::GaveWay => StatusCode::REQUEST_TIMEOUT,
             BodyError::Encoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             BodyError::Gzip(_) | BodyError::Gone(_) => StatusCode::BAD_REQUEST,
-            BodyError::Refused(error) => crate::errors::http_status(error.kind),
+            BodyError::Refused(error) => crate::errors::status(error),
             BodyError::Key(error) => error.status(),
         }
     }
@@ -123,6 +139,14 @@ impl BodyError {
                     "nothing of the request body came for {} ms, the setting http.body_timeout",
                     idle.as_millis()
                 ),
+                BodyError::Slow(rate) => {
+                    format!("the request body came at less than {rate} bytes a second, the setting http.body_rate_min")
+                }
+                BodyError::GaveWay => {
+                    "the rest of the request body did not come, and other requests needed its memory \
+                                       (setting http.bodies_bytes_max)"
+                        .to_owned()
+                }
                 BodyError::Encoding(name) => format!("content encoding {name:?} is not supported; gzip and none are"),
                 BodyError::Gzip(problem) => format!("the gzip stream is broken: {problem}"),
                 BodyError::Gone(problem) => format!("the request body ended early: {problem}"),
@@ -144,14 +168,15 @@ pub async fn read(
     headers: &HeaderMap,
     body: Incoming,
     limits: BodyLimits,
+    watch: Watch,
     take: impl FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), BodyError> {
-    let mut body = body;
+    let mut body = Arriving { body, limits, watch, waited: Duration::ZERO, bytes: 0 };
     let result = read_pieces(headers, &mut body, limits, take).await;
     if let Err(error) = &result
-        && !matches!(error, BodyError::Gone(_) | BodyError::Stalled(_))
+        && !matches!(error, BodyError::Gone(_) | BodyError::Stalled(_) | BodyError::Slow(_) | BodyError::GaveWay)
     {
-        drain(&mut body, limits).await;
+        body.drain().await;
     }
     result
 }
@@ -162,7 +187,7 @@ const YIELD_BYTES: usize = 256 << 10;
 
 async fn read_pieces(
     headers: &HeaderMap,
-    body: &mut Incoming,
+    body: &mut Arriving,
     limits: BodyLimits,
     mut take: impl FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), BodyError> {
@@ -182,7 +207,7 @@ async fn read_pieces(
     };
     let mut compressed = 0;
     let mut since_yield = 0;
-    while let Some(frame) = next(body, limits).await? {
+    while let Some(frame) = body.next().await? {
         let Ok(data) = frame.into_data() else { continue };
         since_yield += data.len();
         if since_yield >= YIELD_BYTES {
@@ -230,25 +255,75 @@ fn encoding(headers: &HeaderMap) -> String {
     String::from_utf8_lossy(value).trim().to_ascii_lowercase()
 }
 
-/// The next piece, if it comes in time.
-async fn next(body: &mut Incoming, limits: BodyLimits) -> Result<Option<Frame<Bytes>>, BodyError> {
-    let idle_max = limits.idle_max;
-    let frame = if idle_max.is_zero() {
-        body.frame().await
-    } else {
-        let waited = tokio::time::timeout(idle_max, body.frame()).await;
-        waited.map_err(|_| BodyError::Stalled(idle_max))?
-    };
-    frame.transpose().map_err(|e| BodyError::Gone(e.to_string()))
+/// A body on its way, and how fast it comes.
+struct Arriving {
+    body: Incoming,
+    limits: BodyLimits,
+    watch: Watch,
+    /// For its pieces, so far.
+    waited: Duration,
+    bytes: usize,
 }
 
-async fn drain(body: &mut Incoming, limits: BodyLimits) {
-    let mut left = limits.bytes_max;
-    while let Ok(Some(frame)) = next(body, limits).await {
-        let bytes = frame.data_ref().map_or(0, Bytes::len);
-        if bytes > left {
-            return;
+impl Arriving {
+    /// The next piece, if it comes in time.
+    async fn next(&mut self) -> Result<Option<Frame<Bytes>>, BodyError> {
+        let (patience, late) = patience(self.limits, self.bytes, self.waited);
+        let began = Instant::now();
+        let next = crate::accept::in_time(patience, self.body.frame());
+        let Some(frame) = self.watch.unless_revoked(next).await else { return Err(BodyError::GaveWay) };
+        let frame = frame.ok_or(late)?;
+        self.waited += began.elapsed();
+        let frame = frame.transpose().map_err(|e| BodyError::Gone(e.to_string()))?;
+        self.bytes += frame.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len);
+        Ok(frame)
+    }
+
+    async fn drain(&mut self) {
+        let mut left = self.limits.bytes_max;
+        while let Ok(Some(frame)) = self.next().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            if bytes > left {
+                return;
+            }
+            left -= bytes;
         }
-        left -= bytes;
+    }
+}
+
+/// How long the next piece of a body may take, zero for any time, and the refusal after that. `waited` is how long the
+/// `bytes` so far took.
+fn patience(limits: BodyLimits, bytes: usize, waited: Duration) -> (Duration, BodyError) {
+    let BodyLimits { idle_max, rate_min, .. } = limits;
+    let stalled = (idle_max, BodyError::Stalled(idle_max));
+    if rate_min == 0 {
+        return stalled;
+    }
+    let due = SLOW_START + Duration::from_secs_f64(bytes as f64 / rate_min as f64);
+    // Zero would be no limit.
+    let left = due.saturating_sub(waited).max(Duration::from_millis(1));
+    if idle_max.is_zero() || left < idle_max { (left, BodyError::Slow(rate_min)) } else { stalled }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_bodies_have_a_while_and_then_the_time_of_their_bytes() {
+        let second = Duration::from_secs(1);
+        let limits = |idle, rate_min| BodyLimits { bytes_max: 1 << 20, idle_max: idle * second, rate_min };
+        let left = |limits, bytes, waited| {
+            let (left, error) = patience(limits, bytes, waited * second);
+            (left, matches!(error, BodyError::Slow(_)))
+        };
+        assert_eq!(left(limits(60, 256), 0, 0), (SLOW_START, true));
+        assert_eq!(left(limits(60, 256), 256 * 5, 12), (3 * second, true));
+        assert_eq!(left(limits(60, 256), 256 * 5, 20), (Duration::from_millis(1), true));
+        assert_eq!(left(limits(5, 256), 0, 0), (5 * second, false));
+        assert_eq!(left(limits(60, 256), 1 << 20, 10), (60 * second, false));
+        assert_eq!(left(limits(60, 0), 0, 1000), (60 * second, false));
+        assert_eq!(left(limits(0, 0), 0, 1000), (Duration::ZERO, false));
+        assert_eq!(left(limits(0, 1), 0, 5), (5 * second, true));
     }
 }

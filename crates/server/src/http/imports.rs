@@ -13,7 +13,7 @@ use super::Shared;
 use super::body::{self, Body, JSON, response, text_response};
 use super::params::Params;
 use crate::counters::add;
-use crate::errors::{http_status, with_hint};
+use crate::errors::{status, with_hint};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -164,7 +164,7 @@ struct Refused(StatusCode, Error);
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Refused {
-        Refused(http_status(error.kind), error)
+        Refused(crate::errors::status(&error), error)
     }
 }
 
@@ -182,7 +182,7 @@ async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &A
     };
     let mut share = shared.bodies.share();
     let mut bytes = Vec::new();
-    let read = body::read(headers, body, shared.body, |piece| {
+    let read = body::read(headers, body, shared.body, share.watch(), |piece| {
         share.add(piece.len())?;
         add(&shared.counters.http.bytes, piece.len() as u64);
         bytes.extend_from_slice(piece);

@@ -7,6 +7,7 @@ use super::Shared;
 use super::body::{self, Body, response};
 use super::pages::{INFLUXDB_VERSION, VERSION};
 use super::params::Params;
+use crate::health::Report;
 use crate::json::{push_str, push_string};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
@@ -38,18 +39,42 @@ impl Names {
     }
 }
 
-/// `/health` as InfluxDB 2 answers it.
-pub fn health() -> Response<Body> {
-    let json = format!(
-        "{{\"name\":\"influxdb\",\"message\":\"ready for queries and writes\",\"status\":\"pass\",\"checks\":[],\
-         \"version\":\"{INFLUXDB_VERSION}\",\"commit\":\"tidalite-{VERSION}\"}}"
+/// `/health` as InfluxDB 2 answers it, with three checks of ours.
+pub fn health(report: &Report) -> Response<Body> {
+    let usual =
+        if report.is_read_only { "ready for queries; the server is read-only" } else { "ready for queries and writes" };
+    let problem = report.problem();
+    let status = if problem.is_none() { "pass" } else { "fail" };
+    let mut json = b"{\"name\":\"influxdb\",\"message\":".to_vec();
+    push_string(&mut json, problem.as_deref().unwrap_or(usual).as_bytes());
+    json.extend_from_slice(format!(",\"status\":\"{status}\",\"checks\":[").as_bytes());
+    let checks = [("live", &report.not_live), ("ready", &report.not_ready), ("writable", &report.not_writable)];
+    for (at, (name, reason)) in checks.into_iter().enumerate() {
+        let status = if reason.is_none() { "pass" } else { "fail" };
+        let comma = if at > 0 { "," } else { "" };
+        json.extend_from_slice(format!("{comma}{{\"name\":\"{name}\",\"status\":\"{status}\"").as_bytes());
+        if let Some(reason) = reason {
+            json.extend_from_slice(b",\"message\":");
+            push_string(&mut json, reason.as_bytes());
+        }
+        json.push(b'}');
+    }
+    json.extend_from_slice(
+        format!("],\"version\":\"{INFLUXDB_VERSION}\",\"commit\":\"tidalite-{VERSION}\"}}").as_bytes(),
     );
-    response(StatusCode::OK, JSON, json)
+    response(status_of(problem.is_none()), JSON, json)
+}
+
+fn status_of(is_well: bool) -> StatusCode {
+    if is_well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
 /// `/ready` as InfluxDB 2 answers it.
-pub fn ready() -> Response<Body> {
-    response(StatusCode::OK, JSON, "{\"status\":\"ready\"}")
+pub fn ready(report: &Report) -> Response<Body> {
+    match report.not_live.as_ref().or(report.not_ready.as_ref()) {
+        None => response(StatusCode::OK, JSON, "{\"status\":\"ready\"}"),
+        Some(reason) => error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", reason),
+    }
 }
 
 /// `/api/v2/buckets`: every requested bucket exists.
@@ -97,6 +122,7 @@ pub fn error(status: StatusCode, code: &str, message: &str) -> Response<Body> {
 
 /// Responds to all other requests of the InfluxDB API.
 pub fn not_found(path: &str) -> Response<Body> {
+    let path = crate::logging::cut(path);
     let message = format!(
         "path {path} is not supported; of the InfluxDB API there are /write, /query, /api/v2/write, /api/v3/write_lp, /ping \
          and /health, and SQL is at /exec"
@@ -108,7 +134,7 @@ pub fn not_found(path: &str) -> Response<Body> {
 pub async fn query(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let (mut form, mut share) = (Vec::new(), shared.bodies.share());
-    let read = body::read(&head.headers, body, shared.body, |piece| {
+    let read = body::read(&head.headers, body, shared.body, share.watch(), |piece| {
         share.add(piece.len())?;
         form.extend_from_slice(piece);
         Ok(())

@@ -3,13 +3,15 @@
 //! Reading order: this file, connections; [`route`] the table of paths; [`write`] line protocol, [`partial`] partial
 //! writes; [`influx`] other requests of InfluxDB clients; [`imports`] CSV uploads; [`query`] SQL queries; [`validate`]
 //! syntax checks; [`arrow`] rows and results in Arrow format; [`frames`] tables that are sent with a statement;
-//! [`once`] idempotency keys; [`body`] request bodies; [`params`] request parameters; [`pages`] constant responses.
+//! [`once`] idempotency keys; [`browser`] requests of pages in browsers; [`body`] request bodies; [`wire`] the socket;
+//! [`params`] request parameters; [`pages`] constant responses.
 //!
 //! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
 //! request they are in and close.
 
 mod arrow;
 mod body;
+mod browser;
 mod frames;
 pub mod imports;
 mod influx;
@@ -20,13 +22,16 @@ mod partial;
 mod query;
 mod route;
 mod validate;
+mod wire;
 mod write;
 
-use crate::accept::{self, Port};
+use crate::accept::{self, Port, Slot};
 use crate::auth::HttpAuth;
 use crate::budget::Budget;
 use crate::counters::{Counters, OpenConnection};
+use crate::health::Health;
 use crate::lines::Pool;
+use crate::logins::Logins;
 use crate::stop::Stop;
 use crate::tls::{self, Tls};
 use hyper::body::Incoming;
@@ -43,10 +48,12 @@ use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
 
 pub use body::BodyLimits;
+pub use browser::AllowedHosts;
 pub use influx::Names;
 pub use once::Once;
 
 use body::Body;
+use wire::{Watched, Wire};
 
 /// An idle connection is closed after this long; clients that pool connections expect minutes.
 const IDLE: Duration = Duration::from_secs(300);
@@ -59,6 +66,9 @@ pub struct Shared {
     pub database: Database,
     pub counters: Arc<Counters>,
     pub auth: HttpAuth,
+    pub logins: Arc<Logins>,
+    pub allowed_hosts: AllowedHosts,
+    pub health: Arc<Health>,
     pub line: LineOptions,
     /// All of them with `line` as their options, but for the unit of timestamps.
     pub parsers: Pool,
@@ -70,15 +80,17 @@ pub struct Shared {
     pub turns: imports::Turns,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,
+    /// For the head of a request, and for TLS; zero for no limit.
+    pub handshake_timeout: Duration,
 }
 
 /// Serves until the stop; returns when the last connection is closed.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: usize, stop: Stop) {
-    let port = Port { protocol: "http", connections_max, setting: "http.connections_max" };
-    accept::serve(listener, port, stop, |socket, peer, stop| connection(socket, peer, shared.clone(), stop)).await;
+pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop: Stop) {
+    let handle = |socket, peer, slot, stop| connection(socket, peer, slot, shared.clone(), stop);
+    accept::serve(listener, port, stop, handle).await;
 }
 
-async fn connection(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut stop: Stop) {
+async fn connection(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<Shared>, mut stop: Stop) {
     let counters = shared.counters.clone();
     let _open = OpenConnection::count(&counters.http);
     let _ = socket.set_nodelay(true);
@@ -88,13 +100,22 @@ async fn connection(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mu
         () = stop.wait() => return,
     };
     let Some(socket) = opened else { return };
-    let service = service_fn(move |request: Request<Incoming>| {
-        let shared = shared.clone();
-        async move { Ok::<Response<Body>, Infallible>(route::answer(request, peer, &shared).await) }
+    let wire = Wire::default();
+    let watched = Watched::new(socket, wire.clone(), shared.handshake_timeout);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let (shared, slot, wire) = (shared.clone(), slot.clone(), wire.clone());
+        slot.keep();
+        wire.begin();
+        request.extensions_mut().insert(wire.clone());
+        async move {
+            let response = route::answer(request, peer, slot.full(), &shared).await;
+            let answered = response.map(|body| wire.answered(body, move || slot.release()));
+            Ok::<Response<Body>, Infallible>(answered)
+        }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(READ_BYTES);
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(socket), service));
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(watched), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = stop.wait() => {

@@ -1,8 +1,11 @@
 //! Answers that do not depend on the data.
 
 use super::body::{Body, JSON, response, text_response};
+use crate::health::{Health, Report};
+use crate::logging::cut;
 use hyper::header::HeaderValue;
 use hyper::{Response, StatusCode};
+use std::time::Duration;
 
 /// The InfluxDB version that is reported to InfluxDB clients.
 pub const INFLUXDB_VERSION: &str = "v2.7.4";
@@ -13,12 +16,47 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const NOT_ENCRYPTED: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n\
     content-length: 56\r\nconnection: close\r\n\r\nthis port speaks TLS only: use https:// instead of http\n";
 
-/// Says that line protocol and queries are accepted. Clients of InfluxDB look for its version header.
-pub fn ping() -> Response<Body> {
-    let mut answer = Response::new(super::body::full(""));
-    *answer.status_mut() = StatusCode::NO_CONTENT;
+/// Says that line protocol and queries are accepted: 204, or 503 with the reason why they are not. Clients of InfluxDB
+/// look for its version header.
+pub fn ping(report: &Report) -> Response<Body> {
+    let mut answer = match report.problem() {
+        None => Response::new(super::body::full("")),
+        Some(reason) => unavailable(format!("{reason}\n")),
+    };
+    if report.problem().is_none() {
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    if report.is_read_only {
+        answer.headers_mut().insert("X-Tidalite-Read-Only", HeaderValue::from_static("true"));
+    }
     answer.headers_mut().insert("X-Influxdb-Version", HeaderValue::from_static(INFLUXDB_VERSION));
     answer.headers_mut().insert("X-Influxdb-Build", HeaderValue::from_static("OSS"));
+    answer
+}
+
+/// `/status`, `/health/live`, `/health/ready` and `/health/writable`.
+pub fn state(path: &str, health: &Health) -> Response<Body> {
+    let (is_well, text) = health.state(path);
+    let status = if is_well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    text_response(status, text)
+}
+
+pub fn unavailable(reason: String) -> Response<Body> {
+    text_response(StatusCode::SERVICE_UNAVAILABLE, reason)
+}
+
+/// The answer to writes of a server that only reads.
+pub fn read_only() -> Response<Body> {
+    let json = "{\"code\":\"forbidden\",\"message\":\"the server is read-only (setting read_only)\",\
+                \"error\":\"the server is read-only (setting read_only)\"}";
+    response(StatusCode::FORBIDDEN, "application/json", json)
+}
+
+pub fn too_many_logins(wait: Duration) -> Response<Body> {
+    let seconds = wait.as_secs() + 1;
+    let text = format!("too many failed logins; try again in {seconds} s\r\n");
+    let mut answer = text_response(StatusCode::TOO_MANY_REQUESTS, text);
+    answer.headers_mut().insert("Retry-After", HeaderValue::from(seconds));
     answer
 }
 
@@ -43,7 +81,7 @@ pub fn start() -> Response<Body> {
 }
 
 pub fn not_found(path: &str) -> Response<Body> {
-    let text = format!("there is nothing at {path}; see / for what is\r\n");
+    let text = format!("there is nothing at {}; see / for what is\r\n", cut(path));
     text_response(StatusCode::NOT_FOUND, text)
 }
 
@@ -67,7 +105,7 @@ pub fn unauthorized() -> Response<Body> {
     answer
 }
 
-pub fn forbidden(reason: &'static str) -> Response<Body> {
+pub fn forbidden(reason: String) -> Response<Body> {
     text_response(StatusCode::FORBIDDEN, reason)
 }
 

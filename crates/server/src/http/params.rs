@@ -26,6 +26,24 @@ impl Params {
         Ok(())
     }
 
+    /// Adds the members of a JSON object. A member that is no text is taken as it is written; null is left out.
+    ///
+    /// # Errors
+    /// The text is not such an object.
+    pub fn add_json(&mut self, text: &str) -> Result<(), String> {
+        let object: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(text).map_err(|e| format!("the request body is not a JSON object: {e}"))?;
+        for (name, value) in object {
+            let value = match value {
+                serde_json::Value::String(text) => text,
+                serde_json::Value::Null => continue,
+                other => other.to_string(),
+            };
+            self.0.push((name, value));
+        }
+        Ok(())
+    }
+
     /// A parameter that needs no decoding.
     pub fn add_plain(&mut self, name: &str, value: String) {
         self.0.push((name.to_owned(), value));
@@ -79,6 +97,18 @@ fn shortened(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_of_json_are_parameters() {
+        let mut params = Params::default();
+        params
+            .add_json(r#"{"query":"select 'ä' + $1","limit":10,"count":true,"params":[["long","5"]],"cols":null}"#)
+            .unwrap();
+        assert_eq!(params.get("query"), Some("select 'ä' + $1"));
+        assert_eq!((params.get("limit"), params.get("cols")), (Some("10"), None));
+        assert_eq!((params.is_on("count"), params.get("params")), (true, Some("[[\"long\",\"5\"]]")));
+        assert!(params.add_json("[1]").is_err() && params.add_json("select 1").is_err());
+    }
 
     #[test]
     fn escapes_and_plus_signs_are_read() {

@@ -44,7 +44,7 @@ pub async fn write(
     let mut share = shared.bodies.share();
     let mut request = Fingerprint::new(&head.headers, &head.uri.to_string());
     let mut text = Vec::new();
-    body::read(&head.headers, body, shared.body, |piece| {
+    body::read(&head.headers, body, shared.body, share.watch(), |piece| {
         share.add(piece.len())?;
         request.piece(piece);
         add(&shared.counters.http.bytes, piece.len() as u64);

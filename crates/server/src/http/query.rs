@@ -3,15 +3,18 @@
 use super::Shared;
 use super::arrow;
 use super::body::{self, Body, JSON, answer_body, response, text_response};
+use super::browser::Caller;
 use super::frames;
 use super::once::{self, Claimed, done_once};
 use super::params::Params;
+use super::wire::Wire;
 use crate::answer::{Answer, Form, JsonForm, Limit};
 use crate::budget::Share;
 use crate::counters::add;
-use crate::errors::{http_status, query_error_json};
+use crate::errors::{query_error_json, status};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -81,11 +84,11 @@ async fn answer(
         Err((status, error)) => return refused(status, "", &error),
     };
     let sql = params.get("query").unwrap_or_default().to_owned();
-    let result = run(&sql, &params, brought, &head.headers, peer, shared, form, done, started).await;
+    let result = run(&sql, &params, brought, &head, peer, shared, form, done, started).await;
     result.unwrap_or_else(|error| {
         shared.counters.queries.observe(started.elapsed());
         tracing::debug!(%peer, sql, %error, "refused a statement");
-        refused(http_status(error.kind), &sql, &error)
+        refused(status(&error), &sql, &error)
     })
 }
 
@@ -98,7 +101,7 @@ async fn run(
     sql: &str,
     params: &Params,
     brought: Option<Brought>,
-    headers: &HeaderMap,
+    head: &Parts,
     peer: SocketAddr,
     shared: &Arc<Shared>,
     form: MakeForm,
@@ -108,6 +111,8 @@ async fn run(
     if sql.trim().is_empty() {
         return Err(Error::new(ErrorKind::Invalid, "empty query"));
     }
+    let headers = &head.headers;
+    let wire = head.extensions.get::<Wire>().cloned();
     let (form, limit) = (form(params)?, limit(params)?);
     let request = fingerprint(headers, sql, params, brought.as_ref().map(|(bytes, _)| bytes.as_slice()));
     let (tables, share) = tables(brought, params, shared.body.ipc()).await?;
@@ -116,7 +121,7 @@ async fn run(
         client: format!("http {peer}"),
         parameters: arrow::parameters(params.get("params").unwrap_or_default())?,
         frames: tables,
-        is_read_only: false,
+        is_read_only: head.extensions.get::<Caller>().is_some_and(|caller| caller.may_only_read()),
         session: None,
     };
     let columns: Vec<String> = params.get("cols").unwrap_or_default().split(',').map(|c| c.trim().to_owned()).collect();
@@ -147,7 +152,7 @@ async fn run(
     match done_once(claim, shared.database.execute(sql, options), answer).await? {
         Outcome::Rows(rows) if is_arrow => {
             let counters = shared.counters.clone();
-            arrow::answer(rows, move |rows| {
+            arrow::answer(rows, wire, move |rows| {
                 drop(share);
                 add(&counters.query_rows, rows);
                 counters.queries.observe(started.elapsed());
@@ -162,7 +167,7 @@ async fn run(
             let csv = matches!(form, Form::Csv { .. });
             let answer = Answer::start(sql.to_owned(), rows, form, limit, &columns).await?;
             let counters = shared.counters.clone();
-            let body = answer_body(answer, move |rows| {
+            let body = answer_body(answer, wire, move |rows| {
                 drop(share);
                 add(&counters.query_rows, rows);
                 counters.queries.observe(started.elapsed());
@@ -211,7 +216,7 @@ async fn parameters(
     let invalid = |message: String| (StatusCode::BAD_REQUEST, Error::new(ErrorKind::Invalid, message));
     let mut params = Params::parse(query.unwrap_or_default()).map_err(invalid)?;
     let (mut text, mut share) = (Vec::new(), shared.bodies.share());
-    let read = body::read(headers, body, shared.body, |piece| {
+    let read = body::read(headers, body, shared.body, share.watch(), |piece| {
         share.add(piece.len())?;
         text.extend_from_slice(piece);
         Ok(())
@@ -227,6 +232,8 @@ async fn parameters(
         let text = String::from_utf8(text).map_err(|_| invalid("the request body is not UTF-8".to_owned()))?;
         if content_type.starts_with(b"text/") || content_type.starts_with(b"application/sql") {
             params.add_plain("query", text);
+        } else if content_type.starts_with(b"application/json") {
+            params.add_json(&text).map_err(invalid)?;
         } else {
             params.add(&text).map_err(invalid)?;
         }

@@ -1,22 +1,39 @@
 //! Which request goes where.
 
 use super::body::Body;
+use super::browser::{self, Caller, Head};
 use super::params::Params;
 use super::{Shared, arrow, imports, influx, pages, query, validate, write};
 use crate::counters::add;
+use crate::logging::{LineThrottle, cut};
 use futures::FutureExt;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, UPGRADE};
+use hyper::header::{AUTHORIZATION, CONNECTION, HeaderValue, UPGRADE};
 use hyper::{HeaderMap, Method, Request, Response};
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tidalite::types::NAME_BYTES_MAX;
 
-/// Never fails: what goes wrong is an answer too, even a bug.
-pub async fn answer(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
-    let handled = AssertUnwindSafe(dispatch(request, peer, shared)).catch_unwind().await;
-    let response = handled.unwrap_or_else(|_| pages::panicked());
+static REFUSED: LineThrottle = LineThrottle::new();
+
+/// Never fails: what goes wrong is an answer too, even a bug. `full` is the setting that does not allow another
+/// connection, if one does not: then only questions about the server itself are answered.
+pub async fn answer(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    full: Option<&'static str>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
+    let handled = AssertUnwindSafe(dispatch(request, peer, full, shared)).catch_unwind().await;
+    let mut response = handled.unwrap_or_else(|_| pages::panicked());
+    // A page of another origin can neither show an answer nor run it as a script.
+    let headers = response.headers_mut();
+    headers.insert("X-Content-Type-Options", HeaderValue::from_static("nosniff"));
+    headers.insert("Cross-Origin-Resource-Policy", HeaderValue::from_static("same-origin"));
+    if full.is_some() {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     let counter = match response.status().as_u16() {
         ..400 => &shared.counters.http_ok,
         400..500 => &shared.counters.http_client_errors,
@@ -26,30 +43,55 @@ pub async fn answer(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<S
     response
 }
 
-async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
+async fn dispatch(
+    mut request: Request<Incoming>,
+    peer: SocketAddr,
+    full: Option<&'static str>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let method = request.method().clone();
     let reads = method == Method::GET || method == Method::HEAD;
     // Whether the server lives is no secret: load balancers ask without credentials, and QuestDB's clients for the
     // settings.
     match path.as_str() {
-        "/ping" if reads => return pages::ping(),
+        "/ping" if reads => return pages::ping(&shared.health.report()),
         "/settings" if reads => return pages::settings(NAME_BYTES_MAX),
-        "/health" if reads => return influx::health(),
-        "/ready" if reads => return influx::ready(),
-        "/ping" | "/settings" | "/health" | "/ready" => {
+        "/health" if reads => return influx::health(&shared.health.report()),
+        "/ready" if reads => return influx::ready(&shared.health.report()),
+        "/health/live" | "/health/ready" | "/health/writable" | "/status" if reads => {
+            return pages::state(&path, &shared.health);
+        }
+        "/ping" | "/settings" | "/health" | "/ready" | "/health/live" | "/health/ready" | "/health/writable"
+        | "/status" => {
             return pages::method_not_allowed(method.as_str(), "GET, HEAD");
         }
         _ => {}
     }
+    if let Some(setting) = full {
+        return pages::unavailable(format!("as many connections as {setting} allows are open\r\n"));
+    }
     if asks_for_websocket(request.headers()) {
         return pages::no_websocket();
     }
-    if !is_allowed(&request, shared) {
-        return pages::unauthorized();
+    match of_caller(&request, shared) {
+        Ok(caller) => request.extensions_mut().insert(caller),
+        // The page that sends a stranger to this server has nothing in it.
+        Err(_) if reads && matches!(path.as_str(), "/" | "/index.html") => None,
+        Err(reason) => {
+            add(&shared.counters.http_pages_refused, 1);
+            if let Some(left_out) = REFUSED.pass() {
+                tracing::warn!(%peer, path = cut(&path), reason, left_out, "refused a request of a page in a browser");
+            }
+            return pages::forbidden(format!("{reason}\r\n"));
+        }
+    };
+    if let Some(refused) = refused_login(&request, peer, shared) {
+        return refused;
     }
-    if from_elsewhere(request.headers()) {
-        return pages::forbidden("requests started by pages of other sites are refused\r\n");
+    let writes = matches!(path.as_str(), "/write" | "/api/v2/write" | "/api/v3/write_lp" | "/write/arrow" | "/imp");
+    if writes && shared.database.is_read_only() {
+        return pages::read_only();
     }
     match path.as_str() {
         "/write" | "/api/v2/write" if method == Method::POST => write::answer(request, shared).await,
@@ -77,6 +119,44 @@ async fn dispatch(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Sha
     }
 }
 
+fn of_caller(request: &Request<Incoming>, shared: &Shared) -> Result<Caller, String> {
+    let head = Head {
+        method: request.method(),
+        headers: request.headers(),
+        authority: request.uri().authority().map(|authority| authority.as_str()),
+        is_encrypted: shared.tls.is_some(),
+        has_credentials: shared.auth.has_credentials(),
+    };
+    browser::check(head, &shared.allowed_hosts)
+}
+
+/// Checks the credentials; addresses and users with many failures have to wait.
+fn refused_login(request: &Request<Incoming>, peer: SocketAddr, shared: &Shared) -> Option<Response<Body>> {
+    if !shared.auth.has_credentials() {
+        return None;
+    }
+    let user = login_name(request);
+    let Some(user) = user else { return (!is_allowed(request, shared)).then(pages::unauthorized) };
+    if let Err(wait) = shared.logins.may_try(peer.ip(), &user) {
+        return Some(pages::too_many_logins(wait));
+    }
+    if is_allowed(request, shared) {
+        shared.logins.succeeded(peer.ip());
+        return None;
+    }
+    shared.logins.failed("HTTP", peer.ip(), &user);
+    Some(pages::unauthorized())
+}
+
+/// The name that a request logs in with, empty for a token; `None` if the request has no credentials.
+fn login_name(request: &Request<Incoming>) -> Option<String> {
+    if let Some(header) = request.headers().get(AUTHORIZATION) {
+        return Some(crate::auth::user_of(header.as_bytes()).unwrap_or_default());
+    }
+    let params = Params::parse(request.uri().query().unwrap_or_default()).ok()?;
+    params.get("u").filter(|_| params.get("p").is_some()).map(str::to_owned)
+}
+
 /// Returns true if the `Authorization` header, or `u` and `p` on the paths of InfluxDB 1, are valid.
 fn is_allowed(request: &Request<Incoming>, shared: &Shared) -> bool {
     if shared.auth.allows(request.headers().get(AUTHORIZATION).map(|h| h.as_bytes())) {
@@ -94,10 +174,4 @@ fn is_allowed(request: &Request<Incoming>, shared: &Shared) -> bool {
 
 fn asks_for_websocket(headers: &HeaderMap) -> bool {
     headers.get(UPGRADE).is_some_and(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
-}
-
-/// A page somewhere on the web can make its reader's browser send `GET /exec?query=drop table …` to a local server.
-/// Browsers say where such requests come from.
-fn from_elsewhere(headers: &HeaderMap) -> bool {
-    headers.get("sec-fetch-site").is_some_and(|site| site.as_bytes() == b"cross-site")
 }

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::body::{self, Body, JSON, response};
 use super::params::Params;
-use crate::errors::{http_status, position};
+use crate::errors::{position, status};
 use crate::json::push_string;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
@@ -16,7 +16,7 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
     match statement(request, shared).await {
         Ok(sql) => match tidalite::validate(&sql) {
             Ok(()) => response(StatusCode::OK, JSON, "{\"ok\":true}".to_owned()),
-            Err(error) => response(http_status(error.kind), JSON, refusal(&sql, &error)),
+            Err(error) => response(status(&error), JSON, refusal(&sql, &error)),
         },
         Err((status, error)) => response(status, JSON, refusal("", &error)),
     }
@@ -28,7 +28,7 @@ async fn statement(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<S
     let (head, body) = request.into_parts();
     let mut params = Params::parse(head.uri.query().unwrap_or_default()).map_err(invalid)?;
     let (mut text, mut share) = (Vec::new(), shared.bodies.share());
-    let read = body::read(&head.headers, body, shared.body, |piece| {
+    let read = body::read(&head.headers, body, shared.body, share.watch(), |piece| {
         share.add(piece.len())?;
         text.extend_from_slice(piece);
         Ok(())
@@ -39,6 +39,8 @@ async fn statement(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<S
         let content_type = head.headers.get(CONTENT_TYPE).map_or(&b""[..], |v| v.as_bytes());
         if content_type.starts_with(b"application/x-www-form-urlencoded") {
             params.add(&text).map_err(invalid)?;
+        } else if content_type.starts_with(b"application/json") {
+            params.add_json(&text).map_err(invalid)?;
         } else {
             params.add_plain("query", text);
         }

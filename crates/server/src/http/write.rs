@@ -116,7 +116,7 @@ async fn write_lines(
     // Until the rows are committed.
     let mut share = shared.bodies.share();
     let mut request = Fingerprint::new(&head.headers, &head.uri.to_string());
-    body::read(&head.headers, body, shared.body, |piece| {
+    body::read(&head.headers, body, shared.body, share.watch(), |piece| {
         share.add(piece.len())?;
         request.piece(piece);
         add(&shared.counters.http.bytes, piece.len() as u64);
@@ -168,7 +168,7 @@ fn precision_of(query: &str, default: EpochUnit) -> Result<EpochUnit, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errors::http_status;
+    use crate::errors::status;
 
     #[test]
     fn precision_has_a_default_and_an_error_that_names_what_is_allowed() {
@@ -180,6 +180,6 @@ mod tests {
         assert_eq!(precision_of("precision=", EpochUnit::Auto).unwrap(), EpochUnit::Auto);
         let error = read("precision=zz").unwrap_err();
         assert!(error.message.starts_with("precision \"zz\" is not one of n, ns, u, us, ms"), "{error}");
-        assert_eq!(http_status(error.kind), StatusCode::BAD_REQUEST);
+        assert_eq!(status(&error), StatusCode::BAD_REQUEST);
     }
 }

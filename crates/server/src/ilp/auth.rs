@@ -19,8 +19,6 @@ const CHALLENGE_BYTES: usize = 512;
 /// The longest name of a key or signature.
 const ANSWER_BYTES_MAX: usize = 1024;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Public keys by name, each as an uncompressed point: 4, x, y.
 #[derive(Debug)]
 pub struct Keys(HashMap<String, [u8; 65]>);
@@ -72,10 +70,10 @@ fn coordinate(text: &str) -> Option<[u8; 32]> {
 }
 
 /// Returns what the client sent behind its signature.
-pub async fn challenge(socket: &mut Socket, keys: &Keys) -> io::Result<Vec<u8>> {
-    match tokio::time::timeout(PATIENCE, exchange(socket, keys)).await {
-        Ok(result) => result,
-        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client did not answer the challenge")),
+pub async fn challenge(socket: &mut Socket, keys: &Keys, timeout: Duration) -> io::Result<Vec<u8>> {
+    match crate::accept::in_time(timeout, exchange(socket, keys)).await {
+        Some(result) => result,
+        None => Err(io::Error::new(io::ErrorKind::TimedOut, "the client did not answer the challenge")),
     }
 }
 
@@ -94,7 +92,7 @@ async fn exchange(socket: &mut Socket, keys: &Keys) -> io::Result<Vec<u8>> {
     if keys.verify(&name, &challenge, &signature) {
         Ok(received)
     } else {
-        Err(denied(format!("no key {name:?}, or its signature is wrong")))
+        Err(denied(format!("no key {:?}, or its signature is wrong", crate::logging::cut(&name))))
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::Shared;
 use super::pace::{Next, Pace};
+use crate::accept::Slot;
 use crate::counters::add;
 use crate::lines::{Lines, incomplete_line, line_error};
 use crate::socket::Socket;
@@ -34,24 +35,29 @@ type Commit = BoxFuture<'static, Result<(Txn, Option<Error>)>>;
 struct Connection<'a> {
     socket: Socket,
     shared: &'a Shared,
+    slot: &'a Slot,
     lines: Lines,
     buffer: Vec<u8>,
     pace: Pace,
     under_way: Option<(Commit, usize)>,
+    /// Whether bytes have come.
+    has_sent: bool,
 }
 
 /// Reads until the peer closes, the stop comes, or something is wrong. `received` was read from the socket before.
 ///
 /// # Errors
 /// Why the connection has to be closed.
-pub async fn run(socket: Socket, received: Vec<u8>, shared: &Shared, mut stop: Stop) -> Result<()> {
+pub async fn run(socket: Socket, received: Vec<u8>, shared: &Shared, slot: &Slot, mut stop: Stop) -> Result<()> {
     let mut connection = Connection {
         socket,
         shared,
+        slot,
         lines: Lines::new(shared.line.clone()),
         buffer: vec![0; READ_BYTES_MIN],
         pace: Pace::new(shared.commit_interval, shared.batch_rows_max),
         under_way: None,
+        has_sent: false,
     };
     match connection.read_all(received, &mut stop).await {
         // What was parsed while a commit was under way that failed, or of which rows were refused, follows these.
@@ -107,6 +113,10 @@ impl Connection<'_> {
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), Ended> {
+        if !self.has_sent && !bytes.is_empty() {
+            self.slot.keep();
+            self.has_sent = true;
+        }
         add(&self.shared.counters.tcp.bytes, bytes.len() as u64);
         self.lines.push(bytes).map_err(|e| Ended::Other(line_error(&e)))
     }

@@ -8,10 +8,13 @@ mod connection;
 mod pace;
 mod threads;
 
-use crate::accept::{self, Port};
+use crate::accept::{self, Port, Slot};
 use crate::counters::{Counters, OpenConnection, add};
+use crate::logging::LineThrottle;
+use crate::logins::Logins;
 use crate::stop::Stop;
 use crate::tls::{self, Tls};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +30,9 @@ pub struct Shared {
     pub database: Database,
     pub counters: Arc<Counters>,
     pub keys: Option<Keys>,
+    pub logins: Arc<Logins>,
+    /// For TLS and the answer to the challenge; zero for no limit.
+    pub handshake_timeout: Duration,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,
     pub line: LineOptions,
@@ -34,14 +40,29 @@ pub struct Shared {
     pub batch_rows_max: usize,
 }
 
+static CLOSED: LineThrottle = LineThrottle::new();
+
 /// Serves until the stop; returns when every connection has committed what arrived and is closed.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: usize, stop: Stop) {
-    let port = Port { protocol: "line protocol", connections_max, setting: "ilp.connections_max" };
-    accept::serve(listener, port, stop, |socket, peer, stop| serve_one(socket, peer, shared.clone(), stop)).await;
+pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop: Stop) {
+    let handle = |socket, peer, slot, stop| serve_one(socket, peer, slot, shared.clone(), stop);
+    accept::serve(listener, port, stop, handle).await;
 }
 
-async fn serve_one(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut stop: Stop) {
+async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<Shared>, mut stop: Stop) {
     let _open = OpenConnection::count(&shared.counters.tcp);
+    // The protocol has no way to tell the sender why.
+    let refused = match slot.full() {
+        Some(_) => return,
+        None if shared.database.is_read_only() => Some("the server is read-only (setting read_only)"),
+        None => shared.logins.may_try(peer.ip(), "").err().map(|_| "too many failed logins"),
+    };
+    if let Some(reason) = refused {
+        add(&shared.counters.tcp.errors, 1);
+        if let Some(left_out) = CLOSED.pass() {
+            tracing::warn!(%peer, reason, left_out, "line protocol: connection closed");
+        }
+        return;
+    }
     accept::notice_the_vanished(&socket);
     let opened = tokio::select! {
         opened = tls::open(socket, shared.tls.as_ref(), "line protocol", peer, b"") => opened,
@@ -50,21 +71,31 @@ async fn serve_one(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut
     let Some(mut socket) = opened else { return add(&shared.counters.tcp.errors, 1) };
     let mut received = Vec::new();
     if let Some(keys) = &shared.keys {
-        match auth::challenge(&mut socket, keys).await {
-            Ok(rest) => received = rest,
+        match auth::challenge(&mut socket, keys, shared.handshake_timeout).await {
+            Ok(rest) => {
+                shared.logins.succeeded(peer.ip());
+                received = rest;
+            }
             Err(error) => {
                 add(&shared.counters.tcp.errors, 1);
-                tracing::warn!(%peer, %error, "line protocol: authentication failed, connection closed");
+                if error.kind() == io::ErrorKind::PermissionDenied {
+                    shared.logins.failed("line protocol", peer.ip(), "");
+                }
+                if let Some(left_out) = CLOSED.pass() {
+                    tracing::warn!(%peer, %error, left_out, "line protocol: authentication failed, connection closed");
+                }
                 return;
             }
         }
     }
-    match connection::run(socket, received, &shared, stop).await {
+    match connection::run(socket, received, &shared, &slot, stop).await {
         Ok(()) => tracing::debug!(%peer, "line protocol: connection closed"),
         Err(error) => {
             add(&shared.counters.tcp.errors, 1);
             let line = error.line.unwrap_or(0);
-            tracing::error!(%peer, line, %error, "line protocol: connection closed; rows of the lines before are kept");
+            if let Some(left_out) = CLOSED.pass() {
+                tracing::error!(%peer, line, %error, left_out, "line protocol: connection closed; rows of the lines before are kept");
+            }
         }
     }
 }

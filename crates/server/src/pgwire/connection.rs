@@ -141,6 +141,9 @@ impl Session<'_> {
     fn greet(&mut self, startup: &Startup, backend: &Backend<'_>) -> Result<(), Report> {
         self.variables.process = backend.id;
         self.variables.set("session_authorization", Some(&startup.user))?;
+        if self.shared.database.is_read_only() {
+            self.variables.set("default_transaction_read_only", Some("on"))?;
+        }
         for (name, value) in &startup.settings {
             self.variables.set(name, Some(value))?;
         }

@@ -4,18 +4,17 @@
 //! by ALPN what it wants to speak. Nothing is read past the message: what follows it belongs to the handshake.
 
 use super::Shared;
+use crate::logging::LineThrottle;
 use crate::socket::Socket;
 use crate::tls::{Refused, begins_encrypted};
 use std::net::SocketAddr;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// The name of this protocol within TLS.
 pub const ALPN: &str = "postgresql";
 
-/// A client that takes longer to begin goes.
-const PATIENCE: Duration = Duration::from_secs(60);
+static NO_TLS: LineThrottle = LineThrottle::new();
 
 const SSL: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
@@ -23,13 +22,17 @@ const GSS: u32 = 80_877_104;
 /// The socket, and what was read of it that was no question about encryption. `None` when it is of no use.
 pub async fn open(socket: TcpStream, peer: SocketAddr, shared: &Shared) -> Option<(Socket, Vec<u8>)> {
     let late = || Err(Refused::Failed("it did not begin in time".to_owned()));
-    match tokio::time::timeout(PATIENCE, negotiate(socket, shared)).await.unwrap_or_else(|_| late()) {
+    match crate::accept::in_time(shared.handshake_timeout, negotiate(socket, shared)).await.unwrap_or_else(late) {
         Ok(opened) => return Some(opened),
         Err(Refused::Left) => tracing::debug!(%peer, "PostgreSQL: connection closed before it began"),
         Err(Refused::Plaintext(_)) => {
-            tracing::warn!(%peer, "PostgreSQL: connection closed: it asked for TLS and sent something else");
+            tracing::debug!(%peer, "PostgreSQL: connection closed: it asked for TLS and sent something else");
         }
-        Err(Refused::Failed(reason)) => tracing::warn!(%peer, reason, "PostgreSQL: connection closed: no TLS"),
+        Err(Refused::Failed(reason)) => {
+            if let Some(left_out) = NO_TLS.pass() {
+                tracing::warn!(%peer, reason, left_out, "PostgreSQL: connection closed: no TLS");
+            }
+        }
     }
     None
 }

@@ -8,6 +8,7 @@ use crate::budget::Share;
 use crate::socket::Socket;
 use bytes::{Buf, Bytes, BytesMut};
 use std::io;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, ReadHalf};
 
 /// Room made for one read.
@@ -18,6 +19,8 @@ const AHEAD_BYTES: usize = 256 << 10;
 const STARTUP_BYTES_MAX: usize = 10_000;
 /// The longest message of a client that was not let in yet.
 const STRANGER_BYTES_MAX: usize = 64 << 10;
+/// The next bytes of a message that has begun come within this time.
+const REST_TIMEOUT: Duration = Duration::from_secs(60);
 /// What a connection may hold of messages outside of the budget.
 const FREE_BYTES: usize = 64 << 10;
 
@@ -193,11 +196,29 @@ impl Input {
             if self.has_ended {
                 return Ok(false);
             }
-            self.read().await?;
+            if self.buffer.is_empty() {
+                self.read().await?;
+            } else {
+                self.read_rest().await?;
+            }
             let counted = self.buffer.len().saturating_sub(FREE_BYTES);
             self.share.grow_to(counted).map_err(|e| Malformed::Memory(e.message))?;
         }
         Ok(true)
+    }
+
+    /// Reads more of a message that has begun.
+    async fn read_rest(&mut self) -> Result<(), Malformed> {
+        let watch = self.share.watch();
+        let rest = crate::accept::in_time(REST_TIMEOUT, self.read());
+        match watch.unless_revoked(rest).await {
+            Some(Some(read)) => Ok(read?),
+            Some(None) => Err(Malformed::Fatal("the rest of a message did not come".to_owned())),
+            None => {
+                let text = "the rest of a message did not come, and other clients needed its memory";
+                Err(Malformed::Memory(text.to_owned()))
+            }
+        }
     }
 
     async fn read(&mut self) -> io::Result<()> {

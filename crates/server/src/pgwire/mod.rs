@@ -41,15 +41,17 @@ pub use cancel::Backends;
 pub use encryption::ALPN;
 pub use scram::Credentials;
 
-use crate::accept::{self, Port};
+use crate::accept::{self, Port, Slot};
 use crate::budget::Budget;
 use crate::counters::{Counters, OpenConnection};
+use crate::logins::Logins;
 use crate::stop::Stop;
 use crate::tls::Tls;
 use message::Input;
 use reply::Output;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tidalite::Database;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -59,6 +61,9 @@ pub struct Shared {
     pub counters: Arc<Counters>,
     /// Without, anyone is let in.
     pub credentials: Option<Credentials>,
+    pub logins: Arc<Logins>,
+    /// For TLS, the startup message and the login; zero for no limit.
+    pub handshake_timeout: Duration,
     pub message_bytes_max: usize,
     /// Of long messages, and of what sessions keep of them.
     pub messages: Budget,
@@ -68,12 +73,12 @@ pub struct Shared {
 }
 
 /// Serves until the stop; returns when the statements under way are finished and every connection is closed.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>, connections_max: usize, stop: Stop) {
-    let port = Port { protocol: "PostgreSQL", connections_max, setting: "pg.connections_max" };
-    accept::serve(listener, port, stop, |socket, peer, stop| serve_one(socket, peer, shared.clone(), stop)).await;
+pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop: Stop) {
+    let handle = |socket, peer, slot, stop| serve_one(socket, peer, slot, shared.clone(), stop);
+    accept::serve(listener, port, stop, handle).await;
 }
 
-async fn serve_one(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut stop: Stop) {
+async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<Shared>, mut stop: Stop) {
     let _open = OpenConnection::count(&shared.counters.pg);
     // Answers are small and waited for.
     let _ = socket.set_nodelay(true);
@@ -88,11 +93,12 @@ async fn serve_one(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>, mut
     let mut input = Input::new(read, &received, shared.messages.share());
     let mut out = Output::new(write);
     let started = tokio::select! {
-        started = startup::start(&mut input, &mut out, &shared, is_encrypted) => started,
+        started = startup::start(&mut input, &mut out, &shared, startup::Peer { is_encrypted, address: peer.ip(), full: slot.full() }) => started,
         () = stop.wait() => return,
     };
     match started {
         Ok(Some(startup)) => {
+            slot.keep();
             let backend = shared.backends.enter(format!("pg {peer}"));
             let ended = connection::run(input, out, startup, &shared, &backend, stop).await;
             return tracing::debug!(%peer, error = ended.err().map(|e| e.to_string()), "PostgreSQL: connection closed");

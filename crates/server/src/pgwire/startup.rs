@@ -4,11 +4,11 @@ use super::Shared;
 use super::message::{Body, Input, Malformed, Message};
 use super::reply::{Output, Report};
 use super::scram::{Credentials, Exchange};
+use crate::logging::{LineThrottle, cut};
 use bytes::Bytes;
-use std::time::Duration;
+use std::net::IpAddr;
 
-/// A client that takes longer to say who it is goes.
-const PATIENCE: Duration = Duration::from_secs(60);
+static NOT_ENCRYPTED: LineThrottle = LineThrottle::new();
 
 const CANCEL: u32 = 80_877_102;
 const VERSION_3: u32 = 3 << 16;
@@ -21,15 +21,24 @@ pub struct Startup {
     pub settings: Vec<(String, String)>,
 }
 
+/// What is known of the client before it says anything.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    pub is_encrypted: bool,
+    pub address: IpAddr,
+    /// The setting that does not allow another connection, if one does not.
+    pub full: Option<&'static str>,
+}
+
 /// `None` when there is nothing to go on with: the client left, cancelled something, or was refused and told why.
 pub async fn start(
     input: &mut Input,
     out: &mut Output,
     shared: &Shared,
-    is_encrypted: bool,
+    peer: Peer,
 ) -> Result<Option<Startup>, String> {
-    let started = tokio::time::timeout(PATIENCE, greet(input, out, shared, is_encrypted)).await;
-    match started.map_err(|_| "it did not say who it is in time".to_owned())? {
+    let started = crate::accept::in_time(shared.handshake_timeout, greet(input, out, shared, peer)).await;
+    match started.ok_or_else(|| "it did not say who it is in time".to_owned())? {
         Ok(startup) => Ok(startup),
         Err(Malformed::Io(error)) => Err(error.to_string()),
         Err(Malformed::Fatal(text) | Malformed::Message(text) | Malformed::Memory(text)) => {
@@ -41,12 +50,7 @@ pub async fn start(
     }
 }
 
-async fn greet(
-    input: &mut Input,
-    out: &mut Output,
-    shared: &Shared,
-    is_encrypted: bool,
-) -> Result<Option<Startup>, Malformed> {
+async fn greet(input: &mut Input, out: &mut Output, shared: &Shared, peer: Peer) -> Result<Option<Startup>, Malformed> {
     let Some(body) = input.startup().await? else { return Ok(None) };
     let mut body = Body(body);
     match body.u32()? {
@@ -56,8 +60,11 @@ async fn greet(
             shared.backends.cancel(&shared.database, id, key);
             Ok(None)
         }
-        _ if shared.tls.is_some() && !is_encrypted => {
-            tracing::warn!("PostgreSQL: connection closed: it is not encrypted, and pg.tls is on");
+        _ if shared.tls.is_some() && !peer.is_encrypted => {
+            if let Some(left_out) = NOT_ENCRYPTED.pass() {
+                let address = peer.address;
+                tracing::warn!(%address, left_out, "PostgreSQL: connection closed: it is not encrypted, and pg.tls is on");
+            }
             let message = "connection is not encrypted: this server takes encrypted ones only (sslmode=require)";
             refuse(out, "28000", message).await
         }
@@ -66,7 +73,7 @@ async fn greet(
             if version != VERSION_3 || !unknown.is_empty() {
                 negotiate(out, &unknown);
             }
-            admit(input, out, shared, startup).await
+            admit(input, out, shared, startup, peer).await
         }
         version => {
             let (major, minor) = (version >> 16, version & 0xffff);
@@ -145,18 +152,30 @@ async fn admit(
     out: &mut Output,
     shared: &Shared,
     startup: Startup,
+    peer: Peer,
 ) -> Result<Option<Startup>, Malformed> {
+    // The reserve is for administrators: users of this machine who log in.
+    let is_administrator = shared.credentials.is_some() && peer.address.to_canonical().is_loopback();
+    if let Some(setting) = peer.full.filter(|_| !is_administrator) {
+        crate::counters::add(&shared.counters.pg.errors, 1);
+        let message = format!("sorry, too many clients already: as many connections as {setting} allows are open");
+        return refuse(out, "53300", message).await;
+    }
     if startup.user.is_empty() {
         return refuse(out, "28000", "no PostgreSQL user name specified in startup packet").await;
     }
     if let Some(credentials) = &shared.credentials {
+        if let Err(wait) = shared.logins.may_try(peer.address, &startup.user) {
+            let message = format!("too many failed logins; try again in {} s", wait.as_secs() + 1);
+            return refuse(out, "28000", message).await;
+        }
         match prove(input, out, credentials, &startup.user).await? {
-            Proof::Given => {}
+            Proof::Given => shared.logins.succeeded(peer.address),
             Proof::Left => return Ok(None),
             Proof::Wrong => {
                 crate::counters::add(&shared.counters.pg.errors, 1);
-                tracing::warn!(user = startup.user, "PostgreSQL: authentication failed");
-                let message = format!("password authentication failed for user \"{}\"", startup.user);
+                shared.logins.failed("PostgreSQL", peer.address, &startup.user);
+                let message = format!("password authentication failed for user \"{}\"", cut(&startup.user));
                 return refuse(out, "28P01", message).await;
             }
         }

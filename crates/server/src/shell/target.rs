@@ -242,6 +242,8 @@ impl Server {
         let text = text.map_err(|e| format!("the answer broke off: {e}"))?;
         match status {
             401 => Err("the server wants to know who you are: give --user or --token".to_owned()),
+            // What refuses a request before it is looked at says so in plain text.
+            400.. if !text.starts_with('{') => Err(text.trim_end().to_owned()),
             _ => Ok(text),
         }
     }

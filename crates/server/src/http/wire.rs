@@ -1,0 +1,245 @@
+//! The socket below an HTTP connection: gives up on heads that do not come, and tells when an answer was written.
+//!
+//! Always: between the first byte of a request's head and its last at most the time of the setting
+//! `handshake_timeout` passes, and as much before the first byte of a connection's first request. An idle connection is
+//! the business of hyper's own timeout, a body that of [`super::body`].
+
+use super::body::Body;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+use tokio::time::{Instant, Sleep};
+
+/// What the socket and the requests of a connection tell each other. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Wire(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Requests whose head has come.
+    requests: AtomicU64,
+    /// A request is being answered.
+    is_busy: AtomicBool,
+    /// Times that everything handed to the socket had been written.
+    flushes: AtomicU64,
+    flushed: Notify,
+}
+
+impl Wire {
+    /// Returns true if no request is being answered.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        !self.0.is_busy.load(SeqCst)
+    }
+
+    /// The head of a request has come; [`Wire::answered`] follows.
+    pub fn begin(&self) {
+        self.0.is_busy.store(true, SeqCst);
+        self.0.requests.fetch_add(1, SeqCst);
+    }
+
+    /// An answer whose end is noted.
+    #[must_use]
+    pub fn answered(&self, body: Body, done: impl FnOnce() + Send + 'static) -> Body {
+        use http_body_util::BodyExt;
+        Answered { body, wire: self.clone(), done: Some(Box::new(done)) }.boxed_unsync()
+    }
+
+    /// Waits until all that the answer gave so far has been handed to the system: a body that ends in an error makes
+    /// hyper drop what it has not written yet.
+    pub async fn flushed(&self) {
+        let before = self.0.flushes.load(SeqCst);
+        loop {
+            let flushed = self.0.flushed.notified();
+            if self.0.flushes.load(SeqCst) != before {
+                return;
+            }
+            flushed.await;
+        }
+    }
+}
+
+/// The body of an answer.
+struct Answered {
+    body: Body,
+    wire: Wire,
+    done: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl HttpBody for Answered {
+    type Data = bytes::Bytes;
+    type Error = tidalite::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<bytes::Bytes>, tidalite::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        self.wire.0.is_busy.store(false, SeqCst);
+        if let Some(done) = self.done.take() {
+            done();
+        }
+    }
+}
+
+/// A socket with the times of heads.
+pub struct Watched<S> {
+    socket: S,
+    wire: Wire,
+    head_max: Duration,
+    /// Requests whose heads had come when the head in `deadline` began.
+    requests: u64,
+    /// By when the head that has begun must have come.
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Watched<S> {
+    /// Counts from now on for the first head; zero for no limit.
+    pub fn new(socket: S, wire: Wire, head_max: Duration) -> Watched<S> {
+        let mut watched = Watched { socket, wire, head_max, requests: 0, deadline: None };
+        watched.begin_head();
+        watched
+    }
+
+    fn begin_head(&mut self) {
+        if !self.head_max.is_zero() && self.deadline.is_none() {
+            self.deadline = Some(Box::pin(tokio::time::sleep_until(Instant::now() + self.head_max)));
+        }
+    }
+
+    /// Forgets a head that has come since.
+    fn look(&mut self) {
+        let requests = self.wire.0.requests.load(SeqCst);
+        if requests != self.requests {
+            (self.requests, self.deadline) = (requests, None);
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.look();
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut this.socket).poll_read(cx, buffer);
+        match &read {
+            Poll::Ready(Ok(())) if buffer.filled().len() > before && this.wire.is_idle() => this.begin_head(),
+            _ => {}
+        }
+        // Also while bytes come, however few at a time.
+        if let Some(deadline) = &mut this.deadline
+            && deadline.as_mut().poll(cx).is_ready()
+        {
+            this.deadline = None;
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the head of a request did not come in time",
+            )));
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().socket).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.socket).poll_flush(cx);
+        if let Poll::Ready(Ok(())) = flushed {
+            this.wire.0.flushes.fetch_add(1, SeqCst);
+            this.wire.0.flushed.notify_waiters();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().socket).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_head_has_to_come_in_time_and_bytes_of_it_do_not_help() {
+        let (mut client, server) = duplex(64);
+        let mut watched = Watched::new(server, Wire::default(), Duration::from_millis(50));
+        let started = Instant::now();
+        let mut byte = [0];
+        let error = loop {
+            client.write_all(b"x").await.unwrap();
+            if let Err(error) = watched.read_exact(&mut byte).await {
+                break error;
+            }
+            assert!(started.elapsed() < LONG);
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_body_need_not_come_in_time() {
+        let (mut client, server) = duplex(64);
+        let wire = Wire::default();
+        let mut watched = Watched::new(server, wire.clone(), LONG);
+        assert!(watched.deadline.is_some());
+        client.write_all(b"xx").await.unwrap();
+        let mut byte = [0];
+        watched.read_exact(&mut byte).await.unwrap();
+        wire.begin();
+        watched.read_exact(&mut byte).await.unwrap();
+        assert!(watched.deadline.is_none() && !wire.is_idle());
+        drop(wire.answered(super::super::body::full(""), || {}));
+        client.write_all(b"x").await.unwrap();
+        watched.read_exact(&mut byte).await.unwrap();
+        assert!(watched.deadline.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_flush_is_told() {
+        let (_client, server) = duplex(64);
+        let wire = Wire::default();
+        let mut watched = Watched::new(server, wire.clone(), LONG);
+        let mut waiting = Box::pin(wire.flushed());
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+        watched.flush().await.unwrap();
+        waiting.await;
+    }
+}
