@@ -37,6 +37,7 @@ tidy: build ## Checks what no compiler checks
 .PHONY: test-clients
 test-clients: build $(VENV)/ready ## A real server and real clients
 	TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/clients
+	TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/attacks
 
 PYTHON_PACKAGE := $(CARGO_TARGET_DIR)/python
 

@@ -33,13 +33,13 @@ def lines_dropped(server):
 
 
 def log_much(server, lines):
-    """Each refused line of line protocol over TCP is one log line."""
+    """Each refused request of line protocol is one log line."""
+    connection = server.connection()
     for n in range(lines):
-        with socket.create_connection(("127.0.0.1", server.ilp_port), timeout=10) as s:
-            s.sendall(b"refused" + b"x" * 200 + b" %d\n" % n)
-            # The server closes the connection once it has refused the line.
-            while s.recv(1024):
-                pass
+        connection.request("POST", "/write", b"refused" + b"x" * 200 + b" %d\n" % n)
+        answer = connection.getresponse()
+        assert answer.read() and answer.status == 400
+    connection.close()
 
 
 def streams():
