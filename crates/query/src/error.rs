@@ -286,7 +286,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("argmin", "arg_min"),
 ];
 
-fn no_function(name: &str) -> Error {
+/// Returns the error for a function that does not exist, or is a window function without OVER.
+pub(crate) fn no_function(name: &str) -> Error {
     let folded = name.to_lowercase();
     if crate::functions::meta::all().any(|(known, kind)| known == folded && kind == "window") {
         let error = Error::invalid(format!("window function {folded} requires an OVER clause")).about(folded);

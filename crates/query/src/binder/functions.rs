@@ -6,8 +6,7 @@ use super::order::sort_key;
 use super::scope::Place;
 use super::{BindError, Binder, Result, unsupported};
 use crate::dialect::{RANGE, set_returning};
-use crate::functions::meta;
-use crate::names::nearest;
+use crate::error::no_function;
 use crate::{Error, pg_catalog};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -18,7 +17,6 @@ use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, Signature, Sor
 use std::sync::Arc;
 use tidalite_sql::ast::{self, BinaryOperator, FunctionArg, FunctionCall, Ident, OrderItem, SpecialCall, TrimSide};
 use tidalite_sql::{Span, ast::ObjectName};
-use tidalite_types::ErrorKind;
 
 /// Aggregates that take their value from WITHIN GROUP.
 const ORDERED_SETS: &[&str] =
@@ -446,12 +444,7 @@ fn check_level(expr: &Expr, name: &str, span: Span) -> Result<()> {
 }
 
 pub(super) fn unknown_function(name: &str, span: Span) -> BindError {
-    let error = Error::new(ErrorKind::NotFound, format!("function {name} does not exist")).about(name);
-    let error = error.at(span.start as usize);
-    match nearest(name, meta::names()) {
-        Some(near) => error.with_hint(format!("perhaps you meant {near}")).into(),
-        None => error.into(),
-    }
+    no_function(name).at(span.start as usize).into()
 }
 
 /// Returns arguments without names.

@@ -51,7 +51,7 @@ impl Binder<'_> {
         let is_finer = is_time && cells.any(|cell| text(cell).is_some_and(has_nanoseconds));
         let known = if is_finer { door::field("", ColumnType::Timestamp(TimeUnit::Nanos), true) } else { known };
         for (row, bound) in rows.iter().zip(values) {
-            let is_cast = row.get(column).is_some_and(|cell| is_finer || text(cell).is_some());
+            let is_cast = row.get(column).is_some_and(|cell| is_finer || text(cell).is_some() || is_null(cell));
             if let Some(value) = bound.get_mut(column).filter(|_| is_cast) {
                 let inner = std::mem::replace(value, Expr::Literal(datafusion::common::ScalarValue::Null, None));
                 *value = Expr::Cast(Cast::new_from_field(Box::new(inner), known.clone()));
@@ -84,6 +84,10 @@ fn union_of(rows: Vec<Vec<Expr>>) -> Result<LogicalPlan> {
         });
     }
     plan.ok_or_else(|| Error::internal("VALUES without rows").into())
+}
+
+fn is_null(cell: &ast::Expr) -> bool {
+    matches!(cell.kind, ExprKind::Literal(Literal::Null))
 }
 
 fn text(cell: &ast::Expr) -> Option<&str> {

@@ -13,7 +13,7 @@ use super::Shared;
 use super::body::{self, Body, JSON, response, text_response};
 use super::params::Params;
 use crate::counters::add;
-use crate::errors::{status, with_hint};
+use crate::errors::with_hint;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
