@@ -2,7 +2,7 @@
 //! characters, as QuestDB defines them.
 //!
 //! The values of a sparkline are in the order of the designated timestamp, which [`crate::plan::in_order_of_time`]
-//! adds as the last argument.
+//! adds as the last argument, or that of `sparkline(x ORDER BY y)`.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar, double};
 use super::times;
@@ -142,7 +142,7 @@ impl AggregateUDFImpl for Sparkline {
             return Err(refused().into());
         }
         let coerced = |(n, given): (usize, &DataType)| match n {
-            n if is_time(n) => times::timestamp_type(given, SPARKLINE),
+            n if is_time(n) => times::order_type(given, SPARKLINE),
             3 if given.is_integer() || given.is_null() => Ok(DataType::Int64),
             0..3 => Ok(double(given).ok_or_else(refused)?),
             _ => Err(refused().into()),
@@ -172,30 +172,25 @@ impl AggregateUDFImpl for Sparkline {
         super::refuse_distinct(SPARKLINE, args.is_distinct)?;
         let count = args.exprs.len();
         let has_frame = count >= SPARKLINE_ARGUMENTS[1];
-        let has_time = !SPARKLINE_ARGUMENTS.contains(&count);
-        Ok(Box::new(Points { has_frame, has_time, points: Vec::new(), frame: Frame::default() }))
+        if SPARKLINE_ARGUMENTS.contains(&count) {
+            return Err(times::no_order(SPARKLINE).into());
+        }
+        Ok(Box::new(Points { has_frame, points: Vec::new(), frame: Frame::default() }))
     }
 }
 
-/// The values of a group with their times, or with their positions where rows have none.
+/// The values of a group with their times.
 #[derive(Debug)]
 struct Points {
     has_frame: bool,
-    has_time: bool,
     points: Vec<(i64, f64)>,
     frame: Frame,
 }
 
 impl Points {
-    fn add(&mut self, times: Option<&Int64Array>, values: &Float64Array) -> Result<()> {
-        for row in (0..values.len()).filter(|row| values.is_valid(*row)) {
-            let time = match times {
-                Some(times) if times.is_null(row) => continue,
-                Some(times) => times.value(row),
-                None => self.points.len() as i64,
-            };
-            self.points.push((time, values.value(row)));
-        }
+    fn add(&mut self, times: &Int64Array, values: &Float64Array) -> Result<()> {
+        let is_valid = |row: &usize| values.is_valid(*row) && times.is_valid(*row);
+        self.points.extend((0..values.len()).filter(is_valid).map(|row| (times.value(row), values.value(row))));
         // A width makes the text short, but not what has to be kept for it.
         if self.frame.width.is_none() && self.points.len() > CHARS_MAX {
             return Err(Error::invalid(format!("a sparkline would have more than {CHARS_MAX} characters"))
@@ -228,11 +223,8 @@ impl Accumulator for Points {
         if self.has_frame {
             self.frame([&columns[1], &columns[2], &columns[3]])?;
         }
-        let times = match columns.last() {
-            Some(times) if self.has_time => Some(times::ticks(times)?),
-            _ => None,
-        };
-        self.add(times.as_ref(), columns[0].as_primitive::<Float64Type>())
+        let times = columns.last().ok_or_else(|| times::no_order(SPARKLINE))?;
+        self.add(&times::ticks(times)?, columns[0].as_primitive::<Float64Type>())
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -240,8 +232,7 @@ impl Accumulator for Points {
         let (times, values) = (states[0].as_list::<i32>(), states[1].as_list::<i32>());
         for row in 0..times.len() {
             let (times, values) = (times.value(row), values.value(row));
-            let times = self.has_time.then(|| times.as_primitive::<Int64Type>());
-            self.add(times, values.as_primitive::<Float64Type>())?;
+            self.add(times.as_primitive::<Int64Type>(), values.as_primitive::<Float64Type>())?;
         }
         Ok(())
     }

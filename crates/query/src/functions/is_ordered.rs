@@ -1,7 +1,7 @@
 //! The aggregate `isOrdered(x)` of QuestDB: true if values never decrease from row to row.
 //!
 //! The order of rows is that of the designated timestamp, which [`crate::plan::in_order_of_time`] adds as the second
-//! argument; rows of one time may stand in any order. Rows with a NULL do not count.
+//! argument, or that of `isOrdered(x ORDER BY y)`; rows of one time may stand in any order. Rows with a NULL do not count.
 
 use super::times;
 use crate::Error;
@@ -48,7 +48,7 @@ impl AggregateUDFImpl for IsOrdered {
         };
         match time {
             [] => Ok(vec![of]),
-            [time] => Ok(vec![of, times::timestamp_type(time, NAME)?]),
+            [time] => Ok(vec![of, times::order_type(time, NAME)?]),
             _ => Err(refused().into()),
         }
     }
@@ -68,7 +68,10 @@ impl AggregateUDFImpl for IsOrdered {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         super::refuse_distinct("isOrdered", args.is_distinct)?;
-        Ok(Box::new(Points { has_time: args.exprs.len() == 2, is_broken: false, points: Vec::new() }))
+        if args.exprs.len() != 2 {
+            return Err(times::no_order("isOrdered").into());
+        }
+        Ok(Box::new(Points { is_broken: false, points: Vec::new() }))
     }
 }
 
@@ -87,21 +90,15 @@ fn keys(values: &ArrayRef) -> Result<Int64Array> {
 
 #[derive(Debug)]
 struct Points {
-    has_time: bool,
     /// True once a later row has a smaller value; points are not kept any more then.
     is_broken: bool,
     points: Vec<(i64, i64)>,
 }
 
 impl Points {
-    fn add(&mut self, times: Option<&Int64Array>, keys: &Int64Array) {
-        for row in (0..keys.len()).filter(|row| keys.is_valid(*row)) {
-            let time = match times {
-                Some(times) if times.is_null(row) => continue,
-                Some(times) => times.value(row),
-                None => self.points.len() as i64,
-            };
-            let point = (time, keys.value(row));
+    fn add(&mut self, times: &Int64Array, keys: &Int64Array) {
+        for row in (0..keys.len()).filter(|row| keys.is_valid(*row) && times.is_valid(*row)) {
+            let point = (times.value(row), keys.value(row));
             if self.points.last().is_some_and(|last| is_decrease(*last, point) || is_decrease(point, *last)) {
                 self.is_broken = true;
             }
@@ -121,11 +118,7 @@ fn is_decrease(a: (i64, i64), b: (i64, i64)) -> bool {
 
 impl Accumulator for Points {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        let times = match columns.get(1) {
-            Some(times) if self.has_time => Some(times::ticks(times)?),
-            _ => None,
-        };
-        self.add(times.as_ref(), &keys(&columns[0])?);
+        self.add(&times::ticks(&columns[1])?, &keys(&columns[0])?);
         Ok(())
     }
 
@@ -134,8 +127,7 @@ impl Accumulator for Points {
         for row in 0..times.len() {
             self.is_broken |= broken.is_valid(row) && broken.value(row);
             let (times, keys) = (times.value(row), keys.value(row));
-            let times = self.has_time.then(|| times.as_primitive::<Int64Type>());
-            self.add(times, keys.as_primitive::<Int64Type>());
+            self.add(times.as_primitive::<Int64Type>(), keys.as_primitive::<Int64Type>());
         }
         Ok(())
     }
@@ -167,9 +159,9 @@ mod tests {
     use datafusion::arrow::array::Float64Array;
 
     fn is_ordered(times: &[i64], values: &[f64]) -> ScalarValue {
-        let mut points = Points { has_time: true, is_broken: false, points: Vec::new() };
+        let mut points = Points { is_broken: false, points: Vec::new() };
         let values: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
-        points.add(Some(&Int64Array::from(times.to_vec())), &keys(&values).expect("numbers"));
+        points.add(&Int64Array::from(times.to_vec()), &keys(&values).expect("numbers"));
         points.evaluate().expect("a flag")
     }
 

@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 
 /// Maximum multiplications of one call for a batch of rows: about a second of one thread.
-const PRODUCTS_MAX: usize = 1 << 30;
+const PRODUCTS_MAX: usize = 1 << 28;
 /// QuestDB's maximum number of arrays and of their length.
 const LENGTH_MAX: i64 = (1 << 28) - 1;
 

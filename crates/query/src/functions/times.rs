@@ -26,6 +26,18 @@ pub(super) fn timestamp_type(given: &DataType, function: &str) -> Result<DataTyp
     }
 }
 
+/// Returns the type that an order of rows is taken as: a timestamp, or an integer.
+pub(super) fn order_type(given: &DataType, function: &str) -> Result<DataType> {
+    if given.is_integer() && *given != DataType::UInt64 { Ok(DataType::Int64) } else { timestamp_type(given, function) }
+}
+
+/// Creates the error for an aggregate over rows without an order.
+pub(super) fn no_order(function: &str) -> Error {
+    Error::invalid(format!("{function} needs the order of its rows"))
+        .about(function.to_lowercase())
+        .with_hint("rows with a designated timestamp have one; otherwise write ORDER BY within the call")
+}
+
 pub(super) fn unit(data_type: &DataType) -> Result<TimeUnit> {
     match data_type {
         DataType::Timestamp(ArrowUnit::Millisecond, _) => Ok(TimeUnit::Millis),
