@@ -159,8 +159,8 @@ fn computed(input: LogicalPlan, clauses: Clauses, distinct: Option<&Distinct>) -
     let (plan, clauses) = match is_grouped {
         true => grouped(input, clauses, aggregates)?,
         false if clauses.having.is_some() => {
-            let error = Error::invalid("HAVING needs GROUP BY or an aggregate function").about("having");
-            return Err(error.with_code(SqlState::GROUPING_ERROR).into());
+            let text = "columns in HAVING must appear in the GROUP BY clause or be used in an aggregate function";
+            return Err(Error::invalid(text).about("having").with_code(SqlState::GROUPING_ERROR).into());
         }
         false => (input, clauses),
     };

@@ -23,7 +23,7 @@ impl Binder<'_> {
     fn single_column(&self, query: &Query, place: Place) -> Result<Subquery> {
         let subquery = self.subquery(query, place)?;
         if subquery.subquery.schema().fields().len() > 1 {
-            let error = Error::invalid("a sub-query has to give one column here").with_code(SqlState::SYNTAX_ERROR);
+            let error = Error::invalid("subquery must return only one column").with_code(SqlState::SYNTAX_ERROR);
             return Err(error.at(query.span.start as usize).into());
         }
         Ok(subquery)
