@@ -109,6 +109,7 @@ impl Parser<'_> {
     ///
     /// Each operator is its own inverse, or repeating it changes nothing. So at most two of a run are kept, and a run may
     /// have any length.
+    #[inline(never)]
     fn wrapped(&mut self, operand: Expr, operators: Vec<(UnaryOperator, Span)>) -> Result<Expr> {
         let operators = shortened_runs(operators);
         if !operators.is_empty() {
@@ -166,6 +167,7 @@ impl Parser<'_> {
 }
 
 /// Shortens each run of an operator to one or two, with the same result: an even run to two, an odd run to one.
+#[inline(never)]
 fn shortened_runs(operators: Vec<(UnaryOperator, Span)>) -> Vec<(UnaryOperator, Span)> {
     let is_root = |op| matches!(op, UnaryOperator::SquareRoot | UnaryOperator::CubeRoot);
     let mut out: Vec<(UnaryOperator, Span)> = Vec::new();

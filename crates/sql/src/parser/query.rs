@@ -87,9 +87,9 @@ impl Parser<'_> {
                 let tables = self.table_ref()?;
                 self.select_of(tables, start)
             }
-            Some(K::Pivot | K::Unpivot) if is_form => Ok(Body::Select(Box::new(self.pivot_statement()?))),
-            Some(K::From) => Ok(Body::Select(Box::new(self.select_behind_from()?))),
-            _ if self.sees(K::Select) => Ok(Body::Select(Box::new(self.select()?))),
+            Some(K::Pivot | K::Unpivot) if is_form => self.boxed(Self::pivot_statement),
+            Some(K::From) => self.boxed(Self::select_behind_from),
+            _ if self.sees(K::Select) => self.boxed(Self::select),
             _ if self.is_column_name(0) || self.kind(0) == TokenKind::Variable || self.is_text(0) => {
                 let tables = self.table_ref()?;
                 self.select_of(tables, start)
@@ -99,6 +99,12 @@ impl Parser<'_> {
                 Err(self.expected("a query"))
             }
         }
+    }
+
+    /// Parses a SELECT by `read`: its slot on the stack is in this frame once, not in that of `body` for each form.
+    #[inline(never)]
+    fn boxed(&mut self, read: fn(&mut Self) -> Result<Select>) -> Result<Body> {
+        Ok(Body::Select(Box::new(read(self)?)))
     }
 
     /// Parses a query in parentheses; if clauses of a table follow, the query is a relation.

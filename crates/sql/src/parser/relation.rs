@@ -27,7 +27,7 @@ impl Parser<'_> {
             self.bump();
         }
         let kind = if self.is_symbol(0, Symbol::LeftParen) {
-            match self.parens_in_from()? {
+            match self.nested(Self::parens_in_from)? {
                 TableParens::Query(query) => RelationKind::Query { lateral, query },
                 TableParens::Tables(tables) => RelationKind::Nested(tables),
             }

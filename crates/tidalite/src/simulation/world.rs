@@ -354,7 +354,13 @@ impl World {
                     if !tables.iter().any(is_there) {
                         return Ok(None);
                     }
-                    self.rewrite(rewrite, &tables)?.map_or(Ok(()), |change| transaction.change(change))
+                    self.could_not_read = false;
+                    let found = self.rewrite(rewrite, &tables)?;
+                    if self.could_not_read {
+                        // The statement fails, and with it the transaction.
+                        return Ok(None);
+                    }
+                    found.map_or(Ok(()), |change| transaction.change(change))
                 }
                 Change::Transaction(_) => Ok(()),
             };
@@ -529,7 +535,10 @@ impl World {
         self.is_broken |= failed.iter().any(|op| op.path.starts_with(FOLDER));
         match found {
             Ok(found) => Ok(Some(found)),
-            Err(_) if !failed.is_empty() || self.fs.is_crashed() => Ok(None),
+            Err(_) if !failed.is_empty() || self.fs.is_crashed() => {
+                self.could_not_read = true;
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
