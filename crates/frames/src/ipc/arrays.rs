@@ -73,7 +73,8 @@ impl<'a, E: From<IpcError>> Reader<'a, E> {
         let validity = if layout.can_contain_null_mask || had_validity { Some(self.buffer(1)?) } else { None };
         let mut buffers = Vec::new();
         for spec in &layout.buffers {
-            buffers.push(self.buffer(alignment(spec))?);
+            let buffer = self.buffer(alignment(spec))?;
+            buffers.push(whole_values(spec, buffer));
         }
         if layout.variadic {
             let missing = || IpcError::malformed(format!("column \"{}\" has no count of its buffers", field.name()));
@@ -148,6 +149,17 @@ impl<'a, E: From<IpcError>> Reader<'a, E> {
         }
         (self.reserve)(bytes.len())?;
         Ok(Buffer::from_slice_ref(bytes.as_slice()))
+    }
+}
+
+/// Returns a buffer without the bytes of a value that is not whole: Arrow's validation panics at them.
+fn whole_values(spec: &BufferSpec, buffer: Buffer) -> Buffer {
+    match spec {
+        BufferSpec::FixedWidth { byte_width, .. } if *byte_width > 1 => {
+            let bytes = buffer.len() / byte_width * byte_width;
+            buffer.slice_with_length(0, bytes)
+        }
+        _ => buffer,
     }
 }
 
